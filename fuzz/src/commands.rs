@@ -19,7 +19,8 @@ const PORTS: [&str; 2] = ["e0", "e1"];
 const FRAME_BYTES_MAX: usize = 255;
 
 fn router() -> Router {
-    let settings = Settings { buffers: BUFFERS, runtime_dir: Some(folder()), ..Settings::default() };
+    let settings =
+        Settings { buffers: BUFFERS, runtime_dir: Some(folder()), ..Settings::default() };
     Router::with(settings, &[features::built_in])
 }
 
@@ -72,7 +73,8 @@ fn command(
     let selector = u16::from_le_bytes([bytes.byte(), bytes.byte()]);
     let (form, _) = chosen(selector, forms, |(_, name)| name);
     let density = [2, 5, 8][usize::from(kind) % 3];
-    let mut choices = Choices { numbers: bytes, interfaces: &interfaces, folder: folder(), density };
+    let mut choices =
+        Choices { numbers: bytes, interfaces: &interfaces, folder: folder(), density };
     let chooser: &mut dyn Chooser = &mut choices;
     let line = router.commands().borrow().random_line(*form, chooser);
     let refused = router.execute(&line).is_err();

@@ -18,7 +18,8 @@ const RECORDS_MAX: usize = 1000;
 /// Buffers of a router that forwards nothing.
 const BUFFERS: usize = 256;
 
-const READERS: [fn(&[u8]); 7] = [startup_file, script, capture, request, json_form, completion, addresses];
+const READERS: [fn(&[u8]); 7] =
+    [startup_file, script, capture, request, json_form, completion, addresses];
 
 thread_local! {
     /// A router whose grammar is used, and that never changes.
@@ -37,7 +38,8 @@ fn with_router<R>(act: impl FnOnce(&Router) -> R) -> R {
 }
 
 fn new_router() -> Router {
-    let settings = Settings { buffers: BUFFERS, runtime_dir: Some(folder()), ..Settings::default() };
+    let settings =
+        Settings { buffers: BUFFERS, runtime_dir: Some(folder()), ..Settings::default() };
     Router::with(settings, &[features::built_in])
 }
 
@@ -47,7 +49,12 @@ fn startup_file(bytes: &[u8]) {
     parts.iter().for_each(|part| schema.add(part.section.clone()));
     let file = StartupFile::from_text("startup.conf", text);
     if let Ok(startup) = schema.parse(&file) {
-        let _ = (startup.unix().is_ok(), startup.cpu().is_ok(), startup.buffers().is_ok(), startup.idle());
+        let _ = (
+            startup.unix().is_ok(),
+            startup.cpu().is_ok(),
+            startup.buffers().is_ok(),
+            startup.idle(),
+        );
         if let Ok(commands) = startup.commands(&parts) {
             with_router(|router| {
                 let all = router.commands();
@@ -99,7 +106,8 @@ fn capture(bytes: &[u8]) {
 /// The response to a request that is not taken is JSON itself.
 fn request(bytes: &[u8]) {
     if let Err(response) = check_request(bytes) {
-        let response: serde_json::Value = serde_json::from_str(&response).expect("a response is JSON");
+        let response: serde_json::Value =
+            serde_json::from_str(&response).expect("a response is JSON");
         assert!(response["error"]["code"].is_i64(), "{response}");
     }
 }
@@ -126,7 +134,10 @@ fn completion(bytes: &[u8]) {
         let commands = commands.borrow();
         for cursor in [usize::from(*cursor).min(line.len()), line.len()] {
             let found = commands.complete(&(), line, cursor);
-            assert!(found.start <= line.len() && line.is_char_boundary(found.start), "{line:?} at {cursor}");
+            assert!(
+                found.start <= line.len() && line.is_char_boundary(found.start),
+                "{line:?} at {cursor}"
+            );
         }
     });
 }

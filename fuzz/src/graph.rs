@@ -104,7 +104,13 @@ fn step(router: &mut Router, case: &Seed, ports: &[String], bytes: &mut Bytes<'_
 }
 
 /// Bytes of a frame replaced, cut out or put in, then so many copies of it in one vector.
-fn changed_frame(router: &mut Router, case: &Seed, ports: &[String], bytes: &mut Bytes<'_>, kind: u8) {
+fn changed_frame(
+    router: &mut Router,
+    case: &Seed,
+    ports: &[String],
+    bytes: &mut Bytes<'_>,
+    kind: u8,
+) {
     let (port, frame) = &case.frames[bytes.below(case.frames.len())];
     let mut frame = frame.clone();
     for _ in 0..usize::from(kind >> 4).min(CHANGES_MAX) {
@@ -140,12 +146,14 @@ fn changed_frame(router: &mut Router, case: &Seed, ports: &[String], bytes: &mut
 fn feature(router: &mut Router, bytes: &mut Bytes<'_>, on: bool) {
     let all: Vec<(&str, &str)> = {
         let arcs = router.engine().arcs();
-        let all = arcs.iter().flat_map(|arc| arc.features.iter().map(|feature| (arc.name, *feature)));
+        let all =
+            arcs.iter().flat_map(|arc| arc.features.iter().map(|feature| (arc.name, *feature)));
         all.filter(|(_, feature)| *feature != NOT_BY_HAND).collect()
     };
     let selector = u16::from_le_bytes([bytes.byte(), bytes.byte()]);
     let (arc, feature) = *chosen(selector, &all, |(_, feature)| feature);
-    let interfaces: Vec<_> = router.engine().all_interfaces().map(|interface| interface.id).collect();
+    let interfaces: Vec<_> =
+        router.engine().all_interfaces().map(|interface| interface.id).collect();
     let id = interfaces[bytes.below(interfaces.len())];
     let number = router.engine().arc_id(arc).expect("the arc is there");
     let is_on = router.engine().features_of(id, number).iter().any(|other| other == feature);

@@ -11,8 +11,8 @@ use quiver_wire::lacp::{Lacpdu, MarkerHeader};
 use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
-    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, checksum, csid, ethernet, gre, gtpu, icmp4,
-    icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan,
+    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, checksum, csid, ethernet, gre, gtpu,
+    icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan,
 };
 
 /// Room for whatever a target writes again.
@@ -122,7 +122,11 @@ fn ip4_packet(bytes: &[u8]) {
         if header.ttl() > 0 {
             let mut less = *header;
             checksum::decrement_ttl(&mut less);
-            assert_eq!(checksum::header_is_good(header), checksum::header_is_good(&less), "{header:?}");
+            assert_eq!(
+                checksum::header_is_good(header),
+                checksum::header_is_good(&less),
+                "{header:?}"
+            );
         }
     }
     if let Ok((repr, _)) = ip4::Repr::parse(&bytes)
@@ -168,7 +172,8 @@ fn segment_routing(bytes: &[u8]) {
     let Ok((header, rest)) = srh::Srh::parse(bytes) else { return };
     assert_eq!(header.bytes().len() + rest.len(), bytes.len());
     let fixed = header.header();
-    let _ = (header.active(), header.is_before_first(), header.hmac(), fixed.check(), fixed.leads_on());
+    let _ =
+        (header.active(), header.is_before_first(), header.hmac(), fixed.check(), fixed.leads_on());
     let _ = (fixed.next_segment_if_plain(bytes.len()), fixed.length_if_ended(bytes.len()));
     assert_eq!(header.segments().count(), fixed.segment_count());
     for tlv in header.tlvs().flatten() {
@@ -177,11 +182,17 @@ fn segment_routing(bytes: &[u8]) {
 }
 
 fn compressed_segments(bytes: &[u8]) {
-    let Some(([block, length, index, width], rest)) = bytes.split_first_chunk::<4>() else { return };
+    let Some(([block, length, index, width], rest)) = bytes.split_first_chunk::<4>() else {
+        return;
+    };
     let Some((address, _)) = rest.split_first_chunk::<16>() else { return };
     let address = u128::from_be_bytes(*address);
     if let Some(structure) = csid::Structure::new(*block, *length) {
-        let _ = (structure.argument(address), structure.next(address), structure.replace(address, address));
+        let _ = (
+            structure.argument(address),
+            structure.next(address),
+            structure.replace(address, address),
+        );
     }
     if let Some(packing) = csid::Packing::of(*width) {
         let index = index % packing.count();
@@ -297,7 +308,10 @@ fn memif_message(bytes: &[u8]) {
         let again = MemifMessage::decode(&read.encode()).expect("what was written is read");
         assert_eq!(again.kind(), read.kind());
         // Names are cut: one that is no UTF-8, or has no zero at its end, becomes longer when it is read.
-        if matches!(read, MemifMessage::Ack | MemifMessage::AddRegion { .. } | MemifMessage::AddRing(_)) {
+        if matches!(
+            read,
+            MemifMessage::Ack | MemifMessage::AddRegion { .. } | MemifMessage::AddRing(_)
+        ) {
             assert_eq!(again, read);
         }
     }

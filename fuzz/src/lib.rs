@@ -14,8 +14,12 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]);
 
 /// All targets by name; the corpus of each is in `corpus/NAME`.
-pub const TARGETS: [(&str, Target); 4] =
-    [("headers", headers::run), ("files", files::run), ("commands", commands::run), ("graph", graph::run)];
+pub const TARGETS: [(&str, Target); 4] = [
+    ("headers", headers::run),
+    ("files", files::run),
+    ("commands", commands::run),
+    ("graph", graph::run),
+];
 
 /// A folder of this process's own.
 fn folder() -> &'static Path {
@@ -48,7 +52,8 @@ mod tests {
         let pick = |selector, count| chosen(selector, &names[..count], String::as_str).clone();
         let kept = (0..1000).filter(|selector| pick(*selector, 49) == pick(*selector, 50)).count();
         assert!(kept > 900, "{kept}");
-        let all: std::collections::BTreeSet<String> = (0..1000).map(|selector| pick(selector, 50)).collect();
+        let all: std::collections::BTreeSet<String> =
+            (0..1000).map(|selector| pick(selector, 50)).collect();
         assert!(all.len() > 40, "every element is chosen: {}", all.len());
     }
 }

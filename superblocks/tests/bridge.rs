@@ -8,8 +8,12 @@ use quiver_wire::{Header, Ip4Header, checksum};
 
 use crate::rig::{self, Seen, alike, mac, seen_of};
 
-const FEATURES: [Register; 4] =
-    [quiver_bridge::register, quiver_ethernet::register, quiver_ip::register, quiver_superblocks::register];
+const FEATURES: [Register; 4] = [
+    quiver_bridge::register,
+    quiver_ethernet::register,
+    quiver_ip::register,
+    quiver_superblocks::register,
+];
 
 const PORTS: [&str; 4] = ["e0", "e1", "e2", "e3"];
 
@@ -87,7 +91,8 @@ fn frame(sent: Sent) -> Vec<u8> {
     frame.extend(address(sent.from));
     if sent.ip4 {
         let behind = vec![0; sent.length.max(34) - 34];
-        let header = rig::ip4([10, 0, 1, sent.from as u8], [20, 0, 0, sent.to as u8], 64, true, &behind);
+        let header =
+            rig::ip4([10, 0, 1, sent.from as u8], [20, 0, 0, sent.to as u8], 64, true, &behind);
         frame.extend([8, 0]);
         frame.extend(&header[..20]);
     } else {
@@ -175,7 +180,9 @@ fn known_frames_go_through_in_one_pass_with_learning_and_without() {
             router.run();
         }
         assert_eq!(router.sent("e1").len(), 2001);
-        for (node, on) in [("l2-input", true), ("l2-learn", learn), ("l2-fwd", true), ("e1-output", true)] {
+        for (node, on) in
+            [("l2-input", true), ("l2-learn", learn), ("l2-fwd", true), ("e1-output", true)]
+        {
             assert_eq!(fused(&mut router, node) >= 8, on, "{node}, learning {learn}");
         }
     }

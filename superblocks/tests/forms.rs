@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, alike, assert_one_pass, ethernet, in_any_order, mac, seen, totals,
-    without_identifications,
+    self, Fault, PACKETS, ROUNDS, Seen, alike, assert_one_pass, ethernet, in_any_order, mac, seen,
+    totals, without_identifications,
 };
 
 const FEATURES: [Register; 6] = [
@@ -64,8 +64,15 @@ const DESTINATIONS4: [[u8; 4]; 7] = [
     [10, 0, 1, 2],
     [10, 0, 1, 255],
 ];
-const DESTINATIONS6: [&str; 7] =
-    ["2001:db8:20::7", "2001:db8:21::7", "2001:db9::1", "2001:db8:22::1", "fd00::1", "fd00:1::2", "ff02::1"];
+const DESTINATIONS6: [&str; 7] = [
+    "2001:db8:20::7",
+    "2001:db8:21::7",
+    "2001:db9::1",
+    "2001:db8:22::1",
+    "fd00::1",
+    "fd00:1::2",
+    "ff02::1",
+];
 
 const SETUP: [&str; 18] = [
     "set interface ip address e0 10.0.0.1/24",
@@ -107,7 +114,9 @@ fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
     match sent.fault {
         Fault::Other(Wrong::OtherMac) => frame[..6].copy_from_slice(&[2, 9, 9, 9, 9, 9]),
         Fault::Other(Wrong::Broadcast) => frame[..6].fill(0xff),
-        Fault::Other(Wrong::EtherType(value)) => frame[12..14].copy_from_slice(&value.to_be_bytes()),
+        Fault::Other(Wrong::EtherType(value)) => {
+            frame[12..14].copy_from_slice(&value.to_be_bytes())
+        }
         fault => fault.spoil(&mut frame),
     }
     frame
@@ -187,8 +196,8 @@ const TAGS: [&[u8]; 10] = [
 /// Vectors whose frames have all the same tags, or nearly all, or any.
 fn tagged_vector() -> impl Strategy<Value = Vec<(usize, Sent)>> {
     let any_tags = 0..TAGS.len();
-    (any_tags.clone(), 0..4u8, proptest::collection::vec((any_tags, 0..10u8, sent()), 1..200)).prop_map(
-        |(usual, mixture, packets)| {
+    (any_tags.clone(), 0..4u8, proptest::collection::vec((any_tags, 0..10u8, sent()), 1..200))
+        .prop_map(|(usual, mixture, packets)| {
             let mixed = |often: u8| match mixture {
                 0 => true,
                 1 => often == 0,
@@ -196,8 +205,7 @@ fn tagged_vector() -> impl Strategy<Value = Vec<(usize, Sent)>> {
             };
             let tags = |(own, often, sent)| (if mixed(often) { own } else { usual }, sent);
             packets.into_iter().map(tags).collect()
-        },
-    )
+        })
 }
 
 fn run_tagged(settings: Settings, vectors: &[Vec<(usize, Sent)>], more: &[&str]) -> Seen {
@@ -251,7 +259,11 @@ fn vectors_of_one_vlan_go_through_in_one_pass_whether_routed_or_passed_on() {
             router.run();
         }
         let last = if tags == TAGS[4] { "l2-xconnect" } else { "ip4-rewrite" };
-        assert_one_pass(&mut router, &["vlan-input", last, "sub-interface-output", "e1-output"], "");
+        assert_one_pass(
+            &mut router,
+            &["vlan-input", last, "sub-interface-output", "e1-output"],
+            "",
+        );
     }
 }
 
@@ -263,7 +275,10 @@ fn a_vector_of_good_packets_goes_through_in_one_pass() {
     for round in 0..64 {
         (0..200).for_each(|_| router.inject("e0", &frame(&sent, mac)));
         router.run();
-        assert!(round > 0 || totals(&mut router, "ip4-rewrite").clocks > 0, "from the first vector on");
+        assert!(
+            round > 0 || totals(&mut router, "ip4-rewrite").clocks > 0,
+            "from the first vector on"
+        );
     }
     for name in ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "e1-output"] {
         let totals = totals(&mut router, name);
@@ -284,7 +299,8 @@ fn features_of_an_interface_are_part_of_the_pass() {
         router.run();
     }
     let features = ["ip6-sv-reassembly-feature", "ip6-rx-urpf"];
-    for name in ["ethernet-input", "ip6-input", "ip6-lookup", "ip6-rewrite"].iter().chain(&features) {
+    for name in ["ethernet-input", "ip6-input", "ip6-lookup", "ip6-rewrite"].iter().chain(&features)
+    {
         let totals = totals(&mut router, name);
         assert_eq!((totals.vectors, totals.fused), (8 * 200, 8), "{name}");
     }

@@ -10,8 +10,8 @@ use quiver_wire::gtpu::{self, Direction, PduSession};
 use quiver_wire::{Header, Ip4Header, UdpHeader, checksum, udp};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet, in_any_order,
-    mac, seen, without_identifications,
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet,
+    in_any_order, mac, seen, without_identifications,
 };
 
 const SETUP: [&str; 29] = [
@@ -65,8 +65,18 @@ enum Kind {
 /// first look-up, or behind `ip6-input`.
 const KINDS: [(Kind, Inner, &str, &[&str]); 15] = [
     (Kind::Gtpu4, Inner::Ip4, "e0", &["ip4-lookup", "sr-pl-gtp4-d", "ip6-rewrite"]),
-    (Kind::Gtpu6("fc05::1"), Inner::Ip4, "e0", &["ip6-lookup", "sr-localsid-gtp6-d", "ip6-rewrite"]),
-    (Kind::Gtpu6("fc06::1"), Inner::Ip6, "e0", &["ip6-lookup", "sr-localsid-gtp6-d", "ip6-rewrite"]),
+    (
+        Kind::Gtpu6("fc05::1"),
+        Inner::Ip4,
+        "e0",
+        &["ip6-lookup", "sr-localsid-gtp6-d", "ip6-rewrite"],
+    ),
+    (
+        Kind::Gtpu6("fc06::1"),
+        Inner::Ip6,
+        "e0",
+        &["ip6-lookup", "sr-localsid-gtp6-d", "ip6-rewrite"],
+    ),
     (
         Kind::Bare("fc01:0:c000:301:2401:203:400:0"),
         Inner::Ip4,
@@ -97,7 +107,12 @@ const KINDS: [(Kind, Inner, &str, &[&str]); 15] = [
         "e0",
         &["ip6-lookup", "sr-localsid-gtp6-e", "ip6-rewrite"],
     ),
-    (Kind::Bare("fc07::5:6:7"), Inner::Ip6, "e0", &["ip6-lookup", "sr-localsid-map", "ip6-rewrite"]),
+    (
+        Kind::Bare("fc07::5:6:7"),
+        Inner::Ip6,
+        "e0",
+        &["ip6-lookup", "sr-localsid-map", "ip6-rewrite"],
+    ),
     (
         Kind::Segments("fc08::1", "fc00:9::7", 1),
         Inner::Ip4,
@@ -154,7 +169,16 @@ fn plain() -> impl Strategy<Value = Sent> {
         |(kind, payload, container, checksum)| {
             let message = gtpu::message::G_PDU;
             let inner = KINDS[kind].1;
-            Sent { kind, inner, payload, container, sequence: false, checksum, message, fault: Fault::None }
+            Sent {
+                kind,
+                inner,
+                payload,
+                container,
+                sequence: false,
+                checksum,
+                message,
+                fault: Fault::None,
+            }
         },
     )
 }
@@ -167,7 +191,8 @@ fn sent() -> impl Strategy<Value = Sent> {
         1 => (1..40usize).prop_map(Fault::Padding),
         6 => (14..160usize, 0..8u8).prop_map(|(byte, bit)| Fault::Flip { byte, bit }),
     ];
-    let inner = proptest::sample::select(vec![Inner::Ip4, Inner::Ip6, Inner::Frame, Inner::Unknown]);
+    let inner =
+        proptest::sample::select(vec![Inner::Ip4, Inner::Ip6, Inner::Frame, Inner::Unknown]);
     let payload = prop_oneof![10 => 8..64usize, 1 => 1100..1600usize];
     let messages = proptest::sample::select(vec![gtpu::message::G_PDU, 1, 2, 26, 254, 7]);
     (plain(), inner, payload, 0..4u8, messages, fault).prop_map(
@@ -219,7 +244,8 @@ fn inside(inner: Inner, payload: usize) -> (u8, Vec<u8>) {
 }
 
 fn gtpu(sent: Sent, user: &[u8]) -> Vec<u8> {
-    let session = PduSession { direction: Direction::Downlink, qfi: 9, reflective: sent.payload % 2 == 1 };
+    let session =
+        PduSession { direction: Direction::Downlink, qfi: 9, reflective: sent.payload % 2 == 1 };
     let repr = gtpu::Repr {
         message_type: sent.message,
         teid: 0x0102_0304,
@@ -228,7 +254,10 @@ fn gtpu(sent: Sent, user: &[u8]) -> Vec<u8> {
         payload_len: user.len(),
     };
     let mut bytes = vec![0; 8 + repr.len()];
-    UdpHeader::new(7, gtpu::PORT, repr.len() + user.len()).expect("short").write(&mut bytes).expect("room");
+    UdpHeader::new(7, gtpu::PORT, repr.len() + user.len())
+        .expect("short")
+        .write(&mut bytes)
+        .expect("room");
     repr.emit(&mut bytes[8..]).expect("room");
     [bytes, user.to_vec()].concat()
 }
@@ -237,7 +266,9 @@ fn frame(sent: Sent, mac: [u8; 6]) -> Vec<u8> {
     let hops = sent.fault.hops();
     let (protocol, user) = inside(sent.inner, sent.payload);
     let (ether_type, packet) = match KINDS[sent.kind].0 {
-        Kind::Gtpu4 => (0x0800, ip4([192, 0, 2, 1 + (sent.payload % 2) as u8], hops, &gtpu(sent, &user))),
+        Kind::Gtpu4 => {
+            (0x0800, ip4([192, 0, 2, 1 + (sent.payload % 2) as u8], hops, &gtpu(sent, &user)))
+        }
         Kind::Gtpu6(to) => {
             let mut datagram = gtpu(sent, &user);
             if sent.checksum {
@@ -254,7 +285,8 @@ fn frame(sent: Sent, mac: [u8; 6]) -> Vec<u8> {
         Kind::Back4 => (0x0800, ip4([192, 0, 3, 7], hops, &datagram(sent.payload))),
         Kind::BackMasked => {
             let behind =
-                [Srh::new(&["fc00:9::7", "fc00:9::6"], 1).bytes(17), datagram(sent.payload)].concat();
+                [Srh::new(&["fc00:9::7", "fc00:9::6"], 1).bytes(17), datagram(sent.payload)]
+                    .concat();
             (0x86dd, ip6("fc00:9::7", 43, hops, &behind))
         }
     };
@@ -277,7 +309,10 @@ fn without_numbers(mut seen: Seen) -> Seen {
             let sum = checksum::header_checksum(header);
             header.set_checksum(sum);
         }
-        if frame.get(12..15) == Some(&[8, 0, 0x45]) && frame[23] == 1 && frame.len() >= 42 + Ip4Header::LEN {
+        if frame.get(12..15) == Some(&[8, 0, 0x45])
+            && frame[23] == 1
+            && frame.len() >= 42 + Ip4Header::LEN
+        {
             let quoted = 42; // behind Ethernet, IPv4 and ICMP headers
             for bytes in [36..38, quoted + 4..quoted + 6, quoted + 10..quoted + 12] {
                 frame[bytes].fill(0); // checksum of ICMP; identification and checksum of the quoted header

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use quiver_testkit::{Router, Settings};
 
 use crate::rig::{
-    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet, in_any_order,
-    ip6, mac, seen, without_identifications,
+    self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet,
+    in_any_order, ip6, mac, seen, without_identifications,
 };
 
 const SETUP: [&str; 37] = [
@@ -149,14 +149,9 @@ fn sent() -> impl Strategy<Value = Sent> {
     let to = prop_oneof![8 => 0..SIDS, 1 => 0..ADDRESSES.len()];
     let list = proptest::option::weighted(0.8, proptest::collection::vec(0..ADDRESSES.len(), 1..4));
     let payload = prop_oneof![10 => 8..64usize, 1 => 1300..1600usize];
-    (to, list, 0..4u8, inner(), payload, fault()).prop_map(|(to, list, left, inner, payload, fault)| Sent {
-        to,
-        list,
-        left,
-        inner,
-        payload,
-        fault,
-    })
+    (to, list, 0..4u8, inner(), payload, fault()).prop_map(
+        |(to, list, left, inner, payload, fault)| Sent { to, list, left, inner, payload, fault },
+    )
 }
 
 /// Packets that go all the way in one pass: to each kind of SID what it is for.
@@ -183,9 +178,16 @@ fn plain() -> impl Strategy<Value = Sent> {
         (14, None, 0, Inner::Udp),
         (19, None, 0, Inner::Udp),
     ];
-    (proptest::sample::select(kinds.to_vec()), 8..64usize).prop_map(|((to, list, left, inner), payload)| {
-        Sent { to, list, left, inner, payload, fault: Fault::None }
-    })
+    (proptest::sample::select(kinds.to_vec()), 8..64usize).prop_map(
+        |((to, list, left, inner), payload)| Sent {
+            to,
+            list,
+            left,
+            inner,
+            payload,
+            fault: Fault::None,
+        },
+    )
 }
 
 /// Packets of a vector at most: two blocks, and no more errors than are sent at once (RFC 4443
@@ -194,18 +196,19 @@ const PACKETS_MAX: usize = 100;
 
 /// Vectors whose packets are all of one kind, or nearly all, or any.
 fn vector() -> impl Strategy<Value = Vec<Sent>> {
-    (plain(), 0..5u8, proptest::collection::vec((0..10u8, plain(), sent()), 1..PACKETS_MAX)).prop_map(
-        |(usual, mixture, packets)| {
+    (plain(), 0..5u8, proptest::collection::vec((0..10u8, plain(), sent()), 1..PACKETS_MAX))
+        .prop_map(|(usual, mixture, packets)| {
             let chosen = |(often, plain, sent): (u8, Sent, Sent)| match (mixture, often) {
                 (0, _) | (1, 0) => sent,
                 (1, 1) => plain,
                 (2, 0..5) => plain,
                 (3, 0) => sent,
-                (_, payload) => Sent { payload: usual.payload + usize::from(payload), ..usual.clone() },
+                (_, payload) => {
+                    Sent { payload: usual.payload + usize::from(payload), ..usual.clone() }
+                }
             };
             packets.into_iter().map(chosen).collect()
-        },
-    )
+        })
 }
 
 /// The inner IPv4 packet of a payload.

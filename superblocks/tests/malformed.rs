@@ -61,7 +61,13 @@ const SIDS: [Sid; 42] = [
     ("udt4", "fcbb:bbbb:4::", "fcbb:bbbb:4::/48", "end.dt4 0", Last(Four)),
     ("udx6", "fcbb:bbbb:5::", "fcbb:bbbb:5::/48", "end.dx6 e1 2001:db8:1::2", Last(Six)),
     ("end.replace", "fc00:0:b:1:1::", "fc00:0:b:1:1::/80", "end.replace", On(Udp)),
-    ("end.x.replace", "fc00:0:b:1:2::", "fc00:0:b:1:2::/80", "end.x.replace e1 2001:db8:1::2", On(Udp)),
+    (
+        "end.x.replace",
+        "fc00:0:b:1:2::",
+        "fc00:0:b:1:2::/80",
+        "end.x.replace e1 2001:db8:1::2",
+        On(Udp),
+    ),
     ("end.t.replace", "fc00:0:b:1:3::", "fc00:0:b:1:3::/80", "end.t.replace 10", On(Udp)),
     (
         "end.as-4",
@@ -96,7 +102,13 @@ const SIDS: [Sid; 42] = [
         Last(Four),
     ),
     ("end.m.gtp6.e", "fc01:3::400:0:700:0", "fc01:3::/64", "end.m.gtp6.e", On(Four)),
-    ("end.m.gtp6.d", "fc01:6::1", "fc01:6::/64", "end.m.gtp6.d fc00:2::/48 source fc00:1::1", Bare(Gtpu)),
+    (
+        "end.m.gtp6.d",
+        "fc01:6::1",
+        "fc01:6::/64",
+        "end.m.gtp6.d fc00:2::/48 source fc00:1::1",
+        Bare(Gtpu),
+    ),
     (
         "end.m.gtp6.d.di",
         "fc01:8::1",
@@ -253,7 +265,9 @@ fn next_segment(sent: &mut Sent, next: &str) {
 const CLASSES: [Class; 22] = [
     ("nothing", |_| ()),
     ("srh-beyond-packet", |sent| set_list(sent, |list| list.length = Some(200))),
-    ("srh-beyond-packet-none-left", |sent| set_list(sent, |list| (list.length, list.left) = (Some(200), 0))),
+    ("srh-beyond-packet-none-left", |sent| {
+        set_list(sent, |list| (list.length, list.left) = (Some(200), 0))
+    }),
     ("left-beyond-list", |sent| set_list(sent, |list| list.left = 9)),
     ("last-entry-beyond-srh", |sent| set_list(sent, |list| list.last = Some(9))),
     ("empty-list", |sent| {

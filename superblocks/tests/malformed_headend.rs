@@ -132,7 +132,8 @@ fn table(router: &mut Router) -> (String, Vec<Vec<u8>>) {
     }
     let classes = CLASSES.map(|(class, _)| class);
     let (text, frames) = rig::table(router, &classes, &policies, |class, (number, steered)| {
-        let mut sent = Sent { hops: 64, source6: "2001:db8::2", may_fragment: false, bytes: 100, cut: None };
+        let mut sent =
+            Sent { hops: 64, source6: "2001:db8::2", may_fragment: false, bytes: 100, cut: None };
         CLASSES[class].1(&mut sent);
         frame(&sent, number, steered)
     });

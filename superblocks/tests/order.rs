@@ -63,7 +63,10 @@ fn frames(to: [u8; 6], sent: &[Sent]) -> Vec<Vec<u8>> {
         Sent::Fragments => {
             let datagram = rig::udp(72, 0);
             let (first, second) = datagram.split_at(64);
-            vec![frame(to, identification, MORE_FRAGMENTS, first), frame(to, identification, 64 / 8, second)]
+            vec![
+                frame(to, identification, MORE_FRAGMENTS, first),
+                frame(to, identification, 64 / 8, second),
+            ]
         }
     });
     each.collect()
@@ -119,8 +122,16 @@ fn what_is_put_together_of_fragments_keeps_its_place_in_the_flow() {
         let to = mac(&mut router, "e0");
         let small = Sent::Whole(30);
         for _ in 0..4 {
-            let vector =
-                [small, Sent::Fragments, small, small, Sent::Fragments, small, Sent::Whole(1500), small];
+            let vector = [
+                small,
+                Sent::Fragments,
+                small,
+                small,
+                Sent::Fragments,
+                small,
+                Sent::Whole(1500),
+                small,
+            ];
             frames(to, &vector).iter().for_each(|frame| router.inject("e0", frame));
             router.run();
             let seen = left(&mut router);

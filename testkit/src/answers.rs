@@ -26,7 +26,9 @@ fn published() -> Published {
 /// registers, are passed over.
 #[track_caller]
 pub fn check(commands: &Commands<Engine>, line: &str, output: &Output) {
-    let Some(name) = commands.name_of(line).filter(|name| name.starts_with("show ")) else { return };
+    let Some(name) = commands.name_of(line).filter(|name| name.starts_with("show ")) else {
+        return;
+    };
     if name == "show schema" {
         return; // the answer is a schema, of any form
     }

@@ -66,7 +66,8 @@ impl Numbers for Random {
     }
 }
 
-const IP4: &[&str] = &["10.0.0.1", "10.0.0.2", "10.0.1.1", "192.0.2.1", "10.0.0.0", "224.0.1.9", "232.1.1.1"];
+const IP4: &[&str] =
+    &["10.0.0.1", "10.0.0.2", "10.0.1.1", "192.0.2.1", "10.0.0.0", "224.0.1.9", "232.1.1.1"];
 const IP4_LENGTHS: &[&str] = &["32", "24", "24", "16", "31", "8", "0", "30"];
 const IP6: &[&str] = &[
     "2001:db8::1",
@@ -111,7 +112,10 @@ impl Choices<'_> {
     }
 
     fn number(&mut self, name: &str, min: u64, max: u64) -> String {
-        let few = matches!(name, "count" | "table" | "domain" | "instance" | "id" | "policy" | "socket-id");
+        let few = matches!(
+            name,
+            "count" | "table" | "domain" | "instance" | "id" | "policy" | "socket-id"
+        );
         let most = if few { 3 } else { 100_000 };
         let any = [min, min + 1, min + 2, 1, 2, 3, 7, 64, 100, 1500, 2048, 65_536, max];
         let number = if few || self.numbers.below(2) == 0 {

@@ -103,13 +103,17 @@ pub fn loads_again(mut fresh: Router, lines: &str, config: &str) -> Option<Fault
     let commands = fresh.commands();
     let commands = commands.borrow();
     let mut sink = Collected::default();
-    let script = commands.start_script(lines.to_owned(), Some("config".into()), OnRefusal::Continue);
+    let script =
+        commands.start_script(lines.to_owned(), Some("config".into()), OnRefusal::Continue);
     let _ = script.finish(&commands, fresh.engine(), &mut sink);
     fresh.step();
     let again = commands.running_config(fresh.engine());
     fresh.discard();
     if let Some(refusal) = sink.refusals.first() {
-        let line = refusal.source().and_then(|(_, line)| lines.lines().nth(line as usize - 1)).unwrap_or("");
+        let line = refusal
+            .source()
+            .and_then(|(_, line)| lines.lines().nth(line as usize - 1))
+            .unwrap_or("");
         let text = format!("`{line}` does not load: {refusal}\n{lines}");
         let why = kind_of(refusal.what());
         return Some(Fault { kind: format!("does not load: {}: {why}", kind_of(line)), text });

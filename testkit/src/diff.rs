@@ -20,7 +20,8 @@ fn marked(bytes: &[u8], differs: impl Fn(usize) -> bool) -> String {
     for (line, chunk) in bytes.chunks(LINE_BYTES).enumerate() {
         let _ = write!(out, "    {:04x} ", line * LINE_BYTES);
         for (column, byte) in chunk.iter().enumerate() {
-            let (open, close) = if differs(line * LINE_BYTES + column) { ('[', ']') } else { (' ', ' ') };
+            let (open, close) =
+                if differs(line * LINE_BYTES + column) { ('[', ']') } else { (' ', ' ') };
             let _ = write!(out, "{open}{byte:02x}{close}");
         }
         out.truncate(out.trim_end_matches(' ').len());
@@ -66,7 +67,12 @@ pub fn difference(expected: &[u8], actual: &[u8]) -> Option<String> {
     if named > NAMED_MAX {
         let _ = writeln!(out, "  … and {} more differences", named - NAMED_MAX);
     }
-    let _ = write!(out, "  expected:\n{}  sent:\n{}", marked(expected, differs), marked(actual, differs));
+    let _ = write!(
+        out,
+        "  expected:\n{}  sent:\n{}",
+        marked(expected, differs),
+        marked(actual, differs)
+    );
     Some(out)
 }
 
@@ -87,7 +93,9 @@ mod tests {
     #[test]
     fn a_difference_names_the_field_and_marks_the_bytes() {
         let mut frame = vec![0x02; 12];
-        frame.extend([0x08, 0x00, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([
+            0x08, 0x00, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ]);
         let mut other = frame.clone();
         other[22] = 63;
         let text = difference(&frame, &other).expect("differs");

@@ -18,7 +18,8 @@ struct Header {
 const ETHERNET: Header =
     Header { name: "ethernet", fields: &[("destination", 6), ("source", 6), ("type", 2)] };
 const VLAN: Header = Header { name: "vlan", fields: &[("tag", 2), ("type", 2)] };
-const MPLS: Header = Header { name: "mpls", fields: &[("label, class, bottom bit", 3), ("time to live", 1)] };
+const MPLS: Header =
+    Header { name: "mpls", fields: &[("label, class, bottom bit", 3), ("time to live", 1)] };
 const ARP: Header = Header {
     name: "arp",
     fields: &[
@@ -76,8 +77,10 @@ const TCP: Header = Header {
         ("urgent pointer", 2),
     ],
 };
-const ICMP: Header =
-    Header { name: "icmp", fields: &[("type", 1), ("code", 1), ("checksum", 2), ("rest of header", 4)] };
+const ICMP: Header = Header {
+    name: "icmp",
+    fields: &[("type", 1), ("code", 1), ("checksum", 2), ("rest of header", 4)],
+};
 /// What a neighbour solicitation or advertisement is about (RFC 4861 §4.3).
 const NEIGHBOUR: Header = Header { name: "neighbour", fields: &[("target", 16)] };
 const VXLAN: Header =
@@ -247,7 +250,8 @@ mod tests {
     #[test]
     fn short_and_odd_frames_end_somewhere() {
         for length in 0..40 {
-            let frame: Vec<u8> = std::iter::repeat_n([0x88, 0x47, 0x45], 20).flatten().take(length).collect();
+            let frame: Vec<u8> =
+                std::iter::repeat_n([0x88, 0x47, 0x45], 20).flatten().take(length).collect();
             assert!(fields(&frame).len() < 200);
         }
     }

@@ -37,7 +37,8 @@ pub fn run_all(folder: &Path, features: &[Register]) -> usize {
 /// As [`run_all`], in a router set up otherwise.
 #[track_caller]
 pub fn run_all_with(settings: Settings, folder: &Path, features: &[Register]) -> usize {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut cases: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect();
     cases.sort();
@@ -59,9 +60,10 @@ pub fn run_all_with(settings: Settings, folder: &Path, features: &[Register]) ->
 #[track_caller]
 pub fn frames_in(folder: &Path) -> Vec<Vec<u8>> {
     let entries_of = |folder: &Path| {
-        let entries =
-            std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        let entries = std::fs::read_dir(folder)
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.sort();
         paths
     };
@@ -95,20 +97,24 @@ pub struct Seed {
 pub fn seeds(features: &Path) -> Vec<Seed> {
     let folders_in = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten();
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir());
+        let paths =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir());
         paths.collect::<BTreeSet<PathBuf>>()
     };
-    let cases =
-        folders_in(features).into_iter().flat_map(|feature| folders_in(&feature.join("tests/golden")));
-    let seeds = cases.map(|case| seed_of(features, &case).unwrap_or_else(|error| panic!("{error}")));
+    let cases = folders_in(features)
+        .into_iter()
+        .flat_map(|feature| folders_in(&feature.join("tests/golden")));
+    let seeds =
+        cases.map(|case| seed_of(features, &case).unwrap_or_else(|error| panic!("{error}")));
     let seeds: Vec<Seed> = seeds.collect();
     assert!(!seeds.is_empty(), "{}: no golden case in it", features.display());
     seeds
 }
 
 fn seed_of(features: &Path, case: &Path) -> Result<Seed, String> {
-    let text =
-        |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let text = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    };
     let inside = case.strip_prefix(features).unwrap_or(case).display().to_string();
     let mut seed = Seed {
         name: inside.replace("/tests/golden", ""),
@@ -182,7 +188,11 @@ fn steps_of(case: &Path) -> Result<BTreeMap<String, Step>, String> {
             ));
         }
     }
-    if steps.is_empty() { Err("no step in it: 01-in.IF.pcap is missing".to_owned()) } else { Ok(steps) }
+    if steps.is_empty() {
+        Err("no step in it: 01-in.IF.pcap is missing".to_owned())
+    } else {
+        Ok(steps)
+    }
 }
 
 /// `01-in.e0.pcap` is step `01` and `-in.e0.pcap`.
@@ -192,7 +202,8 @@ fn split_number(name: &str) -> Option<(&str, &str)> {
 }
 
 fn commands(router: &mut Router, path: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     router.script(&name, &text).map(drop).map_err(|refusal| refusal.to_string())
 }
@@ -207,7 +218,9 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
     }
     router.run();
     let names: BTreeSet<String> = router.interfaces().into_iter().collect();
-    for interface in step.input.keys().chain(step.output.keys()).filter(|name| !names.contains(*name)) {
+    for interface in
+        step.input.keys().chain(step.output.keys()).filter(|name| !names.contains(*name))
+    {
         wrong.push(format!("step {number}: setup.cli creates no test interface {interface}"));
     }
     for (interface, path) in step.input.iter().filter(|(name, _)| names.contains(*name)) {
@@ -279,8 +292,8 @@ fn compare_counters(router: &mut Router, path: Option<&Path>) -> Result<(), Stri
     let expected: Value = match path {
         None => Value::Object(Map::new()),
         Some(path) => {
-            let text =
-                std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
             serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?
         }
     };
@@ -294,7 +307,8 @@ fn compare_counters(router: &mut Router, path: Option<&Path>) -> Result<(), Stri
         router.dropped().into_iter().map(|(node, reason, count)| ((node, reason), count)).collect();
     let mut wrong = Vec::new();
     for key in wanted.keys().chain(happened.keys()).collect::<BTreeSet<_>>() {
-        let (want, have) = (wanted.get(key).copied().unwrap_or(0), happened.get(key).copied().unwrap_or(0));
+        let (want, have) =
+            (wanted.get(key).copied().unwrap_or(0), happened.get(key).copied().unwrap_or(0));
         if want != have {
             wrong.push(format!("{want} drops expected by {}, {}; there are {have}", key.0, key.1));
         }
@@ -310,8 +324,12 @@ fn compare_counters(router: &mut Router, path: Option<&Path>) -> Result<(), Stri
     for ((interface, counter), want) in counts(&expected["interfaces"])? {
         match interface_counter(router, &interface, &counter) {
             Some(have) if have == want => {}
-            Some(have) => wrong.push(format!("{interface} {counter}: {want} expected, {have} counted")),
-            None => wrong.push(format!("there is no counter {counter} of an interface {interface}")),
+            Some(have) => {
+                wrong.push(format!("{interface} {counter}: {want} expected, {have} counted"))
+            }
+            None => {
+                wrong.push(format!("there is no counter {counter} of an interface {interface}"))
+            }
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n  ")) }
@@ -333,10 +351,13 @@ fn counts(value: &Value) -> Result<BTreeMap<(String, String), u64>, String> {
         other => return Err(format!("{other} is not an object of objects of counts")),
     };
     for (first, inner) in outer {
-        let inner =
-            inner.as_object().ok_or_else(|| format!("{first}: {inner} is not an object of counts"))?;
+        let inner = inner
+            .as_object()
+            .ok_or_else(|| format!("{first}: {inner} is not an object of counts"))?;
         for (second, count) in inner {
-            let count = count.as_u64().ok_or_else(|| format!("{first}, {second}: {count} is not a count"))?;
+            let count = count
+                .as_u64()
+                .ok_or_else(|| format!("{first}, {second}: {count} is not a count"))?;
             out.insert((first.clone(), second.clone()), count);
         }
     }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quiver_control::{
-    Collected, Command, Commands, Execution, Job, OnRefusal, Output, Refusal, Registry, SharedCommands, Sink,
-    Started, Step,
+    Collected, Command, Commands, Execution, Job, OnRefusal, Output, Refusal, Registry,
+    SharedCommands, Sink, Started, Step,
 };
 use quiver_core::clock::Clock;
 use quiver_core::control::engine::Unasked;
@@ -146,7 +146,9 @@ impl Router {
 
     /// The number of an interface.
     pub fn id(&self, name: &str) -> InterfaceId {
-        self.engine_ref().interface_id(name).unwrap_or_else(|| panic!("there is no interface {name}"))
+        self.engine_ref()
+            .interface_id(name)
+            .unwrap_or_else(|| panic!("there is no interface {name}"))
     }
 
     // Commands.
@@ -154,13 +156,17 @@ impl Router {
     /// Execute a line and return its text; a refusal is a panic.
     #[track_caller]
     pub fn cli(&mut self, line: &str) -> String {
-        self.execute(line).unwrap_or_else(|refusal| panic!("`{line}` is refused: {refusal}")).to_text()
+        self.execute(line)
+            .unwrap_or_else(|refusal| panic!("`{line}` is refused: {refusal}"))
+            .to_text()
     }
 
     /// Execute a line and return its JSON; a refusal is a panic.
     #[track_caller]
     pub fn json(&mut self, line: &str) -> serde_json::Value {
-        self.execute(line).unwrap_or_else(|refusal| panic!("`{line}` is refused: {refusal}")).to_json()
+        self.execute(line)
+            .unwrap_or_else(|refusal| panic!("`{line}` is refused: {refusal}"))
+            .to_json()
     }
 
     /// Execute a line that must be refused, and return the message.
@@ -191,14 +197,16 @@ impl Router {
     pub fn script(&mut self, name: &str, text: &str) -> Result<Output, Refusal> {
         let commands = self.commands.clone();
         let commands = commands.borrow();
-        let execution = commands.start_script(text.to_owned(), Some(name.to_owned()), OnRefusal::Stop);
+        let execution =
+            commands.start_script(text.to_owned(), Some(name.to_owned()), OnRefusal::Stop);
         self.finish(&commands, execution)
     }
 
     /// Execute a file of commands; a refusal is a panic.
     #[track_caller]
     pub fn exec(&mut self, path: &Path) {
-        let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let text =
+            std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         if let Err(refusal) = self.script(&path.display().to_string(), &text) {
             panic!("{refusal}");
         }
@@ -229,7 +237,9 @@ impl Router {
                     if sink.outputs.len() == 1 {
                         return Ok(sink.outputs.remove(0));
                     }
-                    return Ok(Output::text(sink.outputs.iter().map(Output::to_text).collect::<String>()));
+                    return Ok(Output::text(
+                        sink.outputs.iter().map(Output::to_text).collect::<String>(),
+                    ));
                 }
             }
         }
@@ -316,7 +326,8 @@ impl Router {
     fn waiting(&mut self) -> bool {
         let names = self.interfaces();
         names.iter().any(|name| {
-            let served = self.engine_ref().interface(self.id(name)).is_some_and(|i| !i.rx.is_empty());
+            let served =
+                self.engine_ref().interface(self.id(name)).is_some_and(|i| !i.rx.is_empty());
             served && self.wire(name).waits()
         })
     }
@@ -401,7 +412,11 @@ fn register_clock(registry: &mut Registry, time: &Arc<AtomicU64>) {
             .example("test advance 1.5")
             .begin(move |_, args| {
                 let left = Duration::try_from_secs_f64(args.get("time")?)?;
-                Ok(Box::new(Advance { time: time.clone(), hop: (left / HOPS_MAX).max(HOP_MIN), left }))
+                Ok(Box::new(Advance {
+                    time: time.clone(),
+                    hop: (left / HOPS_MAX).max(HOP_MIN),
+                    left,
+                }))
             }),
     );
 }

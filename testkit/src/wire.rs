@@ -218,7 +218,9 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             rung.push(there);
         }
     }
-    let tx = (0..engine.worker_count()).map(|_| Box::new(TestTx(wire.clone())) as Box<dyn TxQueue>).collect();
+    let tx = (0..engine.worker_count())
+        .map(|_| Box::new(TestTx(wire.clone())) as Box<dyn TxQueue>)
+        .collect();
     let interface = engine.create_interface(InterfaceSpec {
         name: name.to_owned(),
         device: Box::new(TestDevice { wire: wire.clone(), bells }),
@@ -232,7 +234,13 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     for queue in 0..count {
         let rx = TestRx { wire: wire.clone(), queue, interface, bell: rung.next() };
         let worker = WorkerId((queue % engine.worker_count()) as u16);
-        engine.add_rx_queue(interface, "test-input", Box::new(rx), RxMode::Polling, Some(worker))?;
+        engine.add_rx_queue(
+            interface,
+            "test-input",
+            Box::new(rx),
+            RxMode::Polling,
+            Some(worker),
+        )?;
     }
     if let Some(made) = engine.get_mut::<MadeBy>() {
         made.0.push((interface, made_by));

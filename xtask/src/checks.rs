@@ -55,7 +55,9 @@ pub fn layers(members: &[Member]) -> Vec<String> {
     let mut faults = Vec::new();
     for member in members {
         for dependency in member.dependencies.iter().filter_map(|d| by_name.get(d.as_str())) {
-            if layer(&dependency.folder) >= layer(&member.folder) && layer(&member.folder) < LAYER_MAX {
+            if layer(&dependency.folder) >= layer(&member.folder)
+                && layer(&member.folder) < LAYER_MAX
+            {
                 faults.push(format!(
                     "{} imports {}: arrows point down only (bin, then superblocks, then features and drivers, then engine; \
                      in bin/quiver-tg: control, then stateful, then measuring, then traffic)",
@@ -83,11 +85,16 @@ fn registration(members: &[Member]) -> Result<Vec<String>> {
 fn unlisted_tests() -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for file in sources()? {
-        let Some(folder) = file.parent().filter(|folder| folder.ends_with("tests")) else { continue };
+        let Some(folder) = file.parent().filter(|folder| folder.ends_with("tests")) else {
+            continue;
+        };
         let main = root().join(folder).join("main.rs");
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let listed = format!("mod {name};");
-        if name != "main" && main.exists() && !fs::read_to_string(&main)?.lines().any(|line| line == listed) {
+        if name != "main"
+            && main.exists()
+            && !fs::read_to_string(&main)?.lines().any(|line| line == listed)
+        {
             faults.push(format!(
                 "{} never runs: write `{listed}` in {}/main.rs",
                 file.display(),
@@ -113,14 +120,16 @@ fn unsafe_code() -> Result<Vec<String>> {
         let name = file.to_string_lossy().into_owned();
         if text.contains("allow(unsafe_code)") && !name.starts_with("xtask") {
             if !allowed.contains(&name.as_str()) {
-                faults
-                    .push(format!("{name} contains unsafe code and is not in xtask/src/unsafe-allowed.txt"));
+                faults.push(format!(
+                    "{name} contains unsafe code and is not in xtask/src/unsafe-allowed.txt"
+                ));
             }
             found.push(name);
         }
     }
     for name in allowed.iter().filter(|name| !found.iter().any(|f| f == *name)) {
-        faults.push(format!("{name} is in xtask/src/unsafe-allowed.txt and contains no unsafe code"));
+        faults
+            .push(format!("{name} is in xtask/src/unsafe-allowed.txt and contains no unsafe code"));
     }
     Ok(faults)
 }
@@ -130,7 +139,10 @@ fn file_lengths() -> Result<Vec<String>> {
     for file in sources()? {
         let lines = fs::read_to_string(root().join(&file))?.lines().count();
         if lines > FILE_LINES_MAX {
-            faults.push(format!("{} has {lines} lines: would two names tell more than one?", file.display()));
+            faults.push(format!(
+                "{} has {lines} lines: would two names tell more than one?",
+                file.display()
+            ));
         }
     }
     Ok(faults)
@@ -158,7 +170,9 @@ fn dependencies_told() -> Result<Vec<String>> {
 /// All Rust files of ours, relative to the root.
 pub fn sources() -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for folder in ["bin", "engine", "features", "drivers", "superblocks", "testkit", "xtask", "fuzz"] {
+    for folder in
+        ["bin", "engine", "features", "drivers", "superblocks", "testkit", "xtask", "fuzz"]
+    {
         collect(Path::new(folder), &mut files)?;
     }
     files.sort();

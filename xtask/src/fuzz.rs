@@ -72,7 +72,8 @@ mod tests {
     fn crates_that_parse_have_properties_to_fuzz() {
         let sources = sources().expect("sources");
         for member in members().expect("members") {
-            if ["quiver-wire", "quiver-control", "quiver-ip", "quiver-memif"].contains(&member.name.as_str())
+            if ["quiver-wire", "quiver-control", "quiver-ip", "quiver-memif"]
+                .contains(&member.name.as_str())
             {
                 assert!(!targets(&member, &sources).expect("files").is_empty(), "{}", member.name);
             }

@@ -34,9 +34,14 @@ const MEMORY_MIB_MAX: u32 = 4096;
 /// Run targets for `seconds` each, and keep what reached more code.
 pub fn run(targets: &[String], seconds: u64) -> Result<ExitCode> {
     for target in targets {
-        ensure!(TARGETS.contains(&target.as_str()), "there is no target {target}: {}", TARGETS.join(", "));
+        ensure!(
+            TARGETS.contains(&target.as_str()),
+            "there is no target {target}: {}",
+            TARGETS.join(", ")
+        );
     }
-    let chosen = TARGETS.iter().filter(|t| targets.is_empty() || targets.iter().any(|other| other == *t));
+    let chosen =
+        TARGETS.iter().filter(|t| targets.is_empty() || targets.iter().any(|other| other == *t));
     let triple = host()?;
     build(&triple)?;
     for target in chosen {

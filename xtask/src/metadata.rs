@@ -29,7 +29,8 @@ pub fn members() -> Result<Vec<Member>> {
         .current_dir(root())
         .output()
         .context("cargo metadata")?;
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata's JSON")?;
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).context("cargo metadata's JSON")?;
     let root = root().canonicalize()?;
     let packages = metadata["packages"].as_array().context("packages")?;
     packages.iter().map(|package| member(package, &root)).collect()

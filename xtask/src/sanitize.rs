@@ -57,8 +57,9 @@ fn nightly_host() -> Option<String> {
 /// The crates whose files are on the list of unsafe code; of them those that are named, if some are.
 fn with_unsafe_code(only: &[String]) -> Result<Vec<Member>> {
     let files: BTreeSet<&str> = unsafe_files().collect();
-    let has_some =
-        |member: &Member| files.iter().any(|file| std::path::Path::new(file).starts_with(&member.folder));
+    let has_some = |member: &Member| {
+        files.iter().any(|file| std::path::Path::new(file).starts_with(&member.folder))
+    };
     let wanted = |member: &Member| only.is_empty() || only.contains(&member.name);
     Ok(members()?.into_iter().filter(|member| has_some(member) && wanted(member)).collect())
 }

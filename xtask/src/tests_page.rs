@@ -225,8 +225,9 @@ fn gather(path: &Path, having: &[&str], cases: &mut Vec<Case>) -> Result<()> {
     let file = place(path);
     let wanted = |name: &String| having.is_empty() || having.iter().any(|part| name.contains(part));
     // A file that is named for it has all of its cases in it.
-    let by_file =
-        having.iter().any(|part| path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains(part)));
+    let by_file = having
+        .iter()
+        .any(|part| path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains(part)));
     let names = names.into_iter().filter(|name| by_file || wanted(name));
     cases.extend(names.map(|name| Case { file: file.clone(), name: name.replace('_', " ") }));
     Ok(())
@@ -234,7 +235,8 @@ fn gather(path: &Path, having: &[&str], cases: &mut Vec<Case>) -> Result<()> {
 
 fn gather_golden(folder: &Path, having: &[&str], cases: &mut Vec<Case>) -> Result<()> {
     for case in children(folder)?.into_iter().filter(|path| path.join("setup.cli").is_file()) {
-        let name = case.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            case.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if having.is_empty() || having.iter().any(|part| name.contains(part)) {
             cases.push(Case { file: format!("{}/", place(folder)), name });
         }
@@ -285,7 +287,8 @@ mod tests {
     fn test_functions_are_found_behind_other_attributes() {
         let text = "#[test]\n#[ignore]\nfn one_thing() {}\nfn helper() {}\n  #[test]\n  fn other(x: u8) {}";
         assert_eq!(rust_tests(text), ["one_thing", "other"]);
-        let text = "def test_pings(hosts):\n    pass\ndef helper():\nclass A:\n    def test_more(self):";
+        let text =
+            "def test_pings(hosts):\n    pass\ndef helper():\nclass A:\n    def test_more(self):";
         assert_eq!(python_tests(text), ["pings", "more"]);
     }
 

@@ -72,13 +72,21 @@ impl Body for Loop<'_> {
             Work::Ip4 => {
                 let table = tables.ip4.table(0);
                 match tagging {
-                    Tagging::Untagged => ip4::<0>(variant, frame, table, groups, adjacencies, counted),
+                    Tagging::Untagged => {
+                        ip4::<0>(variant, frame, table, groups, adjacencies, counted)
+                    }
                     Tagging::Dot1q => ip4::<1>(variant, frame, table, groups, adjacencies, counted),
-                    Tagging::Dot1ad => ip4::<2>(variant, frame, table, groups, adjacencies, counted),
+                    Tagging::Dot1ad => {
+                        ip4::<2>(variant, frame, table, groups, adjacencies, counted)
+                    }
                 }
             }
-            Work::Encapsulate6 => segments::encapsulate(Layer::Ip6, variant, frame, tables, counted),
-            Work::Encapsulate4 => segments::encapsulate(Layer::Ip4, variant, frame, tables, counted),
+            Work::Encapsulate6 => {
+                segments::encapsulate(Layer::Ip6, variant, frame, tables, counted)
+            }
+            Work::Encapsulate4 => {
+                segments::encapsulate(Layer::Ip4, variant, frame, tables, counted)
+            }
             Work::EncapsulateFrames => {
                 segments::encapsulate(Layer::Frame, variant, frame, tables, counted);
             }
@@ -134,8 +142,9 @@ fn bridge_frames<const LEARN: bool>(
                 ahead.prefetch();
             }
             let Some(header) = packets[at + i].bytes().first_chunk::<14>() else { continue };
-            let word =
-                |from: usize| header[from..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            let word = |from: usize| {
+                header[from..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+            };
             let (to, from) = (word(0), word(6));
             counted.odd += (to | from) & 1;
             keys[i] = MacKey::from_wire(bridge.domain, to).word();
@@ -175,7 +184,8 @@ fn has_tags<const TAGS: usize>(frame: &[u8]) -> bool {
     let (tags, mask) = TAGGED[TAGS];
     let found = frame.get(12..).and_then(|bytes| bytes.first_chunk());
     let ip4 = TAGS < 2 || frame.get(20..22).is_some_and(|bytes| bytes == [8, 0]);
-    ip4 & found.is_some_and(|found| (u64::from_be_bytes(*found) ^ u64::from_be_bytes(tags)) & mask == 0)
+    ip4 & found
+        .is_some_and(|found| (u64::from_be_bytes(*found) ^ u64::from_be_bytes(tags)) & mask == 0)
 }
 
 /// Forward IPv4: check the frame, its `TAGS` tags and the header, look up, count the hop, write the frame's header,
@@ -295,12 +305,15 @@ fn ip6(variant: Variant, frame: &mut Frame, tables: &IpTables, counted: &mut Cou
         asked.look_up(Layer::Ip6, variant, tables, block);
         for (packet, found) in packets[at..at + block].iter_mut().zip(&asked.found) {
             let adjacency = tables.adjacencies.get(tables.groups.word(*found).hop().index);
-            if let Some(header) = packet.bytes_mut().get_mut(14..).and_then(Ip6Header::overlay_mut) {
+            if let Some(header) = packet.bytes_mut().get_mut(14..).and_then(Ip6Header::overlay_mut)
+            {
                 header.set_hop_limit(header.hop_limit() - 1);
             }
             let length = packet.segment_length();
             counted.odd += u64::from(length > usize::from(adjacency.mtu_bytes) + 14);
-            if let (Some(block), true) = (adjacency.rewrite_field().last_chunk::<16>(), packet.pull(14)) {
+            if let (Some(block), true) =
+                (adjacency.rewrite_field().last_chunk::<16>(), packet.pull(14))
+            {
                 let _ = packet.push_block16(block, 14);
             }
             counted.bytes += length as u64;

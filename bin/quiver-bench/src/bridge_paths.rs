@@ -25,7 +25,13 @@ pub fn all() -> Vec<Path> {
         ];
         let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
         let work = if learn { Work::Bridge } else { Work::BridgeNoLearn };
-        paths.push(path(&format!("l2-bridge-{name}"), work, Packets::Stations { count }, &setup, None));
+        paths.push(path(
+            &format!("l2-bridge-{name}"),
+            work,
+            Packets::Stations { count },
+            &setup,
+            None,
+        ));
     }
     let routed = Packets::Ip4 { count: 1, random: true };
     let own = MacAddress(OUR_MAC);
@@ -41,7 +47,11 @@ pub fn all() -> Vec<Path> {
     let station = format!("l2fib add {} 1 bench0 static", MacAddress(PEER_MAC));
     let into: Vec<&str> = common
         .into_iter()
-        .chain(["set interface l2 bridge bench0 1", &station, "ip route add 20.0.0.0/32 via 10.1.0.2 bench1"])
+        .chain([
+            "set interface l2 bridge bench0 1",
+            &station,
+            "ip route add 20.0.0.0/32 via 10.1.0.2 bench1",
+        ])
         .collect();
     paths.push(path("ip4-1-bvi", Work::BridgeIp4, routed, &into, None));
     let out: Vec<&str> = common

@@ -49,5 +49,9 @@ fn out_of(name: &str, count: u32) -> Path {
 
 /// All of them.
 pub fn all() -> Vec<Path> {
-    vec![into("srv6-enddt2u", "end.dt2u"), into("srv6-enddt2m", "end.dt2m"), out_of("srv6-l2-tunnel", 254)]
+    vec![
+        into("srv6-enddt2u", "end.dt2u"),
+        into("srv6-enddt2m", "end.dt2m"),
+        out_of("srv6-l2-tunnel", 254),
+    ]
 }

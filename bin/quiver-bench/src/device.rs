@@ -82,7 +82,11 @@ impl Maker {
     }
 
     /// Fill a vector.
-    pub fn fill(&mut self, cache: &mut quiver_core::memory::buffer::BufferCache, frame: &mut Frame) {
+    pub fn fill(
+        &mut self,
+        cache: &mut quiver_core::memory::buffer::BufferCache,
+        frame: &mut Frame,
+    ) {
         let data_bytes = cache.pool().data_bytes();
         for _ in 0..FRAME_PACKETS_MAX {
             let packet = match &mut self.rotation {
@@ -90,8 +94,11 @@ impl Maker {
                 None => cache.packet(),
             };
             let Some(mut packet) = packet else { break };
-            let fits =
-                packet.set_span(quiver_core::memory::buffer::DATA_OFFSET, self.length as u16, data_bytes);
+            let fits = packet.set_span(
+                quiver_core::memory::buffer::DATA_OFFSET,
+                self.length as u16,
+                data_bytes,
+            );
             assert!(fits, "a buffer holds the packet");
             self.write(&mut packet);
             let _ = frame.push(packet);
@@ -107,7 +114,11 @@ pub struct Ender {
 
 impl Ender {
     /// Take all packets of a vector.
-    pub fn take(&mut self, cache: &mut quiver_core::memory::buffer::BufferCache, frame: &mut Frame) {
+    pub fn take(
+        &mut self,
+        cache: &mut quiver_core::memory::buffer::BufferCache,
+        frame: &mut Frame,
+    ) {
         match &mut self.rotation {
             None => frame.drain().for_each(|packet| cache.free(packet)),
             Some(rotation) => {
@@ -120,7 +131,11 @@ impl Ender {
 }
 
 /// Let buffers rotate between an ender and a maker.
-pub fn rotate(maker: &mut Maker, ender: &mut Ender, cache: &mut quiver_core::memory::buffer::BufferCache) {
+pub fn rotate(
+    maker: &mut Maker,
+    ender: &mut Ender,
+    cache: &mut quiver_core::memory::buffer::BufferCache,
+) {
     let (mut put, take) = ring(COLD_BUFFERS);
     for _ in 0..COLD_BUFFERS {
         if let Some(packet) = cache.packet() {

@@ -61,12 +61,18 @@ fn ethernet(packet: &mut Packet) -> Result<NodeId, Never> {
 #[inline(always)]
 fn input(packet: &mut Packet) -> Result<NodeId, Never> {
     let available = packet.length();
-    let good = Ip4Header::overlay(packet.bytes())
-        .is_some_and(|h| ip4::is_plain(h, available) & (usize::from(h.total_length()) == available));
+    let good = Ip4Header::overlay(packet.bytes()).is_some_and(|h| {
+        ip4::is_plain(h, available) & (usize::from(h.total_length()) == available)
+    });
     Ok(if good { NodeId(2) } else { DROP })
 }
 
-fn lookup(bench: &Bench<'_>, frame: &mut Frame, destinations: &mut [u32; 256], found: &mut [GroupId; 256]) {
+fn lookup(
+    bench: &Bench<'_>,
+    frame: &mut Frame,
+    destinations: &mut [u32; 256],
+    found: &mut [GroupId; 256],
+) {
     let (packets, next) = frame.split_mut();
     for (packet, place) in packets.iter().zip(destinations.iter_mut()) {
         *place = Ip4Header::overlay(packet.bytes()).map_or(0, Ip4Header::destination_bits);
@@ -101,7 +107,9 @@ fn rewrite(bench: &Bench<'_>, packet: &mut Packet) -> Result<NodeId, Never> {
     }
     checksum::decrement_ttl(header);
     let done = match adjacency.rewrite_field().last_chunk::<16>() {
-        Some(block) if adjacency.rewrite_len() <= 16 => packet.push_block16(block, adjacency.rewrite_len()),
+        Some(block) if adjacency.rewrite_len() <= 16 => {
+            packet.push_block16(block, adjacency.rewrite_len())
+        }
         _ => packet.push_block32(adjacency.rewrite_field(), adjacency.rewrite_len()),
     };
     packet.tx = adjacency.tx;
@@ -138,7 +146,11 @@ fn nodes(bench: &mut Bench<'_>, frame: &mut Frame, lookup_alone: bool, scratch: 
     }
 }
 
-fn nodes_in_groups<const N: usize>(bench: &mut Bench<'_>, frame: &mut Frame, scratch: &mut Scratch) {
+fn nodes_in_groups<const N: usize>(
+    bench: &mut Bench<'_>,
+    frame: &mut Frame,
+    scratch: &mut Scratch,
+) {
     frame.packets().iter().take(N).for_each(Packet::prefetch);
     let (packets, next) = frame.split_mut();
     for at in (0..packets.len()).step_by(N) {
@@ -185,13 +197,18 @@ fn fused<const BLOCK: usize>(bench: &mut Bench<'_>, frame: &mut Frame, scratch: 
                 ahead.prefetch();
             }
             let packet = &mut packets[i];
-            let good = ethernet(packet).unwrap_or(DROP) != DROP && input(packet).unwrap_or(DROP) != DROP;
+            let good =
+                ethernet(packet).unwrap_or(DROP) != DROP && input(packet).unwrap_or(DROP) != DROP;
             assert!(good);
             scratch.destinations[i - at] =
                 Ip4Header::overlay(packet.bytes()).map_or(0, Ip4Header::destination_bits);
         }
         let block = end - at;
-        lpm.lookup_slice(Variant::best(), &scratch.destinations[..block], &mut scratch.found[..block]);
+        lpm.lookup_slice(
+            Variant::best(),
+            &scratch.destinations[..block],
+            &mut scratch.found[..block],
+        );
         for i in at..end {
             packets[i].index = groups.word(scratch.found[i - at]).hop().index;
             next[i] = rewrite(bench, &mut packets[i]).unwrap_or(DROP);
@@ -212,7 +229,11 @@ struct Scratch {
 }
 
 /// Median clocks per packet.
-fn measure(bench: &mut Bench<'_>, size: usize, mut run: impl FnMut(&mut Bench<'_>, &mut Frame)) -> f64 {
+fn measure(
+    bench: &mut Bench<'_>,
+    size: usize,
+    mut run: impl FnMut(&mut Bench<'_>, &mut Frame),
+) -> f64 {
     let mut taken = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let mut frame = bench.frame(size);
@@ -241,7 +262,8 @@ pub fn run() {
             None => rows.push((name, vec![value])),
         };
         for tables in &populations {
-            let mut bench = Bench { tables, cache: pool.cache(), at: 0, counted: Counted::default() };
+            let mut bench =
+                Bench { tables, cache: pool.cache(), at: 0, counted: Counted::default() };
             let b = &mut bench;
             note("bare loop".into(), {
                 measure(b, 256, |b, frame| {
@@ -275,13 +297,22 @@ pub fn run() {
                     name("nodes, groups of 16"),
                     measure(b, size, |b, f| nodes_in_groups::<16>(b, f, &mut scratch)),
                 );
-                note(name("fused, lag 16"), measure(b, size, |b, f| fused::<16>(b, f, &mut scratch)));
-                note(name("fused, lag 64"), measure(b, size, |b, f| fused::<64>(b, f, &mut scratch)));
+                note(
+                    name("fused, lag 16"),
+                    measure(b, size, |b, f| fused::<16>(b, f, &mut scratch)),
+                );
+                note(
+                    name("fused, lag 64"),
+                    measure(b, size, |b, f| fused::<64>(b, f, &mut scratch)),
+                );
             }
             assert_eq!(b.counted.odd, 0);
         }
         for (name, values) in rows {
-            println!("{name:34} {}", values.iter().map(|v| format!("{v:8.1}")).collect::<Vec<_>>().join(" "));
+            println!(
+                "{name:34} {}",
+                values.iter().map(|v| format!("{v:8.1}")).collect::<Vec<_>>().join(" ")
+            );
         }
     }
 }

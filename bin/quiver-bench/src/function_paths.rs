@@ -27,7 +27,8 @@ const ADDRESSES4: usize = 12;
 
 /// A path of packets of one kind.
 fn of(name: &str, packet: fn() -> Vec<u8>, exchange: Exchange, setup: &[&str]) -> Path {
-    let always = ["set interface state bench2 up", "ip route add fc00::/16 via 2001:db8:ffff::2 bench1"];
+    let always =
+        ["set interface state bench2 up", "ip route add fc00::/16 via 2001:db8:ffff::2 bench1"];
     let setup: Vec<&str> = always.iter().chain(setup).copied().collect();
     Path {
         length: packet().len(),
@@ -53,7 +54,8 @@ fn compressed() -> [Path; 2] {
         layers::segments(SOURCE, [container, LOCATOR], 1, Inside::Udp)
     }
     let end = format!("sr localsid address {LOCATOR}/80 behavior end.replace");
-    let cross = format!("sr localsid address {LOCATOR}/80 behavior end.x.replace bench1 2001:db8:ffff::2");
+    let cross =
+        format!("sr localsid address {LOCATOR}/80 behavior end.x.replace bench1 2001:db8:ffff::2");
     [
         of("srv6-end-replace", packet, steps(true), &[&end]),
         of("srv6-endx-replace", packet, steps(false), &[&cross]),
@@ -94,14 +96,22 @@ fn proxies() -> Vec<Path> {
         ("6", Inside::Ip6, Layer::Ip6, "nh 2001:db8:ffff::2 "),
         ("2", Inside::Frame, Layer::Frame, ""),
     ] {
-        for (kind, keeps, rest) in
-            [("as", false, "src 2001:db8:ffff::1 next fc00:0:5::5 next fc00:0:9::9"), ("ad", true, "")]
-        {
+        for (kind, keeps, rest) in [
+            ("as", false, "src 2001:db8:ffff::1 next fc00:0:5::5 next fc00:0:9::9"),
+            ("ad", true, ""),
+        ] {
             let proxy = |iif: &str| {
-                format!("sr localsid address {SID} behavior end.{kind} {hop}oif bench1 iif {iif} {rest}")
+                format!(
+                    "sr localsid address {SID} behavior end.{kind} {hop}oif bench1 iif {iif} {rest}"
+                )
             };
             let outwards = Exchange { takes: OUTER, keeps, ..Exchange::of(Layer::Ip6, layer) };
-            paths.push(of(&format!("srv6-{kind}{number}"), to(inside), outwards, &[proxy("bench2").trim()]));
+            paths.push(of(
+                &format!("srv6-{kind}{number}"),
+                to(inside),
+                outwards,
+                &[proxy("bench2").trim()],
+            ));
             let inwards = Exchange { puts: OUTER, ..Exchange::of(layer, Layer::Ip6) };
             let mut setup = vec!["set interface ip address bench2 2001:db8:fffd::1/64"];
             if layer == Layer::Frame {
@@ -121,7 +131,9 @@ fn proxies() -> Vec<Path> {
 /// End.AM, there and back.
 fn masquerading() -> [Path; 2] {
     let proxy = |iif: &str| {
-        format!("sr localsid address {SID} behavior end.am nh 2001:db8:ffff::2 oif bench1 iif {iif}")
+        format!(
+            "sr localsid address {SID} behavior end.am nh 2001:db8:ffff::2 oif bench1 iif {iif}"
+        )
     };
     [
         of("srv6-am", to(Inside::Udp), steps(false), &[&proxy("bench2")]),
@@ -142,13 +154,19 @@ fn mobile() -> [Path; 6] {
         let sid = session(OVER4, u128::from(PEER4.to_bits()) << 64);
         // The source is 10.0.0.2, port 40000, behind 64 bits.
         let source = Ipv6Addr::new(0xfc00, 1, 0, 0, 0x0a00, 2, 40_000, 0);
-        layers::ethernet(0x86dd, &layers::ip6(source, sid, Inside::Ip4.protocol(), &Inside::Ip4.bytes()))
+        layers::ethernet(
+            0x86dd,
+            &layers::ip6(source, sid, Inside::Ip4.protocol(), &Inside::Ip4.bytes()),
+        )
     }
     fn to_ip6() -> Vec<u8> {
         layers::segments(SOURCE, [NEXT, session(OVER6, 0)], 1, Inside::Ip4)
     }
     fn mapped() -> Vec<u8> {
-        layers::ethernet(0x86dd, &layers::ip6(SOURCE, SID, Inside::Ip4.protocol(), &Inside::Ip4.bytes()))
+        layers::ethernet(
+            0x86dd,
+            &layers::ip6(SOURCE, SID, Inside::Ip4.protocol(), &Inside::Ip4.bytes()),
+        )
     }
     let (four, six) = (Layer::Ip4, Layer::Ip6);
     let both = |takes, puts, from, to, carries| Exchange {
@@ -158,11 +176,13 @@ fn mobile() -> [Path; 6] {
         carries: Some(carries),
         ..Exchange::of(from, to)
     };
-    let gateway = "sr policy add bsid fc00:1::d1 behavior h.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64";
+    let gateway =
+        "sr policy add bsid fc00:1::d1 behavior h.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64";
     let steer = format!("sr steer l3 {PEER4}/32 via bsid fc00:1::d1");
     let sid = |behavior: &str| format!("sr localsid address {behavior}");
     let addresses = (ADDRESSES4, DESTINATION);
-    let drop = |puts| Exchange { checks: true, ..both(GTPU6, puts, six, six, (DESTINATION, DESTINATION)) };
+    let drop =
+        |puts| Exchange { checks: true, ..both(GTPU6, puts, six, six, (DESTINATION, DESTINATION)) };
     let over6 = || layers::gtpu6(OVER6);
     let put6 = Exchange { sums: true, ..both(OUTER, GTPU6, six, six, (DESTINATION, DESTINATION)) };
     [

@@ -207,7 +207,10 @@ pub fn path(path: &GeneratorPath, rounds: usize, form: Form) -> Result<Measured>
 }
 
 /// Clocks per frame of the path's nodes, together and each.
-fn round(generator: &mut Generator<Wire>, path: &GeneratorPath) -> Result<(f64, Vec<(String, f64)>)> {
+fn round(
+    generator: &mut Generator<Wire>,
+    path: &GeneratorPath,
+) -> Result<(f64, Vec<(String, f64)>)> {
     let engine = generator.engine();
     engine.clear_runtime();
     let worker = engine.inline_worker(WorkerId(0)).context("a worker on this thread")?;
@@ -243,7 +246,8 @@ struct Bare {
 
 impl Bare {
     fn new(path: &GeneratorPath, form: Form) -> Result<Bare> {
-        let pool = BufferPool::new(2048, EngineConfig::default().buffer_data_bytes, PageSize::Best)?;
+        let pool =
+            BufferPool::new(2048, EngineConfig::default().buffer_data_bytes, PageSize::Best)?;
         let lengths = match path.frame {
             "imix" => [[64; 7].as_slice(), &[570; 4], &[1518]].concat(),
             fixed => vec![fixed.parse()?],
@@ -286,7 +290,8 @@ impl Body for Make<'_> {
             let (Some(mut packet), Some(length)) = (cache.packet(), turns.next()) else { return };
             assert!(packet.set_length(*length, data_bytes), "a buffer holds the frame");
             packet.bytes_mut().copy_from_slice(&template[..*length]);
-            let stamp = Stamp { measurement: 0, stream: 0, sequence: *sequence, sent_ns: 0 }.encode();
+            let stamp =
+                Stamp { measurement: 0, stream: 0, sequence: *sequence, sent_ns: 0 }.encode();
             packet.bytes_mut()[length - STAMP_BYTES..].copy_from_slice(&stamp);
             *sequence += 1;
             if let Err(packet) = frame.push(packet) {
@@ -309,7 +314,8 @@ impl Body for Look<'_> {
         let first = *sequence - frame.len() as u64;
         for (place, packet) in frame.packets().iter().enumerate() {
             let end = packet.bytes().last_chunk::<STAMP_BYTES>();
-            *seen += u64::from(end.is_some_and(|end| Stamp::continues(end, head, first + place as u64)));
+            *seen +=
+                u64::from(end.is_some_and(|end| Stamp::continues(end, head, first + place as u64)));
         }
         frame.drain().for_each(|packet| cache.free(packet));
     }

@@ -9,8 +9,10 @@ use crate::segments::{self, Carried};
 const MANY: u32 = 10_000;
 
 /// Routes that every path has: to the segments.
-const COMMON: [&str; 2] =
-    ["set sr encaps source addr 2001:db8:ffff::1", "ip route add fc00::/16 via 2001:db8:ffff::2 bench1"];
+const COMMON: [&str; 2] = [
+    "set sr encaps source addr 2001:db8:ffff::1",
+    "ip route add fc00::/16 via 2001:db8:ffff::2 bench1",
+];
 
 fn with(name: &str, work: Work, packets: Packets, own: &[&str]) -> Path {
     let setup: Vec<&str> = COMMON.iter().chain(own).copied().collect();
@@ -49,7 +51,8 @@ pub fn all() -> Vec<Path> {
     let two = "sr policy add bsid fd00::1 next fc00::1 next fc00::2 encap";
     let reduced = "sr policy add bsid fd00::1 next fc00::1 next fc00::2 encap.red";
     let insert = "sr policy add bsid fd00::1 next fc00::1 next fc00::2 insert";
-    let (key, signed) = ("sr hmac key 7 algo sha256 secret correct-horse", format!("{insert} hmac 7"));
+    let (key, signed) =
+        ("sr hmac key 7 algo sha256 secret correct-horse", format!("{insert} hmac 7"));
     let steer6 = "sr steer l3 2001:db8::/128 via bsid fd00::1";
     let steer4 = "sr steer l3 20.0.0.0/32 via bsid fd00::1";
     let frames = "sr steer l2 bench0 via bsid fd00::1";

@@ -63,10 +63,16 @@ pub fn ethernet(kind: u16, packet: &[u8]) -> Vec<u8> {
 }
 
 /// An IPv6 packet.
-pub fn ip6(source: Ipv6Addr, destination: Ipv6Addr, protocol: IpProtocol, payload: &[u8]) -> Vec<u8> {
+pub fn ip6(
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    protocol: IpProtocol,
+    payload: &[u8],
+) -> Vec<u8> {
     let mut header = [0; Ip6Header::LEN];
     // The header fits in its own length.
-    let _ = Ip6Header::new(source, destination, protocol, 64, payload.len() as u16).write(&mut header);
+    let _ =
+        Ip6Header::new(source, destination, protocol, 64, payload.len() as u16).write(&mut header);
     [&header, payload].concat()
 }
 
@@ -100,7 +106,8 @@ fn gtpu() -> Vec<u8> {
 fn datagram() -> Vec<u8> {
     let payload = gtpu();
     let mut bytes = vec![0; UdpHeader::LEN];
-    let written = UdpHeader::new(gtpu::PORT, gtpu::PORT, payload.len()).map(|udp| udp.write(&mut bytes));
+    let written =
+        UdpHeader::new(gtpu::PORT, gtpu::PORT, payload.len()).map(|udp| udp.write(&mut bytes));
     debug_assert!(matches!(written, Some(Ok(_))));
     bytes.extend(payload);
     bytes

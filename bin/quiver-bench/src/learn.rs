@@ -111,8 +111,9 @@ impl Arrivals {
     /// How many packets wait.
     fn waiting(&mut self, now: u64) -> u64 {
         self.look_at_change(now);
-        let add =
-            |count: &AtomicU64, n: u64| count.store(count.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+        let add = |count: &AtomicU64, n: u64| {
+            count.store(count.load(Ordering::Relaxed) + n, Ordering::Relaxed)
+        };
         let between = now - std::mem::replace(&mut self.last, now);
         if between > STOP_CLOCKS {
             add(&self.shared.stops, 1);
@@ -162,7 +163,9 @@ impl RxQueue for Arrivals {
         }
         let taken = frame.len() as u64;
         self.arrived += taken;
-        self.shared.taken.store(self.shared.taken.load(Ordering::Relaxed) + taken, Ordering::Relaxed);
+        self.shared
+            .taken
+            .store(self.shared.taken.load(Ordering::Relaxed) + taken, Ordering::Relaxed);
         None
     }
 }
@@ -185,8 +188,11 @@ struct Bench {
 
 impl Bench {
     fn new(wanted: Wanted) -> Result<Bench> {
-        let config =
-            EngineConfig { worker_cores: vec![wanted.core], buffers: 16_384, ..EngineConfig::default() };
+        let config = EngineConfig {
+            worker_cores: vec![wanted.core],
+            buffers: 16_384,
+            ..EngineConfig::default()
+        };
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
         registry.graph.node(NodeSpec::input(INPUT, "The benchmark's packets"));
         quiver_control::commands::register(&mut registry);
@@ -319,7 +325,8 @@ impl Bench {
             }
             learned_in.is_some() || elapsed > PATIENCE
         })?;
-        let seconds = learned_in.ok_or_else(|| anyhow!("{} learned", Bench::learned(&self.engine)))?;
+        let seconds =
+            learned_in.ok_or_else(|| anyhow!("{} learned", Bench::learned(&self.engine)))?;
         Ok((stretch, seconds.as_secs_f64()))
     }
 
@@ -363,13 +370,23 @@ pub fn run(wanted: Wanted) -> Result<()> {
     let rate = (bench.rate_without_loss(macs)? as f64 * part) as u64;
     bench.forget()?;
     let (learning, seconds) = bench.learn(rate, macs)?;
-    told(&format!("{macs} new addresses, one packet in {one_in}, at {:.0} %", part * 100.0), learning);
-    println!("all were learned after {seconds:.2} s, {:.2} million a second", macs as f64 / seconds / 1e6);
+    told(
+        &format!("{macs} new addresses, one packet in {one_in}, at {:.0} %", part * 100.0),
+        learning,
+    );
+    println!(
+        "all were learned after {seconds:.2} s, {:.2} million a second",
+        macs as f64 / seconds / 1e6
+    );
     told("the same with all known", bench.run(rate, macs, |_, elapsed| elapsed >= TRIAL)?);
     if let Some(bridges) = bench.engine.get::<Bridges>() {
         let usage = bridges.macs.usage();
         let each = usage.resident_bytes as f64 / usage.entries as f64;
-        println!("{} entries in {} MiB, {each:.1} bytes each", usage.entries, usage.resident_bytes >> 20);
+        println!(
+            "{} entries in {} MiB, {each:.1} bytes each",
+            usage.entries,
+            usage.resident_bytes >> 20
+        );
     }
     bench.engine.reason_counts(true).iter().filter(|line| line.count > 0).for_each(|line| {
         println!("  {} {} {}", line.count, line.node, line.reason);

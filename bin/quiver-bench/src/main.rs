@@ -84,7 +84,9 @@ enum Task {
 fn variant(name: &str) -> Result<Variant, String> {
     let names: Vec<_> = Variant::available().map(Variant::name).collect();
     let known = Variant::available().find(|variant| variant.name() == name);
-    known.ok_or_else(|| format!("{name} is not one of those this processor has: {}", names.join(", ")))
+    known.ok_or_else(|| {
+        format!("{name} is not one of those this processor has: {}", names.join(", "))
+    })
 }
 
 fn main() -> anyhow::Result<()> {
@@ -100,13 +102,16 @@ fn main() -> anyhow::Result<()> {
             learn::run(learn::Wanted { macs, part, one_in: one_in.max(1), ring, core })
         }
         Task::Paths { names, rounds, output, core, variant, without_superblocks } => {
-            let form =
-                Form { variant: variant.unwrap_or(Variant::best()), superblocks: !without_superblocks };
+            let form = Form {
+                variant: variant.unwrap_or(Variant::best()),
+                superblocks: !without_superblocks,
+            };
             if let Err(error) = quiver_core::cpu::pin_to_core(core) {
                 eprintln!("not pinned to core {core}: {error}");
             }
             let mut results = Vec::new();
-            let wanted = |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
+            let wanted =
+                |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
             for path in paths::all().into_iter().filter(|p| wanted(&p.name)) {
                 let result = measure::path(&path, rounds, form)?;
                 report::line(&result, results.is_empty());

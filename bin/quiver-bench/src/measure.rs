@@ -107,8 +107,10 @@ impl Router {
         quiver_reassembly::register(&mut registry);
         quiver_superblocks::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
-        let (mut maker, mut ender) =
-            (Maker::new(path.packets.template(), path.length, path.tagging.bytes()), Ender::default());
+        let (mut maker, mut ender) = (
+            Maker::new(path.packets.template(), path.length, path.tagging.bytes()),
+            Ender::default(),
+        );
         if path.cold {
             rotate(&mut maker, &mut ender, &mut engine.pool().cache());
         }
@@ -133,7 +135,8 @@ impl Router {
             answer.map_err(|refusal| anyhow!("{}: {line}: {refusal}", path.name))?;
         }
         for routes in path.routes.into_iter().flat_map(Routes::files) {
-            let file = std::env::temp_dir().join(format!("quiver-bench-{}.cli", std::process::id()));
+            let file =
+                std::env::temp_dir().join(format!("quiver-bench-{}.cli", std::process::id()));
             std::fs::write(&file, routes).context("the file of routes")?;
             let applied = {
                 let commands = self.commands.borrow();
@@ -179,7 +182,11 @@ impl Router {
                 .iter()
                 .map(|r| format!("{} {} {}", r.count, r.node, r.reason))
                 .collect();
-            return Err(anyhow!("{}: {received} in, {sent} out: {}", path.name, reasons.join(", ")));
+            return Err(anyhow!(
+                "{}: {received} in, {sent} out: {}",
+                path.name,
+                reasons.join(", ")
+            ));
         }
         Ok(())
     }
@@ -224,7 +231,8 @@ impl Bare {
         if path.cold {
             rotate(&mut maker, &mut ender, &mut cache);
         }
-        let (frame, counted, bridge) = (Frame::new(), Counted::default(), Bare::bridge(engine, path.work));
+        let (frame, counted, bridge) =
+            (Frame::new(), Counted::default(), Bare::bridge(engine, path.work));
         Ok(Bare { work: path.work, tagging, cache, maker, ender, frame, counted, bridge })
     }
 
@@ -240,7 +248,8 @@ impl Bare {
 
     /// Clocks per packet of one round.
     fn round(&mut self, engine: &Engine) -> f64 {
-        let Some(tables) = engine.get::<quiver_ip::IpState>().map(quiver_ip::IpState::tables) else {
+        let Some(tables) = engine.get::<quiver_ip::IpState>().map(quiver_ip::IpState::tables)
+        else {
             return 0.0;
         };
         let (mut taken, mut packets) = (0, 0);
@@ -249,7 +258,8 @@ impl Bare {
             packets += self.frame.len();
             let start = clocks();
             let (work, tagging, variant) = (self.work, self.tagging, engine.variant());
-            let (frame, bridge, counted) = (&mut self.frame, self.bridge.as_ref(), &mut self.counted);
+            let (frame, bridge, counted) =
+                (&mut self.frame, self.bridge.as_ref(), &mut self.counted);
             variant.run(bare::Loop { work, tagging, variant, frame, tables, bridge, counted });
             self.ender.take(&mut self.cache, &mut self.frame);
             taken += clocks() - start;

@@ -111,7 +111,13 @@ pub struct Path {
 }
 
 /// A path of untagged frames.
-pub fn path(name: &str, work: Work, packets: Packets, setup: &[&str], routes: Option<Routes>) -> Path {
+pub fn path(
+    name: &str,
+    work: Work,
+    packets: Packets,
+    setup: &[&str],
+    routes: Option<Routes>,
+) -> Path {
     Path {
         name: name.to_owned(),
         setup: setup.iter().map(|s| (*s).to_owned()).collect(),
@@ -158,7 +164,8 @@ fn bond_paths() -> [Path; 3] {
     let two = [out, members, patch].concat();
     let one = [&out[..], &members[..1], &patch].concat();
     let input =
-        [&out[..], &["bond add BondEthernet0 bench0", "test l2patch rx BondEthernet0 tx bench1"]].concat();
+        [&out[..], &["bond add BondEthernet0 bench0", "test l2patch rx BondEthernet0 tx bench1"]]
+            .concat();
     [
         path("bond-xor-l34", Work::Cross, flows, &two, None),
         path("bond-one-member", Work::Cross, flows, &one, None),
@@ -170,7 +177,13 @@ fn bond_paths() -> [Path; 3] {
 pub fn all() -> Vec<Path> {
     let mut paths = vec![
         path("l2-patch", Work::Cross, Packets::Any, &["test l2patch rx bench0 tx bench1"], None),
-        path("l2-xconnect", Work::Cross, Packets::Any, &["set interface l2 xconnect bench0 bench1"], None),
+        path(
+            "l2-xconnect",
+            Work::Cross,
+            Packets::Any,
+            &["set interface l2 xconnect bench0 bench1"],
+            None,
+        ),
     ];
     paths.extend(crate::bridge_paths::all());
     paths.extend(bond_paths());
@@ -190,16 +203,31 @@ pub fn all() -> Vec<Path> {
     }
     for (name, count) in [("2m-hops", 2_000_000), ("16m", 16_000_000)] {
         let packets = Packets::Ip4 { count, random: true };
-        paths.push(path(&format!("ip4-{name}"), Work::Ip4, packets, &[], Some(Routes::Hosts4(count))));
+        paths.push(path(
+            &format!("ip4-{name}"),
+            Work::Ip4,
+            packets,
+            &[],
+            Some(Routes::Hosts4(count)),
+        ));
     }
     let full = Some(Routes::FullIp4);
     paths.push(path("ip4-full-zipf", Work::Ip4, Packets::FullZipf, &[], full));
     let default = "ip route add 0.0.0.0/0 via 10.1.0.2 bench1";
     paths.push(path("ip4-full-uniform", Work::Ip4, Packets::FullUniform, &[default], full));
     paths.push(path("ip4-full-random", Work::Ip4, Packets::FullRandom, &[], full));
-    for (name, count) in [("1", 1), ("254", 254), ("20k", 20_000), ("200k", 200_000), ("2m", 2_000_000)] {
-        let route = format!("ip route add 2001:db8::/128 count {count} via 2001:db8:ffff::2 bench1");
-        paths.push(path(&format!("ip6-{name}"), Work::Ip6, Packets::Ip6 { count }, &[&route], None));
+    for (name, count) in
+        [("1", 1), ("254", 254), ("20k", 20_000), ("200k", 200_000), ("2m", 2_000_000)]
+    {
+        let route =
+            format!("ip route add 2001:db8::/128 count {count} via 2001:db8:ffff::2 bench1");
+        paths.push(path(
+            &format!("ip6-{name}"),
+            Work::Ip6,
+            Packets::Ip6 { count },
+            &[&route],
+            None,
+        ));
     }
     paths.extend(reassembly_paths());
     let (packets, routes) = (Packets::Ip6 { count: 2_000_000 }, Some(Routes::Hosts6(2_000_000)));
@@ -215,7 +243,12 @@ pub fn all() -> Vec<Path> {
             .iter()
             .filter_map(|name| {
                 let warm = paths.iter().find(|p| p.name == *name)?;
-                Some(Path { name: format!("{name}-cold"), setup: warm.setup.clone(), cold: true, ..*warm })
+                Some(Path {
+                    name: format!("{name}-cold"),
+                    setup: warm.setup.clone(),
+                    cold: true,
+                    ..*warm
+                })
             })
             .collect();
     paths.extend(cold);
@@ -265,7 +298,9 @@ fn checked() -> Vec<Path> {
         ),
     ] {
         let (neighbour, source) = match work {
-            Work::Ip6 => ("ip neighbor bench0 2001:db8:fffe::2 02:00:00:00:01:02", "2001:db8:fffe::/48"),
+            Work::Ip6 => {
+                ("ip neighbor bench0 2001:db8:fffe::2 02:00:00:00:01:02", "2001:db8:fffe::/48")
+            }
             _ => ("ip neighbor bench0 10.0.0.2 02:00:00:00:01:02", "198.18.0.0/15"),
         };
         let next_hop = if work == Work::Ip6 { "2001:db8:fffe::2" } else { "10.0.0.2" };
@@ -273,7 +308,10 @@ fn checked() -> Vec<Path> {
         let table = if work == Work::Ip6 { "ip6 table add 9" } else { "ip table add 9" };
         let listed = format!("ip route add {source} table 9 via local");
         let names = [
-            ("urpf", vec![neighbour.to_owned(), back, format!("set urpf {family} rx strict bench0")]),
+            (
+                "urpf",
+                vec![neighbour.to_owned(), back, format!("set urpf {family} rx strict bench0")],
+            ),
             (
                 "cop",
                 vec![
@@ -301,7 +339,8 @@ fn checked() -> Vec<Path> {
             paths.push(path(&format!("{family}-{several}-1"), work, packets, &setup, None));
         }
         for (name, setup) in names {
-            let setup: Vec<&str> = std::iter::once(route).chain(setup.iter().map(String::as_str)).collect();
+            let setup: Vec<&str> =
+                std::iter::once(route).chain(setup.iter().map(String::as_str)).collect();
             paths.push(path(&format!("{family}-{name}-1"), work, packets, &setup, None));
         }
     }

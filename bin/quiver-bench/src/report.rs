@@ -14,7 +14,10 @@ pub fn line(measured: &Measured, first: bool) {
             "clocks per packet (time stamp counter at {:.0} MHz)",
             quiver_core::cpu::clocks_per_second() / 1e6
         );
-        println!("{:22} {:>7} {:>15} {:>7} {:>6}  nodes", "path", "graph", "[min .. max]", "bare", "ratio");
+        println!(
+            "{:22} {:>7} {:>15} {:>7} {:>6}  nodes",
+            "path", "graph", "[min .. max]", "bare", "ratio"
+        );
     }
     let nodes: Vec<String> =
         measured.nodes.iter().map(|(name, clocks)| format!("{name} {clocks:.1}")).collect();
@@ -35,7 +38,8 @@ pub fn write(file: &Path, results: &[Measured]) -> Result<()> {
     let paths: Map<String, Value> = results
         .iter()
         .map(|m| {
-            let nodes: Map<String, Value> = m.nodes.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
+            let nodes: Map<String, Value> =
+                m.nodes.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
             let value = json!({
                 "clocks": m.clocks,
                 "bare": m.bare,
@@ -66,5 +70,6 @@ pub fn write(file: &Path, results: &[Measured]) -> Result<()> {
 fn cpu_model() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|l| l.starts_with("model name"));
-    line.and_then(|l| l.split_once(':')).map_or_else(String::new, |(_, model)| model.trim().to_owned())
+    line.and_then(|l| l.split_once(':'))
+        .map_or_else(String::new, |(_, model)| model.trim().to_owned())
 }

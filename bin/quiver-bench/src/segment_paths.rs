@@ -20,7 +20,8 @@ pub fn all() -> Vec<Path> {
     let looked_up = |exchange: Exchange| Exchange { looks_up: true, ..exchange };
     // The next segment becomes the destination.
     let step = Exchange { carries: Some((40 + 8, 24)), ..Exchange::of(Layer::Ip6, Layer::Ip6) };
-    let popped = Exchange { takes: 40, carries: Some((24, 24)), ..Exchange::of(Layer::Ip6, Layer::Ip6) };
+    let popped =
+        Exchange { takes: 40, carries: Some((24, 24)), ..Exchange::of(Layer::Ip6, Layer::Ip6) };
     // What is inside goes on without IPv6 and an SRH of two segments.
     let inside = |leaves| Exchange { takes: 40 + 40, ..Exchange::of(Layer::Ip6, leaves) };
     let many = |name: &str, sids| Path {
@@ -34,12 +35,14 @@ pub fn all() -> Vec<Path> {
         )
     };
     let un = {
-        let next = format!("ip route add {}/48 via 2001:db8:ffff::2 bench1", segments::COMPRESSED_NEXT);
+        let next =
+            format!("ip route add {}/48 via 2001:db8:ffff::2 bench1", segments::COMPRESSED_NEXT);
         let sid = format!("sr localsid address {}/48 behavior un", segments::SID);
         let packets = Packets::Segments { carried: Carried::Compressed, sids: 1 };
         let length = segments::frame(Carried::Compressed).len();
         // The C-SIDs behind the active one move up.
-        let work = Exchange { carries: Some((24, 24)), ..looked_up(Exchange::of(Layer::Ip6, Layer::Ip6)) };
+        let work =
+            Exchange { carries: Some((24, 24)), ..looked_up(Exchange::of(Layer::Ip6, Layer::Ip6)) };
         Path { length, ..path("srv6-un", Work::Exchange(work), packets, &[&next, &sid], None) }
     };
     let (four, six, frame) = (inside(Layer::Ip4), inside(Layer::Ip6), inside(Layer::Frame));

@@ -23,14 +23,16 @@ const PACKET: usize = 46;
 fn from_peer(protocol: IpProtocol, behind: &[u8]) -> Vec<u8> {
     let inner = ip4_frame(DESTINATION);
     let packet = &inner[ETHERNET..ETHERNET + PACKET];
-    let outer = Ip4Header::new(PEER, LOCAL, protocol, 64, behind.len() + packet.len()).expect("short");
+    let outer =
+        Ip4Header::new(PEER, LOCAL, protocol, 64, behind.len() + packet.len()).expect("short");
     let mut header = [0; Ip4Header::LEN];
     outer.write(&mut header).expect("room");
     [&inner[..ETHERNET], &header, behind, packet].concat()
 }
 
 fn in_gre() -> Vec<u8> {
-    let repr = gre::Repr { protocol: EtherType::IPV4, has_checksum: false, key: None, sequence: None };
+    let repr =
+        gre::Repr { protocol: EtherType::IPV4, has_checksum: false, key: None, sequence: None };
     let mut header = [0; GreHeader::LEN];
     repr.emit(&mut header).expect("room");
     from_peer(IpProtocol::GRE, &header)

@@ -214,7 +214,8 @@ fn profile(command: ProfileCommand) -> anyhow::Result<()> {
         }
         ProfileCommand::Show { name, ports, param } => {
             let folder = quiver_control::paths::runtime_dir();
-            let ports = ports.unwrap_or_else(|| format!("memif:{}", folder.join("memif.sock").display()));
+            let ports =
+                ports.unwrap_or_else(|| format!("memif:{}", folder.join("memif.sock").display()));
             let ready = ready::by_name(&name).map_err(anyhow::Error::msg)?;
             print!("{}", ready.profile(&ports, &param).map_err(anyhow::Error::msg)?);
         }
@@ -233,8 +234,10 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run { profile, rate, duration, warmup, drain, core, json, histograms, socket } => {
             let (duration_s, warmup_s, drain_s) = (duration, warmup, drain);
-            let wishes = run::Wishes { rate, duration_s, warmup_s, drain_s, core, json, histograms };
-            let places = Places { socket: socket.or_else(|| Some(default_socket())), ..Places::default() };
+            let wishes =
+                run::Wishes { rate, duration_s, warmup_s, drain_s, core, json, histograms };
+            let places =
+                Places { socket: socket.or_else(|| Some(default_socket())), ..Places::default() };
             run::run(&profile, &wishes, &places)
         }
         Command::Serve { profile, core, socket, tcp, token_file, stdio } => {
@@ -259,11 +262,22 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "quiver-tg", &mut std::io::stdout());
+            clap_complete::generate(
+                shell,
+                &mut Arguments::command(),
+                "quiver-tg",
+                &mut std::io::stdout(),
+            );
             Ok(())
         }
         Command::SelfTest { core, peer_core, frame, duration, json } => {
-            self_test::self_test(&self_test::Wishes { core, peer_core, frame, duration_s: duration, json })
+            self_test::self_test(&self_test::Wishes {
+                core,
+                peer_core,
+                frame,
+                duration_s: duration,
+                json,
+            })
         }
     };
     match done {

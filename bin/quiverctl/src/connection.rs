@@ -59,24 +59,34 @@ impl Connection {
 
     /// Execute one command and print what it says.
     pub fn command(&mut self, line: &str, printer: &mut Printer) -> Result<(), Failure> {
-        let result = self.call("cli", json!({ "line": line, "pages": printer.pages() }), printer)?;
+        let result =
+            self.call("cli", json!({ "line": line, "pages": printer.pages() }), printer)?;
         printer.answer(&result)
     }
 
     /// Execute commands and take the JSON that each answers.
     pub fn answers(&mut self, script: &str) -> Result<Vec<Json>, Failure> {
         let mut answers = Vec::new();
-        self.0.call("script", json!({ "text": script, "name": "top" }), &mut |method, params| {
-            if method == "output" {
-                answers.push(params["json"].clone());
-            }
-            Ok(())
-        })?;
+        self.0.call(
+            "script",
+            json!({ "text": script, "name": "top" }),
+            &mut |method, params| {
+                if method == "output" {
+                    answers.push(params["json"].clone());
+                }
+                Ok(())
+            },
+        )?;
         Ok(answers)
     }
 
     /// Call a method. What comes before its result is printed.
-    pub fn call(&mut self, method: &str, params: Json, printer: &mut Printer) -> Result<Json, Failure> {
+    pub fn call(
+        &mut self,
+        method: &str,
+        params: Json,
+        printer: &mut Printer,
+    ) -> Result<Json, Failure> {
         let result = self.0.call(method, params, &mut |method, params| {
             match method {
                 "output" => printer.answer(params)?,

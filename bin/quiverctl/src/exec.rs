@@ -12,7 +12,11 @@ use crate::pipe;
 use crate::print::Printer;
 
 /// Execute one command and print what it says.
-pub fn command(connection: &mut Connection, line: &str, printer: &mut Printer) -> Result<(), Failure> {
+pub fn command(
+    connection: &mut Connection,
+    line: &str,
+    printer: &mut Printer,
+) -> Result<(), Failure> {
     let Some(name) = file_of(line) else { return connection.command(line, printer) };
     let refused = |why: String| Failure::Refused(json!({ "message": why }));
     let file = File::open(&name).and_then(|file| Ok((file.metadata()?, file)));

@@ -46,7 +46,8 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let socket = arguments.socket.clone().unwrap_or_else(|| paths::api_socket(&paths::runtime_dir()));
+    let socket =
+        arguments.socket.clone().unwrap_or_else(|| paths::api_socket(&paths::runtime_dir()));
     let mut printer = Printer::new(arguments.json);
     let result = if let Some(("top", words)) = first_of(&arguments.command) {
         top::run(words, socket, arguments.json, &mut printer)
@@ -90,7 +91,8 @@ fn line_of(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
         words => {
-            let is_plain = |word: &str| matches!(word, "?" | "{" | "}") || word.contains(['{', '}']);
+            let is_plain =
+                |word: &str| matches!(word, "?" | "{" | "}") || word.contains(['{', '}']);
             let quote = |word: &String| if is_plain(word) { word.clone() } else { quoted(word) };
             words.iter().map(quote).collect::<Vec<_>>().join(" ")
         }
@@ -103,7 +105,8 @@ mod tests {
 
     #[test]
     fn words_of_the_shell_stay_words_of_the_command() {
-        let line = |words: &[&str]| line_of(&words.iter().map(|w| w.to_string()).collect::<Vec<_>>());
+        let line =
+            |words: &[&str]| line_of(&words.iter().map(|w| w.to_string()).collect::<Vec<_>>());
         assert_eq!(line(&["show run"]), "show run");
         assert_eq!(line(&["show", "interface", "two words"]), "show interface \"two words\"");
         assert_eq!(

@@ -44,7 +44,8 @@ impl Pager {
             }
             let (program, arguments) = (&self.words[0], &self.words[1..]);
             // Without the pager the text goes to the terminal as it is.
-            let Ok(child) = Command::new(program).args(arguments).stdin(Stdio::piped()).spawn() else {
+            let Ok(child) = Command::new(program).args(arguments).stdin(Stdio::piped()).spawn()
+            else {
                 return Ok(false);
             };
             self.child = Some(child);

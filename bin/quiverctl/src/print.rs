@@ -22,7 +22,13 @@ pub struct Printer {
 impl Printer {
     /// Print JSON, or text.
     pub fn new(json: bool) -> Printer {
-        Printer { json, draws: stderr().is_terminal(), drawn: false, any_refused: false, pager: None }
+        Printer {
+            json,
+            draws: stderr().is_terminal(),
+            drawn: false,
+            any_refused: false,
+            pager: None,
+        }
     }
 
     /// From now on this shows long answers.
@@ -70,7 +76,8 @@ impl Printer {
         if !self.draws || self.pager.as_ref().is_some_and(Pager::is_open) {
             return;
         }
-        let (done, total) = (progress["done"].as_u64().unwrap_or(0), progress["total"].as_u64().unwrap_or(0));
+        let (done, total) =
+            (progress["done"].as_u64().unwrap_or(0), progress["total"].as_u64().unwrap_or(0));
         let percent = match total {
             0 => String::new(),
             total => format!("{:3} % ", 100 * u128::from(done) / u128::from(total)),

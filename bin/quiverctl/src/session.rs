@@ -16,8 +16,8 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{
-    Cmd, CompletionType, ConditionalEventHandler, Context, Editor, Event, EventContext, EventHandler, Helper,
-    KeyCode, KeyEvent, Modifiers, RepeatCount,
+    Cmd, CompletionType, ConditionalEventHandler, Context, Editor, Event, EventContext,
+    EventHandler, Helper, KeyCode, KeyEvent, Modifiers, RepeatCount,
 };
 use serde_json::{Value as Json, json};
 
@@ -35,8 +35,9 @@ type Shared = Rc<RefCell<Connection>>;
 
 /// Read and execute commands until the user has enough.
 pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Result<(), Failure> {
-    let unusable =
-        |error: ReadlineError| Failure::Unreachable(format!("the terminal cannot be used: {error}"));
+    let unusable = |error: ReadlineError| {
+        Failure::Unreachable(format!("the terminal cannot be used: {error}"))
+    };
     let interrupted = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted.clone());
     let connection: Shared = Rc::new(RefCell::new(connection));
@@ -47,7 +48,10 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
     let _ = editor.set_max_history_size(HISTORY_LINES_MAX);
     editor.set_helper(Some(FromRouter { connection: connection.clone() }));
     let question = KeyEvent(KeyCode::Char('?'), Modifiers::NONE);
-    editor.bind_sequence(question, EventHandler::Conditional(Box::new(Question { asked: asked.clone() })));
+    editor.bind_sequence(
+        question,
+        EventHandler::Conditional(Box::new(Question { asked: asked.clone() })),
+    );
     let history = history_file();
     if let Some(history) = &history {
         let _ = editor.load_history(history);
@@ -76,7 +80,9 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
         } else if line.trim().is_empty() {
             Ok(())
         } else {
-            if let Some(line) = without_secrets(&connection, &[&line]).and_then(|mut lines| lines.pop()) {
+            if let Some(line) =
+                without_secrets(&connection, &[&line]).and_then(|mut lines| lines.pop())
+            {
                 let _ = editor.add_history_entry(line);
             }
             match line.trim() {
@@ -110,7 +116,8 @@ fn list(connection: &Shared, history: &FileHistory, printer: &mut Printer) -> Re
     // The router knows which words are secrets; what it does not answer for is not listed.
     let known = lines.chunks(LINES_AT_ONCE).filter_map(|lines| without_secrets(connection, lines));
     let lines = known.flatten().enumerate();
-    printer.text(&lines.map(|(index, line)| format!("{:5}  {line}\n", index + 1)).collect::<String>())
+    printer
+        .text(&lines.map(|(index, line)| format!("{:5}  {line}\n", index + 1)).collect::<String>())
 }
 
 /// Lines that the router takes the secrets out of at a time.
@@ -119,7 +126,11 @@ const LINES_AT_ONCE: usize = 256;
 /// The lines as they may be kept and shown, as the router says. `None`: it does not say.
 fn without_secrets<T: AsRef<str>>(connection: &Shared, lines: &[T]) -> Option<Vec<String>> {
     let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-    let answer = connection.borrow_mut().call("history", json!({ "lines": lines }), &mut Printer::new(false));
+    let answer = connection.borrow_mut().call(
+        "history",
+        json!({ "lines": lines }),
+        &mut Printer::new(false),
+    );
     let answer = answer.ok()?;
     answer["json"].as_array()?.iter().map(|line| line.as_str().map(str::to_owned)).collect()
 }
@@ -129,8 +140,10 @@ fn explain(connection: &Shared, line: &str, printer: &mut Printer) -> Result<(),
     let params = json!({"line": line, "cursor": line.len()});
     let found = connection.borrow_mut().call("complete", params, printer)?;
     let candidates = found["candidates"].as_array().cloned().unwrap_or_default();
-    let text = |candidate: &Json, key: &str| candidate[key].as_str().unwrap_or_default().to_string();
-    let width = candidates.iter().map(|c| text(c, "label").chars().count()).max().unwrap_or(0).max(5);
+    let text =
+        |candidate: &Json, key: &str| candidate[key].as_str().unwrap_or_default().to_string();
+    let width =
+        candidates.iter().map(|c| text(c, "label").chars().count()).max().unwrap_or(0).max(5);
     let mut out = String::new();
     for candidate in &candidates {
         out += &format!("  {:width$}  {}\n", text(candidate, "label"), text(candidate, "help"));
@@ -147,8 +160,9 @@ fn explain(connection: &Shared, line: &str, printer: &mut Printer) -> Result<(),
 /// `$XDG_STATE_HOME/quiver/history`, or below `~/.local/state`.
 fn history_file() -> Option<PathBuf> {
     let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let folder =
-        state.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".local/state")))?.join("quiver");
+    let folder = state
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".local/state")))?
+        .join("quiver");
     fs::create_dir_all(&folder).ok()?;
     Some(folder.join("history"))
 }
@@ -159,7 +173,13 @@ struct Question {
 }
 
 impl ConditionalEventHandler for Question {
-    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+    fn handle(
+        &self,
+        _: &Event,
+        _: RepeatCount,
+        _: bool,
+        context: &EventContext<'_>,
+    ) -> Option<Cmd> {
         let before = &context.line()[..context.pos()];
         if before.matches('"').count() % 2 == 1 || context.pos() < context.line().len() {
             return None;
@@ -177,7 +197,12 @@ struct FromRouter {
 impl Completer for FromRouter {
     type Candidate = Pair;
 
-    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let params = json!({"line": line, "cursor": pos});
         let mut silent = Printer::new(false);
         let Ok(found) = self.connection.borrow_mut().call("complete", params, &mut silent) else {

@@ -22,7 +22,8 @@ struct Router {
 
 impl Router {
     fn start(name: &str) -> Router {
-        let socket = std::env::temp_dir().join(format!("quiverctl-{name}-{}.sock", std::process::id()));
+        let socket =
+            std::env::temp_dir().join(format!("quiverctl-{name}-{}.sock", std::process::id()));
         let config = ServerConfig {
             cli_socket: None,
             api_socket: Some(socket.clone()),
@@ -120,8 +121,12 @@ fn a_long_pipe_counts_lines_and_commands_over_all_of_its_pieces() {
     let router = Router::start("long");
     let mut text = String::new();
     for i in 0..100_000u32 {
-        text +=
-            &format!("ip route add {}.{}.{}.0/24 via 192.0.2.1\n", 20 + (i >> 16), (i >> 8) & 255, i & 255);
+        text += &format!(
+            "ip route add {}.{}.{}.0/24 via 192.0.2.1\n",
+            20 + (i >> 16),
+            (i >> 8) & 255,
+            i & 255
+        );
     }
     text += "nonsense\n";
     let (code, _, err) = router.ctl(&[], &text);

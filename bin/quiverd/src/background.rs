@@ -52,8 +52,9 @@ pub fn start(config: Option<&Path>, settings: &Settings) -> Result<()> {
 fn say_errors(log: &Path, before: u64) {
     let Ok(mut file) = std::fs::File::open(log) else { return };
     let mut text = Vec::new();
-    let read =
-        file.seek(SeekFrom::Start(before)).and_then(|_| file.take(SAID_BYTES_MAX).read_to_end(&mut text));
+    let read = file
+        .seek(SeekFrom::Start(before))
+        .and_then(|_| file.take(SAID_BYTES_MAX).read_to_end(&mut text));
     if read.is_ok() {
         let text = String::from_utf8_lossy(&text);
         text.lines().filter(|line| line.contains(" ERROR ")).for_each(|line| eprintln!("{line}"));

@@ -38,7 +38,9 @@ fn commands(settings: &Settings, faults: &mut Vec<String>) -> Result<()> {
         }
     }
     if let Some(file) = &settings.unix.exec {
-        faults.extend(registry.commands.check_file(file).iter().map(|refusal| format!("exec: {refusal}")));
+        faults.extend(
+            registry.commands.check_file(file).iter().map(|refusal| format!("exec: {refusal}")),
+        );
     }
     Ok(())
 }
@@ -48,7 +50,9 @@ fn group(settings: &Settings, faults: &mut Vec<String>) {
     let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
     let is_known = groups.lines().any(|line| line.split(':').next() == Some(group));
     if group.parse::<u32>().is_err() && !is_known {
-        faults.push(format!("unix gid: no group '{group}': `getent group` lists the groups of this machine"));
+        faults.push(format!(
+            "unix gid: no group '{group}': `getent group` lists the groups of this machine"
+        ));
     }
 }
 
@@ -59,11 +63,13 @@ fn files(settings: &Settings, faults: &mut Vec<String>) {
     let sockets = [("cli-listen", unix.cli_listen.as_deref())];
     for (word, path) in written.into_iter().chain(sockets) {
         let Some(path) = path else { continue };
-        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // A socket's folder is made at the start.
         if !folder.is_dir() {
             if word != "cli-listen" {
-                faults.push(format!("unix {word}: there is no folder {}: make it", folder.display()));
+                faults
+                    .push(format!("unix {word}: there is no folder {}: make it", folder.display()));
             }
             continue;
         }
@@ -88,7 +94,8 @@ fn cores(settings: &Settings, faults: &mut Vec<String>) {
         wanted.chain(main).filter(|(_, core)| !allowed.iter().any(|a| usize::from(*a) == *core))
     {
         let list = line.unwrap_or_default().trim();
-        faults.push(format!("cpu: core {core} for {who} is not there: this process may use {list}"));
+        faults
+            .push(format!("cpu: core {core} for {who} is not there: this process may use {list}"));
     }
     let mut sorted = engine.worker_cores.clone();
     sorted.sort_unstable();

@@ -17,7 +17,8 @@ pub struct Taken {
 
 impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let process = self.process.as_deref().map_or(String::new(), |number| format!(" (process {number})"));
+        let process =
+            self.process.as_deref().map_or(String::new(), |number| format!(" (process {number})"));
         write!(
             f,
             "another quiverd{process} has the folder {}: stop it, or give this one another folder \
@@ -52,7 +53,8 @@ fn lock(folder: &Path, pidfile: &Path) -> Result<File> {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let process = std::fs::read_to_string(pidfile).ok().map(|text| text.trim().to_owned());
-            let process = process.filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+            let process =
+                process.filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
             Err(Taken { folder: folder.to_owned(), process }.into())
         }
         Err(error) => Err(io::Error::from(error)).with_context(failed),
@@ -83,7 +85,10 @@ mod tests {
         let first = take(&folder, &pidfile).unwrap();
         let refused = take(&folder, &pidfile).err().unwrap();
         assert!(refused.downcast_ref::<Taken>().is_some());
-        assert!(refused.to_string().contains(&format!("(process {})", std::process::id())), "{refused}");
+        assert!(
+            refused.to_string().contains(&format!("(process {})", std::process::id())),
+            "{refused}"
+        );
         drop(first);
         assert!(!pidfile.exists());
         drop(take(&folder, &pidfile).unwrap());

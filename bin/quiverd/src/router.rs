@@ -12,7 +12,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use quiver_control::commands::{Built, RefusedAtStart, RouterNumber};
 use quiver_control::server::group_id;
 use quiver_control::{
-    Commands, Desk, Entry, OnRefusal, Output, Places, Progress, Refusal, Registry, Server, ServerConfig, Sink,
+    Commands, Desk, Entry, OnRefusal, Output, Places, Progress, Refusal, Registry, Server,
+    ServerConfig, Sink,
 };
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
@@ -145,8 +146,9 @@ fn allow_cores(settings: &Settings) {
     let wanted = unix.core_bytes_max.or(unix.full_coredump.then_some(u64::MAX));
     if let Some(bytes) = wanted {
         let current = Some(bytes).filter(|bytes| *bytes != u64::MAX);
-        let maximum =
-            getrlimit(Resource::Core).maximum.filter(|most| current.is_some_and(|own| own <= *most));
+        let maximum = getrlimit(Resource::Core)
+            .maximum
+            .filter(|most| current.is_some_and(|own| own <= *most));
         if let Err(error) = setrlimit(Resource::Core, Rlimit { current, maximum }) {
             tracing::warn!("unix coredump-size: {error}");
         }
@@ -176,7 +178,9 @@ fn router_number(settings: &Settings) -> RouterNumber {
 fn keep(entry: &Entry<'_>) {
     let Entry { who, line, more, refusal } = entry;
     match (refusal, more) {
-        (Some(refusal), _) => tracing::warn!(target: "cli", "{who}: refused: {line}: {}", refusal.what()),
+        (Some(refusal), _) => {
+            tracing::warn!(target: "cli", "{who}: refused: {line}: {}", refusal.what())
+        }
         (None, 0) => tracing::info!(target: "cli", "{who}: {line}"),
         (None, more) => tracing::info!(target: "cli", "{who}: {line} and {more} more like it"),
     }
@@ -212,14 +216,22 @@ fn confine_clients(settings: &Settings, commands: &SharedCommands) -> Result<()>
         places.group = Some(group_id(group).map_err(|refusal| anyhow!("{refusal}"))?);
     }
     if let Err(error) = places.make() {
-        tracing::warn!("files-dir {}: {error}; clients cannot name files", places.files_dir.display());
+        tracing::warn!(
+            "files-dir {}: {error}; clients cannot name files",
+            places.files_dir.display()
+        );
     }
     commands.borrow_mut().set_places(places);
     Ok(())
 }
 
 /// The control loop.
-fn serve(engine: &mut Engine, commands: &SharedCommands, mut desk: Desk<Engine>, stop: &Cell<bool>) {
+fn serve(
+    engine: &mut Engine,
+    commands: &SharedCommands,
+    mut desk: Desk<Engine>,
+    stop: &Cell<bool>,
+) {
     // The reactor only has to wake up; the requests are taken below.
     engine.watch(desk.as_fd().as_raw_fd(), Interest::READ, |_| {});
     while !stop.get() {
@@ -264,7 +276,8 @@ fn open_terminal(settings: &Settings) -> Result<()> {
     let program = if beside.exists() { beside } else { "quiverctl".into() };
     let mut client = std::process::Command::new(program);
     client.arg("--socket").arg(settings.api_socket());
-    let mut child = client.spawn().context("quiverctl, which `interactive` runs on the terminal")?;
+    let mut child =
+        client.spawn().context("quiverctl, which `interactive` runs on the terminal")?;
     std::thread::Builder::new().name("quiver-terminal".into()).spawn(move || {
         let _ = child.wait();
         let _ = signal_hook::low_level::raise(SIGTERM);
@@ -274,7 +287,8 @@ fn open_terminal(settings: &Settings) -> Result<()> {
 
 fn log_to(settings: &Settings) -> Result<Arc<Log>> {
     let path = settings.unix.log.as_deref();
-    let log = Log::open(path).with_context(|| format!("log {}", path.unwrap_or("".as_ref()).display()))?;
+    let log = Log::open(path)
+        .with_context(|| format!("log {}", path.unwrap_or("".as_ref()).display()))?;
     let log = Arc::new(log);
     logging::install(log.clone());
     Ok(log)

@@ -47,12 +47,16 @@ impl Settings {
             worker_cores: worker_cores(cpu)?,
             main_core: cpu.main_core.map(usize::from),
             buffers: buffers.per_numa.map_or(defaults.buffers, |n| n as usize),
-            buffer_data_bytes: buffers.data_size_bytes.map_or(defaults.buffer_data_bytes, |n| n as usize),
+            buffer_data_bytes: buffers
+                .data_size_bytes
+                .map_or(defaults.buffer_data_bytes, |n| n as usize),
             pages: match buffers.page_size {
                 PageSize::Default => mapping::PageSize::Best,
                 PageSize::Kilobytes4 => mapping::PageSize::Small,
                 PageSize::Megabytes2 => mapping::PageSize::Huge,
-                PageSize::Gigabyte1 => bail!("buffers: page-size 1G is not supported; take 2M or default"),
+                PageSize::Gigabyte1 => {
+                    bail!("buffers: page-size 1G is not supported; take 2M or default")
+                }
             },
             runtime_dir: runtime_dir.clone(),
             variant: cpu.variant.unwrap_or(defaults.variant),
@@ -97,8 +101,8 @@ fn default_runtime_dir() -> PathBuf {
 /// One worker per core asked for; by default one, on the second core when there is one.
 fn worker_cores(cpu: &Cpu) -> Result<Vec<usize>> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
-    let first =
-        usize::from(cpu.skip_cores) + usize::from(cpu.main_core.is_none_or(|core| core == cpu.skip_cores));
+    let first = usize::from(cpu.skip_cores)
+        + usize::from(cpu.main_core.is_none_or(|core| core == cpu.skip_cores));
     match &cpu.workers {
         Workers::Cores(cores) if cores.is_empty() => bail!("cpu: corelist-workers names no core"),
         Workers::Cores(cores) => Ok(cores.iter().map(|core| usize::from(*core)).collect()),

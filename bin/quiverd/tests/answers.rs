@@ -50,7 +50,9 @@ fn every_show_answers_in_its_published_form_on_a_router_with_something_of_every_
     for line in lines(&router) {
         if let Ok(output) = router.execute(&line) {
             faults.extend(
-                answers::faults(&output.to_json()).into_iter().map(|fault| format!("{line}: {fault}")),
+                answers::faults(&output.to_json())
+                    .into_iter()
+                    .map(|fault| format!("{line}: {fault}")),
             );
         }
     }
@@ -72,7 +74,9 @@ fn every_show_answers_in_its_published_form_after_the_packets_of_every_golden_ca
     let features = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../features"));
     for seed in seeds(features) {
         let mut router = Router::whole(Settings::default(), features::register);
-        router.script(&seed.name, &seed.setup).unwrap_or_else(|refusal| panic!("{}: {refusal}", seed.name));
+        router
+            .script(&seed.name, &seed.setup)
+            .unwrap_or_else(|refusal| panic!("{}: {refusal}", seed.name));
         router.run();
         for (interface, frame) in &seed.frames {
             router.inject(interface, frame);
@@ -112,7 +116,8 @@ fn fragment4(port: u8, identification: u16) -> Vec<u8> {
 
 /// The same of IPv6.
 fn fragment6(port: u8, identification: u8) -> Vec<u8> {
-    let address = |subnet: u8, host: u8| [0x20, 1, 0xd, 0xb8, 0, subnet, 0, 0, 0, 0, 0, 0, 0, 0, 0, host];
+    let address =
+        |subnet: u8, host: u8| [0x20, 1, 0xd, 0xb8, 0, subnet, 0, 0, 0, 0, 0, 0, 0, 0, 0, host];
     let ethernet = [2, 0xfe, 0, 0, 0, port, 2, 0, 0, 0, 0, 9, 0x86, 0xdd];
     let fixed = [0x60, 0, 0, 0, 0, 16, 44, 64];
     let fragment = [17, 0, 5, 200, 0, 0, 0, identification];
@@ -152,7 +157,10 @@ fn every_show_answers_in_its_published_form_while_fragments_wait_and_packets_cha
     router.run();
     show_all(&mut router);
     let is_seen = |answer: &Value, place: &str| {
-        assert!(answer.pointer(place).is_some_and(|value| !value.is_null()), "{place} in {answer:#}");
+        assert!(
+            answer.pointer(place).is_some_and(|value| !value.is_null()),
+            "{place} in {answer:#}"
+        );
     };
     for kind in ["ip4-full", "ip6-full", "ip4-sv", "ip6-sv"] {
         is_seen(&router.json(&format!("show {kind}-reassembly details")), "/packets/0/of");
@@ -161,7 +169,8 @@ fn every_show_answers_in_its_published_form_while_fragments_wait_and_packets_cha
     is_seen(&detail, "/interfaces/0/neighbours/0/port_vlan");
     is_seen(&detail, "/interfaces/0/neighbours/0/management_addresses/0/oid");
     let trace = router.json("show trace max 100");
-    let packets = trace["threads"].as_array().into_iter().flatten().flat_map(|t| t["packets"].as_array());
+    let packets =
+        trace["threads"].as_array().into_iter().flatten().flat_map(|t| t["packets"].as_array());
     assert!(packets.flatten().any(|packet| packet["from"].is_string()), "{trace:#}");
     router.discard();
 }
@@ -186,11 +195,14 @@ fn every_show_has_a_published_form() {
     let commands = router.commands();
     let commands = commands.borrow();
     let published = answers::read(include_str!("../answers.json"));
-    let missing: Vec<&str> =
-        commands.shows().filter(|name| !published.contains_key(*name) && *name != "show schema").collect();
+    let missing: Vec<&str> = commands
+        .shows()
+        .filter(|name| !published.contains_key(*name) && *name != "show schema")
+        .collect();
     assert!(missing.is_empty(), "`make answers` publishes: {missing:#?}");
     let known: Vec<&str> = commands.shows().collect();
-    let gone: Vec<&String> = published.keys().filter(|name| !known.contains(&name.as_str())).collect();
+    let gone: Vec<&String> =
+        published.keys().filter(|name| !known.contains(&name.as_str())).collect();
     assert!(gone.is_empty(), "published for commands that are gone: {gone:#?}");
 }
 
@@ -198,18 +210,24 @@ fn every_show_has_a_published_form() {
 #[test]
 fn every_published_form_says_what_its_arrays_hold_and_what_its_members_are() {
     let published = answers::read(include_str!("../answers.json"));
-    let gaps = published
-        .iter()
-        .flat_map(|(show, schema)| answers::gaps(schema).into_iter().map(move |gap| format!("{show}{gap}")));
+    let gaps = published.iter().flat_map(|(show, schema)| {
+        answers::gaps(schema).into_iter().map(move |gap| format!("{show}{gap}"))
+    });
     let gaps: Vec<String> = gaps.collect();
-    assert!(gaps.is_empty(), "a test makes a router that has these, `make answers` records it: {gaps:#?}");
+    assert!(
+        gaps.is_empty(),
+        "a test makes a router that has these, `make answers` records it: {gaps:#?}"
+    );
 }
 
 #[test]
 fn the_published_form_is_answered_by_a_command() {
     let mut router = Router::whole(Settings::default(), features::register);
     let form = router.json("show schema interface");
-    assert_eq!(form["properties"]["interfaces"]["items"]["properties"]["mtu_bytes"]["type"], "integer");
+    assert_eq!(
+        form["properties"]["interfaces"]["items"]["properties"]["mtu_bytes"]["type"],
+        "integer"
+    );
     assert_eq!(router.json("show schema show interface json"), form);
     assert!(router.json("show schema").as_object().is_some_and(|all| all.len() > 50));
     assert!(router.refused("show schema interfaec").contains("did you mean show interface?"));
@@ -222,7 +240,10 @@ fn sample(schema: &Value) -> Value {
     match () {
         () if is("object") => {
             let members = schema["properties"].as_object().into_iter().flatten();
-            members.map(|(name, of)| (name.clone(), sample(of))).collect::<serde_json::Map<_, _>>().into()
+            members
+                .map(|(name, of)| (name.clone(), sample(of)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         }
         () if is("array") => schema.get("items").map(sample).into_iter().collect(),
         () if is("integer") || is("number") => 1.into(),

@@ -7,7 +7,14 @@ const ARCS: [(&str, &[&str]); 4] = [
     ("device-input", &["span-input", "bond-input", "l2-patch", "vlan-input", "l2-input-vtr"]),
     (
         "interface-output",
-        &["l2-output-vtr", "l2-efp-filter", "ip4-tx-urpf", "ip6-tx-urpf", "bvi-output", "span-output"],
+        &[
+            "l2-output-vtr",
+            "l2-efp-filter",
+            "ip4-tx-urpf",
+            "ip6-tx-urpf",
+            "bvi-output",
+            "span-output",
+        ],
     ),
     (
         "ip4-unicast",

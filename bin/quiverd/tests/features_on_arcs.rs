@@ -98,8 +98,9 @@ const COMMON: [&str; 8] = [
 fn ip4(to: [u8; 4], ttl: u8) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 36, 0, 1, 0, 0, ttl, 17, 0, 0, 10, 0, 0, 2];
     packet.extend(to);
-    let sum =
-        packet.chunks(2).fold(0u32, |sum, pair| sum + u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let sum = packet
+        .chunks(2)
+        .fold(0u32, |sum, pair| sum + u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet.extend([0, 7, 0, 9, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -148,15 +149,23 @@ fn contents() -> Vec<([u8; 6], u16, Vec<u8>)> {
 
 /// Frames of every kind: contents behind no tag, a known tag, an unknown one, two, a priority; cut at each header.
 fn frames() -> Vec<Vec<u8>> {
-    let tags: [&[u8]; 5] =
-        [&[], &[0x81, 0, 0, 5], &[0x81, 0, 0, 77], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 77], &[0x81, 0, 0, 0]];
+    let tags: [&[u8]; 5] = [
+        &[],
+        &[0x81, 0, 0, 5],
+        &[0x81, 0, 0, 77],
+        &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 77],
+        &[0x81, 0, 0, 0],
+    ];
     let mut all = Vec::new();
     for tags in tags {
         for (to, kind, content) in contents() {
             let frame = [&to[..], &HOST, tags, &kind.to_be_bytes(), &content].concat();
             let header = 14 + tags.len();
             if kind == 0x800 && content[0] == 0x45 && to == OWN {
-                all.extend([0, 5, 12, 13, header, header + 10, header + 20].map(|cut| frame[..cut].to_vec()));
+                all.extend(
+                    [0, 5, 12, 13, header, header + 10, header + 20]
+                        .map(|cut| frame[..cut].to_vec()),
+                );
             }
             all.push(frame);
         }
@@ -218,8 +227,13 @@ fn seen(router: &mut Router) -> Seen {
     });
     let circulated = router.count("null-node", "too-many-visits");
     let in_use = router.buffers_in_use();
-    let seen =
-        Seen { sent: sent.into(), dropped: router.dropped(), events: router.events(), circulated, in_use };
+    let seen = Seen {
+        sent: sent.into(),
+        dropped: router.dropped(),
+        events: router.events(),
+        circulated,
+        in_use,
+    };
     router.cli("clear errors");
     seen
 }
@@ -227,7 +241,10 @@ fn seen(router: &mut Router) -> Seen {
 /// How two routers differ, in words; nothing when they do not and no packet circulated.
 fn differences([fused, single]: [Seen; 2]) -> Option<String> {
     let missing = |a: &[(String, String, u64)], b: &[(String, String, u64)]| {
-        a.iter().filter(|line| !b.contains(line)).map(|line| format!("{line:?}")).collect::<Vec<_>>()
+        a.iter()
+            .filter(|line| !b.contains(line))
+            .map(|line| format!("{line:?}"))
+            .collect::<Vec<_>>()
     };
     if fused.circulated + single.circulated > 0 {
         return Some(format!("{} and {} packets circulated", fused.circulated, single.circulated));
@@ -258,7 +275,9 @@ fn compare(
     let mut wrong = Vec::new();
     let changed: Vec<_> = features
         .iter()
-        .map(|feature| (feature, routers.each_mut().map(|router| switch_on(router, mode, *feature))))
+        .map(|feature| {
+            (feature, routers.each_mut().map(|router| switch_on(router, mode, *feature)))
+        })
         .collect();
     // What the router says by itself, at times that are drawn by lot, is not compared.
     routers.iter_mut().for_each(|router| drop(seen(router)));
@@ -269,7 +288,8 @@ fn compare(
             seen(router)
         });
         let first = &vector[0];
-        let what = || format!("{}, {features:?}, {:02x?}", mode.name, &first[..first.len().min(60)]);
+        let what =
+            || format!("{}, {features:?}, {:02x?}", mode.name, &first[..first.len().min(60)]);
         wrong.extend(differences(seen).map(|text| format!("{}: {text}", what())));
     }
     for (feature, changed) in changed.into_iter().rev() {
@@ -285,7 +305,9 @@ fn check(mode: &'static Mode) {
     let mut routers = [true, false].map(|fused| router(fused, mode));
     let all: Vec<(&str, &str)> = {
         let arcs = routers[0].engine().arcs();
-        arcs.iter().flat_map(|arc| arc.features.iter().map(|feature| (arc.name, *feature))).collect()
+        arcs.iter()
+            .flat_map(|arc| arc.features.iter().map(|feature| (arc.name, *feature)))
+            .collect()
     };
     // Only a bridge's routed interface has it; on a port it sends every frame back into the bridge, and no command
     // switches it on there.

@@ -8,7 +8,8 @@ use quiverd::features;
 
 fn guides() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
-    let files = fs::read_dir(folder).expect("docs/guide").map(|entry| entry.expect("a file").path());
+    let files =
+        fs::read_dir(folder).expect("docs/guide").map(|entry| entry.expect("a file").path());
     files.filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
 }
 

@@ -19,7 +19,8 @@ impl Folder {
     fn new() -> Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("quiverd-limits-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("quiverd-limits-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Folder(path)
     }
@@ -40,7 +41,8 @@ fn start(folder: &Folder, limit_kib: u64) -> Child {
     let file = folder.0.join("startup.conf");
     std::fs::write(&file, config).expect("written");
     // The limit is the shell's, who becomes the router.
-    let line = format!("ulimit -c 0; ulimit -v {limit_kib} && exec \"$0\" --foreground -c \"$1\" 2>&1");
+    let line =
+        format!("ulimit -c 0; ulimit -v {limit_kib} && exec \"$0\" --foreground -c \"$1\" 2>&1");
     Command::new("sh")
         .args(["-c", &line, env!("CARGO_BIN_EXE_quiverd")])
         .arg(&file)
@@ -60,7 +62,9 @@ fn without_memory_the_router_says_so_and_ends() {
         let mut child = start(&folder, limit_kib);
         let mut said = String::new();
         let mut is_ready = false;
-        for line in BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok) {
+        for line in
+            BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok)
+        {
             is_ready |= line.contains("ready");
             said.push_str(&line);
             said.push('\n');
@@ -74,7 +78,11 @@ fn without_memory_the_router_says_so_and_ends() {
             break;
         }
         let status = child.wait().expect("it ran");
-        assert_eq!((status.signal(), status.success()), (None, false), "{limit_kib} KiB: {status}\n{said}");
+        assert_eq!(
+            (status.signal(), status.success()),
+            (None, false),
+            "{limit_kib} KiB: {status}\n{said}"
+        );
         let of_memory = ["memory", "address space", "allocate", "shared object", "libraries"];
         assert!(of_memory.iter().any(|word| said.contains(word)), "{limit_kib} KiB:\n{said}");
         refused += 1;
@@ -95,7 +103,8 @@ struct Running {
 impl Running {
     fn start(folder: &Folder) -> Running {
         let mut child = start(folder, ENOUGH_KIB);
-        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let mut lines =
+            BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
         assert!(lines.any(|line| line.contains("ready")));
         // What it says later is read too, so that it never waits for us.
         std::thread::spawn(move || lines.for_each(drop));
@@ -114,8 +123,10 @@ impl Running {
     /// Limit its address space to what it has and so much more.
     fn leave(&self, more_bytes: u64) {
         let pid = Pid::from_child(&self.child);
-        let pages = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).expect("it runs");
-        let pages: u64 = pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
+        let pages =
+            std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).expect("it runs");
+        let pages: u64 =
+            pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
         let current = Some(pages * 4096 + more_bytes);
         let maximum = Some(ENOUGH_KIB << 10);
         prlimit(Some(pid), Resource::As, Rlimit { current, maximum }).expect("ours");
@@ -149,7 +160,8 @@ fn a_running_router_that_is_refused_memory_goes_on_and_makes_nothing_more() {
         assert!(made < 100_000, "it takes all: {answer}");
     };
     assert!(refused.contains("delete something"), "{refused}");
-    let reserve = |answer: &str| answer.lines().find(|line| line.starts_with("reserve")).map(str::to_owned);
+    let reserve =
+        |answer: &str| answer.lines().find(|line| line.starts_with("reserve")).map(str::to_owned);
     assert!(reserve(&router.says("show memory\n")).is_some_and(|line| line.contains("0.0 MiB")));
     // What takes away is done, and what only looks.
     assert!(!router.says("ip table del 1\n").contains(SHORT));

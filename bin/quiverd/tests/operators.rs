@@ -193,9 +193,12 @@ fn secrets_are_hidden_unless_they_are_asked_for_and_hidden_ones_are_refused() {
     first.cli("sr hmac key 7 algo sha256 secret correct-horse");
     let shown = first.cli("show running-config");
     assert!(
-        shown.contains("sr hmac key 7 algo sha256 secret <hidden>") && shown.contains("# secrets are hidden")
+        shown.contains("sr hmac key 7 algo sha256 secret <hidden>")
+            && shown.contains("# secrets are hidden")
     );
-    for line in ["show running-config", "show running-config json", "show sr hmac", "show sr hmac json"] {
+    for line in
+        ["show running-config", "show running-config json", "show sr hmac", "show sr hmac json"]
+    {
         assert!(!first.cli(line).contains("correct-horse"), "{line}");
     }
     let whole = first.cli("show running-config secrets");

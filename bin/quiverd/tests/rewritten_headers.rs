@@ -60,8 +60,10 @@ impl Random {
 
 /// The frames of the captures that features are tested with.
 fn frames(folder: &Path, frames: &mut Vec<Vec<u8>>) {
-    let mut entries: Vec<_> =
-        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    let mut entries: Vec<_> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
@@ -80,7 +82,12 @@ fn frames(folder: &Path, frames: &mut Vec<Vec<u8>>) {
 }
 
 /// Write frames, and parts of them, over the packets in all buffers, until it is time to stop.
-fn rewrite(pool: &File, (buffers, stride): (usize, usize), frames: &[Vec<u8>], stop: &AtomicBool) -> u64 {
+fn rewrite(
+    pool: &File,
+    (buffers, stride): (usize, usize),
+    frames: &[Vec<u8>],
+    stop: &AtomicBool,
+) -> u64 {
     let (mut random, mut written) = (Random(0x5eed), 0);
     while !stop.load(Ordering::Relaxed) {
         let frame = &frames[random.below(frames.len())];

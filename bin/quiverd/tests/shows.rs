@@ -83,8 +83,14 @@ fn router() -> Router {
         let _ = writeln!(script, "create packet-generator interface pg{n}");
         let _ = writeln!(script, "create memif socket id {n} filename /tmp/quiver-shows-{n}.sock");
         let _ = writeln!(script, "create interface memif id 1 socket-id {n} slave");
-        let _ = writeln!(script, "ip neighbor e0 10.0.{high}.{low} 02:fe:00:00:{high:02x}:{low:02x} static");
-        let _ = writeln!(script, "ip neighbor e0 2001:db8::{n:x} 02:fe:00:00:{high:02x}:{low:02x} static");
+        let _ = writeln!(
+            script,
+            "ip neighbor e0 10.0.{high}.{low} 02:fe:00:00:{high:02x}:{low:02x} static"
+        );
+        let _ = writeln!(
+            script,
+            "ip neighbor e0 2001:db8::{n:x} 02:fe:00:00:{high:02x}:{low:02x} static"
+        );
         let _ = writeln!(script, "ip route add 20.{high}.{low}.0/24 via 10.0.{high}.{low}");
         let _ = writeln!(script, "ip route add 2001:db8:{n:x}::/48 via 2001:db8::{n:x}");
         let _ = writeln!(script, "ip mroute add 232.1.{high}.{low} via e0 Accept");

@@ -48,7 +48,12 @@ impl Drop for Folder {
 
 fn quiverd(config: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quiverd"));
-    command.arg("--config").arg(config).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg("--config")
+        .arg(config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -138,12 +143,14 @@ fn one_refused_line_at_the_start_is_said_loudly_and_the_rest_is_applied() {
 #[test]
 fn with_exec_strict_one_refused_line_ends_the_start_and_the_error_has_a_time() {
     let folder = Folder::new("strict");
-    let commands = folder.write("setup.cli", "create loopback interface\nset interface state nothing up\n");
+    let commands =
+        folder.write("setup.cli", "create loopback interface\nset interface state nothing up\n");
     let config = folder.config(&format!("exec-strict exec {}", commands.display()), "");
     let output = ended(&config, &[]);
     let said = error_text(&output);
     assert_eq!(output.status.code(), Some(1));
-    let line = said.lines().find(|line| line.contains(" quiverd: ")).unwrap_or_else(|| panic!("{said}"));
+    let line =
+        said.lines().find(|line| line.contains(" quiverd: ")).unwrap_or_else(|| panic!("{said}"));
     assert!(line.starts_with("20") && line.contains("Z quiverd: exec: "), "{line}");
     assert!(line.contains("setup.cli:2: no interface 'nothing'"), "{line}");
     assert!(line.ends_with("1 command before it was applied"), "{line}");
@@ -222,17 +229,26 @@ fn no_line_of_a_start_up_script_is_repeated_that_is_no_command() {
     assert!(said.contains("any:2: ") && !said.contains("horse"), "{said}");
     router.end();
     let log = fs::read_to_string(&log).unwrap();
-    assert!(log.contains(&format!("line 2 of {}", script.display())) && !log.contains("horse"), "{log}");
+    assert!(
+        log.contains(&format!("line 2 of {}", script.display())) && !log.contains("horse"),
+        "{log}"
+    );
 }
 
 #[test]
 fn check_looks_into_exec_files_groups_logs_and_cores() {
     let folder = Folder::new("check");
-    let inner = folder.write("inner.cli", "create loopback interface\nset interfce state loop0 up\n");
-    let outer = folder.write("outer.cli", &format!("show version\nexec {}\nip route add\n", inner.display()));
-    let unix = format!("exec {} gid no-such-group log {}/no/where.log", outer.display(), folder.0.display());
-    let config =
-        folder.config(&unix, "cpu { corelist-workers 4000 }\nlogging { class memif { level debug } }");
+    let inner =
+        folder.write("inner.cli", "create loopback interface\nset interfce state loop0 up\n");
+    let outer = folder
+        .write("outer.cli", &format!("show version\nexec {}\nip route add\n", inner.display()));
+    let unix = format!(
+        "exec {} gid no-such-group log {}/no/where.log",
+        outer.display(),
+        folder.0.display()
+    );
+    let config = folder
+        .config(&unix, "cpu { corelist-workers 4000 }\nlogging { class memif { level debug } }");
     let output = ended(&config, &["--check"]);
     assert_eq!(output.status.code(), Some(1));
     let said = error_text(&output);
@@ -262,7 +278,9 @@ fn a_start_up_file_of_vpp_starts_the_router_and_says_once_what_does_nothing() {
     let config = folder.config("full-coredump cli-no-pager poll-sleep-usec 100", sections);
     let router = Running::start(&folder, &config);
     let log = router.says("show logging");
-    for word in ["api-trace", "heapsize", "dpdk", "plugins", "nat", "unix poll-sleep-usec", "ip6 heap-size"] {
+    for word in
+        ["api-trace", "heapsize", "dpdk", "plugins", "nat", "unix poll-sleep-usec", "ip6 heap-size"]
+    {
         let said = format!("{word} does nothing here: ");
         assert_eq!(log.matches(&said).count(), 1, "{word}: {log}");
     }

@@ -37,7 +37,9 @@ fn measure(ends: &[&String; 2]) -> Result<(), Box<dyn std::error::Error>> {
     let config = EngineConfig { worker_cores: vec![1], ..EngineConfig::default() };
     let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
     let shared = outputs.clone();
-    let back = NodeSpec::new("ethernet-input", "sends packets back", move |_| Box::new(Back(shared.clone())));
+    let back = NodeSpec::new("ethernet-input", "sends packets back", move |_| {
+        Box::new(Back(shared.clone()))
+    });
     registry.graph.node(back);
     quiver_af_packet::register(&mut registry);
     let (mut engine, _) = registry.build()?;

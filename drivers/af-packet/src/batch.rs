@@ -44,7 +44,9 @@ impl SendBatch {
             let first = self.pieces.len();
             let segments = packet.segments().map(|s| (s.as_ptr(), s.len()));
             for (base, bytes) in std::iter::once((header.as_ptr(), header.len())).chain(segments) {
-                if self.pieces.len() == PIECES_MAX || self.pieces.len() - first == PIECES_PER_FRAME_MAX {
+                if self.pieces.len() == PIECES_MAX
+                    || self.pieces.len() - first == PIECES_PER_FRAME_MAX
+                {
                     self.pieces.truncate(first);
                     break;
                 }
@@ -66,7 +68,8 @@ impl SendBatch {
         let count = self.messages.len() as libc::c_uint;
         // SAFETY: messages, pieces, headers and the packets' bytes live through the call, and the
         // kernel only reads them.
-        let sent = unsafe { libc::sendmmsg(fd, self.messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+        let sent =
+            unsafe { libc::sendmmsg(fd, self.messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
     }
 }

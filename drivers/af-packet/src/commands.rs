@@ -30,7 +30,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("delete host-interface name veth1")
             .run(|engine, args| {
                 let name: &str = args.get("linux-name")?;
-                delete_host_interface(engine, name).map_err(|e| args.refuse("linux-name", e.to_string()))?;
+                delete_host_interface(engine, name)
+                    .map_err(|e| args.refuse("linux-name", e.to_string()))?;
                 Ok(Output::none())
             }),
     );
@@ -42,8 +43,8 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         rx_queues: args.or("num-rx-queues", 1)?,
         tx_queues: args.optional("num-tx-queues")?,
     };
-    let id: InterfaceId =
-        create_host_interface(engine, config).map_err(|e| args.refuse("linux-name", e.to_string()))?;
+    let id: InterfaceId = create_host_interface(engine, config)
+        .map_err(|e| args.refuse("linux-name", e.to_string()))?;
     Ok(Output::text(engine.interface_name(id)))
 }
 

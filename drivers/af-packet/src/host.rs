@@ -63,7 +63,12 @@ impl FollowsLink for HostDevice {
         &mut self.link
     }
 
-    fn reopen(engine: &mut Engine, id: InterfaceId, index: i32, state: &LinkState) -> Result<(), String> {
+    fn reopen(
+        engine: &mut Engine,
+        id: InterfaceId,
+        index: i32,
+        state: &LinkState,
+    ) -> Result<(), String> {
         let device = engine.device::<HostDevice>(id).ok_or("it is just going")?;
         let rings = open_rings(index, state, device.rx_queues).map_err(|e| e.to_string())?;
         for sender in &device.senders {
@@ -118,7 +123,9 @@ fn open_rings(index: i32, seen: &LinkState, queues: usize) -> Result<Vec<RxRing>
         let ring = RxRing::new(index, seen.mtu_bytes).map_err(system("a receive ring"))?;
         if queues > 1 {
             match group {
-                None => group = Some(ring.socket().begin_fanout().map_err(system("a fanout group"))?),
+                None => {
+                    group = Some(ring.socket().begin_fanout().map_err(system("a fanout group"))?)
+                }
                 Some(group) => {
                     let what = format!("queue {number} of the fanout group");
                     ring.socket().join_fanout(group).map_err(system(&what))?;
@@ -130,7 +137,11 @@ fn open_rings(index: i32, seen: &LinkState, queues: usize) -> Result<Vec<RxRing>
     Ok(rings)
 }
 
-fn add_queues(engine: &mut Engine, id: InterfaceId, rings: Vec<RxRing>) -> Result<(), InterfaceError> {
+fn add_queues(
+    engine: &mut Engine,
+    id: InterfaceId,
+    rings: Vec<RxRing>,
+) -> Result<(), InterfaceError> {
     for ring in rings {
         let queue: Box<dyn RxQueue> = Box::new(PacketRx::new(ring, id));
         engine.add_rx_queue(id, "af-packet-input", queue, RxMode::Adaptive, None)?;
@@ -139,7 +150,10 @@ fn add_queues(engine: &mut Engine, id: InterfaceId, rings: Vec<RxRing>) -> Resul
 }
 
 /// Make `host-NAME`. It is down until the operator sets it up.
-pub fn create_host_interface(engine: &mut Engine, config: HostConfig) -> Result<InterfaceId, HostError> {
+pub fn create_host_interface(
+    engine: &mut Engine,
+    config: HostConfig,
+) -> Result<InterfaceId, HostError> {
     for queues in [Some(config.rx_queues), config.tx_queues].into_iter().flatten() {
         if !(1..=QUEUES_MAX).contains(&queues) {
             return Err(HostError::Queues(queues));

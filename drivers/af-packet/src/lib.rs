@@ -20,12 +20,15 @@ pub use ring::RING_BYTES;
 pub fn register(registry: &mut Registry) {
     registry.feature("af-packet", "Linux network devices, by packet sockets");
     registry.graph.node(
-        NodeSpec::input("af-packet-input", "Frames from Linux network devices").reasons::<RxDrop>().describe(
-            |record, names| format!("{} bytes from {}", record.packet_bytes, names.interface(record.rx)),
-        ),
+        NodeSpec::input("af-packet-input", "Frames from Linux network devices")
+            .reasons::<RxDrop>()
+            .describe(|record, names| {
+                format!("{} bytes from {}", record.packet_bytes, names.interface(record.rx))
+            }),
     );
     commands::register(registry);
-    registry.running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_host));
+    registry
+        .running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_host));
     registry.on_start(|engine| {
         engine.insert(host::Hosts::default());
         engine.on_interface_change(|engine, id, change| {

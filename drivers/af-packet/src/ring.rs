@@ -98,7 +98,8 @@ impl RxRing {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let memory = NonNull::new(memory.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        let memory = NonNull::new(memory.cast())
+            .ok_or_else(|| io::Error::other("mapped at address zero"))?;
         let ring = RxRing { socket, memory, slot_bytes, slots, at: 0 };
         ring.socket.set_promiscuous(index)?;
         ring.socket.bind(index, ALL_PROTOCOLS)?;
@@ -137,9 +138,14 @@ impl RxRing {
         let header: libc::tpacket2_hdr = unsafe { self.slot().cast().read() };
         let start = usize::from(header.tp_mac);
         let bytes = header.tp_snaplen as usize;
-        let inside = start >= SLOT_HEADER_BYTES + VIRTIO_NET_HEADER_BYTES && start + bytes <= self.slot_bytes;
+        let inside = start >= SLOT_HEADER_BYTES + VIRTIO_NET_HEADER_BYTES
+            && start + bytes <= self.slot_bytes;
         let is_long = status & libc::TP_STATUS_COPY != 0;
-        let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { header.tp_vlan_tpid } else { 0x8100 };
+        let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 {
+            header.tp_vlan_tpid
+        } else {
+            0x8100
+        };
         Some(Slot {
             start,
             bytes: if inside { bytes } else { 0 },
@@ -177,7 +183,9 @@ impl Drop for RxRing {
 const SLOT_HEADER_BYTES: usize = size_of::<libc::tpacket2_hdr>();
 
 fn slot_bytes_for(mtu_bytes: u32) -> usize {
-    (mtu_bytes as usize + SLOT_OVERHEAD_BYTES).next_power_of_two().clamp(SLOT_BYTES_MIN, SLOT_BYTES_MAX)
+    (mtu_bytes as usize + SLOT_OVERHEAD_BYTES)
+        .next_power_of_two()
+        .clamp(SLOT_BYTES_MIN, SLOT_BYTES_MAX)
 }
 
 /// The header in front of the frame that begins at `start`.

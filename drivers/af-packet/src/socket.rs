@@ -46,15 +46,17 @@ impl PacketSocket {
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
         let size = size_of::<T>() as libc::socklen_t;
         // SAFETY: the value lives through the call, and its size is given.
-        let result = unsafe { libc::setsockopt(self.fd(), level, option, (&raw const *value).cast(), size) };
+        let result =
+            unsafe { libc::setsockopt(self.fd(), level, option, (&raw const *value).cast(), size) };
         if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     fn get<T: Copy>(&self, level: libc::c_int, option: libc::c_int, mut value: T) -> io::Result<T> {
         let mut size = size_of::<T>() as libc::socklen_t;
         // SAFETY: the value lives through the call, and its size is given.
-        let result =
-            unsafe { libc::getsockopt(self.fd(), level, option, (&raw mut value).cast(), &mut size) };
+        let result = unsafe {
+            libc::getsockopt(self.fd(), level, option, (&raw mut value).cast(), &mut size)
+        };
         if result != 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
     }
 
@@ -89,7 +91,10 @@ impl PacketSocket {
 
     /// Begin a group of sockets that share the link's frames by flow; its number.
     pub fn begin_fanout(&self) -> io::Result<u16> {
-        self.set_packet(libc::PACKET_FANOUT, &((libc::PACKET_FANOUT_HASH | FANOUT_UNIQUE_ID) << 16))?;
+        self.set_packet(
+            libc::PACKET_FANOUT,
+            &((libc::PACKET_FANOUT_HASH | FANOUT_UNIQUE_ID) << 16),
+        )?;
         Ok(self.get(libc::SOL_PACKET, libc::PACKET_FANOUT, 0u32)? as u16)
     }
 
@@ -102,7 +107,8 @@ impl PacketSocket {
     pub fn take_drops(&self) -> u64 {
         // SAFETY: all-zero is a valid value.
         let zero: libc::tpacket_stats = unsafe { std::mem::zeroed() };
-        self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, zero).map_or(0, |s| u64::from(s.tp_drops))
+        self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, zero)
+            .map_or(0, |s| u64::from(s.tp_drops))
     }
 
     /// Take the error that a link leaves behind when it goes down, so that nobody is woken by it.
@@ -113,7 +119,8 @@ impl PacketSocket {
     /// Read one frame with its header; its length, which is more than `into` when it was cut.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the buffer and its length.
-        let got = unsafe { libc::recv(self.fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_TRUNC) };
+        let got =
+            unsafe { libc::recv(self.fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_TRUNC) };
         if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
     }
 

@@ -103,11 +103,14 @@ impl Lab {
             self.engine.set_admin_up(id, true).expect("up");
         }
         for (from, to) in [(0, 1), (1, 0)] {
-            let output = self.engine.node_id(&format!("host-{}-output", self.ends[to])).expect("output");
+            let output =
+                self.engine.node_id(&format!("host-{}-output", self.ends[to])).expect("output");
             self.patches[self.id(from).index()].store(output.0, Ordering::Relaxed);
         }
         self.engine.start_threads().expect("threads");
-        self.turn_until(|lab| (0..2).all(|end| lab.engine.interface(lab.id(end)).is_some_and(|i| i.link_up)));
+        self.turn_until(|lab| {
+            (0..2).all(|end| lab.engine.interface(lab.id(end)).is_some_and(|i| i.link_up))
+        });
     }
 
     /// Let the control thread work until something holds; false when it does not in time.
@@ -123,7 +126,10 @@ impl Lab {
     }
 
     /// Have something done by the hosts while the router works.
-    fn while_routing<R: Send>(&mut self, work: impl FnOnce(&Namespace, &Namespace) -> R + Send) -> R {
+    fn while_routing<R: Send>(
+        &mut self,
+        work: impl FnOnce(&Namespace, &Namespace) -> R + Send,
+    ) -> R {
         let (a, b) = (&self.a, &self.b);
         let engine = &mut self.engine;
         thread::scope(|scope| {
@@ -166,7 +172,8 @@ fn hosts_ping_and_talk_tcp_and_udp_with_all_offloads_on() {
     lab.connect("");
     // What arrives has right checksums, as the receiver's own Linux and tcpdump see it.
     let dumps = ["tcp or icmp or icmp6", "udp"].map(|filter| {
-        has("tcpdump").then(|| lab.b.start(&format!("tcpdump -nvv -i eth0 -Q in -U -c 500 {filter}")))
+        has("tcpdump")
+            .then(|| lab.b.start(&format!("tcpdump -nvv -i eth0 -Q in -U -c 500 {filter}")))
     });
     lab.while_routing(|a, b| {
         ping(a, "10.9.0.2", 56);
@@ -279,7 +286,10 @@ fn a_link_that_returns_is_used_again() {
             assert_eq!(mac.trim(), format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"));
             assert_eq!(interface.row().mtu_bytes, 2000);
             let facts = interface.device.facts();
-            assert!(facts.iter().any(|(name, value)| name == "times-gone" && *value == times), "{facts:?}");
+            assert!(
+                facts.iter().any(|(name, value)| name == "times-gone" && *value == times),
+                "{facts:?}"
+            );
             lab.while_routing(|a, b| {
                 a.run("ping -c 5 -i 0.05 -W 5 10.9.0.2");
                 b.run("ping -c 5 -i 0.05 -W 5 10.9.0.1");
@@ -317,12 +327,14 @@ fn what_cannot_be_is_refused_in_words() {
         ("delete host-interface name no-such-link", "no such interface"),
     ];
     for (line, expected) in cases {
-        let refused = lab.commands.borrow().execute(&mut lab.engine, line).expect_err(line).to_string();
+        let refused =
+            lab.commands.borrow().execute(&mut lab.engine, line).expect_err(line).to_string();
         assert!(refused.contains(expected), "{refused}");
     }
     lab.run(&format!("create host-interface name {end} num-rx-queues 2"));
     let twice = format!("create host-interface name {end}");
-    let refused = lab.commands.borrow().execute(&mut lab.engine, &twice).expect_err("twice").to_string();
+    let refused =
+        lab.commands.borrow().execute(&mut lab.engine, &twice).expect_err("twice").to_string();
     assert!(refused.contains("exists already"), "{refused}");
     let config = lab.commands.borrow().running_config(&lab.engine);
     assert_eq!(config, format!("create host-interface name {end} num-rx-queues 2\n"));

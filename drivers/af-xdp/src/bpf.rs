@@ -88,8 +88,13 @@ struct UpdateAttributes {
 
 /// A map from receive queues to AF_XDP sockets.
 pub fn socket_map(queues: u32) -> io::Result<OwnedFd> {
-    let mut attributes =
-        MapAttributes { map_type: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries: queues, flags: 0 };
+    let mut attributes = MapAttributes {
+        map_type: MAP_TYPE_XSKMAP,
+        key_bytes: 4,
+        value_bytes: 4,
+        entries: queues,
+        flags: 0,
+    };
     call(MAP_CREATE, &mut attributes).map(owned)
 }
 
@@ -130,13 +135,17 @@ impl SharedValue {
             flags: MAP_IS_MMAPABLE,
         };
         let map = owned(call(MAP_CREATE, &mut attributes)?);
-        let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        let (protection, kind) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: a fresh mapping of our own map; the result is checked.
-        let memory = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind, map.as_raw_fd(), 0) };
+        let memory = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, protection, kind, map.as_raw_fd(), 0)
+        };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let memory = NonNull::new(memory.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        let memory = NonNull::new(memory.cast())
+            .ok_or_else(|| io::Error::other("mapped at address zero"))?;
         Ok(SharedValue { map, memory, bytes })
     }
 
@@ -251,8 +260,11 @@ pub fn run_live(
     repeat: u32,
     batch: u32,
 ) -> io::Result<()> {
-    let context =
-        FrameContext { data_end: frame.len() as u32, ingress_device: device as u32, ..Default::default() };
+    let context = FrameContext {
+        data_end: frame.len() as u32,
+        ingress_device: device as u32,
+        ..Default::default()
+    };
     let mut attributes = RunAttributes {
         program: program.as_raw_fd() as u32,
         data_in_bytes: frame.len() as u32,

@@ -2,10 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use quiver_control::{Args, Command, ConfigWriter, Job, Output, Refusal, Registry, Sink, Step, Work};
+use quiver_control::{
+    Args, Command, ConfigWriter, Job, Output, Refusal, Registry, Sink, Step, Work,
+};
 use quiver_core::{Engine, InterfaceId};
 
-use crate::interface::{Interfaces, RING_FRAMES, XdpConfig, busy_until, create_interface, delete_interface};
+use crate::interface::{
+    Interfaces, RING_FRAMES, XdpConfig, busy_until, create_interface, delete_interface,
+};
 
 const GROUP: &str = "AF_XDP interfaces";
 
@@ -35,7 +39,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("delete interface af_xdp veth1/0")
             .run(|engine, args| {
                 let id = args.interface(engine, "interface")?;
-                delete_interface(engine, id).map_err(|e| args.refuse("interface", e.to_string()))?;
+                delete_interface(engine, id)
+                    .map_err(|e| args.refuse("interface", e.to_string()))?;
                 Ok(Output::none())
             }),
     );
@@ -50,7 +55,9 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
     };
     match create_interface(engine, config.clone()) {
         Ok(id) => Ok(Work::Done(Output::text(engine.interface_name(id)))),
-        Err(error) if busy_until(engine, &error).is_some() => Ok(Work::Begun(Box::new(Retry(config)))),
+        Err(error) if busy_until(engine, &error).is_some() => {
+            Ok(Work::Begun(Box::new(Retry(config))))
+        }
         Err(error) => Err(args.refuse("linux-name", error.to_string())),
     }
 }
@@ -65,7 +72,9 @@ impl Job<Engine> for Retry {
     fn step(&mut self, engine: &mut Engine, _: &mut dyn Sink) -> Result<Step, Refusal> {
         match create_interface(engine, self.0.clone()) {
             Ok(id) => Ok(Step::Done(Output::text(engine.interface_name(id)))),
-            Err(error) if busy_until(engine, &error).is_some() => Ok(Step::Until(Instant::now() + RETRY)),
+            Err(error) if busy_until(engine, &error).is_some() => {
+                Ok(Step::Until(Instant::now() + RETRY))
+            }
             Err(error) => Err(Refusal::new(error.to_string())),
         }
     }
@@ -82,8 +91,13 @@ pub(crate) fn write_interface(engine: &Engine, config: &mut ConfigWriter, id: In
         let XdpConfig { linux_name, name, queues, ring_frames, .. } = interface;
         let name = name.as_ref().map_or_else(String::new, |name| format!(" name {name}"));
         let queues = if *queues > 1 { format!(" num-rx-queues {queues}") } else { String::new() };
-        let ring =
-            if *ring_frames != RING_FRAMES { format!(" rx-queue-size {ring_frames}") } else { String::new() };
-        config.command(format_args!("create interface af_xdp host-if {linux_name}{name}{queues}{ring}"));
+        let ring = if *ring_frames != RING_FRAMES {
+            format!(" rx-queue-size {ring_frames}")
+        } else {
+            String::new()
+        };
+        config.command(format_args!(
+            "create interface af_xdp host-if {linux_name}{name}{queues}{ring}"
+        ));
     }
 }

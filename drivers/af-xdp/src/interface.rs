@@ -97,7 +97,9 @@ pub enum XdpError {
     #[error("{0} queues: 1 to {QUEUES_MAX} are possible")]
     Queues(usize),
     /// Numbers.
-    #[error("rings of {0} frames: a power of two from {RING_FRAMES_MIN} to {RING_FRAMES_MAX} is possible")]
+    #[error(
+        "rings of {0} frames: a power of two from {RING_FRAMES_MIN} to {RING_FRAMES_MAX} is possible"
+    )]
     Ring(u32),
     /// The device's.
     #[error("{linux_name} has {has} receive queues, not {queues}")]
@@ -146,7 +148,12 @@ impl FollowsLink for XdpDevice {
         &mut self.link
     }
 
-    fn reopen(engine: &mut Engine, id: InterfaceId, index: i32, _: &LinkState) -> Result<(), String> {
+    fn reopen(
+        engine: &mut Engine,
+        id: InterfaceId,
+        index: i32,
+        _: &LinkState,
+    ) -> Result<(), String> {
         let config = engine.get::<Interfaces>().and_then(|all| all.configs.get(&id)).cloned();
         let config = config.ok_or("it is just going")?;
         let parts = open(&config, index).map_err(|e| e.to_string())?;
@@ -176,8 +183,10 @@ impl Device for XdpDevice {
     }
 
     fn facts(&self) -> Vec<(String, serde_json::Value)> {
-        let own =
-            [("queues".to_owned(), self.queues.into()), ("xdp-hook".to_owned(), self.hook.name().into())];
+        let own = [
+            ("queues".to_owned(), self.queues.into()),
+            ("xdp-hook".to_owned(), self.hook.name().into()),
+        ];
         self.link.facts().into_iter().chain(own).collect()
     }
 
@@ -232,21 +241,26 @@ fn open(config: &XdpConfig, index: i32) -> Result<Parts, XdpError> {
     let mut senders = Vec::new();
     for queue in 0..config.queues {
         let (receiving, sending) =
-            socket::open(index, queue as u32, config.ring_frames).map_err(|e| match e.raw_os_error() {
-                Some(libc::EINVAL) if queue > 0 => XdpError::TooFewQueues {
-                    linux_name: linux_name.clone(),
-                    has: queue,
-                    queues: config.queues,
-                },
-                Some(libc::EBUSY) => XdpError::QueueTaken { linux_name: linux_name.clone(), queue },
-                _ => system("an AF_XDP socket")(e).into(),
+            socket::open(index, queue as u32, config.ring_frames).map_err(|e| {
+                match e.raw_os_error() {
+                    Some(libc::EINVAL) if queue > 0 => XdpError::TooFewQueues {
+                        linux_name: linux_name.clone(),
+                        has: queue,
+                        queues: config.queues,
+                    },
+                    Some(libc::EBUSY) => {
+                        XdpError::QueueTaken { linux_name: linux_name.clone(), queue }
+                    }
+                    _ => system("an AF_XDP socket")(e).into(),
+                }
             })?;
         bpf::set_socket(map.as_fd(), queue as u32, receiving.socket().fd())
             .map_err(system("the map of sockets"))?;
         rx.push(receiving);
         senders.push(sending);
     }
-    let program = bpf::load(&program::to_sockets(map.as_raw_fd())).map_err(system("the XDP program"))?;
+    let program =
+        bpf::load(&program::to_sockets(map.as_raw_fd())).map_err(system("the XDP program"))?;
     let (attachment, hook) = attach(&program, index, linux_name)?;
     Ok(Parts { rx, senders, attachment, hook })
 }
@@ -260,7 +274,9 @@ fn transmit_queues(
 ) -> Vec<Box<dyn TxQueue>> {
     (0..engine.worker_count())
         .map(|worker| match (config.transmit, live_frames(engine)) {
-            (Transmit::Live, Some(live)) => Box::new(live.queue(live_index.clone())) as Box<dyn TxQueue>,
+            (Transmit::Live, Some(live)) => {
+                Box::new(live.queue(live_index.clone())) as Box<dyn TxQueue>
+            }
             _ => Box::new(XdpTx::new(senders[worker % senders.len()].clone())),
         })
         .collect()
@@ -300,7 +316,9 @@ fn attach(program: &OwnedFd, index: i32, linux_name: &str) -> Result<(OwnedFd, H
         match bpf::attach(program.as_fd(), index, hook) {
             Ok(attachment) => return Ok((attachment, hook)),
             Err(e) => match e.raw_os_error() {
-                Some(libc::EBUSY | libc::EEXIST) => return Err(XdpError::Occupied(linux_name.to_owned())),
+                Some(libc::EBUSY | libc::EEXIST) => {
+                    return Err(XdpError::Occupied(linux_name.to_owned()));
+                }
                 Some(libc::EPERM) => {
                     refusal = e;
                     break;
@@ -322,7 +340,8 @@ pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<Interf
         prepare_live(engine, index)?;
     }
     let parts = open(&config, index)?;
-    let senders: Vec<_> = parts.senders.into_iter().map(|side| Arc::new(Mutex::new(side))).collect();
+    let senders: Vec<_> =
+        parts.senders.into_iter().map(|side| Arc::new(Mutex::new(side))).collect();
     let live_index = Arc::new(AtomicI32::new(index));
     let tx = transmit_queues(engine, &config, &senders, &live_index);
     followed::follow::<XdpDevice>(engine, KIND)

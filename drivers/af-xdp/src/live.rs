@@ -187,7 +187,9 @@ fn schedule(thread: i32, class: i32) -> io::Result<()> {
 fn sleep(ns: u64) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: ns as libc::c_long };
     // SAFETY: the time lives through the call.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, std::ptr::null_mut()) };
+    unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, std::ptr::null_mut())
+    };
 }
 
 /// A transmit queue.
@@ -229,7 +231,9 @@ impl LiveTx {
         // frame takes; the caller has seen that the program is done with what lay here.
         unsafe {
             let record = self.shared.value.memory().add(place);
-            record.cast::<[u32; 2]>().write([bytes as u32, self.device.load(Ordering::Relaxed) as u32]);
+            record
+                .cast::<[u32; 2]>()
+                .write([bytes as u32, self.device.load(Ordering::Relaxed) as u32]);
             let mut to = record.add(ring::RECORD_HEADER);
             for segment in packet.segments() {
                 std::ptr::copy_nonoverlapping(segment.as_ptr(), to.as_ptr(), segment.len());
@@ -259,7 +263,8 @@ impl LiveTx {
         let thread = self.shared.thread.load(Ordering::Acquire);
         if self.is_raised != is_raised && thread != NOWHERE {
             let class = if is_raised { libc::SCHED_OTHER } else { libc::SCHED_IDLE };
-            self.is_raised = if schedule(thread, class).is_ok() { is_raised } else { self.is_raised };
+            self.is_raised =
+                if schedule(thread, class).is_ok() { is_raised } else { self.is_raised };
         }
     }
 

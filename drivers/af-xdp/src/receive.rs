@@ -67,7 +67,8 @@ impl XdpRx {
             self.arrival.lose(RxDrop::Truncated, 1, cx);
         } else {
             // A frame of its own size: `frame` has room, so it is done at once.
-            let _: Progress = self.arrival.admit(&VirtioNetHeader::default(), &self.long, cx, frame);
+            let _: Progress =
+                self.arrival.admit(&VirtioNetHeader::default(), &self.long, cx, frame);
         }
         self.long.clear();
     }

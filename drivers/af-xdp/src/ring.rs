@@ -33,11 +33,13 @@ impl Mapping {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = flags | libc::MAP_POPULATE;
         // SAFETY: a fresh mapping at an address of the kernel's choice; the result is checked.
-        let memory = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, offset) };
+        let memory =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, offset) };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let memory = NonNull::new(memory.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        let memory = NonNull::new(memory.cast())
+            .ok_or_else(|| io::Error::other("mapped at address zero"))?;
         Ok(Mapping { memory, bytes })
     }
 }
@@ -106,7 +108,13 @@ impl<T: Copy> Ring<T> {
     #[inline]
     fn place(&self, number: u32) -> NonNull<T> {
         // SAFETY: masked, it lies in the mapping, aligned as the kernel lays it out.
-        unsafe { self.mapping.memory.add(self.places).cast::<T>().add((number & (self.size - 1)) as usize) }
+        unsafe {
+            self.mapping
+                .memory
+                .add(self.places)
+                .cast::<T>()
+                .add((number & (self.size - 1)) as usize)
+        }
     }
 
     /// What stands in a place that is ours by the indices.

@@ -82,7 +82,8 @@ impl XdpSocket {
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
         let size = size_of::<T>() as libc::socklen_t;
         // SAFETY: the value lives through the call, and its size is given.
-        let result = unsafe { libc::setsockopt(self.fd(), level, option, (&raw const *value).cast(), size) };
+        let result =
+            unsafe { libc::setsockopt(self.fd(), level, option, (&raw const *value).cast(), size) };
         if result != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -91,8 +92,9 @@ impl XdpSocket {
         // SAFETY: only used for the two structures of numbers below, for which all-zero is valid.
         let mut value: T = unsafe { std::mem::zeroed() };
         // SAFETY: the value lives through the call, and its size is given.
-        let result =
-            unsafe { libc::getsockopt(self.fd(), libc::SOL_XDP, option, (&raw mut value).cast(), &mut size) };
+        let result = unsafe {
+            libc::getsockopt(self.fd(), libc::SOL_XDP, option, (&raw mut value).cast(), &mut size)
+        };
         if result != 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
     }
 
@@ -134,9 +136,12 @@ pub fn open(index: i32, queue: u32, ring_size: u32) -> io::Result<(RxSide, TxSid
     registration.len = bytes as u64;
     registration.chunk_size = CHUNK_BYTES as u32;
     socket.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)?;
-    for ring in
-        [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_RX_RING, libc::XDP_TX_RING]
-    {
+    for ring in [
+        libc::XDP_UMEM_FILL_RING,
+        libc::XDP_UMEM_COMPLETION_RING,
+        libc::XDP_RX_RING,
+        libc::XDP_TX_RING,
+    ] {
         socket.set(libc::SOL_XDP, ring, &ring_size)?;
     }
     // Older kernels have their own idea of it.
@@ -146,7 +151,8 @@ pub fn open(index: i32, queue: u32, ring_size: u32) -> io::Result<(RxSide, TxSid
     }
     let offsets: libc::xdp_mmap_offsets = socket.get(libc::XDP_MMAP_OFFSETS)?;
     let fd = socket.fd();
-    let fill = Ring::new(fd, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, &offsets.fr, ring_size)?;
+    let fill =
+        Ring::new(fd, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, &offsets.fr, ring_size)?;
     let page = libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t;
     let completion = Ring::new(fd, page, &offsets.cr, ring_size)?;
     let rx = Ring::new(fd, libc::XDP_PGOFF_RX_RING, &offsets.rx, ring_size)?;
@@ -184,8 +190,9 @@ impl RxSide {
         let descriptor = self.rx.read(self.next.wrapping_add(ahead));
         let (address, bytes) = (descriptor.addr, descriptor.len as usize);
         // The kernel keeps to the memory; a piece outside of it would be no piece.
-        let inside =
-            (address as usize).checked_add(bytes).is_some_and(|end| end <= self.shared.memory.bytes());
+        let inside = (address as usize)
+            .checked_add(bytes)
+            .is_some_and(|end| end <= self.shared.memory.bytes());
         let is_continued = descriptor.options & libc::XDP_PKT_CONTD != 0;
         Piece { address, bytes: if inside { bytes } else { 0 }, is_continued }
     }
@@ -301,8 +308,10 @@ impl TxSide {
             let error = (sent < 0).then(io::Error::last_os_error);
             let code = error.as_ref().and_then(io::Error::raw_os_error);
             let now = self.left();
-            let goes_on =
-                matches!(code, None | Some(libc::EAGAIN | libc::EINTR | libc::EBUSY | libc::ENOBUFS));
+            let goes_on = matches!(
+                code,
+                None | Some(libc::EAGAIN | libc::EINTR | libc::EBUSY | libc::ENOBUFS)
+            );
             match error {
                 Some(error) if !goes_on => return Err(error),
                 _ if now == left => return Ok(now),

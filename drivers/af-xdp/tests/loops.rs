@@ -79,8 +79,10 @@ impl Lab {
         let seen = Seen::default();
         let shared = seen.clone();
         registry.graph.node(
-            NodeSpec::new("ethernet-input", "writes down", move |_| Box::new(Recorder(shared.clone())))
-                .sink(),
+            NodeSpec::new("ethernet-input", "writes down", move |_| {
+                Box::new(Recorder(shared.clone()))
+            })
+            .sink(),
         );
         quiver_af_packet::register(&mut registry);
         quiver_tap::register(&mut registry);
@@ -151,7 +153,8 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
         Just(vec![0x08, 0x06]),
         Just(vec![0x00, 0x20]),
         any::<[u8; 2]>().prop_map(|tag| vec![0x81, 0x00, tag[0], tag[1], 0x88, 0xb5]),
-        any::<[u8; 2]>().prop_map(|tag| vec![0x88, 0xa8, tag[0], tag[1], 0x81, 0x00, 0, 7, 0x08, 0x00]),
+        any::<[u8; 2]>()
+            .prop_map(|tag| vec![0x88, 0xa8, tag[0], tag[1], 0x81, 0x00, 0, 7, 0x08, 0x00]),
     ];
     let length = prop_oneof![46usize..1500, 46usize..64, 1980usize..2080, 46usize..MTU_BYTES - 8];
     (any::<[u8; 5]>(), ethertype, length, any::<u64>()).prop_map(|(to, ethertype, length, seed)| {
@@ -161,7 +164,9 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
         bytes.extend(ethertype);
         let mut state = seed | 1;
         bytes.extend((0..length).map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 56) as u8
         }));
         bytes
@@ -209,12 +214,17 @@ fn what_is_deleted_and_made_again_at_once_never_makes_the_control_thread_wait() 
     let mut was_busy = false;
     for _ in 0..ROUNDS {
         let commands = commands.borrow();
-        commands.execute(&mut lab.engine, &format!("delete interface af_xdp {device}/0")).expect("deleted");
+        commands
+            .execute(&mut lab.engine, &format!("delete interface af_xdp {device}/0"))
+            .expect("deleted");
         // Where Linux still holds the queue, the command goes on in steps.
-        if let Started::Running(execution) = commands.start(&mut lab.engine, &line).expect("no other socket")
+        if let Started::Running(execution) =
+            commands.start(&mut lab.engine, &line).expect("no other socket")
         {
             was_busy = true;
-            execution.finish(&commands, &mut lab.engine, &mut Collected::default()).expect("free at last");
+            execution
+                .finish(&commands, &mut lab.engine, &mut Collected::default())
+                .expect("free at last");
         }
         assert!(lab.engine.interface_id(&format!("{device}/0")).is_some());
     }

@@ -81,9 +81,17 @@ impl TxQueue for NoDevice {
     fn transmit(&mut self, _: &mut Context<'_>, _: &mut Frame) {}
 }
 
-fn engine(core: usize, buffers: usize, input: impl Fn() -> Box<dyn Node> + Send + Sync + 'static) -> Engine {
-    let config =
-        EngineConfig { worker_cores: vec![core], buffers, pages: PageSize::Best, ..EngineConfig::default() };
+fn engine(
+    core: usize,
+    buffers: usize,
+    input: impl Fn() -> Box<dyn Node> + Send + Sync + 'static,
+) -> Engine {
+    let config = EngineConfig {
+        worker_cores: vec![core],
+        buffers,
+        pages: PageSize::Best,
+        ..EngineConfig::default()
+    };
     let mut graph = GraphBuilder::new(config, Clock::tsc()).expect("graph");
     quiver_memif::declare(&mut graph);
     graph.node(NodeSpec::input("source-input", "frames made here"));
@@ -91,7 +99,12 @@ fn engine(core: usize, buffers: usize, input: impl Fn() -> Box<dyn Node> + Send 
     Engine::build(graph).expect("engine")
 }
 
-fn interfaces(engine: &mut Engine, role: Role, zero_copy: bool, ring_size: u32) -> [InterfaceId; 2] {
+fn interfaces(
+    engine: &mut Engine,
+    role: Role,
+    zero_copy: bool,
+    ring_size: u32,
+) -> [InterfaceId; 2] {
     quiver_memif::add_socket(engine, 1, &format!("@quiver-memif-rate-{}", std::process::id()))
         .expect("socket");
     [0, 1].map(|id| {
@@ -117,7 +130,9 @@ fn start_source(engine: &mut Engine, memif: [InterfaceId; 2], bytes: usize) {
     engine.set_admin_up(source, true).expect("up");
     let outputs = memif.map(|id| engine.interface(id).expect("memif").row().output);
     let queue = Source { template: (0..bytes).map(|i| i as u8).collect(), outputs, turn: 0 };
-    engine.add_rx_queue(source, "source-input", Box::new(queue), RxMode::Polling, None).expect("queue");
+    engine
+        .add_rx_queue(source, "source-input", Box::new(queue), RxMode::Polling, None)
+        .expect("queue");
 }
 
 /// Name, clocks, packets and calls of a node since the last clear.
@@ -128,8 +143,9 @@ fn node(engine: &Engine, name: &str) -> (u64, u64, u64) {
 }
 
 fn main() {
-    let argument =
-        |n: usize, default: u64| std::env::args().nth(n).map_or(default, |a| a.parse().expect("a number"));
+    let argument = |n: usize, default: u64| {
+        std::env::args().nth(n).map_or(default, |a| a.parse().expect("a number"))
+    };
     let (bytes, window_ms, runs) = (argument(1, 64), argument(2, 1000), argument(3, 5));
     let form = std::env::args().nth(4).unwrap_or("master".into());
     let (router_is_slave, zero_copy) = (form.starts_with("slave"), form.ends_with("zero-copy"));
@@ -174,8 +190,14 @@ fn main() {
     turn(Duration::from_millis(200), &mut router, &mut generator);
     start_source(&mut generator, s, bytes as usize);
     turn(Duration::from_millis(300), &mut router, &mut generator);
-    let names =
-        ["memif-input", "ethernet-input", "memif1/0-output", "memif1/1-output", "memif1/0-tx", "memif1/1-tx"];
+    let names = [
+        "memif-input",
+        "ethernet-input",
+        "memif1/0-output",
+        "memif1/1-output",
+        "memif1/0-tx",
+        "memif1/1-tx",
+    ];
     let mut all = Vec::new();
     for _ in 0..runs {
         router.clear_runtime();

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, Slices, of_each, quoted};
+use quiver_control::{
+    Args, Command, ConfigWriter, Output, Refusal, Registry, Slices, of_each, quoted,
+};
 use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId};
 
@@ -57,7 +59,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("delete interface memif memif0/0")
             .run(|engine: &mut Engine, args| {
                 let id = args.interface(engine, "interface")?;
-                driver::delete(engine, id).map_err(|error| args.refuse("interface", error.to_string()))?;
+                driver::delete(engine, id)
+                    .map_err(|error| args.refuse("interface", error.to_string()))?;
                 Ok(Output::none())
             }),
     );
@@ -146,7 +149,12 @@ pub(crate) fn begin_sockets() -> Slices<Engine> {
 /// The interfaces, as commands.
 pub(crate) fn begin_interfaces() -> Slices<Engine> {
     let ids = |engine: &Engine| {
-        engine.get::<Memif>().into_iter().flat_map(|memif| memif.interfaces.keys()).copied().collect()
+        engine
+            .get::<Memif>()
+            .into_iter()
+            .flat_map(|memif| memif.interfaces.keys())
+            .copied()
+            .collect()
     };
     of_each(ids, write_interface)()
 }

@@ -159,7 +159,9 @@ impl MemifConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), MemifError> {
-        if !self.ring_size.is_power_of_two() || !(RING_SIZE_MIN..=RING_SIZE_MAX).contains(&self.ring_size) {
+        if !self.ring_size.is_power_of_two()
+            || !(RING_SIZE_MIN..=RING_SIZE_MAX).contains(&self.ring_size)
+        {
             return Err(MemifError::RingSize(self.ring_size));
         }
         if !(BUFFER_BYTES_MIN..=BUFFER_BYTES_MAX).contains(&self.buffer_bytes) {
@@ -234,7 +236,9 @@ pub enum MemifError {
         mib: u64,
     },
     /// Not there.
-    #[error("there is no memif socket {0}; make it with `create memif socket id {0} filename PATH`")]
+    #[error(
+        "there is no memif socket {0}; make it with `create memif socket id {0} filename PATH`"
+    )]
     NoSocket(u32),
     /// There already.
     #[error("memif socket {0} exists already, at {1}")]
@@ -243,7 +247,9 @@ pub enum MemifError {
     #[error("memif socket {0} is used by {1}; delete that first")]
     SocketUsed(u32, String),
     /// 0 is always there.
-    #[error("memif socket 0 is always there, in the router's runtime directory; choose another number")]
+    #[error(
+        "memif socket 0 is always there, in the router's runtime directory; choose another number"
+    )]
     SocketZero,
     /// Not a path of a socket.
     #[error("memif socket at '{path}': {source}")]
@@ -262,7 +268,9 @@ pub enum MemifError {
         source: io::Error,
     },
     /// One listener at a path.
-    #[error("memif socket {socket} listens at {path} already; make the master there (`socket-id {socket}`)")]
+    #[error(
+        "memif socket {socket} listens at {path} already; make the master there (`socket-id {socket}`)"
+    )]
     Listens {
         /// The socket that does.
         socket: u32,
@@ -302,7 +310,10 @@ mod tests {
         assert!(refused(|c| c.rx_queues = Some(65)).contains("1 to 64"));
         assert!(refused(|c| c.tx_queues = Some(0)).contains("1 to 64"));
         assert!(refused(|c| (c.zero_copy, c.role) = (true, Role::Master)).contains("slave's"));
-        assert!(refused(|c| (c.zero_copy, c.buffer_bytes) = (true, 512)).contains("leave out buffer-size"));
+        assert!(
+            refused(|c| (c.zero_copy, c.buffer_bytes) = (true, 512))
+                .contains("leave out buffer-size")
+        );
         assert!(refused(|c| c.secret = Some("x".repeat(24))).contains("1 to 23 bytes"));
         let huge = refused(|c| {
             (c.ring_size, c.buffer_bytes, c.rx_queues) = (16_384, 65_472, Some(8));

@@ -61,14 +61,21 @@ impl std::fmt::Display for End {
 pub(crate) fn accept(engine: &mut Engine, socket: u32) {
     engine.with::<Memif, _>(|engine, memif| {
         for _ in 0..ACCEPTS_PER_TURN {
-            let is_stranger = |s: &&Session| s.socket == socket && matches!(s.stage, Stage::AwaitsInit);
+            let is_stranger =
+                |s: &&Session| s.socket == socket && matches!(s.stage, Stage::AwaitsInit);
             let strangers = memif.sessions.values().filter(is_stranger).count();
-            let Some(Socket { listening: Some(listening), account, .. }) = memif.sockets.get_mut(&socket)
+            let Some(Socket { listening: Some(listening), account, .. }) =
+                memif.sockets.get_mut(&socket)
             else {
                 return;
             };
             if account.is_full() {
-                return pause(engine, socket, listening, "the system is still closing what peers left");
+                return pause(
+                    engine,
+                    socket,
+                    listening,
+                    "the system is still closing what peers left",
+                );
             }
             let channel = match listening.listener.accept() {
                 Ok(Some(channel)) => channel,
@@ -96,13 +103,21 @@ fn pause(engine: &mut Engine, socket: u32, listening: &mut Listening, why: &str)
     }
 }
 
-fn add_session(engine: &mut Engine, memif: &mut Memif, channel: Channel, socket: u32, stage: Stage) -> u64 {
+fn add_session(
+    engine: &mut Engine,
+    memif: &mut Memif,
+    channel: Channel,
+    socket: u32,
+    stage: Stage,
+) -> u64 {
     memif.sessions_made += 1;
     let number = memif.sessions_made;
     let token = engine.watch(channel.fd(), Interest::READ, move |engine| listen_to(engine, number));
-    let account = memif.sockets.get(&socket).map(|socket| socket.account.clone()).unwrap_or_default();
+    let account =
+        memif.sockets.get(&socket).map(|socket| socket.account.clone()).unwrap_or_default();
     let since_ns = engine.now_ns();
-    let session = Session { channel, token, socket, account, since_ns, stage, program: String::new() };
+    let session =
+        Session { channel, token, socket, account, since_ns, stage, program: String::new() };
     memif.sessions.insert(number, session);
     number
 }
@@ -226,7 +241,8 @@ fn answer(
         (Stage::Proposes(..), Message::Ack) => propose(memif, number),
         (Stage::Proposes(id, _), Message::Connected(name)) => {
             let id = *id;
-            let Stage::Proposes(_, proposal) = std::mem::replace(&mut session.stage, Stage::Connected(id))
+            let Stage::Proposes(_, proposal) =
+                std::mem::replace(&mut session.stage, Stage::Connected(id))
             else {
                 return Ok(()); // cannot be: it was matched just now
             };
@@ -265,7 +281,8 @@ fn is_gone(error: &io::Error) -> bool {
 
 /// The slave's next message; the master acknowledges each but the last.
 fn propose(memif: &mut Memif, number: u64) -> Result<(), Complaint> {
-    let Some(Session { stage: Stage::Proposes(_, proposal), channel, .. }) = memif.sessions.get_mut(&number)
+    let Some(Session { stage: Stage::Proposes(_, proposal), channel, .. }) =
+        memif.sessions.get_mut(&number)
     else {
         return Ok(());
     };
@@ -383,7 +400,8 @@ fn finish(engine: &mut Engine, memif: &mut Memif, number: u64, end: End) {
 
 fn stop(engine: &mut Engine, id: InterfaceId, entry: &mut Entry) -> Option<Interrupts> {
     if let Some(interface) = engine.interface(id) {
-        entry.workers = interface.rx.iter().map(|placement| placement.worker).collect::<Vec<WorkerId>>();
+        entry.workers =
+            interface.rx.iter().map(|placement| placement.worker).collect::<Vec<WorkerId>>();
     }
     entry.rings.publish(TxRings(Box::default()));
     if let Err(error) = engine.remove_rx_queues(id) {
@@ -413,7 +431,8 @@ pub(crate) fn fault(engine: &mut Engine, id: InterfaceId, session: &[u8]) {
 }
 
 fn end_if_broken(engine: &mut Engine, memif: &mut Memif, id: InterfaceId) {
-    let Some(connected) = memif.interfaces.get(&id).and_then(|entry| entry.connected.as_ref()) else {
+    let Some(connected) = memif.interfaces.get(&id).and_then(|entry| entry.connected.as_ref())
+    else {
         return;
     };
     let number = connected.session;
@@ -444,7 +463,8 @@ pub(crate) fn look(engine: &mut Engine) {
         try_again(engine, memif);
         let now = engine.now_ns();
         let hanging = |s: &Session| {
-            !matches!(s.stage, Stage::Connected(_)) && now.saturating_sub(s.since_ns) > HANDSHAKE_NS_MAX
+            !matches!(s.stage, Stage::Connected(_))
+                && now.saturating_sub(s.since_ns) > HANDSHAKE_NS_MAX
         };
         let hanging: Vec<u64> =
             memif.sessions.iter().filter(|(_, s)| hanging(s)).map(|(number, _)| *number).collect();

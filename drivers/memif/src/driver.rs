@@ -30,9 +30,11 @@ const LOOK_EVERY_NS: u64 = 1_000_000_000;
 /// engine of its own does it before the engine is built.
 pub fn declare(graph: &mut GraphBuilder) {
     graph.node(
-        NodeSpec::input(INPUT_NODE, "Packets from memif interfaces").reasons::<MemifReason>().describe(
-            |record, names| format!("{} bytes on {}", record.packet_bytes, names.interface(record.rx)),
-        ),
+        NodeSpec::input(INPUT_NODE, "Packets from memif interfaces")
+            .reasons::<MemifReason>()
+            .describe(|record, names| {
+                format!("{} bytes on {}", record.packet_bytes, names.interface(record.rx))
+            }),
     );
 }
 
@@ -54,7 +56,9 @@ fn start(engine: &mut Engine) -> Result<(), MemifError> {
     };
     memif.sockets.insert(0, Socket::new(path));
     engine.insert(memif);
-    engine.on_event(INPUT_NODE, |engine, event| connection::fault(engine, event.interface, event.bytes()));
+    engine.on_event(INPUT_NODE, |engine, event| {
+        connection::fault(engine, event.interface, event.bytes())
+    });
     engine.every(LOOK_EVERY_NS, connection::look);
     Ok(())
 }
@@ -107,14 +111,18 @@ pub fn create(engine: &mut Engine, config: MemifConfig) -> Result<InterfaceId, M
     Ok(id)
 }
 
-fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<InterfaceId, MemifError> {
+fn make(
+    engine: &mut Engine,
+    memif: &mut Memif,
+    config: MemifConfig,
+) -> Result<InterfaceId, MemifError> {
     let number = config.socket;
     let socket = memif.sockets.get(&number).ok_or(MemifError::NoSocket(number))?;
     if memif.find(number, config.id).is_some() || engine.interface_id(&config.name()).is_some() {
         return Err(MemifError::Exists(config.name()));
     }
-    let lent =
-        memif.interfaces.values().map(|e| e.config.lent_buffers()).sum::<usize>() + config.lent_buffers();
+    let lent = memif.interfaces.values().map(|e| e.config.lent_buffers()).sum::<usize>()
+        + config.lent_buffers();
     let total = engine.pool().total();
     if config.zero_copy && lent > total / 2 {
         return Err(MemifError::ZeroCopyBuffers { lent, total });
@@ -122,7 +130,9 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
     let path = socket.path.clone();
     if config.zero_copy {
         let name = config.name();
-        tracing::warn!("{name}: with zero-copy its peer can read and change the packets of all interfaces");
+        tracing::warn!(
+            "{name}: with zero-copy its peer can read and change the packets of all interfaces"
+        );
     }
     check_name(&path).map_err(|source| MemifError::BadPath { path: path.clone(), source })?;
     let listens = config.role == Role::Master && socket.listening.is_none();
@@ -154,18 +164,20 @@ fn make(engine: &mut Engine, memif: &mut Memif, config: MemifConfig) -> Result<I
         tx,
     })?;
     if let (Some(listener), Some(socket)) = (listener, memif.sockets.get_mut(&number)) {
-        let token =
-            engine.watch(listener.fd(), Interest::READ, move |engine| connection::accept(engine, number));
+        let token = engine
+            .watch(listener.fd(), Interest::READ, move |engine| connection::accept(engine, number));
         socket.listening = Some(Listening { listener, token, paused: false, reported_ns: None });
     }
-    let entry = Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
+    let entry =
+        Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
     memif.interfaces.insert(id, entry);
     Ok(id)
 }
 
 fn listen(path: &str) -> Result<Listener, MemifError> {
     let refused = |source| MemifError::Listen { path: path.to_owned(), source };
-    let folder = std::path::Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder =
+        std::path::Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|_| !path.starts_with('@')) {
         std::fs::create_dir_all(folder).map_err(refused)?;
     }

@@ -31,7 +31,11 @@ impl Block {
     const fn new() -> Block {
         Block {
             slots: [const {
-                Slot { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0), lost: AtomicBool::new(false) }
+                Slot {
+                    start: AtomicUsize::new(0),
+                    bytes: AtomicUsize::new(0),
+                    lost: AtomicBool::new(false),
+                }
             }; BLOCK_SLOTS],
             next: AtomicPtr::new(null_mut()),
         }
@@ -84,7 +88,8 @@ impl Drop for Guard {
 fn free_slot() -> &'static Slot {
     let mut block = &FIRST;
     loop {
-        if let Some(slot) = block.slots.iter().find(|slot| slot.start.load(Ordering::Relaxed) == 0) {
+        if let Some(slot) = block.slots.iter().find(|slot| slot.start.load(Ordering::Relaxed) == 0)
+        {
             return slot;
         }
         block = block.next().unwrap_or_else(|| {
@@ -126,7 +131,8 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mu
             }
             // Two threads may do this at once; the second puts fresh zeroes over the first's.
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let flags =
+                libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let mapped = libc::mmap(start as *mut libc::c_void, bytes, protection, flags, -1, 0);
             *libc::__errno_location() = errno;
             if mapped != libc::MAP_FAILED {
@@ -161,7 +167,9 @@ unsafe fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c
         match PREVIOUS.get() {
             Some(previous) if previous.sa_sigaction > libc::SIG_IGN => {
                 if previous.sa_flags & libc::SA_SIGINFO != 0 {
-                    std::mem::transmute::<usize, Full>(previous.sa_sigaction)(signal, info, context);
+                    std::mem::transmute::<usize, Full>(previous.sa_sigaction)(
+                        signal, info, context,
+                    );
                 } else {
                     std::mem::transmute::<usize, Plain>(previous.sa_sigaction)(signal);
                 }

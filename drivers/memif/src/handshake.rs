@@ -10,7 +10,9 @@ use quiver_core::memory::buffer::BufferPool;
 use crate::config::{MemifConfig, QUEUES_MAX};
 use crate::interrupt::Interrupt;
 use crate::lend::{LentSlots, POOL_REGION};
-use crate::protocol::{ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION};
+use crate::protocol::{
+    ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION,
+};
 use crate::region::{Mapped, REGIONS_MAX, Region, RegionError, Regions};
 use crate::ring::{Ring, RingError, ring_bytes};
 use crate::slots::{AnySlots, OwnSlots, PeerSlots, stride_bytes};
@@ -84,7 +86,9 @@ pub(crate) enum Complaint {
         "the buffers take more than 4 GiB, too much to lend; ask for fewer with `buffers {{ buffers-per-numa N }}`"
     )]
     PoolTooLarge,
-    #[error("a peer has taken away the memory of the buffers; no zero-copy until the router is restarted")]
+    #[error(
+        "a peer has taken away the memory of the buffers; no zero-copy until the router is restarted"
+    )]
     PoolLost,
     #[error("the interface was deleted")]
     Deleted,
@@ -299,7 +303,11 @@ impl Plan {
     }
 }
 
-fn messages(config: &MemifConfig, plan: &Plan, agreement: &Agreement) -> VecDeque<(Message, Option<RawFd>)> {
+fn messages(
+    config: &MemifConfig,
+    plan: &Plan,
+    agreement: &Agreement,
+) -> VecDeque<(Message, Option<RawFd>)> {
     let init = Init {
         version: VERSION,
         id: config.id,
@@ -309,9 +317,13 @@ fn messages(config: &MemifConfig, plan: &Plan, agreement: &Agreement) -> VecDequ
     };
     let mut out = VecDeque::from([(Message::Init(init), None)]);
     for (index, region) in agreement.regions.list().iter().enumerate() {
-        out.push_back((Message::AddRegion { index: index as u16, size: region.size() as u64 }, region.fd()));
+        out.push_back((
+            Message::AddRegion { index: index as u16, size: region.size() as u64 },
+            region.fd(),
+        ));
     }
-    let s2m = agreement.transmit.iter().enumerate().map(|(index, ring)| (ADD_RING_S2M, index, ring));
+    let s2m =
+        agreement.transmit.iter().enumerate().map(|(index, ring)| (ADD_RING_S2M, index, ring));
     let m2s = agreement.receive.iter().enumerate().map(|(index, ring)| (0, index, ring));
     for (place, (flags, index, ring)) in s2m.chain(m2s).enumerate() {
         let message = AddRing {

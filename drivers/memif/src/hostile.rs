@@ -56,7 +56,8 @@ fn shrink(fd: RawFd, bytes: u64) {
 
 /// A region as the other end maps it.
 fn map(fd: OwnedFd, size: u64) -> Region {
-    Region::from_peer(&Unchecked::new(fd, &Account::default()), size, &mut Mapped::default()).expect("map")
+    Region::from_peer(&Unchecked::new(fd, &Account::default()), size, &mut Mapped::default())
+        .expect("map")
 }
 
 fn init(id: u32) -> Message {
@@ -351,7 +352,10 @@ fn accept(listener: &Listener, slave: &mut Router) -> (Channel, Arc<Regions>) {
     (channel, regions)
 }
 
-fn accept_with_eventfds(listener: &Listener, slave: &mut Router) -> (Channel, Arc<Regions>, Vec<OwnedFd>) {
+fn accept_with_eventfds(
+    listener: &Listener,
+    slave: &mut Router,
+) -> (Channel, Arc<Regions>, Vec<OwnedFd>) {
     let mut channel = None;
     for _ in 0..100 {
         channel = listener.accept().expect("descriptors");
@@ -392,14 +396,16 @@ fn accept_with_eventfds(listener: &Listener, slave: &mut Router) -> (Channel, Ar
 /// A ring of a lending slave that proposes one of 16 descriptors in each direction: slave to master
 /// first.
 fn lent_ring(regions: &Arc<Regions>, place: usize) -> Ring {
-    Ring::new(regions, 0, (place * ring_bytes(LOG2).next_multiple_of(128)) as u32, LOG2).expect("ring")
+    Ring::new(regions, 0, (place * ring_bytes(LOG2).next_multiple_of(128)) as u32, LOG2)
+        .expect("ring")
 }
 
 #[test]
 fn lies_about_lent_buffers_are_counted_and_all_buffers_come_home() {
     let path = socket("borrower");
     let listener = Listener::bind(&path).expect("bind");
-    let (mut slave, id) = Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
+    let (mut slave, id) =
+        Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
     let (channel, regions) = accept(&listener, &mut slave);
     let (s2m, m2s) = (lent_ring(&regions, 0), lent_ring(&regions, 1));
     slave.turn();
@@ -442,7 +448,8 @@ fn lies_about_lent_buffers_are_counted_and_all_buffers_come_home() {
 fn a_peer_that_says_it_read_more_than_it_was_lent_is_sent_away() {
     let path = socket("greedy-borrower");
     let listener = Listener::bind(&path).expect("bind");
-    let (mut slave, id) = Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
+    let (mut slave, id) =
+        Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
     let (_channel, regions) = accept(&listener, &mut slave);
     let s2m = lent_ring(&regions, 0);
     (0..8).for_each(|number| slave.send(id, &frame(number, 64)));
@@ -498,10 +505,12 @@ fn a_chain_that_never_ends_is_cut_off() {
     let (mut master, id) = Router::with(&path, Role::Master, |_| {});
     let fake = FakeSlave::connect(&path, &mut master, id);
     for slot in 0..16 {
-        let descriptor = Descriptor { flags: NEXT, region: 0, length: 60_000, offset: BUFFERS_OFFSET };
+        let descriptor =
+            Descriptor { flags: NEXT, region: 0, length: 60_000, offset: BUFFERS_OFFSET };
         fake.s2m.set_descriptor(slot, descriptor);
     }
-    fake.s2m.set_descriptor(15, Descriptor { flags: 0, region: 0, length: 60, offset: BUFFERS_OFFSET });
+    fake.s2m
+        .set_descriptor(15, Descriptor { flags: 0, region: 0, length: 60, offset: BUFFERS_OFFSET });
     fake.s2m.set_head(16);
     master.turn();
     assert_eq!(master.count(MemifReason::FrameTooLong), 1);
@@ -522,7 +531,9 @@ fn an_index_that_cannot_be_ends_the_connection_and_the_peer_is_told() {
     while let Received::Message(bytes, _) = fake.channel.receive() {
         last = Some(Message::decode(&bytes).expect("ours"));
     }
-    assert!(matches!(last, Some(Message::Disconnect { reason, .. }) if reason.contains("ring index")));
+    assert!(
+        matches!(last, Some(Message::Disconnect { reason, .. }) if reason.contains("ring index"))
+    );
     assert_in_order(&path, &mut master, id);
 }
 
@@ -531,7 +542,8 @@ fn a_buffer_to_send_into_that_lies_outside_ends_the_connection() {
     let path = socket("tx-outside");
     let (mut master, id) = Router::with(&path, Role::Master, |_| {});
     let fake = FakeSlave::connect(&path, &mut master, id);
-    let outside = Descriptor { flags: 0, region: 0, length: 2048, offset: REGION_BYTES as u32 - 1024 };
+    let outside =
+        Descriptor { flags: 0, region: 0, length: 2048, offset: REGION_BYTES as u32 - 1024 };
     (0..16).for_each(|slot| fake.m2s.set_descriptor(slot, outside));
     master.send(id, &frame(1, 64));
     (0..3).for_each(|_| master.turn());
@@ -588,10 +600,19 @@ fn a_ring_without_the_cookie_is_refused() {
     let channel = Channel::connect(&path).expect("connect");
     let file = memfd(4096);
     let interrupt = Interrupt::new().expect("eventfd");
-    let ring = AddRing { flags: 1, index: 0, region: 0, offset: 0, log2_size: LOG2, private_header_bytes: 0 };
+    let ring = AddRing {
+        flags: 1,
+        index: 0,
+        region: 0,
+        offset: 0,
+        log2_size: LOG2,
+        private_header_bytes: 0,
+    };
     assert!(ring_bytes(LOG2) < 4096);
     channel.send(&init(0), None).expect("send");
-    channel.send(&Message::AddRegion { index: 0, size: 4096 }, Some(file.as_raw_fd())).expect("send");
+    channel
+        .send(&Message::AddRegion { index: 0, size: 4096 }, Some(file.as_raw_fd()))
+        .expect("send");
     channel.send(&Message::AddRing(ring), Some(interrupt.fd())).expect("send");
     channel.send(&Message::Connect(String::new()), None).expect("send");
     (0..8).for_each(|_| master.turn());

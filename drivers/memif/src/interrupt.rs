@@ -122,19 +122,25 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     /// Carry over interrupts of the rings that we receive from, and to those that we send on.
-    pub(crate) fn start(receive: Vec<Interrupt>, transmit: Vec<Interrupt>) -> io::Result<Interrupts> {
+    pub(crate) fn start(
+        receive: Vec<Interrupt>,
+        transmit: Vec<Interrupt>,
+    ) -> io::Result<Interrupts> {
         install_handler();
         let rung = transmit.iter().map(|_| AtomicBool::new(false)).collect();
         let shared = Arc::new(Shared { bell: Bell::new()?, rung, stop: AtomicBool::new(false) });
-        let bells = receive.iter().map(|_| Bell::new().map(Arc::new)).collect::<io::Result<Vec<_>>>()?;
+        let bells =
+            receive.iter().map(|_| Bell::new().map(Arc::new)).collect::<io::Result<Vec<_>>>()?;
         let poll = Poll::new()?;
         poll.add(shared.bell.fd(), libc::EPOLLIN, WORKERS)?;
         for (number, interrupt) in receive.iter().enumerate() {
             // By edges: each write of the peer is seen once, and its counter need not be read.
             poll.add(interrupt.fd(), libc::EPOLLIN | libc::EPOLLET, number as u64)?;
         }
-        let carrier = Carrier { shared: shared.clone(), bells: bells.clone(), poll, receive, transmit };
-        let thread = std::thread::Builder::new().name("memif-interrupt".into()).stack_size(STACK_BYTES);
+        let carrier =
+            Carrier { shared: shared.clone(), bells: bells.clone(), poll, receive, transmit };
+        let thread =
+            std::thread::Builder::new().name("memif-interrupt".into()).stack_size(STACK_BYTES);
         let thread = thread.spawn(move || {
             carrier.run();
             carrier.receive.into_iter().chain(carrier.transmit).for_each(Interrupt::close);
@@ -233,8 +239,9 @@ impl Poll {
     fn wait(&self, mut each: impl FnMut(u64)) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
         // SAFETY: room for as many events as announced.
-        let count =
-            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), EVENTS_AT_ONCE as i32, -1) };
+        let count = unsafe {
+            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), EVENTS_AT_ONCE as i32, -1)
+        };
         for event in &events[..count.max(0) as usize] {
             each(event.u64);
         }
@@ -327,7 +334,9 @@ pub(crate) mod tests {
         let interrupts = Interrupts::start(vec![], vec![interrupt]).expect("thread");
         let ringer = interrupts.ringer(0);
         assert!(ringer.raise());
-        until("the thread has taken it over", || !interrupts.shared.rung[0].load(Ordering::Relaxed));
+        until("the thread has taken it over", || {
+            !interrupts.shared.rung[0].load(Ordering::Relaxed)
+        });
         // The thread stands still now. A worker comes back every time.
         let raised = (0..1000).filter(|_| ringer.raise()).count();
         assert_eq!(raised, 1);
@@ -341,7 +350,8 @@ pub(crate) mod tests {
     #[test]
     fn only_an_eventfd_is_taken_from_a_peer() {
         let is_taken = |fd: OwnedFd| {
-            Interrupt::from_peer(Unchecked::new(fd, &quiver_linux::disposal::Account::default())).is_some()
+            Interrupt::from_peer(Unchecked::new(fd, &quiver_linux::disposal::Account::default()))
+                .is_some()
         };
         assert!(!is_taken(std::os::unix::net::UnixStream::pair().expect("pair").0.into()));
         assert!(!is_taken(std::fs::File::open("/proc/self/oom_score_adj").expect("file").into()));

@@ -60,9 +60,20 @@ impl Lender {
 
     /// Put a buffer behind a slot, and say in the descriptor where `length` bytes of it are.
     #[inline(always)]
-    fn put(&mut self, ring: &Ring, index: u16, buffer: Buffer, place: *const u8, length: usize, flags: u16) {
+    fn put(
+        &mut self,
+        ring: &Ring,
+        index: u16,
+        buffer: Buffer,
+        place: *const u8,
+        length: usize,
+        flags: u16,
+    ) {
         let offset = (place as usize - self.slots.base) as u32;
-        ring.set_descriptor(index, Descriptor { flags, region: POOL_REGION, length: length as u32, offset });
+        ring.set_descriptor(
+            index,
+            Descriptor { flags, region: POOL_REGION, length: length as u32, offset },
+        );
         self.held[ring.slot(index) as usize] = Some(buffer);
     }
 
@@ -162,7 +173,8 @@ impl MemifRx {
                 Some(packet) => packet.chain(buffer, DATA_OFFSET, length),
                 None => {
                     let mut packet = Packet::new(buffer);
-                    let spans = packet.set_span(DATA_OFFSET, length, lender.slots.data_bytes as usize);
+                    let spans =
+                        packet.set_span(DATA_OFFSET, length, lender.slots.data_bytes as usize);
                     debug_assert!(spans);
                     whole = Some(packet);
                 }
@@ -234,7 +246,13 @@ impl TxRing {
     /// Give the buffers that the peer has read back to the pool. The peer's index is looked at when
     /// there is no room for `wanted`, or a quarter of the ring is out.
     #[inline(always)]
-    fn take_back(&self, lender: &mut Lender, cursor: &mut Cursor, wanted: usize, cx: &mut Context<'_>) {
+    fn take_back(
+        &self,
+        lender: &mut Lender,
+        cursor: &mut Cursor,
+        wanted: usize,
+        cx: &mut Context<'_>,
+    ) {
         let out = cursor.next.wrapping_sub(lender.edge);
         let size = self.ring.size();
         if out < size / 4 && out as usize + wanted <= size as usize {
@@ -249,20 +267,26 @@ impl TxRing {
         cursor.seen = seen;
         let first = lender.edge;
         lender.edge = seen;
-        cx.buffers.give_all(
-            (0..back)
-                .filter_map(|place| lender.held[self.ring.slot(first.wrapping_add(place)) as usize].take()),
-        );
+        cx.buffers.give_all((0..back).filter_map(|place| {
+            lender.held[self.ring.slot(first.wrapping_add(place)) as usize].take()
+        }));
     }
 
     #[inline(always)]
-    fn lend_all(&self, lender: &mut Lender, cursor: &mut Cursor, cx: &mut Context<'_>, frame: &mut Frame) {
+    fn lend_all(
+        &self,
+        lender: &mut Lender,
+        cursor: &mut Cursor,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+    ) {
         let unusual = PacketFlags::OFFLOAD;
         let mut free = (self.ring.size() - cursor.next.wrapping_sub(lender.edge)) as usize;
         while !frame.is_empty() && free > 0 {
             let run = frame.packets().iter().take(free);
-            let run =
-                run.take_while(|p| !p.is_chained() && !p.has(unusual) && p.segment_length() > 0).count();
+            let run = run
+                .take_while(|p| !p.is_chained() && !p.has(unusual) && p.segment_length() > 0)
+                .count();
             frame.take_front(run, |packet| {
                 packet.into_segments(|buffer, place, length| {
                     lender.put(&self.ring, cursor.next, buffer, place, length, 0);
@@ -293,7 +317,8 @@ impl TxRing {
         frame: &mut Frame,
     ) -> Option<usize> {
         let packet = frame.packets_mut().first_mut()?;
-        let done = if packet.has(PacketFlags::OFFLOAD) { offload::complete(packet) } else { Ok(()) };
+        let done =
+            if packet.has(PacketFlags::OFFLOAD) { offload::complete(packet) } else { Ok(()) };
         let pieces = packet.segments().filter(|segment| !segment.is_empty()).count();
         let death = match (done, pieces) {
             (Err(reason), _) => Some(reason),

@@ -33,12 +33,12 @@ use quiver_control::{Registry, order};
 extern crate self as quiver_memif;
 
 pub use config::{
-    BUFFER_BYTES_DEFAULT, BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, MTU_BYTES_DEFAULT, MemifConfig, MemifError,
-    Mode, QUEUES_MAX, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN, Role,
+    BUFFER_BYTES_DEFAULT, BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, MTU_BYTES_DEFAULT, MemifConfig,
+    MemifError, Mode, QUEUES_MAX, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN, Role,
 };
 pub use driver::{
-    INPUT_NODE, SOCKET_FILE_DEFAULT, add_socket, create, declare, delete, delete_socket, disconnect_reason,
-    is_connected, socket_of_path,
+    INPUT_NODE, SOCKET_FILE_DEFAULT, add_socket, create, declare, delete, delete_socket,
+    disconnect_reason, is_connected, socket_of_path,
 };
 pub use reasons::MemifReason;
 

@@ -297,8 +297,14 @@ mod tests {
         assert_eq!(bytes[9..34], [[9; 24].as_slice(), b"n"].concat());
         let bytes = Message::AddRegion { index: 1, size: 0x1_0000_0002 }.encode();
         assert_eq!(bytes[..12], [4, 0, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0]);
-        let ring =
-            AddRing { flags: 1, index: 2, region: 3, offset: 4, log2_size: 10, private_header_bytes: 0 };
+        let ring = AddRing {
+            flags: 1,
+            index: 2,
+            region: 3,
+            offset: 4,
+            log2_size: 10,
+            private_header_bytes: 0,
+        };
         assert_eq!(Message::AddRing(ring).encode()[..13], [5, 0, 1, 0, 2, 0, 3, 0, 4, 0, 0, 0, 10]);
     }
 

@@ -122,11 +122,13 @@ impl MemifRx {
                 cx.count(MemifReason::Waiting, 1);
                 break;
             }
-            let taken = receive_plain(cx.variant, &self.ring, slots, self.next, count, cx.buffers, frame);
+            let taken =
+                receive_plain(cx.variant, &self.ring, slots, self.next, count, cx.buffers, frame);
             self.next = self.next.wrapping_add(taken as u16);
             available -= taken;
             if taken < count {
-                let taken = receive_other(&self.ring, slots, self.next, available, &self.link, cx, frame);
+                let taken =
+                    receive_other(&self.ring, slots, self.next, available, &self.link, cx, frame);
                 if taken == 0 {
                     break; // no buffer after all
                 }
@@ -162,7 +164,8 @@ fn receive_plain_loop<S: Slots, R: Registers>(
     let (mut taken, mut seen, mut end) = (0, 0, count);
     loop {
         while seen < end.min(taken + AHEAD) {
-            let (descriptor, place) = slots.locate(ring, first.wrapping_add(seen as u16), in_pieces);
+            let (descriptor, place) =
+                slots.locate(ring, first.wrapping_add(seen as u16), in_pieces);
             let length = descriptor.length as usize;
             // An empty frame is one of 2^64 - 1 bytes too many.
             let fits = length.wrapping_sub(1) < data_bytes && descriptor.flags & NEXT == 0;
@@ -326,11 +329,16 @@ mod tests {
 
     /// What the frames are after they were sent into a ring and received from it, each loop in its
     /// form, and how many were plain.
-    fn through_a_ring(variant: Variant, frames: &[Vec<u8>], buffer_bytes: u32) -> (usize, Vec<Vec<u8>>) {
+    fn through_a_ring(
+        variant: Variant,
+        frames: &[Vec<u8>],
+        buffer_bytes: u32,
+    ) -> (usize, Vec<Vec<u8>>) {
         let regions = Regions::new(vec![Region::make(1 << 19).expect("region")]);
         let ring = Ring::new(&regions, 0, 0, LOG2).expect("ring");
         ring.initialise();
-        let own = OwnSlots::new(&regions, &ring, ring_bytes(LOG2) as u32, buffer_bytes).expect("slots");
+        let own =
+            OwnSlots::new(&regions, &ring, ring_bytes(LOG2) as u32, buffer_bytes).expect("slots");
         let pool = BufferPool::new(512, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool");
         let mut cache = pool.cache();
         let (mut out, mut back) = (Frame::new(), Frame::new());

@@ -33,9 +33,13 @@ pub(crate) enum RegionError {
     FileTooShort { announced: u64, file: u64 },
     #[error("a region's file cannot be examined or mapped: {0}")]
     System(#[from] io::Error),
-    #[error("a region's file is no shared memory; send a memfd with F_SEAL_SHRINK, or a file of hugetlbfs")]
+    #[error(
+        "a region's file is no shared memory; send a memfd with F_SEAL_SHRINK, or a file of hugetlbfs"
+    )]
     NotMemory,
-    #[error("a region's file can be shrunk; send a memfd with F_SEAL_SHRINK, or a file of hugetlbfs")]
+    #[error(
+        "a region's file can be shrunk; send a memfd with F_SEAL_SHRINK, or a file of hugetlbfs"
+    )]
     NotSealed,
     #[error(
         "regions of more than {} MiB in {pages}; ask for smaller rings, buffers or fewer queues, or use huge pages",
@@ -130,7 +134,11 @@ impl Region {
     /// Map what the peer sent: shared memory that is as long as announced, and guarded. Nothing is asked
     /// of a file before the kernel has said that it is one of its own: a file on FUSE would answer when
     /// its server likes.
-    pub(crate) fn from_peer(fd: &Unchecked, size: u64, so_far: &mut Mapped) -> Result<Region, RegionError> {
+    pub(crate) fn from_peer(
+        fd: &Unchecked,
+        size: u64,
+        so_far: &mut Mapped,
+    ) -> Result<Region, RegionError> {
         if size == 0 || size > REGION_BYTES_MAX {
             return Err(RegionError::Size(size));
         }
@@ -206,7 +214,9 @@ fn examine(fd: RawFd) -> Result<(u64, u64), RegionError> {
         if seals < 0 {
             return Err(RegionError::NotMemory);
         }
-        if seals & libc::F_SEAL_SHRINK == 0 && libc::fcntl(fd, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) == 0 {
+        if seals & libc::F_SEAL_SHRINK == 0
+            && libc::fcntl(fd, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) == 0
+        {
             seals |= libc::F_SEAL_SHRINK;
         }
         let mut stat: libc::stat = std::mem::zeroed();
@@ -272,7 +282,11 @@ mod tests {
     }
 
     fn take(fd: impl Into<OwnedFd>, size: u64) -> Result<Region, RegionError> {
-        Region::from_peer(&Unchecked::new(fd.into(), &Account::default()), size, &mut Mapped::default())
+        Region::from_peer(
+            &Unchecked::new(fd.into(), &Account::default()),
+            size,
+            &mut Mapped::default(),
+        )
     }
 
     #[test]
@@ -318,7 +332,11 @@ mod tests {
         let first = Region::from_peer(&sparse, half, &mut so_far).expect("half of it");
         let second = Region::from_peer(&sparse, half, &mut so_far).expect("all of it");
         let third = Region::from_peer(&sparse, 1, &mut so_far);
-        assert!(third.err().is_some_and(|error| error.to_string().contains("1024 MiB in ordinary pages")));
+        assert!(
+            third
+                .err()
+                .is_some_and(|error| error.to_string().contains("1024 MiB in ordinary pages"))
+        );
         drop((first, second));
     }
 
@@ -334,7 +352,8 @@ mod tests {
     #[test]
     fn memory_that_the_peer_takes_away_reads_as_zero_and_is_noticed() {
         let fd = file(16384, false);
-        let regions = Regions::new(vec![take(fd.try_clone().expect("dup"), 16384).expect("region")]);
+        let regions =
+            Regions::new(vec![take(fd.try_clone().expect("dup"), 16384).expect("region")]);
         let place = regions.span(0, 12288, 8).expect("inside");
         // SAFETY: inside the region.
         unsafe { place.write_volatile(7) };

@@ -130,7 +130,8 @@ impl Ring {
     fn words(&self, slot: u16) -> (&AtomicU64, &AtomicU64) {
         // SAFETY: the slot is masked, so inside the ring; descriptors are 16-byte aligned.
         unsafe {
-            let at = self.base.add(RING_HEADER_BYTES + (slot & self.mask) as usize * DESCRIPTOR_BYTES);
+            let at =
+                self.base.add(RING_HEADER_BYTES + (slot & self.mask) as usize * DESCRIPTOR_BYTES);
             (AtomicU64::from_ptr(at.cast()), AtomicU64::from_ptr(at.add(8).cast()))
         }
     }
@@ -228,7 +229,10 @@ mod tests {
         assert_eq!([byte(0), byte(1), byte(2), byte(3)], COOKIE.to_ne_bytes());
         assert_eq!([byte(4), byte(6), byte(7), byte(64), byte(65)], [1, 2, 1, 4, 3]);
         let second = 128 + 16; // slot 9 of 8 is slot 1
-        assert_eq!([byte(second), byte(second + 2), byte(second + 4), byte(second + 8)], [1, 2, 3, 4]);
+        assert_eq!(
+            [byte(second), byte(second + 2), byte(second + 4), byte(second + 8)],
+            [1, 2, 3, 4]
+        );
         assert_eq!(ring.descriptor(1), Descriptor { flags: 1, region: 2, length: 3, offset: 4 });
         assert_eq!(ring.check_cookie(), Ok(()));
     }

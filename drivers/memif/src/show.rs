@@ -14,9 +14,10 @@ pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>,
     if let (Some(id), Some(memif)) = (only, memif)
         && !memif.interfaces.contains_key(&id)
     {
-        return Err(
-            args.refuse("interface", format!("{} is not a memif interface", engine.interface_name(id)))
-        );
+        return Err(args.refuse(
+            "interface",
+            format!("{} is not a memif interface", engine.interface_name(id)),
+        ));
     }
     let keys = memif.map_or_else(Vec::new, |memif| parts(memif, only, args.has("descriptors")));
     let made = Shown::new(only.is_none() && memif.is_some());
@@ -44,7 +45,8 @@ enum Part {
 
 /// All parts of the answer, in order.
 fn parts(memif: &Memif, only: Option<InterfaceId>, descriptors: bool) -> Vec<Part> {
-    let sockets = memif.sockets.keys().filter(|_| only.is_none()).map(|number| Part::Socket(*number));
+    let sockets =
+        memif.sockets.keys().filter(|_| only.is_none()).map(|number| Part::Socket(*number));
     let ids = || memif.interfaces.keys().copied().filter(|id| only.is_none_or(|only| only == *id));
     let mut all: Vec<Part> = sockets.chain(ids().map(Part::Interface)).collect();
     for id in ids().filter(|_| descriptors || only.is_some()) {
@@ -82,7 +84,8 @@ impl Shown {
         let Some(memif) = engine.get::<Memif>() else { return };
         match part {
             Part::Socket(number) => {
-                if let (Some(table), Some(socket)) = (&mut made.sockets, memif.sockets.get(&number)) {
+                if let (Some(table), Some(socket)) = (&mut made.sockets, memif.sockets.get(&number))
+                {
                     table.row().cell(number).cell(socket.listening.is_some()).cell(&socket.path);
                 }
             }
@@ -99,7 +102,9 @@ impl Shown {
                 let _ = writeln!(made.peers, "{name}: peer {program} ({peer_interface})");
             }
             Part::Ring { id, ring } => {
-                if let Some(shown) = connection(memif, id).and_then(|connected| connected.rings.get(ring)) {
+                if let Some(shown) =
+                    connection(memif, id).and_then(|connected| connected.rings.get(ring))
+                {
                     made.details.add_ring(&engine.interface_name(id), shown);
                 }
             }

@@ -12,8 +12,12 @@ use crate::ring::{Descriptor, Ring};
 pub(crate) trait Slots: Copy {
     /// What the slot says now: flags, length and address, when the slot lies in its region with
     /// `bytes(length)` bytes.
-    fn locate(self, ring: &Ring, index: u16, bytes: impl Fn(usize) -> usize)
-    -> (Descriptor, Option<*mut u8>);
+    fn locate(
+        self,
+        ring: &Ring,
+        index: u16,
+        bytes: impl Fn(usize) -> usize,
+    ) -> (Descriptor, Option<*mut u8>);
 
     /// The receiver is done with the slot: a slave makes it ready to be filled again.
     fn release(self, ring: &Ring, index: u16);
@@ -43,8 +47,11 @@ impl Slots for PeerSlots {
         bytes: impl Fn(usize) -> usize,
     ) -> (Descriptor, Option<*mut u8>) {
         let descriptor = ring.descriptor(index);
-        let place =
-            ring.regions().span(descriptor.region, descriptor.offset, bytes(descriptor.length as usize));
+        let place = ring.regions().span(
+            descriptor.region,
+            descriptor.offset,
+            bytes(descriptor.length as usize),
+        );
         (descriptor, place)
     }
 
@@ -81,7 +88,12 @@ pub(crate) fn stride_bytes(buffer_bytes: u32) -> usize {
 
 impl OwnSlots {
     /// Buffers of `bytes` for `ring`, the first at `offset` of region 0; `None` when they do not fit.
-    pub(crate) fn new(regions: &Arc<Regions>, ring: &Ring, offset: u32, bytes: u32) -> Option<OwnSlots> {
+    pub(crate) fn new(
+        regions: &Arc<Regions>,
+        ring: &Ring,
+        offset: u32,
+        bytes: u32,
+    ) -> Option<OwnSlots> {
         let stride = stride_bytes(bytes);
         let base = regions.span(0, offset, stride * ring.size() as usize)?;
         let slots = OwnSlots { base, offset, stride: stride as u32, bytes };
@@ -101,7 +113,12 @@ impl OwnSlots {
 
 impl Slots for OwnSlots {
     #[inline(always)]
-    fn locate(self, ring: &Ring, index: u16, _: impl Fn(usize) -> usize) -> (Descriptor, Option<*mut u8>) {
+    fn locate(
+        self,
+        ring: &Ring,
+        index: u16,
+        _: impl Fn(usize) -> usize,
+    ) -> (Descriptor, Option<*mut u8>) {
         let descriptor = ring.descriptor(index);
         // Whole pieces fit whenever the length does: the stride is a multiple of a piece.
         let fits = descriptor.length <= self.bytes;

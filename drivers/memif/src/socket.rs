@@ -94,7 +94,8 @@ impl Channel {
     }
 
     pub(crate) fn send_bytes(&self, bytes: &[u8], descriptor: Option<RawFd>) -> io::Result<()> {
-        let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let mut part =
+            libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let mut control = [0u64; 8];
         // SAFETY: all zero is a valid msghdr; the pointers put in live through `sendmsg`, and the
         // control buffer (aligned, 64 bytes) holds one header and one descriptor.
@@ -145,7 +146,8 @@ impl Channel {
 
     /// Does the next message carry descriptors? Nothing is taken, and nothing closed.
     fn descriptors_wait(&self) -> bool {
-        let (size, flags) = self.look(&mut [], &mut [], &mut Vec::new(), libc::MSG_DONTWAIT | libc::MSG_PEEK);
+        let (size, flags) =
+            self.look(&mut [], &mut [], &mut Vec::new(), libc::MSG_DONTWAIT | libc::MSG_PEEK);
         size >= 0 && flags & libc::MSG_CTRUNC != 0
     }
 
@@ -238,10 +240,11 @@ impl Listener {
         let (address, length) = address(name)?;
         let fd = socket()?;
         // SAFETY: the address and its length belong together and live through the call.
-        let bind = || match unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
+        let bind =
+            || match unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            };
         match bind() {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(name) => {
                 std::fs::remove_file(name)?;
@@ -276,7 +279,8 @@ impl Listener {
     pub(crate) fn accept(&self) -> io::Result<Option<Channel>> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no address is asked for; the result is checked.
-        let fd = unsafe { libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags) };
+        let fd =
+            unsafe { libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags) };
         if fd < 0 {
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {

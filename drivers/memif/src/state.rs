@@ -172,8 +172,9 @@ impl Memif {
 
     /// The master of this number on a socket.
     pub(crate) fn find_master(&self, socket: u32, id: u32) -> Option<InterfaceId> {
-        self.find(socket, id)
-            .filter(|id| self.interfaces.get(id).is_some_and(|entry| entry.config.role == Role::Master))
+        self.find(socket, id).filter(|id| {
+            self.interfaces.get(id).is_some_and(|entry| entry.config.role == Role::Master)
+        })
     }
 
     /// The interfaces on a socket.

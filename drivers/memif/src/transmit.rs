@@ -12,7 +12,9 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
-use crate::copy::{Registers, copy_exactly, copy_pieces, in_all_variants, in_pieces, prefetch_to_write};
+use crate::copy::{
+    Registers, copy_exactly, copy_pieces, in_all_variants, in_pieces, prefetch_to_write,
+};
 use crate::interrupt::Ringer;
 use crate::lend::Lender;
 use crate::link::{Fault, Link};
@@ -139,7 +141,13 @@ impl TxRing {
     }
 
     #[inline(always)]
-    fn send_into<S: Slots>(&self, slots: S, cursor: &mut Cursor, cx: &mut Context<'_>, frame: &mut Frame) {
+    fn send_into<S: Slots>(
+        &self,
+        slots: S,
+        cursor: &mut Cursor,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+    ) {
         let before = cursor.next;
         let mut sent = 0;
         while sent < frame.len() {
@@ -272,7 +280,13 @@ enum Outcome {
 /// work left to do.
 #[cold]
 #[inline(never)]
-fn send_other<S: Slots>(ring: &Ring, slots: S, first: u16, free: usize, packet: &mut Packet) -> Outcome {
+fn send_other<S: Slots>(
+    ring: &Ring,
+    slots: S,
+    first: u16,
+    free: usize,
+    packet: &mut Packet,
+) -> Outcome {
     if packet.has(PacketFlags::OFFLOAD)
         && let Err(reason) = offload::complete(packet)
     {
@@ -288,9 +302,18 @@ fn send_other<S: Slots>(ring: &Ring, slots: S, first: u16, free: usize, packet: 
             if filled == room.bytes {
                 if used == free {
                     let never = used == ring.size() as usize;
-                    return if never { Outcome::Dead(MemifReason::TxTooLong) } else { Outcome::Full };
+                    return if never {
+                        Outcome::Dead(MemifReason::TxTooLong)
+                    } else {
+                        Outcome::Full
+                    };
                 }
-                ring.set_length(first.wrapping_add(used as u16 - 1), NEXT, room.region, filled as u32);
+                ring.set_length(
+                    first.wrapping_add(used as u16 - 1),
+                    NEXT,
+                    room.region,
+                    filled as u32,
+                );
                 let Some(next) = slots.room(ring, first.wrapping_add(used as u16)) else {
                     return Outcome::BadRoom;
                 };

@@ -14,7 +14,8 @@ struct Console {
 
 impl Console {
     fn new() -> Console {
-        let config = EngineConfig { buffers: 512, pages: PageSize::Small, ..EngineConfig::default() };
+        let config =
+            EngineConfig { buffers: 512, pages: PageSize::Small, ..EngineConfig::default() };
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc()).expect("graph"));
         registry.graph.node(NodeSpec::input("ethernet-input", "stands in"));
         registry.graph.node(NodeSpec::input("ip-input", "stands in"));
@@ -54,13 +55,18 @@ fn what_was_configured_is_what_the_running_configuration_says_and_makes_again() 
     let config = console.text("show running-config secrets");
     for line in &script {
         assert!(
-            config.lines().any(|l| l.split(' ').collect::<String>() == line.split(' ').collect::<String>()),
+            config
+                .lines()
+                .any(|l| l.split(' ').collect::<String>() == line.split(' ').collect::<String>()),
             "{line}\nis not in\n{config}"
         );
     }
     drop(console);
     let mut again = Console::new();
-    config.lines().filter(|l| !l.starts_with('#')).for_each(|line| drop(again.run(line).expect(line)));
+    config
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+        .for_each(|line| drop(again.run(line).expect(line)));
     assert_eq!(again.text("show running-config secrets"), config);
 }
 
@@ -92,7 +98,10 @@ fn a_refused_command_says_what_would_be_right_and_changes_nothing() {
         ("create interface memif id 0 socket-id 9 master", "create memif socket id 9"),
         ("create interface memif id 0 socket-id 1 master ring-size 1000", "power of two"),
         ("create interface memif id 0 socket-id 1 slave buffer-size 70000", "64..=65472"),
-        ("create interface memif id 0 socket-id 1 slave secret \"0123456789012345678901234\"", "1 to 23"),
+        (
+            "create interface memif id 0 socket-id 1 slave secret \"0123456789012345678901234\"",
+            "1 to 23",
+        ),
         ("create interface memif id 0 socket-id 1", "expected"),
         ("create memif socket id 1 filename /x", "exists already"),
         ("create memif socket id 0 filename /x", ""),
@@ -127,7 +136,10 @@ fn a_connection_is_shown_with_its_rings_and_every_descriptor() {
         let shown = side.run("show memif memif1/0 descriptors").unwrap();
         assert_eq!(shown.to_json()["interfaces"][0]["link"], json!("up"), "{}", shown.to_text());
         let detail = &shown.to_json()["rings"];
-        assert_eq!((detail[0]["ring"].as_str(), detail[1]["ring"].as_str()), (Some("receive"), Some("send")));
+        assert_eq!(
+            (detail[0]["ring"].as_str(), detail[1]["ring"].as_str()),
+            (Some("receive"), Some("send"))
+        );
         assert_eq!(shown.to_json()["descriptors"].as_array().unwrap().len(), 32);
         assert!(shown.to_text().contains("this router") || shown.to_text().contains("the peer"));
     }

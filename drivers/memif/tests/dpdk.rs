@@ -28,7 +28,8 @@ impl Testpmd {
             println!("SKIPPED {test}: testpmd wants two cores, here is one");
             return None;
         }
-        let log = std::env::temp_dir().join(format!("quiver-memif-{test}-{}.log", std::process::id()));
+        let log =
+            std::env::temp_dir().join(format!("quiver-memif-{test}-{}.log", std::process::id()));
         let child = Command::new("dpdk-testpmd")
             .args([
                 "-l",
@@ -76,7 +77,12 @@ impl Drop for Testpmd {
 }
 
 /// Go on in real time until `done`.
-fn wait(router: &mut Router, id: InterfaceId, what: &str, mut done: impl FnMut(&mut Router) -> bool) {
+fn wait(
+    router: &mut Router,
+    id: InterfaceId,
+    what: &str,
+    mut done: impl FnMut(&mut Router) -> bool,
+) {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
         if done(router) {
@@ -117,7 +123,11 @@ fn echo(router: &mut Router, id: InterfaceId, frames: &[Vec<u8>]) {
 }
 
 fn lengths() -> Vec<Vec<u8>> {
-    [60, 64, 65, 128, 1500, 1514, 2047, 2048].into_iter().enumerate().map(|(n, l)| frame(n, l)).collect()
+    [60, 64, 65, 128, 1500, 1514, 2047, 2048]
+        .into_iter()
+        .enumerate()
+        .map(|(n, l)| frame(n, l))
+        .collect()
 }
 
 /// Our role against the other role of testpmd.
@@ -130,7 +140,8 @@ fn talk(
     jumbo_rounds: usize,
 ) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let path = std::env::temp_dir().join(format!("quiver-memif-{test}-{}.sock", std::process::id()));
+    let path =
+        std::env::temp_dir().join(format!("quiver-memif-{test}-{}.sock", std::process::id()));
     let path = path.to_str().expect("a path in UTF-8");
     let _ = std::fs::remove_file(path);
     let mut router = Router::new(2);
@@ -139,7 +150,10 @@ fn talk(
     let device = format!("{device},id=0,socket={path},socket-abstract=no,rsize=8");
     let Some(mut testpmd) = Testpmd::start(test, &device, extra) else { return };
     wait(&mut router, id, "connected", |r| {
-        assert!(testpmd.0.try_wait().expect("child").is_none(), "testpmd ended; does it run by hand?");
+        assert!(
+            testpmd.0.try_wait().expect("child").is_none(),
+            "testpmd ended; does it run by hand?"
+        );
         r.is_up(id)
     });
     wait_for_echo(&mut router, id);
@@ -197,13 +211,27 @@ fn queues_and_a_secret_work_with_a_dpdk_server() {
         c.secret = Some("sesame".into());
         c.ring_size = 512;
     };
-    talk("queues-slave", Role::Slave, "role=server,secret=sesame", &["--rxq=2", "--txq=2"], change, 0);
+    talk(
+        "queues-slave",
+        Role::Slave,
+        "role=server,secret=sesame",
+        &["--rxq=2", "--txq=2"],
+        change,
+        0,
+    );
 }
 
 #[test]
 fn queues_and_a_secret_work_with_a_dpdk_client() {
     let change = |c: &mut MemifConfig| c.secret = Some("sesame".into());
-    talk("queues-master", Role::Master, "role=client,secret=sesame", &["--rxq=2", "--txq=2"], change, 0);
+    talk(
+        "queues-master",
+        Role::Master,
+        "role=client,secret=sesame",
+        &["--rxq=2", "--txq=2"],
+        change,
+        0,
+    );
 }
 
 #[test]

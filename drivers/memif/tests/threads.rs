@@ -76,7 +76,9 @@ fn until(a: &mut Engine, b: &mut Engine, what: &str, done: impl Fn(&Engine, &Eng
 #[test]
 fn a_sleeping_worker_is_woken_by_every_frame() {
     let modes = [("interrupt", RxMode::Interrupt), ("adaptive", RxMode::Adaptive)];
-    for ((test, mode), zero_copy) in modes.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+    for ((test, mode), zero_copy) in
+        modes.into_iter().flat_map(|mode| [(mode, false), (mode, true)])
+    {
         let path = socket(&format!("threads-{test}-{zero_copy}"));
         let (mut a, mut b) = (engine(1), engine(1));
         let m = add(&mut a, &path, Role::Master, mode, zero_copy);
@@ -85,11 +87,15 @@ fn a_sleeping_worker_is_woken_by_every_frame() {
         until(&mut a, &mut b, "both up", |a, b| is_up(a, m) && is_up(b, s));
         let mut quickest = Duration::MAX;
         for number in 1..=30 {
-            until(&mut a, &mut b, "both asleep", |a, b| a.is_asleep(WorkerId(0)) && b.is_asleep(WorkerId(0)));
+            until(&mut a, &mut b, "both asleep", |a, b| {
+                a.is_asleep(WorkerId(0)) && b.is_asleep(WorkerId(0))
+            });
             let start = Instant::now();
             send(&mut b, s, 1);
             send(&mut a, m, 1);
-            until(&mut a, &mut b, "both woke", |a, b| received(a, m) == number && received(b, s) == number);
+            until(&mut a, &mut b, "both woke", |a, b| {
+                received(a, m) == number && received(b, s) == number
+            });
             quickest = quickest.min(start.elapsed());
         }
         // Not by the safety net of the worker, which is a second.

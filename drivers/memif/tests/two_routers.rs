@@ -23,7 +23,8 @@ fn frames_of_all_lengths_cross_in_both_directions_unchanged() {
     for buffer_bytes in [2048, 512, 64, 4096] {
         let test = format!("lengths-{buffer_bytes}");
         let ((mut slave, s), (mut master, m)) = pair(&test, |c| c.buffer_bytes = buffer_bytes);
-        let lengths = [1, 14, 60, 63, 64, 65, 127, 128, 511, 512, 513, 1500, 1518, 2047, 2048, 2049, 9000];
+        let lengths =
+            [1, 14, 60, 63, 64, 65, 127, 128, 511, 512, 513, 1500, 1518, 2047, 2048, 2049, 9000];
         for (number, length) in lengths.into_iter().enumerate() {
             slave.send(s, &frame(number, length));
             master.send(m, &frame(number + 100, length));
@@ -33,7 +34,8 @@ fn frames_of_all_lengths_cross_in_both_directions_unchanged() {
                 && b.ethernet.lock().unwrap().len() == lengths.len()
         });
         let at_master: Vec<_> = lengths.iter().enumerate().map(|(n, l)| frame(n, *l)).collect();
-        let at_slave: Vec<_> = lengths.iter().enumerate().map(|(n, l)| frame(n + 100, *l)).collect();
+        let at_slave: Vec<_> =
+            lengths.iter().enumerate().map(|(n, l)| frame(n + 100, *l)).collect();
         assert_eq!(master.take(), at_master);
         assert_eq!(slave.take(), at_slave);
         master.assert_balance();
@@ -55,7 +57,8 @@ fn lending_pair(
 #[test]
 fn frames_of_all_lengths_cross_without_a_copy_and_every_buffer_comes_home() {
     let ((mut slave, s), (mut master, m)) = lending_pair("lending", |c| c.ring_size = 128);
-    let lengths = [1, 14, 60, 63, 64, 65, 127, 128, 511, 512, 513, 1500, 1518, 2047, 2048, 2049, 9000];
+    let lengths =
+        [1, 14, 60, 63, 64, 65, 127, 128, 511, 512, 513, 1500, 1518, 2047, 2048, 2049, 9000];
     for _ in 0..20 {
         for (number, length) in lengths.into_iter().enumerate() {
             slave.send(s, &frame(number, length));
@@ -66,7 +69,8 @@ fn frames_of_all_lengths_cross_without_a_copy_and_every_buffer_comes_home() {
                 && b.ethernet.lock().unwrap().len() == lengths.len()
         });
         let at_master: Vec<_> = lengths.iter().enumerate().map(|(n, l)| frame(n, *l)).collect();
-        let at_slave: Vec<_> = lengths.iter().enumerate().map(|(n, l)| frame(n + 100, *l)).collect();
+        let at_slave: Vec<_> =
+            lengths.iter().enumerate().map(|(n, l)| frame(n + 100, *l)).collect();
         assert_eq!(master.take(), at_master);
         assert_eq!(slave.take(), at_slave);
     }
@@ -180,7 +184,8 @@ fn a_full_ring_drops_and_counts_and_goes_on_when_it_is_emptied() {
 
 #[test]
 fn a_frame_that_no_ring_can_hold_dies_for_its_own_reason() {
-    let ((mut slave, s), (mut master, _)) = pair("too-long", |c| (c.ring_size, c.buffer_bytes) = (8, 64));
+    let ((mut slave, s), (mut master, _)) =
+        pair("too-long", |c| (c.ring_size, c.buffer_bytes) = (8, 64));
     slave.send(s, &frame(1, 1000));
     slave.send(s, &frame(2, 60));
     until(&mut slave, &mut master, "the short one", |_, b| b.ethernet.lock().unwrap().len() == 1);
@@ -246,7 +251,10 @@ fn several_interfaces_meet_on_one_socket() {
     assert_eq!(slave.engine.interface_totals(s[0]).rx_packets, 1);
     let twice = MemifConfig::new(1, 2, Role::Master);
     assert!(
-        quiver_memif::create(&mut master.engine, twice).unwrap_err().to_string().contains("memif1/2 exists")
+        quiver_memif::create(&mut master.engine, twice)
+            .unwrap_err()
+            .to_string()
+            .contains("memif1/2 exists")
     );
 }
 
@@ -264,7 +272,8 @@ fn sockets_of_one_path_join_masters_and_slaves_of_one_router() {
         (1, 1, Role::Master),
         (1, 2, Role::Slave),
     ] {
-        let end = quiver_memif::create(&mut router.engine, MemifConfig::new(socket, id, role)).unwrap();
+        let end =
+            quiver_memif::create(&mut router.engine, MemifConfig::new(socket, id, role)).unwrap();
         router.engine.set_admin_up(end, true).unwrap();
         ends.push(end);
     }
@@ -280,15 +289,21 @@ fn sockets_of_one_path_join_masters_and_slaves_of_one_router() {
         assert_eq!(router.engine.interface_totals(ends[to]).rx_packets, before + 1);
     }
     // A slave does not find itself, and a second listener at the path is not possible.
-    assert!(router.reason(ends[4]).contains("there is no interface 2"), "{}", router.reason(ends[4]));
-    let refused = quiver_memif::create(&mut router.engine, MemifConfig::new(2, 7, Role::Master)).unwrap_err();
+    assert!(
+        router.reason(ends[4]).contains("there is no interface 2"),
+        "{}",
+        router.reason(ends[4])
+    );
+    let refused =
+        quiver_memif::create(&mut router.engine, MemifConfig::new(2, 7, Role::Master)).unwrap_err();
     assert!(refused.to_string().contains("memif socket 1 listens at"), "{refused}");
     // Slaves stay when a socket's last master goes, and find the next one.
     quiver_memif::delete(&mut router.engine, ends[0]).unwrap();
     quiver_memif::delete(&mut router.engine, ends[3]).unwrap();
     (0..4).for_each(|_| router.turn());
     assert!(!router.is_up(ends[1]));
-    let again = quiver_memif::create(&mut router.engine, MemifConfig::new(2, 5, Role::Master)).unwrap();
+    let again =
+        quiver_memif::create(&mut router.engine, MemifConfig::new(2, 5, Role::Master)).unwrap();
     assert!(quiver_memif::create(&mut router.engine, MemifConfig::new(1, 5, Role::Slave)).is_ok());
     router.engine.set_admin_up(again, true).unwrap();
     for _ in 0..50 {
@@ -352,8 +367,9 @@ fn either_side_may_go_and_come_back_under_load_and_no_buffer_is_lost() {
     let path = socket("reconnect");
     let (mut master, mut slave) = (Router::new(2), Router::new(2));
     let mut m = master.add(&path, Role::Master, |c| c.ring_size = 256);
-    let mut s =
-        slave.add(&path, Role::Slave, |c| (c.ring_size, c.rx_queues, c.tx_queues) = (256, Some(2), Some(2)));
+    let mut s = slave.add(&path, Role::Slave, |c| {
+        (c.ring_size, c.rx_queues, c.tx_queues) = (256, Some(2), Some(2))
+    });
     let mut random = 1u32;
     let mut crossed = 0;
     for round in 0..400 {
@@ -433,13 +449,15 @@ fn interrupts_are_sent_only_to_who_asks_for_them() {
 
 #[test]
 fn the_socket_file_goes_with_its_last_master() {
-    let file = std::env::temp_dir().join(format!("quiver-memif-file-{}/memif.sock", std::process::id()));
+    let file =
+        std::env::temp_dir().join(format!("quiver-memif-file-{}/memif.sock", std::process::id()));
     let path = file.to_str().unwrap();
     let (mut master, m) = Router::with(path, Role::Master, |_| {});
     assert!(file.exists());
     let mut other = Router::new(1);
     quiver_memif::add_socket(&mut other.engine, 5, path).unwrap();
-    let refused = quiver_memif::create(&mut other.engine, MemifConfig::new(5, 0, Role::Master)).unwrap_err();
+    let refused =
+        quiver_memif::create(&mut other.engine, MemifConfig::new(5, 0, Role::Master)).unwrap_err();
     assert!(refused.to_string().contains("cannot listen at"), "{refused}");
     quiver_memif::delete(&mut master.engine, m).unwrap();
     assert!(!file.exists());

@@ -11,7 +11,8 @@ use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use quiver_core::graph::node::Never;
 use quiver_core::{Context, Engine, Frame, Node, NodeSpec};
 use quiver_packet_generator::{
-    ChecksumField, Edit, Order, StreamConfig, add_stream, create_interface, delete_stream, enable_stream,
+    ChecksumField, Edit, Order, StreamConfig, add_stream, create_interface, delete_stream,
+    enable_stream,
 };
 
 /// Stands in for the real one; nothing goes there.
@@ -33,8 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     engine.set_admin_up(id, true)?;
     println!("{:<44} {:>8} {:>14}", "stream", "Mpps", "clocks/packet");
     let checksum = |offset, is_udp| ChecksumField { offset, is_udp };
-    let edit =
-        |sums: &[ChecksumField]| Edit::u32(30, 0x0a00_0000u32, 2_000_000, Order::Random, sums.to_vec());
+    let edit = |sums: &[ChecksumField]| {
+        Edit::u32(30, 0x0a00_0000u32, 2_000_000, Order::Random, sums.to_vec())
+    };
     let cases: [(&str, usize, usize, Vec<Edit>); 7] = [
         ("64 B, one packet", 64, 1, vec![]),
         ("64 B, 1,024 packets", 64, 1024, vec![]),
@@ -70,5 +72,8 @@ fn measure(engine: &mut Engine) -> (f64, f64) {
     for _ in 0..20_000 {
         packets += engine.step();
     }
-    (packets as f64 / start.elapsed().as_secs_f64() / 1e6, (clocks() - start_clocks) as f64 / packets as f64)
+    (
+        packets as f64 / start.elapsed().as_secs_f64() / 1e6,
+        (clocks() - start_clocks) as f64 / packets as f64,
+    )
 }

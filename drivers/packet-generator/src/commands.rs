@@ -87,10 +87,11 @@ pub(crate) fn register(registry: &mut Registry) {
 
 fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let name: &str = args.get("name")?;
-    let number = name.strip_prefix("pg").filter(|digits| *digits == "0" || !digits.starts_with('0'));
+    let number =
+        name.strip_prefix("pg").filter(|digits| *digits == "0" || !digits.starts_with('0'));
     let instance = number.and_then(|digits| digits.parse().ok()).filter(|n| *n <= INSTANCE_MAX);
-    let instance =
-        instance.ok_or_else(|| args.refuse("name", format!("the name is pg0 to pg{INSTANCE_MAX}")))?;
+    let instance = instance
+        .ok_or_else(|| args.refuse("name", format!("the name is pg0 to pg{INSTANCE_MAX}")))?;
     create_interface(engine, instance)?;
     Ok(Output::text(name))
 }
@@ -108,8 +109,9 @@ fn new_stream(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let interface = match args.optional_interface(engine, "interface")? {
         Some(interface) => interface,
         None => engine.interface_id("pg0").ok_or_else(|| {
-            Refusal::new("there is no interface pg0")
-                .remedy("`create packet-generator interface pg0` makes it, or name another by `interface`")
+            Refusal::new("there is no interface pg0").remedy(
+                "`create packet-generator interface pg0` makes it, or name another by `interface`",
+            )
         })?,
     };
     let mut config = StreamConfig::new(args.get::<&str>("name")?, Vec::new());
@@ -131,15 +133,19 @@ fn new_stream(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
                 .remedy("describe a packet by `data { … }` or give `pcap FILE`"));
         }
         (Some(_), None) if size.is_some() => {
-            return Err(args.refuse("size", "packets from a pcap file have the size that they have"));
+            return Err(
+                args.refuse("size", "packets from a pcap file have the size that they have")
+            );
         }
         (Some(_), None) => {
-            let (path, file) = args.file_to_read("pcap")?.ok_or_else(|| args.refuse("pcap", "no file"))?;
+            let (path, file) =
+                args.file_to_read("pcap")?.ok_or_else(|| args.refuse("pcap", "no file"))?;
             config.packets = read_pcap(file).map_err(|what| args.refuse("pcap", what))?;
             format!("pcap \"{}\"", path.display())
         }
         (None, Some(data)) => {
-            let description = Description::parse(data).map_err(|e| args.refuse("data", e.to_string()))?;
+            let description =
+                Description::parse(data).map_err(|e| args.refuse("data", e.to_string()))?;
             let plan = description.plan(size).map_err(|e| args.refuse("data", e.to_string()))?;
             (config.packets, config.edits) = (plan.packets, plan.edits);
             format!("data {{ {} }}", description.text())
@@ -229,7 +235,11 @@ fn show(engine: &Engine) -> Output {
 
 /// `show running-config`: the interfaces, by their numbers.
 pub(crate) fn interface_ids(engine: &Engine) -> Vec<InterfaceId> {
-    engine.all_interfaces().filter(|i| i.device.kind() == "packet-generator").map(|i| i.id).collect()
+    engine
+        .all_interfaces()
+        .filter(|i| i.device.kind() == "packet-generator")
+        .map(|i| i.id)
+        .collect()
 }
 
 /// `show running-config`: an interface.

@@ -115,7 +115,9 @@ impl RunningEdit {
         let step = self.step();
         let at = usize::from(self.edit.offset);
         if self.edit.width == 4 {
-            let Some(field) = bytes.get_mut(at..at + 4).and_then(|f| <&mut [u8; 4]>::try_from(f).ok()) else {
+            let Some(field) =
+                bytes.get_mut(at..at + 4).and_then(|f| <&mut [u8; 4]>::try_from(f).ok())
+            else {
                 return;
             };
             let old = u32::from_be_bytes(*field);
@@ -153,7 +155,9 @@ impl RunningEdit {
 #[inline(always)]
 fn settle(bytes: &mut [u8], at: &ChecksumField, update: impl FnOnce(u16) -> u16) {
     let place = usize::from(at.offset);
-    let Some(field) = bytes.get_mut(place..place + 2).and_then(|f| <&mut [u8; 2]>::try_from(f).ok()) else {
+    let Some(field) =
+        bytes.get_mut(place..place + 2).and_then(|f| <&mut [u8; 2]>::try_from(f).ok())
+    else {
         return;
     };
     let updated = update(u16::from_be_bytes(*field));
@@ -180,8 +184,14 @@ mod tests {
 
     #[test]
     fn random_values_stay_in_range_and_reach_all_of_it() {
-        let edit =
-            Edit { offset: 0, width: 2, low: 10, count: 5, order: Order::Random, checksums: Vec::new() };
+        let edit = Edit {
+            offset: 0,
+            width: 2,
+            low: 10,
+            count: 5,
+            order: Order::Random,
+            checksums: Vec::new(),
+        };
         let mut running = RunningEdit::new(edit, 1);
         let mut seen = [0; 16];
         for _ in 0..1000 {
@@ -196,7 +206,8 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_a_fault() {
         let edit = |width, low, count| {
-            Edit { offset: 1, width, low, count, order: Order::Random, checksums: Vec::new() }.fault()
+            Edit { offset: 1, width, low, count, order: Order::Random, checksums: Vec::new() }
+                .fault()
         };
         assert!(edit(0, 0, 1).is_some() && edit(17, 0, 1).is_some() && edit(2, 0, 0).is_some());
         assert!(edit(2, 65_535, 2).is_some() && edit(2, 65_535, 1).is_none());

@@ -24,10 +24,13 @@ pub use template::{PACKET_BYTES_MAX, STREAM_BYTES_MAX};
 
 /// Register the driver.
 pub fn register(registry: &mut Registry) {
-    registry.feature("packet-generator", "streams of made-up packets, and interfaces that only count");
+    registry
+        .feature("packet-generator", "streams of made-up packets, and interfaces that only count");
     registry.graph.node(
         NodeSpec::input("pg-input", "Packets that streams of the packet generator make").describe(
-            |record, names| format!("made {} bytes on {}", record.packet_bytes, names.interface(record.rx)),
+            |record, names| {
+                format!("made {} bytes on {}", record.packet_bytes, names.interface(record.rx))
+            },
         ),
     );
     commands::register(registry);

@@ -60,7 +60,9 @@ impl RxQueue for StreamQueue {
         }
         self.pacer.spend(made as u64);
         self.left -= made as u64;
-        self.progress.sent.store(self.progress.sent.load(Ordering::Relaxed) + made as u64, Ordering::Relaxed);
+        self.progress
+            .sent
+            .store(self.progress.sent.load(Ordering::Relaxed) + made as u64, Ordering::Relaxed);
         self.next
     }
 
@@ -130,7 +132,12 @@ impl Pacer {
     /// `rate_pps` 0 is as fast as possible.
     pub(crate) fn new(rate_pps: f64) -> Pacer {
         let credit_max = (rate_pps * CATCH_UP_NS_MAX as f64 / 1e9).max(1.0);
-        Pacer { rate_pps: (rate_pps > 0.0).then_some(rate_pps), last_ns: None, credit: 0.0, credit_max }
+        Pacer {
+            rate_pps: (rate_pps > 0.0).then_some(rate_pps),
+            last_ns: None,
+            credit: 0.0,
+            credit_max,
+        }
     }
 
     /// Packets that are due. The first is due at once.
@@ -140,7 +147,8 @@ impl Pacer {
         match self.last_ns {
             Some(last_ns) => {
                 let passed_ns = now_ns.saturating_sub(last_ns);
-                self.credit = (self.credit + passed_ns as f64 * rate_pps / 1e9).min(self.credit_max);
+                self.credit =
+                    (self.credit + passed_ns as f64 * rate_pps / 1e9).min(self.credit_max);
             }
             None => self.credit = 1.0,
         }

@@ -71,7 +71,9 @@ pub enum StreamError {
     #[error("stream {0} has no packets")]
     Empty(String),
     /// A length that cannot be.
-    #[error("packet {number} of stream {stream} has {bytes} bytes; 1 to {PACKET_BYTES_MAX} are possible")]
+    #[error(
+        "packet {number} of stream {stream} has {bytes} bytes; 1 to {PACKET_BYTES_MAX} are possible"
+    )]
     PacketBytes {
         /// The stream.
         stream: String,
@@ -161,7 +163,10 @@ pub(crate) struct Streams(pub(crate) Vec<Stream>);
 
 impl Streams {
     fn place(&self, name: &str) -> Result<usize, StreamError> {
-        self.0.iter().position(|s| s.name == name).ok_or_else(|| StreamError::Unknown(name.to_owned()))
+        self.0
+            .iter()
+            .position(|s| s.name == name)
+            .ok_or_else(|| StreamError::Unknown(name.to_owned()))
     }
 }
 
@@ -241,7 +246,10 @@ fn check(config: &StreamConfig) -> Result<(), StreamError> {
         let what = match edit.fault() {
             Some(fault) => fault.to_owned(),
             None if edit.end() > shortest => {
-                format!("the field or its checksum ends at byte {}, a packet at {shortest}", edit.end())
+                format!(
+                    "the field or its checksum ends at byte {}, a packet at {shortest}",
+                    edit.end()
+                )
             }
             None => continue,
         };
@@ -268,7 +276,9 @@ pub fn enable_stream(engine: &mut Engine, name: &str) -> Result<(), StreamError>
         }
         stop(engine, stream)?;
         let next = match &stream.node {
-            Some(node) => Some(engine.node_id(node).ok_or_else(|| StreamError::NoNode(node.clone()))?),
+            Some(node) => {
+                Some(engine.node_id(node).ok_or_else(|| StreamError::NoNode(node.clone()))?)
+            }
             None => None,
         };
         stream.progress = Arc::default();
@@ -286,8 +296,13 @@ pub fn enable_stream(engine: &mut Engine, name: &str) -> Result<(), StreamError>
             at: 0,
         };
         let (interface, worker) = (stream.interface, stream.worker);
-        stream.queue =
-            Some(engine.add_rx_queue(interface, "pg-input", Box::new(queue), RxMode::Interrupt, worker)?);
+        stream.queue = Some(engine.add_rx_queue(
+            interface,
+            "pg-input",
+            Box::new(queue),
+            RxMode::Interrupt,
+            worker,
+        )?);
         Ok(())
     })
 }

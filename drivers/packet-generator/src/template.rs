@@ -82,7 +82,11 @@ impl Templates {
         let source = &self.lines[first..first + lines];
         let data_bytes = buffers.pool().data_bytes();
         let mut packet = buffers.packet()?;
-        if packet.set_span(DATA_OFFSET, (lines * CACHE_LINE_BYTES).min(u16::MAX.into()) as u16, data_bytes) {
+        if packet.set_span(
+            DATA_OFFSET,
+            (lines * CACHE_LINE_BYTES).min(u16::MAX.into()) as u16,
+            data_bytes,
+        ) {
             let (targets, _) = packet.bytes_mut().as_chunks_mut::<CACHE_LINE_BYTES>();
             for (target, line) in targets.iter_mut().zip(source) {
                 *target = line.0;

@@ -11,7 +11,9 @@ use quiver_core::graph::node::Never;
 use quiver_core::memory::mapping::PageSize;
 use quiver_core::pcap_file::{LINK_ETHERNET, PcapWriter};
 use quiver_core::{Context, Engine, Frame, Node, NodeId, NodeSpec};
-use quiver_packet_generator::{Edit, Order, StreamConfig, add_stream, enable_stream, stream_counts};
+use quiver_packet_generator::{
+    Edit, Order, StreamConfig, add_stream, enable_stream, stream_counts,
+};
 
 /// Sends everything to one node: in the place of `ethernet-input`.
 struct To(NodeId);
@@ -31,11 +33,13 @@ struct Router {
 impl Router {
     fn new() -> Router {
         let (clock, time) = Clock::manual();
-        let config = EngineConfig { buffers: 4096, pages: PageSize::Small, ..EngineConfig::default() };
+        let config =
+            EngineConfig { buffers: 4096, pages: PageSize::Small, ..EngineConfig::default() };
         let graph = GraphBuilder::new(config, clock).expect("graph");
         let mut registry = Registry::new(graph);
-        let drop =
-            |w: &quiver_core::graph::node::Wiring<'_>| Box::new(To(w.node("error-drop"))) as Box<dyn Node>;
+        let drop = |w: &quiver_core::graph::node::Wiring<'_>| {
+            Box::new(To(w.node("error-drop"))) as Box<dyn Node>
+        };
         registry.graph.node(NodeSpec::new("ethernet-input", "stands in", drop));
         quiver_packet_generator::register(&mut registry);
         let (engine, commands) = registry.build().expect("engine");
@@ -75,7 +79,9 @@ fn a_stream_sends_its_limit_and_no_more() {
     assert_eq!(router.run("create packet-generator interface pg0"), "pg0\n");
     router.run("create packet-generator interface pg1");
     router.up("pg1");
-    router.run(&format!("packet-generator new {{ name x limit 1000 interface pg0 node pg1-output {DATA} }}"));
+    router.run(&format!(
+        "packet-generator new {{ name x limit 1000 interface pg0 node pg1-output {DATA} }}"
+    ));
     (0..10).for_each(|_| assert_eq!(router.engine.step(), 0));
     router.run("packet-generator enable-stream x");
     (0..10).for_each(|_| assert!(router.engine.step() <= 256));
@@ -94,7 +100,9 @@ fn a_rate_holds_by_the_clock() {
     let mut router = Router::new();
     router.run("create packet-generator interface pg0");
     router.up("pg0");
-    router.run(&format!("packet-generator new {{ name x rate 100k size 64-128 node pg0-output {DATA} }}"));
+    router.run(&format!(
+        "packet-generator new {{ name x rate 100k size 64-128 node pg0-output {DATA} }}"
+    ));
     router.run("packet-generator enable-stream x");
     for _ in 0..1000 {
         router.engine.step();
@@ -126,7 +134,9 @@ fn jumbo_packets_are_chained_and_an_empty_pool_is_survived() {
     let mut router = Router::new();
     router.run("create packet-generator interface pg0");
     router.up("pg0");
-    router.run("packet-generator new { name x size 9000 limit 3000 node pg0-output data { hex 0x01 } }");
+    router.run(
+        "packet-generator new { name x size 9000 limit 3000 node pg0-output data { hex 0x01 } }",
+    );
     router.run("packet-generator enable-stream x");
     (0..100).for_each(|_| assert!(router.engine.step() <= 256));
     let id = router.engine.interface_id("pg0").expect("pg0");
@@ -146,7 +156,10 @@ fn packets_come_from_a_file_as_they_are() {
     let mut router = Router::new();
     router.run("create packet-generator interface pg0");
     router.up("pg0");
-    router.run(&format!("packet-generator new {{ name x limit 6 node pg0-output pcap {} }}", file.display()));
+    router.run(&format!(
+        "packet-generator new {{ name x limit 6 node pg0-output pcap {} }}",
+        file.display()
+    ));
     router.run("packet-generator enable-stream x");
     (0..3).for_each(|_| assert!(router.engine.step() <= 256));
     let id = router.engine.interface_id("pg0").expect("pg0");
@@ -154,7 +167,8 @@ fn packets_come_from_a_file_as_they_are() {
     let config = router.commands.borrow().running_config(&router.engine);
     assert!(config.contains(&format!("pcap \"{}\"", file.display())), "{config}");
     std::fs::write(&file, b"no pcap at all, this is").expect("file");
-    let refused = router.try_run(&format!("packet-generator new {{ name y pcap {} }}", file.display()));
+    let refused =
+        router.try_run(&format!("packet-generator new {{ name y pcap {} }}", file.display()));
     assert!(refused.as_ref().is_err_and(|e| e.contains("not a pcap file")), "{refused:?}");
     let _ = std::fs::remove_file(&file);
 }

@@ -58,7 +58,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("delete pcap pcap0")
             .run(|engine: &mut Engine, args| {
                 let id = args.interface(engine, "interface")?;
-                driver::delete(engine, id).map_err(|error| args.refuse("interface", error.to_string()))?;
+                driver::delete(engine, id)
+                    .map_err(|error| args.refuse("interface", error.to_string()))?;
                 Ok(Output::none())
             }),
     );
@@ -83,7 +84,8 @@ fn show(engine: &Engine) -> Output {
         Column::right("Written").key("tx_packets_written"),
     ])
     .when_empty("there is no pcap interface; `create pcap` makes one");
-    let text = |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("")).display().to_string();
+    let text =
+        |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("")).display().to_string();
     for (id, pcap) in engine.get::<Pcaps>().into_iter().flat_map(|pcaps| &pcaps.0) {
         let failed = pcap.tx.failed.load(Ordering::Relaxed);
         table

@@ -72,7 +72,9 @@ pub enum PcapDriverError {
         source: PcapError,
     },
     /// Neither Ethernet nor IP.
-    #[error("{path}: its packets are of link type {link_type}; 1 (Ethernet) and 101 (IP) are known")]
+    #[error(
+        "{path}: its packets are of link type {link_type}; 1 (Ethernet) and 101 (IP) are known"
+    )]
     LinkType {
         /// Which file.
         path: String,

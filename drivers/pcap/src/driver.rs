@@ -41,7 +41,9 @@ impl Pcap {
         match (&self.config.rx, self.config.repeat) {
             (None, _) => "",
             (Some(_), false) if received >= self.packets as u64 => "done",
-            (Some(_), _) if !self.rx.up.load(Ordering::Relaxed) => "waits for the interface to be set up",
+            (Some(_), _) if !self.rx.up.load(Ordering::Relaxed) => {
+                "waits for the interface to be set up"
+            }
             (Some(_), _) => "under way",
         }
     }
@@ -75,7 +77,8 @@ impl Device for PcapDevice {
         }
         if let Some(path) = &config.tx {
             facts.push(("tx-file".to_owned(), path.to_string_lossy().into()));
-            facts.push(("tx-packets-written".to_owned(), tx.written.load(Ordering::Relaxed).into()));
+            facts
+                .push(("tx-packets-written".to_owned(), tx.written.load(Ordering::Relaxed).into()));
             facts.push(("tx-failed".to_owned(), tx.failed.load(Ordering::Relaxed).into()));
         }
         facts
@@ -133,7 +136,8 @@ impl Files {
     pub(crate) fn open(config: &PcapConfig, access: &Access) -> Result<Files, PcapDriverError> {
         let packets = config.rx.as_deref().map(|path| Packets::read(access, path)).transpose()?;
         let link_type = packets.as_ref().map_or(LINK_ETHERNET, |packets| packets.link_type);
-        let tx = config.tx.as_deref().map(|path| open_to_append(access, path, link_type)).transpose()?;
+        let tx =
+            config.tx.as_deref().map(|path| open_to_append(access, path, link_type)).transpose()?;
         Ok(Files { packets, tx })
     }
 }
@@ -184,7 +188,9 @@ pub(crate) fn create_with(
     }
     if let Some(packets) = packets {
         let queue = PcapRx { interface: id, packets, state: rx, repeat: config.repeat, at: 0 };
-        if let Err(error) = engine.add_rx_queue(id, INPUT_NODE, Box::new(queue), config.rx_mode, None) {
+        if let Err(error) =
+            engine.add_rx_queue(id, INPUT_NODE, Box::new(queue), config.rx_mode, None)
+        {
             engine.delete_interface(id)?;
             return Err(error.into());
         }

@@ -5,7 +5,9 @@ use std::io::{BufReader, Read, Seek, Write};
 use std::path::Path;
 
 use quiver_control::Access;
-use quiver_core::pcap_file::{LINK_ETHERNET, LINK_RAW, PcapError, PcapReader, PcapRecord, PcapWriter};
+use quiver_core::pcap_file::{
+    LINK_ETHERNET, LINK_RAW, PcapError, PcapReader, PcapRecord, PcapWriter,
+};
 
 use crate::config::{PACKET_BYTES_MAX, PcapDriverError, RX_BYTES_MAX, RX_PACKETS_MAX};
 
@@ -26,7 +28,8 @@ impl Packets {
     /// A packet by its place from 0; nothing behind the last.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> &[u8] {
-        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let start =
+            index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         self.ends.get(index).and_then(|end| self.bytes.get(start..*end)).unwrap_or_default()
     }
 
@@ -73,7 +76,11 @@ fn io_error(path: &Path) -> impl Fn(std::io::Error) -> PcapDriverError {
 
 /// Open a file to write packets of `link_type` at its end. A new one gets its header; an old one
 /// must be whole and have the same.
-pub(crate) fn open_to_append(access: &Access, path: &Path, link_type: u32) -> Result<File, PcapDriverError> {
+pub(crate) fn open_to_append(
+    access: &Access,
+    path: &Path,
+    link_type: u32,
+) -> Result<File, PcapDriverError> {
     let io = io_error(path);
     let header = PcapWriter::new(Vec::new(), link_type).map_err(&io)?.into_inner();
     let Some(mut file) = access.open_to_continue(path).map_err(PcapDriverError::File)? else {
@@ -117,7 +124,8 @@ mod tests {
 
     #[test]
     fn packets_lie_one_behind_the_other() {
-        let packets = Packets::read_from(&written(LINK_RAW, &[b"one", b"three"])[..], "f").expect("packets");
+        let packets =
+            Packets::read_from(&written(LINK_RAW, &[b"one", b"three"])[..], "f").expect("packets");
         assert_eq!((packets.len(), packets.link_type), (2, LINK_RAW));
         assert_eq!(packets.get(0), b"one");
         assert_eq!(packets.get(1), b"three");

@@ -17,7 +17,10 @@ pub use driver::{INPUT_NODE, create, declare, delete};
 
 /// Register the driver.
 pub fn register(registry: &mut Registry) {
-    registry.feature("pcap", "files as interfaces: what comes in from one, what is sent goes to another");
+    registry.feature(
+        "pcap",
+        "files as interfaces: what comes in from one, what is sent goes to another",
+    );
     declare(&mut registry.graph);
     commands::register(registry);
     let interfaces = of_each(commands::ids, commands::write_interface);

@@ -16,7 +16,8 @@ impl Folder {
     fn new() -> Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("quiver-pcap-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("quiver-pcap-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).expect("folder");
         Folder(path)
     }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work, in_background,
-    quoted,
+    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work,
+    in_background, quoted,
 };
 use quiver_core::{Engine, InterfaceId};
 
@@ -78,9 +78,10 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
         tx_ring: args.optional("tx-ring-size")?,
     };
     if config.host_mac.is_some_and(|mac| mac[0] & 1 == 1 || mac == [0; 6]) {
-        return Err(
-            args.refuse("host-mac-addr", "a host's address is not zero, not broadcast and not multicast")
-        );
+        return Err(args.refuse(
+            "host-mac-addr",
+            "a host's address is not zero, not broadcast and not multicast",
+        ));
     }
     device::check(engine, &config)?;
     in_background(
@@ -111,8 +112,10 @@ fn show(engine: &mut Engine) -> Output {
     let taps = engine.get::<Taps>().into_iter().flat_map(|taps| &taps.0);
     for (id, tap) in taps {
         let facts = engine.interface(*id).map(|i| i.device.facts()).unwrap_or_default();
-        let fact = |name: &str| facts.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone());
-        let text = |name: &str| fact(name).and_then(|v| v.as_str().map(String::from)).unwrap_or_default();
+        let fact =
+            |name: &str| facts.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone());
+        let text =
+            |name: &str| fact(name).and_then(|v| v.as_str().map(String::from)).unwrap_or_default();
         table
             .row()
             .cell(engine.interface_name(*id))

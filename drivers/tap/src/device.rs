@@ -7,7 +7,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec, MTU_BYTES_MAX, MTU_BYTES_MIN};
+use quiver_core::control::interfaces::{
+    InterfaceError, InterfaceSpec, MTU_BYTES_MAX, MTU_BYTES_MIN,
+};
 use quiver_core::control::reactor::{Interest, Token};
 use quiver_core::worker::Worker;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
@@ -100,7 +102,9 @@ impl Device for TapDevice {
             Some(queue) if self.seen.is_some() => {
                 queue.set_carrier(up).map_err(|e| format!("carrier of the Linux end: {e}"))
             }
-            _ if up => Err("the Linux end is gone; delete this interface and create it again".into()),
+            _ if up => {
+                Err("the Linux end is gone; delete this interface and create it again".into())
+            }
             _ => Ok(()),
         }
     }
@@ -234,7 +238,8 @@ impl MadeTap {
     pub(crate) fn new(config: TapConfig) -> Result<MadeTap, TapError> {
         let made = in_namespace(config.host_namespace.as_deref(), || make_host_end(&config));
         let (end, queues) = made.map_err(TapError::Namespace)??;
-        let seen = end.link.state(end.index).ok_or_else(|| LinkError::Unknown(config.host_name()))?;
+        let seen =
+            end.link.state(end.index).ok_or_else(|| LinkError::Unknown(config.host_name()))?;
         let _ = queues[0].set_carrier(false); // until it is set up; older kernels do not know it
         Ok(MadeTap { config, end, queues, seen })
     }
@@ -277,7 +282,11 @@ pub(crate) fn attach(engine: &mut Engine, made: MadeTap) -> Result<InterfaceId, 
 /// Hear of changes to Linux's end from now on.
 fn hear(engine: &mut Engine, id: InterfaceId, end: &HostEnd) -> Token {
     engine.watch(end.watch.fd(), Interest::READ, move |engine| {
-        if engine.get::<Taps>().and_then(|taps| taps.0.get(&id)).is_some_and(|tap| tap.end.watch.drain()) {
+        if engine
+            .get::<Taps>()
+            .and_then(|taps| taps.0.get(&id))
+            .is_some_and(|tap| tap.end.watch.drain())
+        {
             refresh(engine, id);
         }
     })
@@ -297,8 +306,13 @@ pub fn delete_tap(engine: &mut Engine, id: InterfaceId) -> Result<(), TapError> 
 
 /// The operator has set the MTU of our end; Linux's end gets the same.
 pub(crate) fn follow_mtu(engine: &mut Engine, id: InterfaceId) {
-    let Some(end) = engine.get::<Taps>().and_then(|taps| taps.0.get(&id)).map(|tap| &tap.end) else { return };
-    let (Some(interface), Some(state)) = (engine.interface(id), end.link.state(end.index)) else { return };
+    let Some(end) = engine.get::<Taps>().and_then(|taps| taps.0.get(&id)).map(|tap| &tap.end)
+    else {
+        return;
+    };
+    let (Some(interface), Some(state)) = (engine.interface(id), end.link.state(end.index)) else {
+        return;
+    };
     let mtu_bytes = interface.row().mtu_bytes;
     if mtu_of(&state) != mtu_bytes
         && let Err(error) = end.link.set_mtu(&state.name, mtu_bytes)

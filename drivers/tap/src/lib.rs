@@ -23,7 +23,8 @@ pub fn register(registry: &mut Registry) {
             }),
     );
     commands::register(registry);
-    registry.running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_tap));
+    registry
+        .running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_tap));
     registry.on_start(|engine| {
         engine.insert(device::Taps::default());
         engine.on_interface_change(|engine, id, change| match change {

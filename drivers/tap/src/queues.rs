@@ -74,7 +74,13 @@ impl TapRx {
     }
 
     /// Put what the frame in the store stands for into the vector, as far as there is room.
-    fn admit(&mut self, header: VirtioNetHeader, bytes: usize, cx: &mut Context<'_>, frame: &mut Frame) {
+    fn admit(
+        &mut self,
+        header: VirtioNetHeader,
+        bytes: usize,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+    ) {
         let progress = self.arrival.admit(&header, &self.store[..bytes], cx, frame);
         self.under_way = (progress == Progress::More).then_some((header, bytes));
     }

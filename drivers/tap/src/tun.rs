@@ -40,7 +40,8 @@ pub struct TunQueue(File);
 impl TunQueue {
     /// Make the device called `name` in the calling thread's namespace, or add a queue to it.
     pub fn open(name: &str, first: bool) -> io::Result<TunQueue> {
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(TUN)?;
+        let file =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(TUN)?;
         // SAFETY: all-zero is a valid request.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (place, byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
@@ -99,7 +100,11 @@ impl TunQueue {
         // SAFETY: TUNGETDEVNETNS has no argument; the result is checked.
         let fd = unsafe { libc::ioctl(self.fd(), TUNGETDEVNETNS) };
         // SAFETY: just created, ours alone.
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(unsafe { OwnedFd::from_raw_fd(fd) }) }
+        if fd < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        }
     }
 
     /// Read one frame with its header; how many bytes.
@@ -113,13 +118,17 @@ impl TunQueue {
     pub fn write(&self, packet: &Packet) -> io::Result<()> {
         let header = VirtioNetHeader::of_packet(packet).emit();
         let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECES_MAX];
-        pieces[0] = libc::iovec { iov_base: header.as_ptr().cast_mut().cast(), iov_len: header.len() };
+        pieces[0] =
+            libc::iovec { iov_base: header.as_ptr().cast_mut().cast(), iov_len: header.len() };
         let mut count = 1;
         for segment in packet.segments() {
             let Some(piece) = pieces.get_mut(count) else {
                 return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
             };
-            *piece = libc::iovec { iov_base: segment.as_ptr().cast_mut().cast(), iov_len: segment.len() };
+            *piece = libc::iovec {
+                iov_base: segment.as_ptr().cast_mut().cast(),
+                iov_len: segment.len(),
+            };
             count += 1;
         }
         // SAFETY: header and segments live through the call, and the kernel only reads them.

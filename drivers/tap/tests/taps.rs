@@ -113,7 +113,10 @@ impl Lab {
     }
 
     /// Have something done by the hosts while the router works.
-    fn while_routing<R: Send>(&mut self, work: impl FnOnce(&Namespace, &Namespace) -> R + Send) -> R {
+    fn while_routing<R: Send>(
+        &mut self,
+        work: impl FnOnce(&Namespace, &Namespace) -> R + Send,
+    ) -> R {
         let (a, b) = (&self.a, &self.b);
         let engine = &mut self.engine;
         thread::scope(|scope| {
@@ -218,7 +221,10 @@ fn each_side_sees_the_other_go_down_and_away() {
     // What the other host sends now finds the interface down, and is counted.
     lab.while_routing(|_, b| drop(b.output("ping -c 3 -i 0.1 -W 1 10.9.0.1")));
     assert!(lab.reason("interface-down") > 0);
-    assert!(lab.turn_until(|lab| lab.engine.is_asleep(quiver_core::WorkerId(0))), "nothing keeps it awake");
+    assert!(
+        lab.turn_until(|lab| lab.engine.is_asleep(quiver_core::WorkerId(0))),
+        "nothing keeps it awake"
+    );
     lab.finish();
 }
 
@@ -286,7 +292,8 @@ fn a_tap_that_linux_moves_to_another_namespace_goes_on() {
 fn a_tap_without_a_number_gets_the_lowest_that_is_free() {
     let Some(mut lab) = Lab::new() else { return };
     let namespace = lab.a.name.clone();
-    let create = |id: &str, end: &str| format!("create tap {id}host-if-name {end} host-ns {namespace}");
+    let create =
+        |id: &str, end: &str| format!("create tap {id}host-if-name {end} host-ns {namespace}");
     assert_eq!(lab.run(&create("", "first")), "tap0\n");
     assert_eq!(lab.run(&create("id 1 ", "second")), "tap1\n");
     assert_eq!(lab.run(&create("", "third")), "tap2\n");
@@ -306,9 +313,18 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
             "create tap id 7 host-ns no-such-namespace".to_owned(),
             "network namespace /run/netns/no-such-namespace",
         ),
-        (format!("create tap id 7 host-ns {namespace} host-if-name lo"), "Linux has an interface lo already"),
-        (format!("create tap id 7 host-ns {namespace} host-if-name a/b"), "no name of a Linux interface"),
-        (format!("create tap id 7 host-ns {namespace} host-mac-addr ff:ff:ff:ff:ff:ff"), "not broadcast"),
+        (
+            format!("create tap id 7 host-ns {namespace} host-if-name lo"),
+            "Linux has an interface lo already",
+        ),
+        (
+            format!("create tap id 7 host-ns {namespace} host-if-name a/b"),
+            "no name of a Linux interface",
+        ),
+        (
+            format!("create tap id 7 host-ns {namespace} host-mac-addr ff:ff:ff:ff:ff:ff"),
+            "not broadcast",
+        ),
         ("create tap id".to_owned(), "ends too early"),
         ("delete tap tap7".to_owned(), "no interface 'tap7'"),
     ];

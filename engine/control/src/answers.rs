@@ -78,10 +78,12 @@ pub fn infer(value: &Value) -> Value {
         Value::Number(number) if number.is_f64() => json!({ "type": "number" }),
         Value::Number(_) => json!({ "type": "integer" }),
         Value::String(_) => json!({ "type": "string" }),
-        Value::Array(items) => match items.iter().map(infer).reduce(|one, other| merge(&one, &other)) {
-            Some(items) => json!({ "type": "array", "items": items }),
-            None => json!({ "type": "array" }),
-        },
+        Value::Array(items) => {
+            match items.iter().map(infer).reduce(|one, other| merge(&one, &other)) {
+                Some(items) => json!({ "type": "array", "items": items }),
+                None => json!({ "type": "array" }),
+            }
+        }
         Value::Object(members) => {
             let mut properties: Map<String, Value> =
                 members.iter().map(|(name, value)| (name.clone(), infer(value))).collect();
@@ -97,13 +99,15 @@ pub fn infer(value: &Value) -> Value {
 
 /// The schema of what fits either schema.
 pub fn merge(one: &Value, other: &Value) -> Value {
-    let mut types: Vec<String> = types(one).into_iter().chain(types(other)).map(str::to_owned).collect();
+    let mut types: Vec<String> =
+        types(one).into_iter().chain(types(other)).map(str::to_owned).collect();
     types.sort();
     types.dedup();
     if types.iter().any(|t| t == "number") {
         types.retain(|t| t != "integer");
     }
-    let mut out = json!({ "type": if let [only] = types.as_slice() { json!(only) } else { json!(types) } });
+    let mut out =
+        json!({ "type": if let [only] = types.as_slice() { json!(only) } else { json!(types) } });
     match (one.get("items"), other.get("items")) {
         (Some(one), Some(other)) => out["items"] = merge(one, other),
         (Some(items), None) | (None, Some(items)) => out["items"] = items.clone(),
@@ -116,7 +120,8 @@ pub fn merge(one: &Value, other: &Value) -> Value {
         (Some(first), Some(second)) => {
             let mut properties = first.clone();
             for (name, schema) in second {
-                let merged = first.get(name).map_or_else(|| schema.clone(), |known| merge(known, schema));
+                let merged =
+                    first.get(name).map_or_else(|| schema.clone(), |known| merge(known, schema));
                 properties.insert(name.clone(), merged);
             }
             let both = |name: &&str| required(one).contains(name) && required(other).contains(name);
@@ -265,14 +270,18 @@ fn inspect(place: &str, name: &str, value: &Value, out: &mut Vec<String>) {
                 inspect(&place, name, value, out);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| inspect(&format!("{place}[]"), name, item, out)),
+        Value::Array(items) => {
+            items.iter().for_each(|item| inspect(&format!("{place}[]"), name, item, out))
+        }
         Value::Number(_) => {
             let last = name.rsplit('_').next().unwrap_or_default();
             if QUANTITIES.contains(&last) {
                 out.push(format!("{place}: a quantity's name ends with its unit"));
             }
         }
-        Value::String(text) if is_sentence(text) && !SENTENCES.contains(&name) && !WORDS.contains(&name) => {
+        Value::String(text)
+            if is_sentence(text) && !SENTENCES.contains(&name) && !WORDS.contains(&name) =>
+        {
             out.push(format!("{place}: `{text}` is a sentence, or a list, for people"));
         }
         Value::String(text) if matches!(text.as_str(), "yes" | "no") => {
@@ -320,7 +329,10 @@ mod tests {
         let published = merge(&infer(&json!([{ "mac": "x", "peers": [] }])), &infer(&json!([])));
         assert_eq!(gaps(&published), ["[].peers[]: no item was seen"]);
         let wider = infer(&json!([{ "mac": null, "peers": [] }]));
-        assert_eq!(gaps(&wider), ["[].mac: was never seen but as null", "[].peers[]: no item was seen"]);
+        assert_eq!(
+            gaps(&wider),
+            ["[].mac: was never seen but as null", "[].peers[]: no item was seen"]
+        );
         assert_eq!(narrower(&published, &wider), ["[].mac: may be null, which is not published"]);
         assert!(narrower(&merge(&published, &wider), &wider).is_empty());
         assert!(narrower(&infer(&json!(1.5)), &infer(&json!(1))).is_empty());
@@ -328,18 +340,27 @@ mod tests {
 
     #[test]
     fn merging_does_not_depend_on_the_order() {
-        let values =
-            [json!({"a": 1}), json!({"a": 1.5, "b": []}), json!({"a": null, "b": [{"c": "x"}]}), json!(null)];
+        let values = [
+            json!({"a": 1}),
+            json!({"a": 1.5, "b": []}),
+            json!({"a": null, "b": [{"c": "x"}]}),
+            json!(null),
+        ];
         for first in &values {
             for second in &values {
-                assert_eq!(merge(&infer(first), &infer(second)), merge(&infer(second), &infer(first)));
+                assert_eq!(
+                    merge(&infer(first), &infer(second)),
+                    merge(&infer(second), &infer(first))
+                );
             }
         }
     }
 
     #[test]
     fn names_units_and_sentences_are_looked_at() {
-        assert!(faults(&json!({ "mtu_bytes": 1500, "help": "Two words", "time_s": 1.0 })).is_empty());
+        assert!(
+            faults(&json!({ "mtu_bytes": 1500, "help": "Two words", "time_s": 1.0 })).is_empty()
+        );
         assert_eq!(
             faults(&json!({ "rx-packets": 1, "mtu": 1500, "state": "not yet up", "bvi": "yes" })),
             [

@@ -127,7 +127,9 @@ impl<'a> Args<'a> {
     /// The node of this name, which must exist.
     pub fn node<N: Names>(&self, names: &N, name: &str) -> Result<NodeId, Refusal> {
         let number = self.named(names, "node", name)?;
-        u16::try_from(number).map(NodeId).map_err(|_| Refusal::new(format!("node {number} is out of range")))
+        u16::try_from(number)
+            .map(NodeId)
+            .map_err(|_| Refusal::new(format!("node {number} is out of range")))
     }
 
     /// The number of the existing thing of `kind` whose name stands under `name`.
@@ -145,7 +147,9 @@ impl<'a> Args<'a> {
 
     /// The file of this name, opened for reading, when it was given. Also its path.
     pub fn file_to_read(&self, name: &str) -> Result<Option<(PathBuf, File)>, Refusal> {
-        self.opened(name, |access, path| Ok((access.path_to_read(path), access.open_to_read(path)?)))
+        self.opened(name, |access, path| {
+            Ok((access.path_to_read(path), access.open_to_read(path)?))
+        })
     }
 
     /// A new file that takes this name over when it is finished, when it was given.
@@ -205,7 +209,9 @@ fn text_of(value: Value<'_>) -> String {
         Value::Ip4(address) => address.to_string(),
         Value::Ip6(address) => address.to_string(),
         Value::Prefix(prefix) => prefix.to_string(),
-        Value::Mac([a, b, c, d, e, f]) => format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"),
+        Value::Mac([a, b, c, d, e, f]) => {
+            format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
+        }
         Value::Range(low, high) => format!("{low}-{high}"),
         Value::Text(text) => shown(text),
         Value::Group(_) => String::new(),
@@ -222,5 +228,7 @@ fn unknown_name(names: &dyn Names, kind: &str, text: &str, word: u16) -> Refusal
         1..=NAMES_SHOWN_MAX => format!("there is {}", known.join(", ")),
         count => format!("there are {count}, the first is {}", known[0]),
     };
-    Refusal::new(format!("no {kind} '{}'", shown(text))).at_word(u32::from(word) + 1, text).remedy(remedy)
+    Refusal::new(format!("no {kind} '{}'", shown(text)))
+        .at_word(u32::from(word) + 1, text)
+        .remedy(remedy)
 }

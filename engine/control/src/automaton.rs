@@ -115,8 +115,12 @@ struct Builder {
 
 /// Compile a tree.
 pub(crate) fn compile(root: &Node) -> Automaton {
-    let mut builder =
-        Builder { points: vec![Point::default()], names: Vec::new(), bits: 0, syntax: root.usage() };
+    let mut builder = Builder {
+        points: vec![Point::default()],
+        names: Vec::new(),
+        bits: 0,
+        syntax: root.usage(),
+    };
     let end = builder.node(root, 0);
     let mut automaton = Automaton { states: Vec::new(), names: builder.names.clone() };
     let mut state_of = vec![u32::MAX; builder.points.len()];
@@ -246,8 +250,11 @@ impl Builder {
             all |= bit;
             required |= if optional { 0 } else { bit };
             let start = self.point();
-            let step =
-                if matches!(inner, Node::Repeat { .. }) { Free::Note { bit } } else { Free::Use { bit } };
+            let step = if matches!(inner, Node::Repeat { .. }) {
+                Free::Note { bit }
+            } else {
+                Free::Use { bit }
+            };
             self.free(hub, step, start);
             let done = self.node(inner, start);
             self.free(done, Free::Jump, hub);
@@ -274,7 +281,11 @@ impl Builder {
             state.accept.push(passage.clone());
         }
         if let Some((take, to)) = &self.points[point].take {
-            state.edges.push(Edge { take: take.clone(), passage: passage.clone(), target: *to as u32 });
+            state.edges.push(Edge {
+                take: take.clone(),
+                passage: passage.clone(),
+                target: *to as u32,
+            });
         }
         for (step, to) in &self.points[point].free {
             if let Some(next) = follow(&passage, *step) {
@@ -344,8 +355,8 @@ mod tests {
         let start = &automaton.states[0];
         assert_eq!(start.edges.len(), 2);
         assert!(start.accept.is_empty(), "id is required");
-        let after_id =
-            &automaton.states[automaton.states[start.edges[0].target as usize].edges[0].target as usize];
+        let after_id = &automaton.states
+            [automaton.states[start.edges[0].target as usize].edges[0].target as usize];
         let mask = start.edges[0].passage.cross(0);
         assert_eq!(after_id.edges.iter().filter(|e| e.passage.is_open(mask)).count(), 1);
         assert!(after_id.accept.iter().any(|p| p.is_open(mask)));

@@ -101,7 +101,10 @@ impl<'a> Batch<'a> {
     }
 
     /// Do one after the other, up to the first that is refused. Returns how many there are.
-    pub fn each(&self, mut run: impl FnMut(&Args<'_>) -> Result<(), Refusal>) -> Result<usize, BatchRefusal> {
+    pub fn each(
+        &self,
+        mut run: impl FnMut(&Args<'_>) -> Result<(), Refusal>,
+    ) -> Result<usize, BatchRefusal> {
         for applied in 0..self.len() {
             self.with(applied, &mut run).map_err(|refusal| BatchRefusal { applied, refusal })?;
         }
@@ -155,8 +158,13 @@ impl<'a> Gathered<'a, 'a> {
         place: Place,
     ) -> Gathered<'a, 'a> {
         let names = &commands.matcher.automata[form].names;
-        let batch =
-            Batch { names, command: &commands.forms[form].name, slots, forms: Vec::new(), rows: Vec::new() };
+        let batch = Batch {
+            names,
+            command: &commands.forms[form].name,
+            slots,
+            forms: Vec::new(),
+            rows: Vec::new(),
+        };
         let varies = names.iter().position(|name| *name == varies).map(|index| index as u16);
         let mut gathered = Gathered {
             batch,
@@ -172,7 +180,9 @@ impl<'a> Gathered<'a, 'a> {
 
     /// Take the commands that follow in `text`, as long as they are of the same kind, up to `most` in all.
     pub fn fill(&mut self, most: usize, names: &dyn Names, text: &'a str, words: &mut Vec<Word>) {
-        let Some(Place { mut end, next_line: mut line, .. }) = self.places.last().copied() else { return };
+        let Some(Place { mut end, next_line: mut line, .. }) = self.places.last().copied() else {
+            return;
+        };
         while self.batch.len() < most {
             let rest = &text[end..];
             if let Some((length, row)) = self.known(rest) {
@@ -181,7 +191,9 @@ impl<'a> Gathered<'a, 'a> {
                 (end, line) = (end + length, line + 1);
                 continue;
             }
-            let Some((length, Ok(End::Complete))) = words::logical_line(rest, words, true) else { break };
+            let Some((length, Ok(End::Complete))) = words::logical_line(rest, words, true) else {
+                break;
+            };
             let next_line = line + lines_in(&rest[..length]);
             if !words.is_empty() {
                 let before = self.batch.slots.len();
@@ -205,7 +217,8 @@ impl<'a> Gathered<'a, 'a> {
     fn push_form(&mut self, start: usize, place: Place) {
         let slots = &self.batch.slots[start..];
         let varying = slots.iter().position(|slot| Some(slot.name) == self.varies);
-        let row = Row { form: self.batch.forms.len() as u32, value: varying.map(|at| slots[at].value) };
+        let row =
+            Row { form: self.batch.forms.len() as u32, value: varying.map(|at| slots[at].value) };
         let (start, end) = (start as u32, self.batch.slots.len() as u32);
         let varying = varying.map(|at| start + at as u32);
         self.batch.forms.push(Form { start, end, varying });
@@ -219,7 +232,8 @@ impl<'a> Gathered<'a, 'a> {
         let at = self.heads.iter().position(|head| rest.starts_with(head.text))?;
         let head = &self.heads[at];
         let bytes = &rest.as_bytes()[head.text.len()..];
-        let value_end = bytes.iter().position(|byte| matches!(byte, b'\t'..=b'\r' | b' ' | b'{' | b'}'))?;
+        let value_end =
+            bytes.iter().position(|byte| matches!(byte, b'\t'..=b'\r' | b' ' | b'{' | b'}'))?;
         let line_end = value_end + bytes[value_end..].iter().position(|byte| *byte == b'\n')?;
         let (start, tail_start) = (head.text.len(), head.text.len() + value_end);
         let tail = rest.get(tail_start..start + line_end)?;
@@ -234,10 +248,13 @@ impl<'a> Gathered<'a, 'a> {
 
     /// Remember how the last command came about, which stands in `line` alone.
     fn remember(&mut self, names: &dyn Names, line: &'a str, words: &[Word]) {
-        let Some(Form { varying: Some(place), .. }) = self.batch.forms.last().copied() else { return };
+        let Some(Form { varying: Some(place), .. }) = self.batch.forms.last().copied() else {
+            return;
+        };
         let at = usize::from(self.batch.slots[place as usize].word);
         let (Some(word), Some(body)) = (words.get(at), line.strip_suffix('\n')) else { return };
-        let (Some(text), Some(tail)) = (line.get(..word.start as usize), body.get(word.end as usize..))
+        let (Some(text), Some(tail)) =
+            (line.get(..word.start as usize), body.get(word.end as usize..))
         else {
             return;
         };
@@ -247,7 +264,9 @@ impl<'a> Gathered<'a, 'a> {
         let head = match self.heads.iter().position(|head| head.text == text) {
             Some(known) => known,
             None => {
-                let Some(value_type) = self.matcher.sure_type(names, line, &words[..at]) else { return };
+                let Some(value_type) = self.matcher.sure_type(names, line, &words[..at]) else {
+                    return;
+                };
                 self.heads.truncate(HEADS_MAX - 1);
                 self.heads.insert(0, Head { text, value_type, tails: vec![None; TAILS_MAX] });
                 0
@@ -262,7 +281,8 @@ impl<'a> Gathered<'a, 'a> {
 #[inline]
 fn tail_place(tail: &str) -> usize {
     let last = tail.as_bytes().iter().rev().take(8);
-    let mixed = last.fold(tail.len() as u64, |mixed, byte| mixed << 8 ^ mixed >> 56 ^ u64::from(*byte));
+    let mixed =
+        last.fold(tail.len() as u64, |mixed, byte| mixed << 8 ^ mixed >> 56 ^ u64::from(*byte));
     (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize & (TAILS_MAX - 1)
 }
 

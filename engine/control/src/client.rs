@@ -94,8 +94,14 @@ impl Connection {
             )
         })?;
         stream.set_patience(LOOK_EVERY).map_err(|error| error.to_string())?;
-        let mut connection =
-            Connection { stream, peer, pending: Vec::new(), scanned: 0, last_id: 0, interrupted: None };
+        let mut connection = Connection {
+            stream,
+            peer,
+            pending: Vec::new(),
+            scanned: 0,
+            last_id: 0,
+            interrupted: None,
+        };
         if address.is_some() {
             connection.say_token()?;
         }
@@ -151,7 +157,9 @@ impl Connection {
                 let line: Vec<u8> = self.pending.drain(..=self.scanned + end).collect();
                 self.scanned = 0;
                 return serde_json::from_slice(&line).map_err(|_| {
-                    CallError::Unreachable(format!("what answers is not the API of a {name}; {other}"))
+                    CallError::Unreachable(format!(
+                        "what answers is not the API of a {name}; {other}"
+                    ))
                 });
             }
             self.scanned = self.pending.len();
@@ -159,12 +167,16 @@ impl Connection {
                 return Err(CallError::Interrupted);
             }
             match self.stream.read(&mut buffer) {
-                Ok(0) => return Err(CallError::Unreachable(format!("the {name} closed the connection"))),
+                Ok(0) => {
+                    return Err(CallError::Unreachable(format!("the {name} closed the connection")));
+                }
                 Ok(length) => self.pending.extend_from_slice(&buffer[..length]),
                 Err(error)
                     if matches!(
                         error.kind(),
-                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                        io::ErrorKind::WouldBlock
+                            | io::ErrorKind::TimedOut
+                            | io::ErrorKind::Interrupted
                     ) => {}
                 Err(error) => {
                     let what = format!("the connection to the {name} is lost: {error}");

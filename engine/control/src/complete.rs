@@ -116,8 +116,10 @@ impl<S: Names + 'static> Commands<S> {
         let command = &self.commands[form.command];
         let usage = form.tree.usage();
         let mut output = Output::none().line(usage.as_str());
-        for other in
-            self.forms.iter().filter(|other| other.command == form.command && other.name != form.name)
+        for other in self
+            .forms
+            .iter()
+            .filter(|other| other.command == form.command && other.name != form.name)
         {
             output = output.line(other.tree.usage());
         }
@@ -146,8 +148,9 @@ impl<S: Names + 'static> Commands<S> {
         use crate::syntax::{Choice, Node};
         let mut out: Vec<(String, String)> = Vec::new();
         let command = &self.commands[form.command];
-        let help_of =
-            |name: &str| command.words.iter().find(|(word, _)| *word == name).map(|(_, help)| *help);
+        let help_of = |name: &str| {
+            command.words.iter().find(|(word, _)| *word == name).map(|(_, help)| *help)
+        };
         form.tree.walk(&mut |node| {
             let (label, help) = match node {
                 Node::Literal { word, .. } => match help_of(word) {
@@ -163,12 +166,15 @@ impl<S: Names + 'static> Commands<S> {
                         })
                         .collect();
                     let kinds = crate::error::either(&kinds);
-                    let help = help_of(name).map_or(kinds.clone(), |help| format!("{help}: {kinds}"));
+                    let help =
+                        help_of(name).map_or(kinds.clone(), |help| format!("{help}: {kinds}"));
                     (format!("<{name}>"), help)
                 }
                 _ => return,
             };
-            if !out.iter().any(|(known, _)| known.trim_matches(['<', '>']) == label.trim_matches(['<', '>']))
+            if !out
+                .iter()
+                .any(|(known, _)| known.trim_matches(['<', '>']) == label.trim_matches(['<', '>']))
             {
                 out.push((label, help));
             }
@@ -206,7 +212,11 @@ impl<S: Names + 'static> Commands<S> {
                     let form = &self.forms[command as usize];
                     let words = &self.commands[form.command].words;
                     let help_of = |name: &str| {
-                        words.iter().find(|(word, _)| *word == name).map_or("", |(_, help)| *help).to_string()
+                        words
+                            .iter()
+                            .find(|(word, _)| *word == name)
+                            .map_or("", |(_, help)| *help)
+                            .to_string()
                     };
                     match &edge.take {
                         Take::Literal { word, .. } if word.starts_with(typed) => {
@@ -214,11 +224,16 @@ impl<S: Names + 'static> Commands<S> {
                             if help.is_empty() && *word == "json" {
                                 help = "print JSON".into();
                             }
-                            out.push(Completion { text: (*word).into(), label: (*word).into(), help });
+                            out.push(Completion {
+                                text: (*word).into(),
+                                label: (*word).into(),
+                                help,
+                            });
                         }
                         Take::Literal { .. } => {}
                         Take::Value { name, value_type } => {
-                            let name = self.matcher.automata[command as usize].names[*name as usize];
+                            let name =
+                                self.matcher.automata[command as usize].names[*name as usize];
                             offer_values(names, name, value_type, typed, &help_of(name), &mut out);
                         }
                     }
@@ -263,6 +278,10 @@ fn offer_values(
         }
     }
     if typed.is_empty() {
-        out.push(Completion { text: String::new(), label: format!("<{}>", shown(name)), help: help.into() });
+        out.push(Completion {
+            text: String::new(),
+            label: format!("<{}>", shown(name)),
+            help: help.into(),
+        });
     }
 }

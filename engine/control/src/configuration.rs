@@ -45,8 +45,10 @@ impl<S: Names + 'static> Configuration<S> {
     /// Write some of it.
     pub(crate) fn step(&mut self, commands: &Commands<S>, state: &S, sink: &mut dyn Sink) -> Step {
         while !sink.must_pause() {
-            let Some(mut slices) =
-                self.part.take().or_else(|| self.left.pop().map(|part| commands.contributors[part].begin()))
+            let Some(mut slices) = self
+                .part
+                .take()
+                .or_else(|| self.left.pop().map(|part| commands.contributors[part].begin()))
             else {
                 return Step::Done(self.last_page(commands));
             };
@@ -67,15 +69,17 @@ impl<S: Names + 'static> Configuration<S> {
     fn last_page(&mut self, commands: &Commands<S>) -> Output {
         self.config.end();
         if commands.changes.get() != self.changes {
-            self.config
-                .comment("commands were executed while this was written: it may be of before or after");
+            self.config.comment(
+                "commands were executed while this was written: it may be of before or after",
+            );
         }
         self.lines.append(&mut self.config.take());
         self.page(true)
     }
 
     fn page(&mut self, last: bool) -> Output {
-        let page = Page { first: self.pages == 0, last, is_object: true, rows_before: self.pages > 0 };
+        let page =
+            Page { first: self.pages == 0, last, is_object: true, rows_before: self.pages > 0 };
         self.pages += 1;
         let lines = std::mem::take(&mut self.lines);
         let text = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();

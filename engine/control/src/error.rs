@@ -67,7 +67,11 @@ impl Refusal {
     }
 
     /// Say this where the text of the command must not be repeated.
-    pub(crate) fn or_unquoted(mut self, what: impl Into<String>, remedy: impl Into<String>) -> Refusal {
+    pub(crate) fn or_unquoted(
+        mut self,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Refusal {
         self.0.unquoted = Some((what.into(), remedy.into()));
         self
     }
@@ -80,7 +84,8 @@ impl Refusal {
 
     /// The same refusal without text of the command: what was expected, and at which word.
     pub(crate) fn unquoted(mut self) -> Refusal {
-        let general = || ("this is not a command".to_owned(), "`help` lists the commands".to_owned());
+        let general =
+            || ("this is not a command".to_owned(), "`help` lists the commands".to_owned());
         (self.0.what, self.0.remedy) = self.0.unquoted.take().unwrap_or_else(general);
         if let Some(place) = &mut self.0.place {
             place.text.clear();
@@ -171,8 +176,11 @@ impl<E: std::error::Error> From<E> for Refusal {
 
 /// Text of a user, safe to print in a message: short, and without control characters.
 pub fn shown(text: &str) -> String {
-    let mut out: String =
-        text.chars().take(QUOTED_CHARS_MAX).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut out: String = text
+        .chars()
+        .take(QUOTED_CHARS_MAX)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
     if text.chars().nth(QUOTED_CHARS_MAX).is_some() {
         out.push('…');
     }
@@ -254,8 +262,9 @@ mod tests {
     #[test]
     fn without_its_quotations_a_refusal_says_where_and_what_was_expected() {
         let refusal = Refusal::new("unknown word 'correct-horse'").at_word(2, "correct-horse");
-        let refusal =
-            refusal.remedy("did you mean correct?").or_unquoted("a word does not fit", "expected up");
+        let refusal = refusal
+            .remedy("did you mean correct?")
+            .or_unquoted("a word does not fit", "expected up");
         let unquoted = refusal.in_file("x.cli", 3).unquoted();
         assert_eq!(unquoted.to_string(), "x.cli:3: a word does not fit (word 2): expected up");
         assert!(!unquoted.to_json().to_string().contains("horse"));

@@ -35,7 +35,8 @@ impl<S: Names + 'static> Commands<S> {
             self.commands.iter().flat_map(|command| &command.examples).map(|line| line.to_string());
         for line in self.samples().into_iter().chain(examples) {
             let (mut words, mut slots) = (Vec::new(), Vec::new());
-            let failed = |refusal: Refusal| Refusal::new(format!("'{line}' does not parse: {refusal}"));
+            let failed =
+                |refusal: Refusal| Refusal::new(format!("'{line}' does not parse: {refusal}"));
             let form = self.parse_words(&(), &line, &mut words, &mut slots).map_err(failed)?;
             let short = self.abbreviated(form, &line);
             let (mut words, mut slots) = (Vec::new(), Vec::new());
@@ -59,10 +60,16 @@ impl<S: Names + 'static> Commands<S> {
             for command in &trie.commands {
                 known.extend(first_literals(&self.matcher, *command));
             }
-            let fits = |length: usize| known.iter().filter(|k| k.starts_with(&typed[..length])).count() == 1;
-            let length = (1..=typed.len()).find(|length| typed.is_char_boundary(*length) && fits(*length));
-            let Some((_, child)) = trie.children.iter().find(|(k, _)| k.starts_with(typed)) else { break };
-            let exact = trie.children.iter().find(|(known, _)| *known == typed).map_or(*child, |(_, c)| *c);
+            let fits = |length: usize| {
+                known.iter().filter(|k| k.starts_with(&typed[..length])).count() == 1
+            };
+            let length =
+                (1..=typed.len()).find(|length| typed.is_char_boundary(*length) && fits(*length));
+            let Some((_, child)) = trie.children.iter().find(|(k, _)| k.starts_with(typed)) else {
+                break;
+            };
+            let exact =
+                trie.children.iter().find(|(known, _)| *known == typed).map_or(*child, |(_, c)| *c);
             out.push(&typed[..length.unwrap_or(typed.len())]);
             node = exact as usize;
         }
@@ -107,7 +114,9 @@ fn write(node: &Node, branch: usize, full: bool, out: &mut Vec<String>) {
             Choice::Word(word) => out.push(word.to_string()),
             Choice::Type(t) => out.push(t.example.clone()),
         },
-        Node::Seq(items) | Node::Set(items) => items.iter().for_each(|item| write(item, branch, full, out)),
+        Node::Seq(items) | Node::Set(items) => {
+            items.iter().for_each(|item| write(item, branch, full, out))
+        }
         Node::Opt(inner) => {
             if full {
                 write(inner, branch, full, out);

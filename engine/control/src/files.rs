@@ -50,7 +50,11 @@ pub struct Places {
 impl Places {
     /// The places of a router whose folder for sockets is `runtime_dir`.
     pub fn in_runtime_dir(runtime_dir: &Path) -> Places {
-        Places { files_dir: runtime_dir.join("files"), sockets_dir: runtime_dir.to_owned(), group: None }
+        Places {
+            files_dir: runtime_dir.join("files"),
+            sockets_dir: runtime_dir.to_owned(),
+            group: None,
+        }
     }
 
     /// Make the directory for files, if it is not there, for the group to read and write.
@@ -104,7 +108,9 @@ impl Access {
     pub fn open_to_read(&self, name: &Path) -> Result<File, String> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match self.trust {
-            Trust::Full => open(&self.path_to_read(name), flags).map_err(|error| told(name, error))?,
+            Trust::Full => {
+                open(&self.path_to_read(name), flags).map_err(|error| told(name, error))?
+            }
             Trust::Confined { .. } => self.open_beneath(name, flags)?,
         };
         let about = regular(name, &file)?;
@@ -139,10 +145,13 @@ impl Access {
         let mut new = OsString::from(".");
         new.push(&last);
         new.push(format!(".{}-{number}", std::process::id()));
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
-        let file = rustix::fs::openat(&folder, &new, flags, mode).map_err(|error| told(name, error))?;
-        let file = NewFile { folder, new: Some(new), last, path: self.absolute(name), file: file.into() };
+        let file =
+            rustix::fs::openat(&folder, &new, flags, mode).map_err(|error| told(name, error))?;
+        let file =
+            NewFile { folder, new: Some(new), last, path: self.absolute(name), file: file.into() };
         regular(name, &file.file)?;
         Ok(file)
     }
@@ -185,7 +194,9 @@ impl Access {
     pub fn absolute(&self, name: &Path) -> PathBuf {
         match self.trust {
             // As the shell that started the router, or one that names a folder, would read it.
-            Trust::Full if name.parent().is_some_and(|parent| parent != Path::new("")) => name.to_owned(),
+            Trust::Full if name.parent().is_some_and(|parent| parent != Path::new("")) => {
+                name.to_owned()
+            }
             _ => self.places.files_dir.join(name),
         }
     }
@@ -214,8 +225,9 @@ impl Access {
     }
 
     fn open_beneath(&self, name: &Path, flags: OFlags) -> Result<OwnedFd, String> {
-        let folder = open(&self.places.files_dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
-            .map_err(|error| told(&self.places.files_dir, error))?;
+        let folder =
+            open(&self.places.files_dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
+                .map_err(|error| told(&self.places.files_dir, error))?;
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
             | ResolveFlags::NO_MAGICLINKS
@@ -241,7 +253,8 @@ impl Access {
                 if path.parent() == Some(&self.places.files_dir) {
                     let _ = self.places.make(); // whether it is there is seen below
                 }
-                open(path.parent().unwrap_or(Path::new("/")), flags).map_err(|error| told(name, error))?
+                open(path.parent().unwrap_or(Path::new("/")), flags)
+                    .map_err(|error| told(name, error))?
             }
             Trust::Confined { .. } => match self.inside(name)?.parent() {
                 Some(parent) if parent != Path::new("") => self.open_beneath(parent, flags)?,
@@ -297,7 +310,9 @@ fn regular(name: &Path, file: impl rustix::fd::AsFd) -> Result<Stat, String> {
 fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
     if about.st_nlink > 1 {
         let shown = name.display();
-        return Err(format!("{shown} has other names too (hard links), which would be meant with it"));
+        return Err(format!(
+            "{shown} has other names too (hard links), which would be meant with it"
+        ));
     }
     Ok(())
 }

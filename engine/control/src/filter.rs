@@ -132,20 +132,20 @@ impl Filters {
 fn read_one(line: &str, words: &[Word], from: usize, end: usize) -> Result<Filter, Refusal> {
     let at = |index: usize| index as u32 + 1;
     let Some(name) = (from < end).then(|| words[from].text(line)) else {
-        return Err(Refusal::new("nothing stands behind |")
-            .at_word(at(from), "")
-            .remedy("one of include, exclude, begin and count, as in `show errors | include ttl`"));
+        return Err(Refusal::new("nothing stands behind |").at_word(at(from), "").remedy(
+            "one of include, exclude, begin and count, as in `show errors | include ttl`",
+        ));
     };
     let known: Vec<&str> = NAMES.into_iter().filter(|known| known.starts_with(name)).collect();
     let [known] = known.as_slice() else {
-        let refusal = Refusal::new(format!("there is no filter '{}'", shown(name))).at_word(at(from), name);
+        let refusal =
+            Refusal::new(format!("there is no filter '{}'", shown(name))).at_word(at(from), name);
         return Err(refusal.remedy(format!("{} stands behind |", either(&NAMES))));
     };
     if *known == "count" {
         return match from + 1 < end {
-            true => {
-                Err(Refusal::new("count takes no text").at_word(at(from + 1), words[from + 1].text(line)))
-            }
+            true => Err(Refusal::new("count takes no text")
+                .at_word(at(from + 1), words[from + 1].text(line))),
             false => Ok(Filter::Count(0)),
         };
     }
@@ -247,8 +247,10 @@ mod tests {
     #[test]
     fn text_in_pieces_is_filtered_like_the_whole() {
         bolero::check!().with_type::<(Vec<u8>, u8)>().for_each(|(bytes, cuts)| {
-            let text: String = bytes.iter().map(|b| char::from(b"ab\n"[usize::from(*b) % 3])).collect();
-            for line in ["x | include a", "x | exclude b", "x | begin ab", "x | include a | count"] {
+            let text: String =
+                bytes.iter().map(|b| char::from(b"ab\n"[usize::from(*b) % 3])).collect();
+            for line in ["x | include a", "x | exclude b", "x | begin ab", "x | include a | count"]
+            {
                 let mut filters = filters(line).unwrap();
                 let mut pieces = String::new();
                 let size = usize::from(*cuts % 5) + 1;

@@ -128,7 +128,10 @@ impl<S> Command<S> {
     }
 
     /// What it does.
-    pub fn run(mut self, run: impl Fn(&mut S, &Args<'_>) -> Result<Output, Refusal> + 'static) -> Self {
+    pub fn run(
+        mut self,
+        run: impl Fn(&mut S, &Args<'_>) -> Result<Output, Refusal> + 'static,
+    ) -> Self {
         self.action = Some(Action::Run(Box::new(run)));
         self
     }
@@ -308,7 +311,9 @@ impl<S: Names + 'static> Commands<S> {
                 .help("List the commands of this session")
                 .details("A session of quiverctl, or on the plain socket, keeps its own.")
                 .example("history")
-                .run(|_, _| Ok(Output::text("only a session has a history: quiverctl, or the plain socket"))),
+                .run(|_, _| {
+                    Ok(Output::text("only a session has a history: quiverctl, or the plain socket"))
+                }),
         );
         self.add(
             Command::new("quit")
@@ -422,7 +427,8 @@ impl<S: Names + 'static> Commands<S> {
             return Ok(());
         }
         self.gate.as_ref().map_or(Ok(()), |gate| gate(state))?;
-        let frees = words.iter().any(|word| FREES.contains(word)) || FREES.iter().any(|word| args.has(word));
+        let frees = words.iter().any(|word| FREES.contains(word))
+            || FREES.iter().any(|word| args.has(word));
         match &self.gate_of_additions {
             Some(gate) if !frees => gate(state),
             _ => Ok(()),
@@ -495,8 +501,8 @@ fn check_keys(tree: &Node, syntax: &str) {
 pub(crate) fn closed(end: End, words: usize) -> Result<(), Refusal> {
     match end {
         End::Complete => Ok(()),
-        End::Open(_) => {
-            Err(Refusal::new("a brace is not closed").at_word(words as u32 + 1, "").quoting_nothing())
-        }
+        End::Open(_) => Err(Refusal::new("a brace is not closed")
+            .at_word(words as u32 + 1, "")
+            .quoting_nothing()),
     }
 }

@@ -62,18 +62,32 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// Keep a command that was refused. One that does not fit the grammar is not repeated.
-    pub(crate) fn note_refused(&self, names: &dyn Names, line: &str, refusal: &Refusal, is_command: bool) {
+    pub(crate) fn note_refused(
+        &self,
+        names: &dyn Names,
+        line: &str,
+        refusal: &Refusal,
+        is_command: bool,
+    ) {
         match is_command {
             true => self.journal.note(|| self.masked(names, line), 0, Some(refusal)),
             false => {
-                self.journal.note(|| self.masked(names, line), 0, Some(&refusal.clone().unquoted()));
+                self.journal.note(
+                    || self.masked(names, line),
+                    0,
+                    Some(&refusal.clone().unquoted()),
+                );
             }
         }
     }
 
     /// Keep that a line of a file does not fit the grammar, without a word of it.
     pub(crate) fn note_no_command(&self, file: &str, line: u32, refusal: &Refusal) {
-        self.journal.note(|| format!("line {line} of {file}"), 0, Some(&refusal.clone().unquoted()));
+        self.journal.note(
+            || format!("line {line} of {file}"),
+            0,
+            Some(&refusal.clone().unquoted()),
+        );
     }
 
     /// The command in one line, short, and with `<hidden>` for secrets. What does not fit the grammar is
@@ -96,7 +110,8 @@ impl<S: Names + 'static> Commands<S> {
                 out.push_str(HIDDEN);
                 continue;
             }
-            let clean = word.text(line).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+            let clean =
+                word.text(line).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
             let mark = if word.quoted { "\"" } else { "" };
             out.push_str(mark);
             out.extend(clean.take(LINE_CHARS_MAX));
@@ -138,7 +153,10 @@ mod tests {
             "sr hmac key 1 algo sha256 secret <hidden>"
         );
         assert_eq!(masked("cre me id 0 sec abc master"), "cre me id 0 sec <hidden> master");
-        assert_eq!(masked("create memif secret \"two words\" id 0"), "create memif secret <hidden> id 0");
+        assert_eq!(
+            masked("create memif secret \"two words\" id 0"),
+            "create memif secret <hidden> id 0"
+        );
         assert_eq!(masked("new {\n name x\n}"), "new { name x }");
         assert!(masked(&format!("echo {}", "word ".repeat(100))).ends_with('…'));
         assert!(!masked("set mode \u{1b}[31m").contains('\u{1b}'));
@@ -159,7 +177,11 @@ mod tests {
         assert_eq!(masked("sr hamc key 1 algo sha256 secret abc"), "sr <hidden>");
         assert_eq!(masked("correct-horse"), "<hidden>");
         assert_eq!(masked("set mode up down"), "set mode up down", "no secret can follow");
-        assert_eq!(masked("set mode up secret abc"), "set mode up <hidden>", "another command's word for it");
+        assert_eq!(
+            masked("set mode up secret abc"),
+            "set mode up <hidden>",
+            "another command's word for it"
+        );
         assert_eq!(masked("set hmac 7 Secret abc"), "set <hidden>");
     }
 }

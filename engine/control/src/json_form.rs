@@ -26,7 +26,10 @@ impl<S: Names + 'static> Commands<S> {
             return Err(Refusal::new(format!("unknown member '{}'", shown(key)))
                 .remedy("a command has the members command and args"));
         }
-        let name = object.get("command").and_then(Json::as_str).ok_or_else(|| wrong("command", "a text"))?;
+        let name = object
+            .get("command")
+            .and_then(Json::as_str)
+            .ok_or_else(|| wrong("command", "a text"))?;
         let none = Map::new();
         let args = match object.get("args") {
             None | Some(Json::Null) => &none,
@@ -77,7 +80,8 @@ impl<S: Names + 'static> Commands<S> {
 }
 
 fn wrong(what: &str, must_be: &str) -> Refusal {
-    Refusal::new(format!("{what} is missing or of the wrong kind")).remedy(format!("it must be {must_be}"))
+    Refusal::new(format!("{what} is missing or of the wrong kind"))
+        .remedy(format!("it must be {must_be}"))
 }
 
 /// Words under construction, from JSON.
@@ -102,7 +106,8 @@ impl Words {
             None => Ok(()),
             Some((key, _)) => {
                 let known = keys(tree);
-                let refusal = Refusal::new(format!("{name}: unknown or misplaced argument '{}'", shown(key)));
+                let refusal =
+                    Refusal::new(format!("{name}: unknown or misplaced argument '{}'", shown(key)));
                 let near = nearest(key, known.iter().map(String::as_str));
                 Err(refusal.remedy(if near.is_empty() {
                     format!("its arguments are {}", known.join(", "))
@@ -150,8 +155,10 @@ impl Words {
         match branches.iter().find(|branch| best > 0 && mentioned(branch, args) == best) {
             Some(branch) => self.node(branch, args),
             None => {
-                let names: Vec<String> = branches.iter().filter_map(|b| keys(b).into_iter().next()).collect();
-                Err(Refusal::new("an argument is missing").remedy(format!("give one of {}", either(&names))))
+                let names: Vec<String> =
+                    branches.iter().filter_map(|b| keys(b).into_iter().next()).collect();
+                Err(Refusal::new("an argument is missing")
+                    .remedy(format!("give one of {}", either(&names))))
             }
         }
     }
@@ -196,8 +203,11 @@ impl Words {
         // What takes the rest of the line takes its quotation marks too.
         let is_rest = matches!(reads, Some(Reads::Rest));
         if text.contains(['\n', '\r', '\0']) || (text.contains('"') && !is_rest) {
-            return Err(Refusal::new(format!("{name}: '{}' cannot be said in a command", shown(&text)))
-                .remedy("leave out quotation marks and line ends"));
+            return Err(Refusal::new(format!(
+                "{name}: '{}' cannot be said in a command",
+                shown(&text)
+            ))
+            .remedy("leave out quotation marks and line ends"));
         }
         match reads {
             Some(Reads::Text | Reads::Name(_)) => self.push(&quoted(&text)),
@@ -235,12 +245,16 @@ fn missing(name: &str, choices: &[Choice]) -> Refusal {
             Choice::Type(t) => t.description.as_str(),
         })
         .collect();
-    Refusal::new(format!("the argument {name} is missing")).remedy(format!("it must be {}", either(&kinds)))
+    Refusal::new(format!("the argument {name} is missing"))
+        .remedy(format!("it must be {}", either(&kinds)))
 }
 
 /// How many of the tree's keys `args` has.
 fn mentioned(node: &Node, args: &Args) -> usize {
-    keys(node).iter().filter(|key| args.get(key.as_str()).is_some_and(|value| !is_absent(value))).count()
+    keys(node)
+        .iter()
+        .filter(|key| args.get(key.as_str()).is_some_and(|value| !is_absent(value)))
+        .count()
 }
 
 /// The keys that a tree takes at its own level: what is inside repeated groups is left out.
@@ -250,7 +264,9 @@ fn keys(node: &Node) -> Vec<String> {
         Node::Literal { .. } => Vec::new(),
         Node::Value { name, .. } | Node::Repeat { name, .. } => vec![key_of(name)],
         Node::Opt(inner) => keys(inner),
-        Node::Seq(items) | Node::Alt(items) | Node::Set(items) => items.iter().flat_map(keys).collect(),
+        Node::Seq(items) | Node::Alt(items) | Node::Set(items) => {
+            items.iter().flat_map(keys).collect()
+        }
     }
 }
 
@@ -262,14 +278,16 @@ fn arguments(node: &Node, words: &[(&str, &str)]) -> Json {
 }
 
 fn collect(node: &Node, required: bool, words: &[(&str, &str)], out: &mut Vec<Json>) {
-    let help = |name: &str| words.iter().find(|(word, _)| *word == name).map_or("", |(_, help)| *help);
+    let help =
+        |name: &str| words.iter().find(|(word, _)| *word == name).map_or("", |(_, help)| *help);
     match node {
         Node::Literal { word, flag: true } => {
             out.push(json!({"name": key_of(word), "type": "flag", "required": false, "help": help(word)}));
         }
         Node::Literal { .. } => {}
         Node::Value { name, choices } => {
-            let mut schema = json!({"name": key_of(name), "required": required, "help": help(name)});
+            let mut schema =
+                json!({"name": key_of(name), "required": required, "help": help(name)});
             describe(choices, &mut schema);
             out.push(schema);
         }
@@ -279,8 +297,7 @@ fn collect(node: &Node, required: bool, words: &[(&str, &str)], out: &mut Vec<Js
         Node::Opt(inner) => collect(inner, false, words, out),
         Node::Alt(items) => items.iter().for_each(|item| collect(item, false, words, out)),
         Node::Repeat { name, inner } => {
-            let mut schema =
-                json!({"name": key_of(name), "required": required, "repeated": true, "help": help(name)});
+            let mut schema = json!({"name": key_of(name), "required": required, "repeated": true, "help": help(name)});
             match &**inner {
                 Node::Value { choices, .. } => describe(choices, &mut schema),
                 group => {

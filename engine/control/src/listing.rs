@@ -83,7 +83,8 @@ impl<S: 'static> Listing<S> {
         let (rows_before, next) = (!table.is_empty(), table.continued());
         let page = Page { first: true, last: false, is_object, rows_before: false };
         let first = Some(self.head.table(self.key, table).on_page(page));
-        let listed = Listed { key: self.key, first, table: next, is_object, rows_before, rows: self.rows };
+        let listed =
+            Listed { key: self.key, first, table: next, is_object, rows_before, rows: self.rows };
         Ok(Work::Begun(Box::new(listed)))
     }
 }
@@ -98,7 +99,8 @@ pub fn in_pages<S: 'static, K: 'static>(
     keys: Vec<K>,
     add: impl FnMut(&S, &mut String, &mut Vec<Value>, K) + 'static,
 ) -> Work<S> {
-    let mut pages = InPages { key, head, keys: keys.into_iter(), add, first: None, rows_before: false };
+    let mut pages =
+        InPages { key, head, keys: keys.into_iter(), add, first: None, rows_before: false };
     let (text, items) = pages.slice(state);
     let output = Output::none().items(key, text, items);
     if pages.keys.len() == 0 {

@@ -112,7 +112,11 @@ impl Matcher {
             }
             words.sort_unstable();
             let double = words.windows(2).find(|pair| pair[0] == pair[1]);
-            assert!(double.is_none(), "two commands differ in nothing at the word '{}'", double.unwrap()[0]);
+            assert!(
+                double.is_none(),
+                "two commands differ in nothing at the word '{}'",
+                double.unwrap()[0]
+            );
             assert!(ends < 2, "the same command is declared twice, beside: {words:?}");
         }
     }
@@ -141,7 +145,8 @@ impl Matcher {
             }
             Here::Inside { command, state, mask } => {
                 for edge in &self.automata[command as usize].states[state as usize].edges {
-                    if edge.passage.is_open(mask) && visit(Candidate::Edge { command, edge, mask }).is_break()
+                    if edge.passage.is_open(mask)
+                        && visit(Candidate::Edge { command, edge, mask }).is_break()
                     {
                         return;
                     }
@@ -187,7 +192,12 @@ impl Matcher {
 
     /// The type of the value behind `words`, if any text that it reads is surely taken as that value,
     /// whatever else could stand there.
-    pub(crate) fn sure_type(&self, names: &dyn Names, line: &str, words: &[Word]) -> Option<&ValueType> {
+    pub(crate) fn sure_type(
+        &self,
+        names: &dyn Names,
+        line: &str,
+        words: &[Word],
+    ) -> Option<&ValueType> {
         let (here, at, refusal) = self.follow(names, line, words);
         if at < words.len() || refusal.is_some() {
             return None;
@@ -199,7 +209,8 @@ impl Matcher {
                 Candidate::Edge { edge, .. } => match &edge.take {
                     Take::Literal { word, .. } => literals.push(word),
                     Take::Value { value_type, .. } => {
-                        let is_strict = matches!(value_type.reads, Reads::Strict(_) | Reads::Number { .. });
+                        let is_strict =
+                            matches!(value_type.reads, Reads::Strict(_) | Reads::Number { .. });
                         if is_strict && first.is_none() {
                             first = Some(&**value_type);
                         }
@@ -208,7 +219,8 @@ impl Matcher {
             }
             ControlFlow::Continue(())
         });
-        first.filter(|value_type| literals.iter().all(|word| value_type.read(word, false).is_none()))
+        first
+            .filter(|value_type| literals.iter().all(|word| value_type.read(word, false).is_none()))
     }
 
     #[inline]
@@ -236,7 +248,8 @@ impl Matcher {
                     }
                     _ => {}
                 }
-                walk.here = Here::Inside { command, state: edge.target, mask: edge.passage.cross(mask) };
+                walk.here =
+                    Here::Inside { command, state: edge.target, mask: edge.passage.cross(mask) };
             }
         }
         walk.at = found.next;
@@ -352,16 +365,19 @@ impl Matcher {
         });
         if let Here::Inside { command, state, mask } = walk.here {
             let edges = &self.automata[command as usize].states[state as usize].edges;
-            used_up = edges.iter().any(|e| literal_of(e) == Some(text) && e.passage.is_used_up(mask));
+            used_up =
+                edges.iter().any(|e| literal_of(e) == Some(text) && e.passage.is_used_up(mask));
         }
-        let mut ambiguous: Vec<&str> = literals.iter().copied().filter(|l| l.starts_with(text)).collect();
+        let mut ambiguous: Vec<&str> =
+            literals.iter().copied().filter(|l| l.starts_with(text)).collect();
         ambiguous.sort_unstable();
         ambiguous.dedup();
         let quoted = shown(text);
         let expected = self.expected(walk.here);
         let near = nearest(text, literals.iter().copied());
         let can_end = self.can_end(walk.here);
-        let refusal = if used_up && words[..walk.at].iter().any(|before| before.text(line) == text) {
+        let refusal = if used_up && words[..walk.at].iter().any(|before| before.text(line) == text)
+        {
             Refusal::new(format!("'{quoted}' is given twice")).remedy("once is enough")
         } else if used_up {
             Refusal::new(format!("'{quoted}' does not go together with a word before it"))
@@ -370,7 +386,8 @@ impl Matcher {
             Refusal::new(format!("'{quoted}' is ambiguous"))
                 .remedy(format!("it could be {}", either(&ambiguous)))
         } else if expected.is_empty() {
-            Refusal::new(format!("'{quoted}' is one word too many")).remedy("the command ends before it")
+            Refusal::new(format!("'{quoted}' is one word too many"))
+                .remedy("the command ends before it")
         } else if !near.is_empty() {
             Refusal::new(format!("unknown word '{quoted}'"))
                 .remedy(format!("did you mean {}?", either(&near)))
@@ -378,7 +395,8 @@ impl Matcher {
             Refusal::new(format!("'{quoted}' does not fit here"))
                 .remedy(format!("it must be {}", either(&expected)))
         } else if matches!(walk.here, Here::Trie(0)) {
-            Refusal::new(format!("no command begins with '{quoted}'")).remedy("`help` lists the commands")
+            Refusal::new(format!("no command begins with '{quoted}'"))
+                .remedy("`help` lists the commands")
         } else {
             let or_end = if can_end { ", or the end of the command" } else { "" };
             Refusal::new(format!("unknown word '{quoted}'"))
@@ -399,12 +417,14 @@ impl Matcher {
         let mut found = Secrets { places: Vec::new(), fitting: 0, rest_may_be: false };
         while walk.at < words.len().min(WORDS_MAX) {
             let at = walk.at;
-            let is_secret = self.find(names, line, words, &walk).is_some_and(|found| match found.candidate {
-                Candidate::Edge { edge: Edge { take: Take::Value { value_type, .. }, .. }, .. } => {
-                    value_type.is_secret()
-                }
-                _ => false,
-            });
+            let is_secret =
+                self.find(names, line, words, &walk).is_some_and(|found| match found.candidate {
+                    Candidate::Edge {
+                        edge: Edge { take: Take::Value { value_type, .. }, .. },
+                        ..
+                    } => value_type.is_secret(),
+                    _ => false,
+                });
             if self.advance(names, line, words, &mut walk).is_err() {
                 break;
             }
@@ -412,8 +432,8 @@ impl Matcher {
             found.places.extend((at..walk.at).filter(|_| is_secret));
         }
         let rest = words.get(found.fitting..).unwrap_or_default();
-        found.rest_may_be =
-            self.leads_to_secret(walk.here) || rest.iter().any(|word| self.announces_secret(word.text(line)));
+        found.rest_may_be = self.leads_to_secret(walk.here)
+            || rest.iter().any(|word| self.announces_secret(word.text(line)));
         found
     }
 
@@ -447,7 +467,10 @@ impl Matcher {
             Here::Trie(node) => {
                 let node = &self.trie[node as usize];
                 node.commands.iter().any(|command| takes(*command))
-                    || node.children.iter().any(|(_, child)| self.leads_to_secret(Here::Trie(*child)))
+                    || node
+                        .children
+                        .iter()
+                        .any(|(_, child)| self.leads_to_secret(Here::Trie(*child)))
             }
         }
     }
@@ -517,7 +540,12 @@ impl<'m, 'a> Best<'m, 'a> {
 
 /// Read a value that begins at word `at`; also says which word comes after it.
 #[inline]
-fn read<'a>(value_type: &ValueType, line: &'a str, words: &[Word], at: usize) -> Option<(Value<'a>, usize)> {
+fn read<'a>(
+    value_type: &ValueType,
+    line: &'a str,
+    words: &[Word],
+    at: usize,
+) -> Option<(Value<'a>, usize)> {
     let word = words[at];
     match value_type.reads {
         Reads::Block => {
@@ -572,7 +600,11 @@ impl<'a, 's> Walk<'a, 's> {
                     }
                     self.open[self.depth] = self.slots.len();
                     self.depth += 1;
-                    self.slots.push(Slot { value: Value::Group(0), name: *name, word: self.at as u16 });
+                    self.slots.push(Slot {
+                        value: Value::Group(0),
+                        name: *name,
+                        word: self.at as u16,
+                    });
                 }
                 GroupStep::Close => {
                     // `can_end` asks without having opened what it would close.

@@ -114,9 +114,12 @@ pub fn let_go(engine: &mut Engine, id: InterfaceId) -> Option<Own> {
 
 /// Why an interface can be given no mode, no address and no parts, if it is another's.
 pub fn check_free(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
-    let Some(held) = engine.get::<Modes>().and_then(|modes| modes.held.get(&id)) else { return Ok(()) };
+    let Some(held) = engine.get::<Modes>().and_then(|modes| modes.held.get(&id)) else {
+        return Ok(());
+    };
     let name = engine.interface_name(id);
-    Err(Refusal::new(format!("{name} is {}, which has all that it receives", held.what)).remedy(&held.remedy))
+    Err(Refusal::new(format!("{name} is {}, which has all that it receives", held.what))
+        .remedy(&held.remedy))
 }
 
 /// Put an interface into a mode of layer 2, or say that it is in it with somebody else. The mode of another
@@ -129,10 +132,14 @@ pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Resul
     }
     let interface = engine.interface(id).ok_or_else(|| Refusal::new("the interface is gone"))?;
     let now = interface.row().input;
-    let routed =
-        engine.get::<Modes>().and_then(|modes| modes.taken.get(&id)).map_or(now, |taken| taken.routed);
+    let routed = engine
+        .get::<Modes>()
+        .and_then(|modes| modes.taken.get(&id))
+        .map_or(now, |taken| taken.routed);
     let input = match layer_two.input {
-        Some(name) => engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?,
+        Some(name) => {
+            engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?
+        }
         None => routed,
     };
     if input != now {
@@ -146,7 +153,9 @@ pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Resul
 
 /// Let an interface route again. False when it did.
 pub fn leave(engine: &mut Engine, id: InterfaceId) -> Result<bool, Refusal> {
-    let Some(taken) = engine.get::<Modes>().and_then(|modes| modes.taken.get(&id)) else { return Ok(false) };
+    let Some(taken) = engine.get::<Modes>().and_then(|modes| modes.taken.get(&id)) else {
+        return Ok(false);
+    };
     let (end, routed) = (taken.layer_two.end, taken.routed);
     engine.set_input_node(id, routed)?;
     if let Some(modes) = engine.get_mut::<Modes>() {

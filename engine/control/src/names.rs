@@ -29,7 +29,9 @@ impl Names for () {}
 /// The text of an error of tables, with interfaces called by their names.
 pub fn with_interface_names(engine: &Engine, error: impl fmt::Display) -> String {
     named(error.to_string(), |number| {
-        engine.interface(InterfaceId(number)).map(|interface| format!("interface {}", interface.name))
+        engine
+            .interface(InterfaceId(number))
+            .map(|interface| format!("interface {}", interface.name))
     })
 }
 
@@ -38,7 +40,8 @@ fn named(mut text: String, name: impl Fn(u32) -> Option<String>) -> String {
     let mut from = 0;
     while let Some(at) = text[from..].find(INTERFACE_NUMBER).map(|at| at + from) {
         let digits = at + INTERFACE_NUMBER.len();
-        let end = text[digits..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |n| digits + n);
+        let end =
+            text[digits..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |n| digits + n);
         match text[digits..end].parse().ok().and_then(&name) {
             Some(known) => {
                 text.replace_range(at..end, &known);

@@ -41,7 +41,8 @@ impl<S: Names + 'static> Commands<S> {
             let _ = write!(page, " {}", command.details);
         }
         let _ = write!(page, "\n\n```\n{}\n", form.tree.usage());
-        let others = self.forms.iter().filter(|other| other.command == form.command && other.is_alias);
+        let others =
+            self.forms.iter().filter(|other| other.command == form.command && other.is_alias);
         for other in others {
             let _ = writeln!(page, "{}", other.tree.usage());
         }

@@ -96,7 +96,11 @@ impl Registry {
 
     /// Add a part of `show running-config` that may be long: `begin` makes what writes it, a bounded
     /// number of commands at a call, until it returns that it has written all.
-    pub fn running_config_in_slices<W>(&mut self, phase: Phase, begin: impl Fn() -> W + 'static) -> Part<'_>
+    pub fn running_config_in_slices<W>(
+        &mut self,
+        phase: Phase,
+        begin: impl Fn() -> W + 'static,
+    ) -> Part<'_>
     where
         W: FnMut(&Engine, &mut ConfigWriter, usize) -> bool + 'static,
     {

@@ -236,7 +236,12 @@ impl<S: Names + 'static> Commands<S> {
         self.written(state, false, choose)
     }
 
-    fn written(&self, state: &S, hides_secrets: bool, choose: &mut dyn FnMut(usize) -> usize) -> String {
+    fn written(
+        &self,
+        state: &S,
+        hides_secrets: bool,
+        choose: &mut dyn FnMut(usize) -> usize,
+    ) -> String {
         let mut config = ConfigWriter::hiding_secrets(hides_secrets);
         for part in self.parts_in_order(choose) {
             let mut slices = self.contributors[part].begin();
@@ -248,12 +253,16 @@ impl<S: Names + 'static> Commands<S> {
 
     /// The parts as they are written, by their places.
     pub(crate) fn parts_in_order(&self, choose: &mut dyn FnMut(usize) -> usize) -> Vec<usize> {
-        let mut left: Vec<(usize, &Contributor<S>)> = self.contributors.iter().enumerate().collect();
+        let mut left: Vec<(usize, &Contributor<S>)> =
+            self.contributors.iter().enumerate().collect();
         left.sort_by_key(|(_, part)| part.phase);
         let mut order = Vec::with_capacity(left.len());
         while let Some((_, first)) = left.first() {
-            let parts: Vec<&Contributor<S>> =
-                left.iter().map(|(_, part)| *part).take_while(|part| part.phase == first.phase).collect();
+            let parts: Vec<&Contributor<S>> = left
+                .iter()
+                .map(|(_, part)| *part)
+                .take_while(|part| part.phase == first.phase)
+                .collect();
             let ready: Vec<usize> = (0..parts.len()).filter(|at| is_ready(&parts, *at)).collect();
             // `check_parts` found no circle, so one is ready; without it the first would be taken.
             let next = ready.get(choose(ready.len().max(1))).copied().unwrap_or(0);
@@ -267,7 +276,8 @@ impl<S: Names + 'static> Commands<S> {
         let mut left: Vec<&Contributor<S>> = self.contributors.iter().collect();
         for part in &left {
             for name in &part.after {
-                let found = left.iter().any(|other| other.name == *name && other.phase == part.phase);
+                let found =
+                    left.iter().any(|other| other.name == *name && other.phase == part.phase);
                 assert!(
                     found,
                     "the part {} of {:?} waits for {name}, which is not there",
@@ -288,8 +298,10 @@ impl<S: Names + 'static> Commands<S> {
 /// Is nothing left that this part waits for?
 fn is_ready<S>(left: &[&Contributor<S>], at: usize) -> bool {
     let part = left[at];
-    let waits = |other: &Contributor<S>| other.phase == part.phase && part.after.contains(&other.name);
-    let is_second = left[..at].iter().any(|other| other.name == part.name && other.phase == part.phase);
+    let waits =
+        |other: &Contributor<S>| other.phase == part.phase && part.after.contains(&other.name);
+    let is_second =
+        left[..at].iter().any(|other| other.name == part.name && other.phase == part.phase);
     !is_second && !left.iter().any(|other| waits(other))
 }
 
@@ -331,7 +343,8 @@ pub fn of_each<S, K: 'static>(
 pub fn by_interface(
     write: impl Fn(&Engine, &Interface, &mut ConfigWriter) + Copy + 'static,
 ) -> impl Fn() -> Slices<Engine> {
-    let keys = |engine: &Engine| interfaces_by_name(engine).iter().map(|interface| interface.id).collect();
+    let keys =
+        |engine: &Engine| interfaces_by_name(engine).iter().map(|interface| interface.id).collect();
     of_each(keys, move |engine: &Engine, config: &mut ConfigWriter, id: InterfaceId| {
         if let Some(interface) = engine.interface(id) {
             write(engine, interface, config);
@@ -367,8 +380,8 @@ mod tests {
     fn commands(parts: &[(Phase, &'static str, &'static [&'static str])]) -> Commands<Nothing> {
         let mut commands = Commands::new();
         for &(phase, name, after) in parts {
-            let part =
-                commands.contribute(phase, name, move |_, config| config.command(format_args!("{name}")));
+            let part = commands
+                .contribute(phase, name, move |_, config| config.command(format_args!("{name}")));
             after.iter().fold(part, |part, other| part.after(other));
         }
         commands

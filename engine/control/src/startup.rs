@@ -38,7 +38,14 @@ pub struct Section {
 impl Section {
     /// A section of this name.
     pub fn new(name: &'static str) -> Section {
-        Section { name, help: "", entries: Vec::new(), idle: Vec::new(), does_nothing: None, bare: None }
+        Section {
+            name,
+            help: "",
+            entries: Vec::new(),
+            idle: Vec::new(),
+            does_nothing: None,
+            bare: None,
+        }
     }
 
     /// What it is about, without a full stop.
@@ -126,7 +133,10 @@ impl StartupSchema {
                 .help("The process")
                 .entry("nodaemon", "stay in the foreground")
                 .entry("interactive", "read commands from the terminal, and stay in the foreground")
-                .entry("cli-listen <:path>", "socket for command lines; by default cli.sock in runtime-dir")
+                .entry(
+                    "cli-listen <:path>",
+                    "socket for command lines; by default cli.sock in runtime-dir",
+                )
                 .entry("log <:path>", "file for the log")
                 .entry("exec <:path>", "file of commands to execute at start")
                 .entry("startup-config <:path>", "the same as exec")
@@ -141,7 +151,10 @@ impl StartupSchema {
                     "file for the process number; by default quiverd.pid in runtime-dir",
                 )
                 .entry("gid <:word>", "group that may use the sockets, by name or number")
-                .entry("coredump-size <:unlimited|0-9223372036854775807>", "largest core file, bytes")
+                .entry(
+                    "coredump-size <:unlimited|0-9223372036854775807>",
+                    "largest core file, bytes",
+                )
                 .entry("full-coredump", "a core file holds all memory, also the buffers")
                 .idle("nosyslog", "the log goes to a file or to standard error, never to syslog")
                 .idle("nobanner", "there is no banner")
@@ -169,8 +182,14 @@ impl StartupSchema {
                     "the form of loops and look-ups, to compare them",
                 )
                 .entry("no-superblocks", "every vector goes node by node, to compare")
-                .idle("relative", "cores are counted as Linux counts them; `corelist-workers` names them")
-                .idle("scheduler-policy <:other|batch|idle|fifo|rr>", "start quiverd with chrt for that")
+                .idle(
+                    "relative",
+                    "cores are counted as Linux counts them; `corelist-workers` names them",
+                )
+                .idle(
+                    "scheduler-policy <:other|batch|idle|fifo|rr>",
+                    "start quiverd with chrt for that",
+                )
                 .idle("scheduler-priority <:1-99>", "start quiverd with chrt for that"),
         );
         schema.add(
@@ -204,7 +223,8 @@ impl StartupSchema {
         self.matcher.add(&[section.name, "{"], automaton::compile(&body));
         self.forms.push(self.sections.len());
         if let Some(value) = section.bare {
-            self.matcher.add(&[section.name], automaton::compile(&syntax::parse(value, &self.types)));
+            self.matcher
+                .add(&[section.name], automaton::compile(&syntax::parse(value, &self.types)));
             self.forms.push(self.sections.len());
         }
         self.matcher.check();
@@ -236,14 +256,15 @@ impl StartupSchema {
         let mut at = 0;
         while at < words.len() {
             let name = words[at].text(text);
-            let is_bare = self.sections.iter().any(|known| known.name == name && known.bare.is_some());
+            let is_bare =
+                self.sections.iter().any(|known| known.name == name && known.bare.is_some());
             let length = section_length(text, &words[at..], is_bare);
             let own = words[at..at + length].to_vec();
             let name = own[0].text(text);
             self.check_name(name, &own, text).map_err(|refusal| place(refusal, Some(own[0])))?;
             if end != End::Complete && at + length == words.len() {
-                let refusal =
-                    Refusal::new(format!("the section {name} is not closed")).remedy("close it with }");
+                let refusal = Refusal::new(format!("the section {name} is not closed"))
+                    .remedy("close it with }");
                 return Err(place(refusal, Some(own[0])));
             }
             if found.iter().any(|other| self.sections[other.section].name == name) {
@@ -268,16 +289,23 @@ impl StartupSchema {
         if !known.clone().any(|known| known == name) {
             let near = nearest(name, known.clone());
             let lives = |section: &&Section| section.does_nothing.is_none();
-            let all: Vec<&str> = self.sections.iter().filter(lives).map(|section| section.name).collect();
+            let all: Vec<&str> =
+                self.sections.iter().filter(lives).map(|section| section.name).collect();
             let remedy = match near.is_empty() {
                 true => format!("its sections are {}", all.join(", ")),
                 false => format!("did you mean {}?", either(&near)),
             };
-            return Err(Refusal::new(format!("this router has no section '{quoted}'")).remedy(remedy));
+            return Err(
+                Refusal::new(format!("this router has no section '{quoted}'")).remedy(remedy)
+            );
         }
         match own.get(1) {
             Some(brace) if brace.text(text) == "{" => Ok(()),
-            Some(_) if self.sections.iter().any(|known| known.name == name && known.bare.is_some()) => Ok(()),
+            Some(_)
+                if self.sections.iter().any(|known| known.name == name && known.bare.is_some()) =>
+            {
+                Ok(())
+            }
             _ => Err(Refusal::new(format!("the section {quoted} has no braces"))
                 .remedy(format!("write {quoted} {{ … }}"))),
         }
@@ -381,12 +409,17 @@ impl Startup<'_> {
             let names = &self.schema.matcher.automata[found.form].names;
             if let Some(why) = section.does_nothing {
                 let at = place(found.words[0]);
-                said.push(format!("{}:{at}: {} does nothing here: {why}", self.file.name, section.name));
+                said.push(format!(
+                    "{}:{at}: {} does nothing here: {why}",
+                    self.file.name, section.name
+                ));
             }
             for (entry, why) in &section.idle {
                 let own = self.schema.trees[found.section][*entry].recorded_names();
                 let slot = found.slots.iter().find(|slot| own.contains(&names[slot.name as usize]));
-                let Some(word) = slot.and_then(|slot| found.words.get(slot.word as usize)) else { continue };
+                let Some(word) = slot.and_then(|slot| found.words.get(slot.word as usize)) else {
+                    continue;
+                };
                 let (at, what) = (place(*word), own[0]);
                 let name = &self.file.name;
                 said.push(format!("{name}:{at}: {} {what} does nothing here: {why}", section.name));
@@ -460,7 +493,8 @@ impl Startup<'_> {
         if let (Some(core), Workers::Cores(cores)) = (main_core, &workers)
             && cores.contains(&core)
         {
-            let refusal = args.refuse("main-core", format!("core {core} is both main-core and a worker's"));
+            let refusal =
+                args.refuse("main-core", format!("core {core} is both main-core and a worker's"));
             return Err(self.refuse_in("cpu", refusal.remedy("take it out of corelist-workers")));
         }
         let variant = match args.optional::<&str>("variant")?.unwrap_or("best") {
@@ -470,12 +504,19 @@ impl Startup<'_> {
             _ => None,
         };
         if let Some(variant) = variant.filter(|v| !v.is_available()) {
-            let refusal = args.refuse("variant", format!("this processor cannot run {}", variant.name()));
+            let refusal =
+                args.refuse("variant", format!("this processor cannot run {}", variant.name()));
             let best = format!("{} is the best it has", Variant::best().name());
             return Err(self.refuse_in("cpu", refusal.remedy(best)));
         }
         let no_superblocks = args.has("no-superblocks");
-        Ok(Cpu { main_core, workers, skip_cores: args.or("skip-cores", 0)?, variant, no_superblocks })
+        Ok(Cpu {
+            main_core,
+            workers,
+            skip_cores: args.or("skip-cores", 0)?,
+            variant,
+            no_superblocks,
+        })
     }
 
     /// The section `buffers`.

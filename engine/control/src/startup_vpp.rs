@@ -7,9 +7,11 @@ use crate::startup::Section;
 type Idle = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 /// Why what an API client of VPP would need does nothing.
-const NO_BINARY_API: &str = "this router has no binary API; its API is JSON-RPC at api.sock in runtime-dir";
+const NO_BINARY_API: &str =
+    "this router has no binary API; its API is JSON-RPC at api.sock in runtime-dir";
 /// Why the size of a heap does nothing.
-const NO_HEAPS: &str = "tables grow as they need and `set fib limit` bounds them; no heap is set aside";
+const NO_HEAPS: &str =
+    "tables grow as they need and `set fib limit` bounds them; no heap is set aside";
 /// Why a feature that is not built in does nothing.
 const NOT_BUILT_IN: &str = "this router does not have that feature";
 
@@ -243,7 +245,12 @@ const SECTIONS: &[Idle] = &[
             "add-segment-size <:size>",
         ],
     ),
-    ("quic", "QUIC of the host stack", NOT_BUILT_IN, &["fifo-prealloc <:u32>", "max_packets_per_key <:u64>"]),
+    (
+        "quic",
+        "QUIC of the host stack",
+        NOT_BUILT_IN,
+        &["fifo-prealloc <:u32>", "max_packets_per_key <:u64>"],
+    ),
     (
         "punt",
         "Packets that sockets of the host take",
@@ -269,12 +276,22 @@ const SECTIONS: &[Idle] = &[
     ("l2tp", "L2TPv3", NOT_BUILT_IN, &["lookup-v6-src", "lookup-v6-dst", "lookup-session-id"]),
     ("oam", "Probes with ICMP", NOT_BUILT_IN, &["interval <:seconds>", "misses-allowed <:u32>"]),
     ("ipsec", "IPsec", NOT_BUILT_IN, &["ip4 <:on|off>", "ip6 <:on|off>"]),
-    ("cj", "Circular journal", "`show logging` and `trace add` say what happens", &["records <:u32>", "on"]),
+    (
+        "cj",
+        "Circular journal",
+        "`show logging` and `trace add` say what happens",
+        &["records <:u32>", "on"],
+    ),
     (
         "vlib",
         "Event log",
         "`show logging`, `trace add` and `show runtime` say what happens",
-        &["memory-trace", "elog-events <:u32>", "elog-post-mortem-dump", "buffer-alloc-success-rate <:word>"],
+        &[
+            "memory-trace",
+            "elog-events <:u32>",
+            "elog-post-mortem-dump",
+            "buffer-alloc-success-rate <:word>",
+        ],
     ),
     (
         "node",
@@ -282,12 +299,25 @@ const SECTIONS: &[Idle] = &[
         "`cpu { variant … }` sets the variant of all nodes",
         &["default variant <variant:word>", "variant <:word>"],
     ),
-    ("tapcli", "Tap interfaces as they were", "make them with `create tap`", &["mtu <:u16>", "disable"]),
+    (
+        "tapcli",
+        "Tap interfaces as they were",
+        "make them with `create tap`",
+        &["mtu <:u16>", "disable"],
+    ),
     (
         "tuntap",
         "Tun interface to Linux",
         "make one with `create tap`",
-        &["enable", "disable", "ethernet", "ether", "have-normal-interface", "have-normal", "name <:word>"],
+        &[
+            "enable",
+            "disable",
+            "ethernet",
+            "ether",
+            "have-normal-interface",
+            "have-normal",
+            "name <:word>",
+        ],
     ),
     (
         "ethernet",
@@ -308,7 +338,9 @@ const SECTIONS: &[Idle] = &[
 pub(crate) fn sections() -> Vec<Section> {
     let idle = |(name, help, why, entries): &Idle| {
         let section = Section::new(name).help(help).does_nothing(why);
-        entries.iter().fold(section, |section, entry| section.entry(entry, "as in VPP; does nothing here"))
+        entries
+            .iter()
+            .fold(section, |section, entry| section.entry(entry, "as in VPP; does nothing here"))
     };
     let heapsize = Section::new("heapsize").help("Main heap").does_nothing(NO_HEAPS);
     let mut all: Vec<Section> = SECTIONS.iter().map(idle).collect();

@@ -92,11 +92,16 @@ fn tokens(syntax: &'static str) -> Vec<Token> {
                 at += 1;
             }
             b'<' => {
-                at += syntax[at..].find('>').unwrap_or_else(|| panic!("'<' without '>' in: {syntax}")) + 1;
+                at += syntax[at..]
+                    .find('>')
+                    .unwrap_or_else(|| panic!("'<' without '>' in: {syntax}"))
+                    + 1;
                 out.push(Token::Value(&syntax[start + 1..at - 1]));
             }
             b'\'' => {
-                at += 2 + syntax[at + 1..].find('\'').unwrap_or_else(|| panic!("\"'\" is open in: {syntax}"));
+                at += 2 + syntax[at + 1..]
+                    .find('\'')
+                    .unwrap_or_else(|| panic!("\"'\" is open in: {syntax}"));
                 out.push(Token::Word(&syntax[start + 1..at - 1]));
             }
             b'.' if syntax[at..].starts_with("...") => {
@@ -208,7 +213,9 @@ impl Parser<'_> {
         let choices = kinds
             .split('|')
             .map(|kind| match self.types.get(kind) {
-                None if quoted_word(kind).is_some() => Choice::Word(quoted_word(kind).unwrap_or_default()),
+                None if quoted_word(kind).is_some() => {
+                    Choice::Word(quoted_word(kind).unwrap_or_default())
+                }
                 Some(found) if !several || all_numbers(&found) => Choice::Type(found),
                 _ => {
                     self.check(several, &format!("there is no type '{kind}'"));
@@ -263,14 +270,17 @@ fn mark_flags(node: &mut Node, is_branch: bool) {
         Node::Literal { flag, .. } => *flag = is_branch,
         Node::Value { .. } => {}
         Node::Seq(items) => {
-            let only_words = is_branch && items.iter().all(|item| matches!(item, Node::Literal { .. }));
+            let only_words =
+                is_branch && items.iter().all(|item| matches!(item, Node::Literal { .. }));
             for (index, item) in items.iter_mut().enumerate() {
                 mark_flags(item, only_words && index == 0);
             }
         }
         Node::Opt(inner) => mark_flags(inner, true),
         Node::Repeat { inner, .. } => mark_flags(inner, false),
-        Node::Alt(items) | Node::Set(items) => items.iter_mut().for_each(|item| mark_flags(item, true)),
+        Node::Alt(items) | Node::Set(items) => {
+            items.iter_mut().for_each(|item| mark_flags(item, true))
+        }
     }
 }
 
@@ -298,7 +308,8 @@ fn level_names(node: &Node, syntax: &str) -> Vec<&'static str> {
             names
         }
         Node::Alt(items) => {
-            let mut names: Vec<&str> = items.iter().flat_map(|item| level_names(item, syntax)).collect();
+            let mut names: Vec<&str> =
+                items.iter().flat_map(|item| level_names(item, syntax)).collect();
             names.sort_unstable();
             names.dedup();
             names

@@ -59,7 +59,12 @@ impl ValueType {
     }
 
     fn reading(name: &str, description: &str, example: &str, reads: Reads) -> ValueType {
-        ValueType { name: name.into(), description: description.into(), example: example.into(), reads }
+        ValueType {
+            name: name.into(),
+            description: description.into(),
+            example: example.into(),
+            reads,
+        }
     }
 
     /// Numbers from `min` to `max`.
@@ -70,7 +75,12 @@ impl ValueType {
             format!("a number from {min} to {max}")
         };
         let example = 2.clamp(min, max).to_string();
-        ValueType { name: format!("{min}-{max}"), description, example, reads: Reads::Number { min, max } }
+        ValueType {
+            name: format!("{min}-{max}"),
+            description,
+            example,
+            reads: Reads::Number { min, max },
+        }
     }
 
     /// Is what it reads never shown to anybody?
@@ -114,15 +124,27 @@ impl Default for Types {
             named("u32", 0, u32::MAX.into()),
             ValueType { description: "a whole number".into(), ..named("u64", 0, u64::MAX) },
             T::reading("word", "a word", "name1", Reads::Text),
-            T::reading("text", "a text, in quotation marks if it has spaces", "\"some text\"", Reads::Text),
-            T::reading(SECRET, "a secret, in quotation marks if it has spaces", "correct-horse", Reads::Text),
+            T::reading(
+                "text",
+                "a text, in quotation marks if it has spaces",
+                "\"some text\"",
+                Reads::Text,
+            ),
+            T::reading(
+                SECRET,
+                "a secret, in quotation marks if it has spaces",
+                "correct-horse",
+                Reads::Text,
+            ),
             T::reading("path", "a path", "/run/some.file", Reads::Text),
             T::name_of("interface", "an interface", "e0"),
             T::name_of("node", "a node of the graph", "ip4-lookup"),
             T::name_of("event", "a kind of event", "interface"),
             T::reading("block", "{ … }", "{ some words }", Reads::Block),
             T::reading("rest", "the rest of the line", "some words", Reads::Rest),
-            T::strict("ip4", "an IPv4 address such as 192.0.2.1", "192.0.2.1", |t| ip4(t).map(Value::Ip4)),
+            T::strict("ip4", "an IPv4 address such as 192.0.2.1", "192.0.2.1", |t| {
+                ip4(t).map(Value::Ip4)
+            }),
             T::strict("ip6", "an IPv6 address such as 2001:db8::1", "2001:db8::1", |t| {
                 ip6(t).map(Value::Ip6)
             }),
@@ -165,9 +187,12 @@ impl Default for Types {
             T::strict("seconds", "a time in seconds such as 1, 0.5, 20ms or 10us", "0.5", |t| {
                 seconds(t).map(Value::Real)
             }),
-            T::strict("range", "a range of numbers such as 64-1518, or one number", "64-1518", |t| {
-                range(t).map(|(low, high)| Value::Range(low, high))
-            }),
+            T::strict(
+                "range",
+                "a range of numbers such as 64-1518, or one number",
+                "64-1518",
+                |t| range(t).map(|(low, high)| Value::Range(low, high)),
+            ),
             T::strict("cores", "a list of cores such as 1,3-5", "1,3-5", |t| {
                 core_list(t).map(|_| Value::Text(t))
             }),

@@ -161,7 +161,11 @@ pub fn complete_bytes(text: &str) -> usize {
 /// Take the first logical line of `text`, splitting it into `words` (cleared first): a line, and
 /// when it leaves braces open, the lines that close them. Returns its length in bytes with the line
 /// end, and how it split. `None` when it is not complete yet and not `last`.
-pub fn logical_line(text: &str, words: &mut Vec<Word>, last: bool) -> Option<(usize, Result<End, Refusal>)> {
+pub fn logical_line(
+    text: &str,
+    words: &mut Vec<Word>,
+    last: bool,
+) -> Option<(usize, Result<End, Refusal>)> {
     words.clear();
     let (mut end, mut open) = (0, 0);
     if text.is_empty() {
@@ -175,7 +179,10 @@ pub fn logical_line(text: &str, words: &mut Vec<Word>, last: bool) -> Option<(us
             None => return None,
         }
         if end > COMMAND_BYTES_MAX {
-            return Some((end, Err(Refusal::new("the command is longer than 1 MiB").quoting_nothing())));
+            return Some((
+                end,
+                Err(Refusal::new("the command is longer than 1 MiB").quoting_nothing()),
+            ));
         }
         match split_on(&text[..end], start, open, words, 0) {
             Err(refusal) => return Some((end, Err(refusal))),

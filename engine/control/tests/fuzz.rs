@@ -70,7 +70,8 @@ const WORDS: &[&str] = &[
 ];
 
 fn line_of(choices: &[u8]) -> String {
-    let words: Vec<&str> = choices.iter().map(|choice| WORDS[usize::from(*choice) % WORDS.len()]).collect();
+    let words: Vec<&str> =
+        choices.iter().map(|choice| WORDS[usize::from(*choice) % WORDS.len()]).collect();
     words.join(" ")
 }
 
@@ -125,15 +126,21 @@ fn what_completion_offers_is_taken() {
         let mut line = String::new();
         for choice in choices.iter().take(24) {
             let found = commands.complete(&*toy, &line, line.len());
-            let texts: Vec<&str> =
-                found.candidates.iter().map(|c| c.text.as_str()).filter(|text| !text.is_empty()).collect();
+            let texts: Vec<&str> = found
+                .candidates
+                .iter()
+                .map(|c| c.text.as_str())
+                .filter(|text| !text.is_empty())
+                .collect();
             let Some(text) = texts.get(usize::from(*choice) % texts.len().max(1)) else { break };
             line += text;
             line += " ";
         }
         if let Err(refusal) = commands.parse(&*toy, &line, |_| ()) {
             assert!(
-                refusal.what() == "the command ends too early" || line.is_empty() || line.contains('{'),
+                refusal.what() == "the command ends too early"
+                    || line.is_empty()
+                    || line.contains('{'),
                 "{line}: {refusal}"
             );
         }
@@ -176,8 +183,19 @@ fn no_bytes_make_the_start_up_file_panic() {
 #[test]
 fn no_json_makes_the_api_panic() {
     let commands = AssertUnwindSafe(commands());
-    let keys =
-        ["command", "args", "interface", "state", "via", "next_hop", "add", "prefix", "id", "master", "data"];
+    let keys = [
+        "command",
+        "args",
+        "interface",
+        "state",
+        "via",
+        "next_hop",
+        "add",
+        "prefix",
+        "id",
+        "master",
+        "data",
+    ];
     let values = [
         "set interface state",
         "ip route",

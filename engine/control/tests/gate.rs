@@ -48,8 +48,9 @@ fn a_shut_gate_refuses_changes_by_line_and_by_script_and_lets_shows_pass() {
         Some("file".into()),
         quiver_control::OnRefusal::Stop,
     );
-    let refused =
-        script.finish(&commands, &mut state, &mut quiver_control::Collected::default()).unwrap_err();
+    let refused = script
+        .finish(&commands, &mut state, &mut quiver_control::Collected::default())
+        .unwrap_err();
     assert_eq!(refused.source(), Some(("file", 1)));
     assert_eq!(state.changes, 0);
     state.is_shut = false;
@@ -85,7 +86,8 @@ fn show_workers_tells_what_each_is_at_and_what_waits() {
         pages: PageSize::Small,
         ..EngineConfig::default()
     };
-    let mut registry = quiver_control::Registry::new(GraphBuilder::new(config, Clock::tsc()).unwrap());
+    let mut registry =
+        quiver_control::Registry::new(GraphBuilder::new(config, Clock::tsc()).unwrap());
     quiver_control::commands::register(&mut registry);
     let (mut engine, commands) = registry.build().unwrap();
     engine.step();

@@ -21,14 +21,18 @@ fn words_may_be_abbreviated_at_every_place() {
 
 #[test]
 fn an_ambiguous_abbreviation_lists_what_it_could_be() {
-    assert_eq!(refused("show ru"), "'ru' is ambiguous (word 2): it could be run, running-config or runtime");
+    assert_eq!(
+        refused("show ru"),
+        "'ru' is ambiguous (word 2): it could be run, running-config or runtime"
+    );
 }
 
 #[test]
 fn options_come_in_any_order_and_only_once() {
     let (commands, mut toy) = (commands(), Toy::new());
-    let made =
-        commands.execute(&mut toy, "create interface memif slave ring-size 1024 socket-id 1 id 7").unwrap();
+    let made = commands
+        .execute(&mut toy, "create interface memif slave ring-size 1024 socket-id 1 id 7")
+        .unwrap();
     assert_eq!(made.to_text(), "memif1/7\n");
     assert_eq!(
         refused("create interface memif id 0 id 1 master"),
@@ -47,8 +51,7 @@ fn options_come_in_any_order_and_only_once() {
 #[test]
 fn groups_repeat_for_several_paths() {
     let (commands, mut toy) = (commands(), Toy::new());
-    let line =
-        "ip route add 10.0.0.0/8 via 192.0.2.1 e1 weight 2 via 2001:db8::1 out-labels 16 17 pref 1 via drop";
+    let line = "ip route add 10.0.0.0/8 via 192.0.2.1 e1 weight 2 via 2001:db8::1 out-labels 16 17 pref 1 via drop";
     commands.execute(&mut toy, line).unwrap();
     assert_eq!(toy.routes[0].1, ["192.0.2.1 if1 weight 2", "2001:db8::1 labels [16, 17]", "drop"]);
 }
@@ -63,8 +66,14 @@ fn an_interface_whose_name_begins_an_option_is_still_an_interface() {
 
 #[test]
 fn a_refusal_says_what_where_and_what_would_be_right() {
-    assert_eq!(refused("set interface state e9 up"), "no interface 'e9' (word 4): did you mean e0 or e1?");
-    assert_eq!(refused("set interface state e0 upp"), "unknown word 'upp' (word 5): did you mean up?");
+    assert_eq!(
+        refused("set interface state e9 up"),
+        "no interface 'e9' (word 4): did you mean e0 or e1?"
+    );
+    assert_eq!(
+        refused("set interface state e0 upp"),
+        "unknown word 'upp' (word 5): did you mean up?"
+    );
     assert_eq!(
         refused("ip route add 1.2.3.4/33 via 10.0.1.2"),
         "'1.2.3.4/33' does not fit here (word 4): it must be an address with its length such as 192.0.2.0/24 or 2001:db8::/32"
@@ -78,7 +87,10 @@ fn a_refusal_says_what_where_and_what_would_be_right() {
         "'now' is one word too many (word 6): the command ends before it"
     );
     assert_eq!(refused("sohw interface"), "unknown word 'sohw' (word 1): did you mean show?");
-    assert_eq!(refused("zebra"), "no command begins with 'zebra' (word 1): `help` lists the commands");
+    assert_eq!(
+        refused("zebra"),
+        "no command begins with 'zebra' (word 1): `help` lists the commands"
+    );
     assert_eq!(refused("set interface"), "the command ends too early (word 3): expected state");
 }
 
@@ -95,8 +107,7 @@ fn every_show_takes_a_trailing_json() {
 #[test]
 fn a_block_goes_over_several_lines_and_keeps_its_text() {
     let (commands, mut toy) = (commands(), Toy::new());
-    let script =
-        "packet-generator new {\n name s0\n rate 1.5M # fast\n data { IP4: 1.2.3.4 -> 5.6.7.8 { x } }\n}\n";
+    let script = "packet-generator new {\n name s0\n rate 1.5M # fast\n data { IP4: 1.2.3.4 -> 5.6.7.8 { x } }\n}\n";
     let script = commands.start_script(script.into(), None, OnRefusal::Stop);
     script.finish(&commands, &mut toy, &mut Collected::default()).unwrap();
     assert_eq!(toy.log, [r#"Some(1500000.0) Some("{ IP4: 1.2.3.4 -> 5.6.7.8 { x } }")"#]);
@@ -183,8 +194,13 @@ fn exec_names_the_innermost_file_and_counts_over_all_of_them() {
     assert!(text.contains("inner.cli:2: no interface 'e7'"), "{text}");
     assert!(text.ends_with("2 commands before it were applied"), "{text}");
     let chain = |number: u32| folder.join(format!("{number}.cli"));
-    (0..10u32).for_each(|n| std::fs::write(chain(n), format!("exec {}\n", chain(n + 1).display())).unwrap());
-    let text = commands.execute(&mut toy, &format!("exec {}", chain(0).display())).unwrap_err().to_string();
+    (0..10u32).for_each(|n| {
+        std::fs::write(chain(n), format!("exec {}\n", chain(n + 1).display())).unwrap()
+    });
+    let text = commands
+        .execute(&mut toy, &format!("exec {}", chain(0).display()))
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("7.cli:1: files execute each other deeper than 8"), "{text}");
     let text = commands.execute(&mut toy, "exec /nowhere/x.cli").unwrap_err().to_string();
     assert!(text.starts_with("cannot read /nowhere/x.cli: No such file"), "{text}");
@@ -216,12 +232,19 @@ fn completion_offers_words_names_and_what_only_the_user_knows() {
     let (commands, toy) = (commands(), Toy::new());
     let at_end = |line: &str| {
         let found = commands.complete(&toy, line, line.len());
-        (found.start, found.candidates.iter().map(|c| c.label.clone()).collect::<Vec<_>>(), found.can_end)
+        (
+            found.start,
+            found.candidates.iter().map(|c| c.label.clone()).collect::<Vec<_>>(),
+            found.can_end,
+        )
     };
     assert_eq!(at_end("set interface sta"), (14, vec!["state".into()], false));
     assert_eq!(at_end("set int st e"), (11, vec!["e0".into(), "e1".into()], false));
     assert_eq!(at_end("set int st e0 "), (14, vec!["up".into(), "down".into()], false));
-    assert_eq!(at_end("create interface memif m"), (23, vec!["master".into(), "mode".into()], false));
+    assert_eq!(
+        at_end("create interface memif m"),
+        (23, vec!["master".into(), "mode".into()], false)
+    );
     assert_eq!(at_end("create interface memif master mo"), (30, vec!["mode".into()], false));
     assert_eq!(at_end("ping "), (5, vec!["<address>".into()], false));
     assert_eq!(
@@ -235,11 +258,18 @@ fn completion_offers_words_names_and_what_only_the_user_knows() {
 fn a_question_mark_and_help_explain_from_the_declaration() {
     let (commands, mut toy) = (commands(), Toy::new());
     let mut help = |line: &str| commands.execute(&mut toy, line).unwrap().to_text();
-    assert!(help("create interface memif id 0 ?").contains("ring-size  entries per ring, a power of two"));
+    assert!(
+        help("create interface memif id 0 ?")
+            .contains("ring-size  entries per ring, a power of two")
+    );
     assert!(help("create int ?").contains("memif  Create a memif interface"));
     let page = help("help create interface memif");
     assert!(page.starts_with("create interface memif id <number>"), "{page}");
-    assert!(page.contains("For example:\n  create interface memif id 0 socket-id 1 master ring-size 1024"));
+    assert!(
+        page.contains(
+            "For example:\n  create interface memif id 0 socket-id 1 master ring-size 1024"
+        )
+    );
     let list = help("help");
     assert!(
         list.contains("set interface state …") && list.contains("Bring an interface up or down"),
@@ -292,28 +322,39 @@ fn the_json_form_is_the_same_command() {
         ),
         "refused: set interface state: unknown or misplaced argument 'stat': did you mean state?"
     );
-    let memif =
-        |key: &str| json!({"command": "create interface memif", "args": {"id": 0, "master": true, key: 7}});
+    let memif = |key: &str| json!({"command": "create interface memif", "args": {"id": 0, "master": true, key: 7}});
     assert_eq!(line(memif("socket_id")), "create interface memif id 0 socket-id 7 master");
     assert_eq!(
         line(memif("socket-id")),
         "refused: create interface memif: unknown or misplaced argument 'socket-id': did you mean socket_id?"
     );
     assert_eq!(
-        line(json!({"command": "set interface state", "args": {"interface": "e0\"\nexec x", "state": "up"}})),
+        line(
+            json!({"command": "set interface state", "args": {"interface": "e0\"\nexec x", "state": "up"}})
+        ),
         "refused: interface: 'e0\"\u{fffd}exec x' cannot be said in a command: leave out quotation marks and line ends"
     );
     assert_eq!(
-        line(json!({"command": "set interface state", "args": {"interface": "e0 up", "state": "up"}})),
+        line(
+            json!({"command": "set interface state", "args": {"interface": "e0 up", "state": "up"}})
+        ),
         "set interface state \"e0 up\" up"
     );
-    assert!(line(json!({"command": "set interface stat"})).contains("did you mean set interface state?"));
+    assert!(
+        line(json!({"command": "set interface stat"}))
+            .contains("did you mean set interface state?")
+    );
 }
 
 #[test]
 fn the_schema_tells_types_and_bounds() {
     let schema = commands().schema();
-    let memif = schema.as_array().unwrap().iter().find(|c| c["command"] == "create interface memif").unwrap();
+    let memif = schema
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["command"] == "create interface memif")
+        .unwrap();
     let args = memif["args"].as_array().unwrap();
     assert_eq!(
         args[0],
@@ -331,8 +372,9 @@ fn the_reference_page_has_every_command_with_its_words() {
     assert!(page.contains("loopback create-interface [mac <mac>] [instance <number>]"), "{page}");
     let startup = StartupSchema::default().reference();
     assert!(
-        startup
-            .contains("| `page-size default\\|default-hugepage\\|4K\\|2M\\|1G` | size of the memory pages |"),
+        startup.contains(
+            "| `page-size default\\|default-hugepage\\|4K\\|2M\\|1G` | size of the memory pages |"
+        ),
         "{startup}"
     );
 }

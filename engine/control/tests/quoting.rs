@@ -38,7 +38,8 @@ struct Fixture {
 
 impl Fixture {
     fn new(name: &str) -> Fixture {
-        let folder = std::env::temp_dir().join(format!("quiver-quoting-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("quiver-quoting-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut commands = commands();
         let kept = Rc::new(RefCell::new(Vec::new()));
@@ -82,8 +83,12 @@ fn of_a_line_of_a_file_that_is_no_command_nothing_is_repeated() {
         let file = fixture.file("any", &format!("set interface state e1 up\n{line}\n"));
         let outer = fixture.file("outer", &format!("exec {}\n", file.display()));
         let mut sink = Collected::default();
-        let started =
-            fixture.commands.execute_file_with(&mut fixture.toy, &file, OnRefusal::Continue, &mut sink);
+        let started = fixture.commands.execute_file_with(
+            &mut fixture.toy,
+            &file,
+            OnRefusal::Continue,
+            &mut sink,
+        );
         let mut refusals = sink.refusals;
         refusals.extend(started.err());
         refusals.push(fixture.exec(&file));
@@ -106,8 +111,12 @@ fn a_refusal_in_a_file_says_what_was_expected() {
     let file = fixture.file("any", "set interface state e0 upp\n");
     let text = fixture.exec(&file).to_string();
     assert!(text.contains("any:1: a word does not fit (word 5): expected up or down"), "{text}");
-    let text = fixture.commands.execute(&mut fixture.toy, "set interface state e0 upp").unwrap_err();
-    assert!(text.to_string().contains("'upp'"), "whoever writes a line is told by its words: {text}");
+    let text =
+        fixture.commands.execute(&mut fixture.toy, "set interface state e0 upp").unwrap_err();
+    assert!(
+        text.to_string().contains("'upp'"),
+        "whoever writes a line is told by its words: {text}"
+    );
 }
 
 #[test]
@@ -117,13 +126,20 @@ fn a_file_that_executes_itself_is_refused_once() {
     let other = fixture.file("other", &format!("exec {}\n", file.display()));
     std::os::unix::fs::symlink(&file, fixture.folder.join("link")).unwrap();
     for inner in [&file, &other, &fixture.folder.join("link")] {
-        fixture.file("any", &format!("ip route add 10.0.0.0/8 via 192.0.2.1\nexec {}\n", inner.display()));
+        fixture.file(
+            "any",
+            &format!("ip route add 10.0.0.0/8 via 192.0.2.1\nexec {}\n", inner.display()),
+        );
         fixture.toy.routes.clear();
         let refusal = fixture.exec(&file).to_string();
-        assert!(refusal.contains("executes itself") && refusal.ends_with("1 command before it was applied"));
+        assert!(
+            refusal.contains("executes itself")
+                && refusal.ends_with("1 command before it was applied")
+        );
         assert_eq!(fixture.toy.routes.len(), 1, "what stands before it is done once");
         let kept = fixture.taken();
-        let refused: Vec<_> = kept.iter().filter(|entry| entry.contains("executes itself")).collect();
+        let refused: Vec<_> =
+            kept.iter().filter(|entry| entry.contains("executes itself")).collect();
         assert_eq!(refused.len(), 1, "{kept:?}");
         let faults = fixture.commands.check_file(&file);
         assert_eq!(faults.len(), 1, "{faults:?}");

@@ -36,7 +36,8 @@ impl Running {
     }
 
     fn start_with(name: &str, limits: Limits, token: Option<Token>) -> Running {
-        let folder = std::env::temp_dir().join(format!("quiver-server-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("quiver-server-{name}-{}", std::process::id()));
         let config = ServerConfig {
             cli_socket: Some(folder.join("cli.sock")),
             api_socket: Some(folder.join("api.sock")),
@@ -46,12 +47,15 @@ impl Running {
         let stop = Arc::new(AtomicBool::new(false));
         let jobs_dropped = Arc::new(AtomicUsize::new(0));
         let (stopping, dropped) = (stop.clone(), jobs_dropped.clone());
-        let (rows_made, units_most, rests) = <(Arc<AtomicUsize>, Arc<AtomicU64>, Arc<AtomicU64>)>::default();
-        let (rows, units, rested) = (Arc::clone(&rows_made), Arc::clone(&units_most), Arc::clone(&rests));
+        let (rows_made, units_most, rests) =
+            <(Arc<AtomicUsize>, Arc<AtomicU64>, Arc<AtomicU64>)>::default();
+        let (rows, units, rested) =
+            (Arc::clone(&rows_made), Arc::clone(&units_most), Arc::clone(&rests));
         let (ready, wait) = std::sync::mpsc::channel();
         let (own, handed) = UnixStream::pair().unwrap();
         let control = std::thread::spawn(move || {
-            let more = MoreDoors { tcp: Some(([127, 0, 0, 1], 0).into()), token, clients: vec![handed] };
+            let more =
+                MoreDoors { tcp: Some(([127, 0, 0, 1], 0).into()), token, clients: vec![handed] };
             let (server, mut desk) = Server::start_with::<Toy>(&config, more).unwrap();
             ready.send(server.tcp().unwrap()).unwrap();
             let (commands, mut toy) =
@@ -66,7 +70,17 @@ impl Running {
         });
         let tcp = wait.recv().unwrap();
         let control = Some(control);
-        Running { folder, tcp, handed: own, stop, jobs_dropped, rows_made, units_most, rests, control }
+        Running {
+            folder,
+            tcp,
+            handed: own,
+            stop,
+            jobs_dropped,
+            rows_made,
+            units_most,
+            rests,
+            control,
+        }
     }
 
     fn plain(&self) -> UnixStream {
@@ -135,14 +149,19 @@ fn commands_in_outputs_out_then_close() {
 #[test]
 fn a_prompt_comes_only_when_it_is_asked_for() {
     let router = Running::start("prompt", Limits::default());
-    assert_eq!(router.say(b"interactive\nsh run\nquit\nset int st e0 up\n"), "quiver# runtime\nquiver# ");
+    assert_eq!(
+        router.say(b"interactive\nsh run\nquit\nset int st e0 up\n"),
+        "quiver# runtime\nquiver# "
+    );
     assert!(router.say(b"show interface e0\n").contains("down"), "nothing is executed after quit");
 }
 
 #[test]
 fn binary_and_endless_lines_get_an_error_and_are_dropped() {
     let router = Running::start("binary", Limits { command_bytes_max: 4096, ..Limits::default() });
-    assert!(router.say(b"\x16\x03\x01\x02\x00\xff\xfe\n").starts_with("error: the input is not text"));
+    assert!(
+        router.say(b"\x16\x03\x01\x02\x00\xff\xfe\n").starts_with("error: the input is not text")
+    );
     assert!(router.say(b"a\0b\n").starts_with("error: the input is not text"));
     let endless = router.say(&[b'x'; 100_000]);
     assert!(endless.starts_with("error: the command is longer than"), "{endless}");
@@ -200,7 +219,8 @@ fn what_a_client_does_not_read_is_not_made() {
 
 #[test]
 fn a_script_of_many_shows_waits_for_its_reader() {
-    let router = Running::start("shows", Limits { unread_bytes_max: 16 << 10, ..Limits::default() });
+    let router =
+        Running::start("shows", Limits { unread_bytes_max: 16 << 10, ..Limits::default() });
     let file = router.folder.join("shows.cli");
     std::fs::write(&file, "show numbers 100\n".repeat(3000)).unwrap();
     let mut stream = router.plain();
@@ -217,24 +237,29 @@ fn a_script_of_many_shows_waits_for_its_reader() {
 fn a_turn_of_the_control_loop_does_little_whatever_clients_ask_for() {
     let router = Running::start("turn", Limits::default());
     let file = router.folder.join("routes.cli");
-    let route = |i: u32| format!("ip route add 20.{}.{}.0/24 via 192.0.2.1\n", i >> 8 & 255, i & 255);
+    let route =
+        |i: u32| format!("ip route add 20.{}.{}.0/24 via 192.0.2.1\n", i >> 8 & 255, i & 255);
     std::fs::write(&file, (0..50_000).map(route).collect::<String>()).unwrap();
-    let readers: Vec<_> = ["show numbers 200000\n".to_owned(), format!("exec {}\n", file.display())]
-        .into_iter()
-        .chain(["set interface state e0 up\n".repeat(20_000), "show numbers 90000 json\n".to_owned()])
-        .map(|text| {
-            let mut stream = router.plain();
-            std::thread::spawn(move || {
-                let mut writer = stream.try_clone().unwrap();
-                let said = std::thread::spawn(move || {
-                    writer.write_all(text.as_bytes()).unwrap();
-                    writer.shutdown(Shutdown::Write).unwrap();
-                });
-                std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
-                said.join().unwrap();
+    let readers: Vec<_> =
+        ["show numbers 200000\n".to_owned(), format!("exec {}\n", file.display())]
+            .into_iter()
+            .chain([
+                "set interface state e0 up\n".repeat(20_000),
+                "show numbers 90000 json\n".to_owned(),
+            ])
+            .map(|text| {
+                let mut stream = router.plain();
+                std::thread::spawn(move || {
+                    let mut writer = stream.try_clone().unwrap();
+                    let said = std::thread::spawn(move || {
+                        writer.write_all(text.as_bytes()).unwrap();
+                        writer.shutdown(Shutdown::Write).unwrap();
+                    });
+                    std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+                    said.join().unwrap();
+                })
             })
-        })
-        .collect();
+            .collect();
     readers.into_iter().for_each(|reader| reader.join().unwrap());
     let most = router.units_most.load(Ordering::SeqCst);
     assert!(most > 100, "work is counted: {most}");
@@ -248,7 +273,10 @@ fn input_is_dealt_with_in_time_that_grows_with_its_length() {
     let router = Running::start("newlines", Limits::default());
     let mut api = router.api();
     api.get_mut().write_all(&vec![b'\n'; 4 << 20]).unwrap();
-    assert_eq!(call(&mut api, 1, "cli", json!({"line": "show run"}))["result"]["text"], "runtime\n");
+    assert_eq!(
+        call(&mut api, 1, "cli", json!({"line": "show run"}))["result"]["text"],
+        "runtime\n"
+    );
     let sessions = "interactive\n".repeat(20_000);
     let said = router.say(format!("{sessions}show run\n").as_bytes());
     assert!(said.ends_with("runtime\nquiver# "));
@@ -289,7 +317,11 @@ fn an_idle_client_gives_way_to_the_operator() {
     for _ in 0..100 {
         assert_eq!(router.say(b"sh run\n"), "runtime\n", "and always");
     }
-    assert_eq!(says_hello(router.handed.try_clone().unwrap())["id"], 7, "who was there first stays");
+    assert_eq!(
+        says_hello(router.handed.try_clone().unwrap())["id"],
+        7,
+        "who was there first stays"
+    );
 }
 
 #[test]
@@ -304,7 +336,8 @@ fn a_long_answer_is_whole_in_every_form() {
     };
     let array: Value = serde_json::from_str(&router.say(b"show numbers 2000 json\n")).unwrap();
     assert_eq!(rows(&array), 2000);
-    let object: Value = serde_json::from_str(&router.say(b"show numbers 2000 total json\n")).unwrap();
+    let object: Value =
+        serde_json::from_str(&router.say(b"show numbers 2000 total json\n")).unwrap();
     assert_eq!((rows(&object["numbers"]), &object["total"]), (2000, &json!(2000)));
     let mut api = router.api();
     let whole = call(&mut api, 1, "cli", json!({"line": "show numbers 150000"}));
@@ -312,8 +345,12 @@ fn a_long_answer_is_whole_in_every_form() {
     let short = call(&mut api, 2, "cli", json!({"line": "show numbers 2"}));
     assert!(rows(&short["result"]["json"]) == 2 && short["result"]["text"].is_string());
     let script = json!({"text": "show numbers 1000\nshow run\n"});
-    writeln!(api.get_mut(), "{}", json!({"jsonrpc": "2.0", "id": 3, "method": "script", "params": script}))
-        .unwrap();
+    writeln!(
+        api.get_mut(),
+        "{}",
+        json!({"jsonrpc": "2.0", "id": 3, "method": "script", "params": script})
+    )
+    .unwrap();
     let first = receive(&mut api);
     assert_eq!((rows(&first["params"]["json"]), &first["params"]["id"]), (1000, &json!(3)));
     assert_eq!(receive(&mut api)["params"]["text"], "runtime\n");
@@ -326,8 +363,12 @@ fn a_client_can_have_a_long_answer_in_pages() {
     let mut api = router.api();
     for (pages, line) in [("text", "show numbers 2000"), ("json", "show numbers 2000 total")] {
         let params = json!({"line": line, "pages": pages});
-        writeln!(api.get_mut(), "{}", json!({"jsonrpc": "2.0", "id": 1, "method": "cli", "params": params}))
-            .unwrap();
+        writeln!(
+            api.get_mut(),
+            "{}",
+            json!({"jsonrpc": "2.0", "id": 1, "method": "cli", "params": params})
+        )
+        .unwrap();
         let (mut text, mut places) = (String::new(), Vec::new());
         loop {
             let message = receive(&mut api);
@@ -339,7 +380,10 @@ fn a_client_can_have_a_long_answer_in_pages() {
                 break;
             }
         }
-        assert_eq!((places.first().unwrap().as_str(), places.last().unwrap().as_str()), ("first", "last"));
+        assert_eq!(
+            (places.first().unwrap().as_str(), places.last().unwrap().as_str()),
+            ("first", "last")
+        );
         assert!(places.len() > 3);
         match pages {
             "text" => assert_eq!(text.lines().count(), 2001),
@@ -359,9 +403,13 @@ fn answers_are_filtered_in_sessions_and_in_scripts() {
     assert_eq!(router.say(b"show numbers 100000 | begin 99998\n").lines().count(), 2);
     assert_eq!(router.say(b"show numbers 100000 json | count\n"), "100002 lines\n");
     let file = router.folder.join("filters.cli");
-    std::fs::write(&file, "echo a text\ncomment a | b\n# c\nshow run | count\nquit\nshow run\n").unwrap();
+    std::fs::write(&file, "echo a text\ncomment a | b\n# c\nshow run | count\nquit\nshow run\n")
+        .unwrap();
     assert_eq!(router.say(format!("exec {}\n", file.display()).as_bytes()), "a text\n1 line\n");
-    assert_eq!(router.say(format!("exec {} | include te\n", file.display()).as_bytes()), "a text\n");
+    assert_eq!(
+        router.say(format!("exec {} | include te\n", file.display()).as_bytes()),
+        "a text\n"
+    );
     assert!(router.say(b"show run | grep x\n").contains("include, exclude, begin or count"));
     assert_eq!(router.say(b"show run\nhistory\n"), "runtime\n    1  show run\n    2  history\n");
 }
@@ -377,7 +425,10 @@ fn lists_of_commands_are_without_secrets() {
     let expected = json!(["create interface memif id 1 secret <hidden> master", "show run"]);
     assert_eq!(listed["result"]["json"], expected);
     assert_eq!(call(&mut api, 2, "history", json!({"lines": [7]}))["error"]["code"], -32602);
-    assert_eq!(call(&mut api, 3, "history", json!({"lines": vec![""; 257]}))["error"]["code"], -32602);
+    assert_eq!(
+        call(&mut api, 3, "history", json!({"lines": vec![""; 257]}))["error"]["code"],
+        -32602
+    );
 }
 
 /// A socket whose last close waits until its peer has read: it lingers, with data on the way.
@@ -443,7 +494,8 @@ fn over_tcp_a_client_says_the_token_first() {
     let router = Running::start_with("token", Limits::default(), Some(token));
     let talk = |first: Value| {
         let mut stream = TcpStream::connect(router.tcp).unwrap();
-        let second = json!({"jsonrpc": "2.0", "id": 2, "method": "cli", "params": {"line": "show run"}});
+        let second =
+            json!({"jsonrpc": "2.0", "id": 2, "method": "cli", "params": {"line": "show run"}});
         let _ = stream.write_all(format!("{first}\n{second}\n").as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
         let mut answer = String::new();
@@ -453,15 +505,23 @@ fn over_tcp_a_client_says_the_token_first() {
     let say = |token: &str| json!({"jsonrpc": "2.0", "id": 1, "method": "authenticate", "params": {"token": token}});
     let right = talk(say(&text));
     assert!(right.contains("\"id\":1") && right.contains("runtime"), "{right}");
-    for wrong in
-        [say(""), say(&text[1..]), say(&format!("{text}0")), say(&text.to_uppercase().replace('A', "B"))]
-    {
+    for wrong in [
+        say(""),
+        say(&text[1..]),
+        say(&format!("{text}0")),
+        say(&text.to_uppercase().replace('A', "B")),
+    ] {
         let said = talk(wrong);
         assert!(said.contains("has not said the token") && !said.contains("runtime"), "{said}");
     }
-    let none = talk(json!({"jsonrpc": "2.0", "id": 1, "method": "cli", "params": {"line": "show run"}}));
+    let none =
+        talk(json!({"jsonrpc": "2.0", "id": 1, "method": "cli", "params": {"line": "show run"}}));
     assert!(none.contains("has not said the token") && !none.contains("runtime"), "{none}");
-    assert_eq!(says_hello(connect(router.folder.join("api.sock")))["id"], 7, "the socket needs none");
+    assert_eq!(
+        says_hello(connect(router.folder.join("api.sock")))["id"],
+        7,
+        "the socket needs none"
+    );
 }
 
 #[test]
@@ -471,7 +531,8 @@ fn the_api_answers_text_and_json() {
     let shown = call(&mut api, 1, "cli", json!({"line": "show interface"}));
     assert_eq!((&shown["id"], &shown["result"]["json"][1]["name"]), (&json!(1), &json!("e1")));
     assert!(shown["result"]["text"].as_str().unwrap().starts_with("Name"));
-    let form = json!({"command": "set interface state", "args": {"interface": "e0", "state": "up"}});
+    let form =
+        json!({"command": "set interface state", "args": {"interface": "e0", "state": "up"}});
     assert_eq!(call(&mut api, 2, "command", form)["result"]["json"], Value::Null);
     let refused = call(&mut api, 3, "cli", json!({"line": "set int st e0 upp"}));
     assert_eq!(refused["error"]["code"], -32000);
@@ -483,7 +544,8 @@ fn the_api_answers_text_and_json() {
     assert_eq!(help["result"]["json"]["usage"], "set interface state <interface> up|down");
     let schema = call(&mut api, 6, "commands", json!({}));
     assert!(schema["result"].as_array().unwrap().len() > 8);
-    let script = json!({"text": "set int st e1 up\nset int st e9 up\n", "name": "stdin", "line": 41});
+    let script =
+        json!({"text": "set int st e1 up\nset int st e9 up\n", "name": "stdin", "line": 41});
     let stopped = call(&mut api, 7, "script", script);
     assert_eq!(
         (&stopped["error"]["data"]["line"], &stopped["error"]["data"]["applied"]),
@@ -504,11 +566,18 @@ fn what_is_not_json_rpc_gets_the_error_that_the_standard_says() {
     assert_eq!(code("[]"), -32600);
     assert_eq!(code(r#"{"id": 1, "method": "cli"}"#), -32600);
     assert_eq!(code(r#"{"jsonrpc": "2.0", "id": 1, "method": "reboot"}"#), -32601);
-    assert_eq!(code(r#"{"jsonrpc": "2.0", "id": 1, "method": "cli", "params": {"line": 7}}"#), -32602);
+    assert_eq!(
+        code(r#"{"jsonrpc": "2.0", "id": 1, "method": "cli", "params": {"line": 7}}"#),
+        -32602
+    );
     assert_eq!(code(&format!("{}1{}", "[".repeat(4000), "]".repeat(4000))), -32700);
     assert_eq!(code(&"x".repeat(20_000)), -32600);
     let mut rest = String::new();
-    assert_eq!(api.read_line(&mut rest).unwrap_or(0), 0, "and then the connection is closed: {rest}");
+    assert_eq!(
+        api.read_line(&mut rest).unwrap_or(0),
+        0,
+        "and then the connection is closed: {rest}"
+    );
 }
 
 #[test]
@@ -531,8 +600,12 @@ fn a_big_file_shows_its_progress_while_others_are_served() {
     let path = router.folder.join("routes.cli");
     let mut text = String::new();
     for i in 0..300_000u32 {
-        text +=
-            &format!("ip route add {}.{}.{}.0/24 via 192.0.2.1\n", 20 + (i >> 16), (i >> 8) & 255, i & 255);
+        text += &format!(
+            "ip route add {}.{}.{}.0/24 via 192.0.2.1\n",
+            20 + (i >> 16),
+            (i >> 8) & 255,
+            i & 255
+        );
     }
     std::fs::write(&path, text).unwrap();
     let mut api = router.api();
@@ -555,7 +628,9 @@ fn a_big_file_shows_its_progress_while_others_are_served() {
 /// The first `show version`-like answer of a door.
 fn says_hello(mut stream: impl Read + Write) -> Value {
     stream
-        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"cli\",\"params\":{\"line\":\"help\"}}\n")
+        .write_all(
+            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"cli\",\"params\":{\"line\":\"help\"}}\n",
+        )
         .unwrap();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
@@ -584,7 +659,8 @@ fn a_web_page_cannot_speak_to_the_port() {
 
 #[test]
 fn only_the_loopback_is_listened_to() {
-    let config = ServerConfig { cli_socket: None, api_socket: None, group: None, limits: Limits::default() };
+    let config =
+        ServerConfig { cli_socket: None, api_socket: None, group: None, limits: Limits::default() };
     let more = MoreDoors { tcp: Some(([0, 0, 0, 0], 0).into()), ..MoreDoors::default() };
     let refused = Server::start_with::<Toy>(&config, more).err().unwrap().to_string();
     assert!(refused.contains("not an address of the loopback"), "{refused}");

@@ -68,7 +68,8 @@ impl TxQueue for Nowhere {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let words: Vec<usize> = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
+    let words: Vec<usize> =
+        std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
     let (from, to) = (words.first().copied().unwrap_or(0), words.get(1).copied().unwrap_or(1));
     let seconds = words.get(2).copied().unwrap_or(1) as u64;
     let config = EngineConfig { worker_cores: vec![from, to], ..EngineConfig::default() };
@@ -87,7 +88,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         tx: vec![Box::new(Nowhere), Box::new(Nowhere)],
     })?;
     let source = Source { other: Some(WorkerId(1)), sink };
-    engine.add_rx_queue(interface, "source", Box::new(source), RxMode::Polling, Some(WorkerId(0)))?;
+    engine.add_rx_queue(
+        interface,
+        "source",
+        Box::new(source),
+        RxMode::Polling,
+        Some(WorkerId(0)),
+    )?;
     engine.start_threads()?;
     let before = engine.node_totals(WorkerId(1), HANDOFF);
     let began = Instant::now();

@@ -22,7 +22,10 @@ pub enum Clock {
 impl Clock {
     /// The real one, counting from now.
     pub fn tsc() -> Clock {
-        Clock::Tsc { start: clocks(), ratio: (1e9 / clocks_per_second() * (1u64 << 32) as f64) as u64 }
+        Clock::Tsc {
+            start: clocks(),
+            ratio: (1e9 / clocks_per_second() * (1u64 << 32) as f64) as u64,
+        }
     }
 
     /// One that stands still until it is moved.

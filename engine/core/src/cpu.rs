@@ -165,7 +165,9 @@ fn run_avx2<B: Body>(body: B) -> B::Answer {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn run_avx512<B: Body>(body: B) -> B::Answer {
     body.run()
 }

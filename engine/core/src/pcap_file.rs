@@ -42,7 +42,9 @@ pub enum PcapError {
         offset: u64,
     },
     /// A length that cannot be.
-    #[error("the record at byte {offset} claims {length} bytes; at most {RECORD_BYTES_MAX} are accepted")]
+    #[error(
+        "the record at byte {offset} claims {length} bytes; at most {RECORD_BYTES_MAX} are accepted"
+    )]
     TooLong {
         /// Where the record begins.
         offset: u64,
@@ -219,7 +221,9 @@ impl<W: Write> PcapWriter<W> {
     ) -> io::Result<()> {
         let length: usize = segments.clone().map(<[u8]>::len).sum();
         if length > RECORD_BYTES_MAX {
-            return Err(io::Error::other(format!("a packet of {length} bytes is too long for a pcap file")));
+            return Err(io::Error::other(format!(
+                "a packet of {length} bytes is too long for a pcap file"
+            )));
         }
         let mut header = [0; RECORD_HEADER_BYTES];
         header[..4].copy_from_slice(&((at_unix_ns / 1_000_000_000) as u32).to_le_bytes());
@@ -294,7 +298,9 @@ mod tests {
         for cut in 0..file.len() {
             match read(&file[..cut]) {
                 Ok(_) => assert!(ends.contains(&cut), "{cut}"),
-                Err(PcapError::Truncated { offset, .. }) => assert!([0, 24, 45].contains(&offset), "{cut}"),
+                Err(PcapError::Truncated { offset, .. }) => {
+                    assert!([0, 24, 45].contains(&offset), "{cut}")
+                }
                 Err(other) => panic!("{cut}: {other}"),
             }
         }

@@ -117,7 +117,8 @@ mod tests {
     #[test]
     fn who_takes_all_of_its_share_leaves_others_theirs() {
         let mut shares = Shares::new(1000, 500, 10);
-        let taken = |shares: &mut Shares, on| (0..50).filter(|_| shares.take(InterfaceId(on), 1)).count();
+        let taken =
+            |shares: &mut Shares, on| (0..50).filter(|_| shares.take(InterfaceId(on), 1)).count();
         assert_eq!(taken(&mut shares, 1), 10);
         assert_eq!(taken(&mut shares, 2), 10);
         assert_eq!(taken(&mut shares, 3), 0, "there is an end to all together");

@@ -27,7 +27,9 @@ impl RxQueue for Wire {
         let endless = self.flood.load(Ordering::Relaxed) > 0;
         let mut arriving = self.arriving.lock().unwrap();
         while frame.room() > 0 {
-            let Some(bytes) = arriving.pop_front().or_else(|| endless.then(|| vec![7; 60])) else { break };
+            let Some(bytes) = arriving.pop_front().or_else(|| endless.then(|| vec![7; 60])) else {
+                break;
+            };
             let Some(mut packet) = cx.buffers.packet() else { break };
             if !packet.append(&bytes, cx.buffers) {
                 cx.buffers.free(packet);
@@ -123,7 +125,12 @@ impl Node for Mark {
             if let Some(byte) = packet.bytes_mut().get_mut(1) {
                 *byte = *byte * 10 + mark;
             }
-            Ok::<_, SteerDrop>(cx.next_in_arc(quiver_core::graph::arc::DEVICE_INPUT, packet.rx, packet, end))
+            Ok::<_, SteerDrop>(cx.next_in_arc(
+                quiver_core::graph::arc::DEVICE_INPUT,
+                packet.rx,
+                packet,
+                end,
+            ))
         });
     }
 }
@@ -144,14 +151,25 @@ fn builder(workers: usize) -> GraphBuilder {
     for (name, mark) in [("mark-1", 1), ("mark-2", 2)] {
         builder.node(NodeSpec::new(name, "marks", move |w| Box::new(Mark(mark, w.node("steer")))));
     }
-    builder.feature(FeatureSpec { arc: "device-input", node: "mark-2", phase: Phase::Filter, after: &[] });
-    builder.feature(FeatureSpec { arc: "device-input", node: "mark-1", phase: Phase::Capture, after: &[] });
+    builder.feature(FeatureSpec {
+        arc: "device-input",
+        node: "mark-2",
+        phase: Phase::Filter,
+        after: &[],
+    });
+    builder.feature(FeatureSpec {
+        arc: "device-input",
+        node: "mark-1",
+        phase: Phase::Capture,
+        after: &[],
+    });
     builder
 }
 
 fn interface(engine: &mut Engine, name: &str) -> (InterfaceId, Wire) {
     let wire = Wire::default();
-    let tx = (0..engine.worker_count()).map(|_| Box::new(wire.clone()) as Box<dyn TxQueue>).collect();
+    let tx =
+        (0..engine.worker_count()).map(|_| Box::new(wire.clone()) as Box<dyn TxQueue>).collect();
     let spec = InterfaceSpec {
         name: name.to_owned(),
         device: Box::new(TestDevice),
@@ -255,8 +273,12 @@ fn what_arrives_on_an_interface_that_is_down_is_dropped_and_counted() {
     arrive(&first, [vec![1], vec![1]]);
     engine.step();
     assert!(second.left.lock().unwrap().is_empty());
-    let count: u64 =
-        engine.reason_counts(false).iter().filter(|r| r.reason == "interface-down").map(|r| r.count).sum();
+    let count: u64 = engine
+        .reason_counts(false)
+        .iter()
+        .filter(|r| r.reason == "interface-down")
+        .map(|r| r.count)
+        .sum();
     assert_eq!(count, 2);
     balance(&mut engine);
 }

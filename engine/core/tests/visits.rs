@@ -141,7 +141,8 @@ fn engine(workers: usize) -> Engine {
 fn inject(engine: &mut Engine, node: &str, count: usize, bytes: [u8; 2]) {
     let next = engine.node_id(node).unwrap();
     let none = InterfaceId::NONE;
-    let all = move |worker: &mut Worker| (0..count).all(|_| worker.inject(&bytes, next, none, none, 0));
+    let all =
+        move |worker: &mut Worker| (0..count).all(|_| worker.inject(&bytes, next, none, none, 0));
     assert!(engine.call(WorkerId(0), all).unwrap());
 }
 
@@ -151,7 +152,9 @@ fn died(engine: &Engine) -> u64 {
 
 fn visits(engine: &Engine, node: &str) -> u64 {
     let id = engine.node_id(node).unwrap();
-    (0..engine.worker_count()).map(|worker| engine.node_totals(WorkerId(worker as u16), id).vectors).sum()
+    (0..engine.worker_count())
+        .map(|worker| engine.node_totals(WorkerId(worker as u16), id).vectors)
+        .sum()
 }
 
 fn steps(engine: &mut Engine, count: u16) {
@@ -169,7 +172,8 @@ fn balance(engine: &mut Engine) {
 fn what_two_nodes_send_to_each_other_dies_after_so_many_visits() {
     let mut engine = engine(1);
     for (round, count) in [1, 255, 256, 257, 1000].into_iter().enumerate() {
-        let (deaths, before) = (died(&engine), visits(&engine, "hop-0a") + visits(&engine, "hop-0b"));
+        let (deaths, before) =
+            (died(&engine), visits(&engine, "hop-0a") + visits(&engine, "hop-0b"));
         inject(&mut engine, "hop-0a", count, [0; 2]);
         engine.step();
         assert_eq!(died(&engine) - deaths, count as u64, "round {round}");
@@ -188,7 +192,9 @@ fn a_packet_that_shares_vectors_with_an_old_one_lives() {
     engine.step();
     assert!(died(&engine) < PAIRS as u64, "some are still under way");
     for pair in pairs {
-        ["a", "b"].iter().for_each(|side| inject(&mut engine, &format!("hop-{pair}{side}"), 5, [1, 100]));
+        ["a", "b"]
+            .iter()
+            .for_each(|side| inject(&mut engine, &format!("hop-{pair}{side}"), 5, [1, 100]));
     }
     steps(&mut engine, 4);
     assert_eq!(died(&engine), PAIRS as u64);

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use quiver_core::clock::Clock;
 use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
-use quiver_core::control::watchdog::{Activity, ERRANDS_WAITING_MAX, RETIRED_MAX, STRETCHES_MAX, Stalled};
+use quiver_core::control::watchdog::{
+    Activity, ERRANDS_WAITING_MAX, RETIRED_MAX, STRETCHES_MAX, Stalled,
+};
 use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use quiver_core::memory::epoch::{Epochs, Published};
 use quiver_core::memory::mapping::PageSize;
@@ -219,7 +221,10 @@ fn changes_are_refused_when_too_much_waits_for_a_stalled_worker() {
     };
     assert_eq!((*worker, place.as_str()), (STUCK, "in node trap"));
     let text = refusal.unwrap().to_string();
-    assert!(text.starts_with("worker 0 has not finished a pass for ") && text.contains("(in node trap)"));
+    assert!(
+        text.starts_with("worker 0 has not finished a pass for ")
+            && text.contains("(in node trap)")
+    );
     assert_eq!(router.engine.waiting().retired, RETIRED_MAX);
     // What a device says is a fact, not a request: kept, and shown to workers when there is room.
     let mtu_bytes = router.engine.interface(id).unwrap().row().mtu_bytes;
@@ -233,7 +238,9 @@ fn changes_are_refused_when_too_much_waits_for_a_stalled_worker() {
     router.engine.set_mtu(id, mtu_bytes + 1).unwrap();
     router.engine.set_link_up(id, true).unwrap();
     let before = router.received[0].load(Ordering::Relaxed);
-    router.until("both workers have traffic", |r| r.received[0].load(Ordering::Relaxed) > before + 100);
+    router.until("both workers have traffic", |r| {
+        r.received[0].load(Ordering::Relaxed) > before + 100
+    });
 }
 
 #[test]
@@ -246,7 +253,10 @@ fn a_call_that_was_given_up_is_not_carried_out_later() {
     assert!(router.engine.call(STUCK, add.clone()).is_err());
     // Nothing of an interface goes while one of its queues cannot be taken away.
     let name = "test0";
-    assert!(matches!(router.engine.delete_interface(router.interface), Err(InterfaceError::Stalled(_))));
+    assert!(matches!(
+        router.engine.delete_interface(router.interface),
+        Err(InterfaceError::Stalled(_))
+    ));
     assert_eq!(router.engine.interface_id(name), Some(router.interface));
     assert_eq!(router.engine.interface(router.interface).unwrap().rx.len(), 2);
     router.recover(release);
@@ -302,8 +312,9 @@ fn a_worker_that_finishes_passes_and_does_not_come_to_a_change_is_said_not_to_an
 fn errands_for_a_stalled_worker_are_bounded() {
     let mut router = router();
     let release = router.stall();
-    let taken =
-        (0..4 * ERRANDS_WAITING_MAX).filter(|_| router.engine.post(STUCK, |_: &mut Worker| ())).count();
+    let taken = (0..4 * ERRANDS_WAITING_MAX)
+        .filter(|_| router.engine.post(STUCK, |_: &mut Worker| ()))
+        .count();
     assert!((ERRANDS_WAITING_MAX..2 * ERRANDS_WAITING_MAX).contains(&taken), "{taken}");
     assert_eq!(router.engine.waiting().errands, ERRANDS_WAITING_MAX);
     assert_eq!(router.engine.make_room().unwrap_err().worker, STUCK);

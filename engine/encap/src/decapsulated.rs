@@ -85,7 +85,8 @@ pub fn ip6_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u128> 
     let exact = usize::from(header.payload_length()) + Ip6Header::LEN == inner.len();
     let keeps_class = !ecn::may_change(outer, header.traffic_class());
     let destination = header.destination_bits();
-    if !(ip6::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err() {
+    if !(ip6::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err()
+    {
         return None;
     }
     Some(destination)
@@ -102,7 +103,8 @@ pub fn ip4_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u32> {
     let exact = usize::from(header.total_length()) == inner.len();
     let keeps_class = !ecn::may_change(outer, header.traffic_class);
     let destination = header.destination_bits();
-    if !(ip4::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err() {
+    if !(ip4::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err()
+    {
         return None;
     }
     Some(destination)
@@ -123,7 +125,8 @@ pub fn take_off(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
 #[inline(never)]
 fn merge_class6(packet: &mut Packet, outer: u8) -> Result<(), InnerBad> {
     let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(InnerBad::Wrong)?;
-    let class = ecn::decapsulated(outer, header.traffic_class()).map_err(|_| InnerBad::Congestion)?;
+    let class =
+        ecn::decapsulated(outer, header.traffic_class()).map_err(|_| InnerBad::Congestion)?;
     header.set_traffic_class(class);
     Ok(())
 }

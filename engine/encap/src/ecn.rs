@@ -59,7 +59,10 @@ mod tests {
         ];
         for (inner, row) in table {
             for (outer, want) in [NOT_ECT, ECT_0, ECT_1, CE].into_iter().zip(row) {
-                assert_eq!(decapsulated(0xb8 | outer, 0x28 | inner), want.map(|field| 0x28 | field));
+                assert_eq!(
+                    decapsulated(0xb8 | outer, 0x28 | inner),
+                    want.map(|field| 0x28 | field)
+                );
                 let changes = want != Ok(inner);
                 assert!(!changes || may_change(0xb8 | outer, 0x28 | inner), "{outer} {inner}");
             }

@@ -143,8 +143,11 @@ impl EncapEntries {
         workers: usize,
         epochs: &Arc<Epochs>,
     ) -> Result<EncapEntries, MemoryError> {
-        let entries =
-            || Reserved::new(what, ENCAP_ENTRIES_MAX, Pages::Huge).map(WorkerEncapEntries).map(Arc::new);
+        let entries = || {
+            Reserved::new(what, ENCAP_ENTRIES_MAX, Pages::Huge)
+                .map(WorkerEncapEntries)
+                .map(Arc::new)
+        };
         let workers = (0..workers.max(1)).map(|_| entries()).collect::<Result<_, _>>()?;
         let mut slots = Slots::new(&[1], ENCAP_ENTRIES_MAX, 64, 64);
         assert_eq!(slots.take(1), Some(0), "entry 0 has no header");
@@ -191,7 +194,8 @@ impl EncapEntries {
     /// Packets and bytes that all workers have counted for an entry.
     pub fn sums(&self, index: u32) -> [u64; 2] {
         let sum = |of: fn(&EncapEntry) -> &AtomicU64| {
-            let each = self.workers.iter().map(|entries| of(entries.get(index)).load(Ordering::Relaxed));
+            let each =
+                self.workers.iter().map(|entries| of(entries.get(index)).load(Ordering::Relaxed));
             each.fold(0u64, u64::wrapping_add)
         };
         [sum(|entry| &entry.packets), sum(|entry| &entry.bytes)]

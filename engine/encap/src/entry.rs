@@ -90,7 +90,11 @@ impl Words<'_> {
     /// another.
     #[inline(always)]
     pub fn outer_class(self, template: u8, inner: u8) -> u8 {
-        if self.0.word(1) & COPIES_DSCP != 0 { inner } else { template & !ecn::MASK | inner & ecn::MASK }
+        if self.0.word(1) & COPIES_DSCP != 0 {
+            inner
+        } else {
+            template & !ecn::MASK | inner & ecn::MASK
+        }
     }
 
     /// The feature's flag.

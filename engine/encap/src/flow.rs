@@ -31,8 +31,9 @@ pub fn frame_hash(frame: &[u8]) -> u32 {
     }
     let mut hash = 0u64;
     for word in frame.get(..12).unwrap_or_default().as_chunks::<4>().0 {
-        hash =
-            (hash ^ u64::from(u32::from_be_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        hash = (hash ^ u64::from(u32::from_be_bytes(*word)))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
     }
     (hash ^ hash >> 32) as u32
 }
@@ -55,7 +56,9 @@ mod tests {
     #[test]
     fn frames_of_one_flow_have_one_hash_with_and_without_tags() {
         let mut frame = vec![2; 12];
-        frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2]);
+        frame.extend([
+            8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2,
+        ]);
         let untagged = frame_hash(&frame);
         frame.splice(12..12, [0x81, 0, 0, 5]);
         assert_eq!(frame_hash(&frame), untagged);

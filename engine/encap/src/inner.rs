@@ -117,7 +117,8 @@ impl InnerPacket for Ip6 {
     }
 
     fn total_length(bytes: &[u8]) -> Option<usize> {
-        Ip6Header::overlay(bytes).map(|header| usize::from(header.payload_length()) + Ip6Header::LEN)
+        Ip6Header::overlay(bytes)
+            .map(|header| usize::from(header.payload_length()) + Ip6Header::LEN)
     }
 
     #[inline(always)]

@@ -19,7 +19,8 @@ pub fn headers_added(packet: &mut Packet, count: usize) -> Result<(), Unsegmente
         return Err(Unsegmented);
     }
     // The layer 2 header of the received frame is counted in the offset, and is there no more.
-    let behind = usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
+    let behind =
+        usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
     packet.offload_mut().checksum_start = (behind + count) as u16;
     Ok(())
 }

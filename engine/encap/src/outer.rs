@@ -60,7 +60,12 @@ pub trait OuterHeader: IpFamily {
     /// A header from `source` to `destination`, as [`fill`](Self::fill) completes it; `None` for
     /// addresses of the other family. It has a traffic class and a hop limit for entries that do
     /// not copy those of the inner packet.
-    fn template(source: IpAddr, destination: IpAddr, traffic_class: u8, hop_limit: u8) -> Option<Vec<u8>>;
+    fn template(
+        source: IpAddr,
+        destination: IpAddr,
+        traffic_class: u8,
+        hop_limit: u8,
+    ) -> Option<Vec<u8>>;
 
     /// Write the fields of a template that differ from packet to packet. `total` is the length of
     /// the packet with it, in bytes.
@@ -78,7 +83,8 @@ impl OuterHeader for Ip4 {
     const LEN: usize = Ip4Header::LEN;
     const PACKET_BYTES_MAX: usize = u16::MAX as usize;
     const REWRITE: &'static str = "ip4-rewrite";
-    const ADJACENCY_NODES: [&'static str; 3] = ["ip4-confirm-neighbor", "ip4-arp", "ip4-adjacency-counter"];
+    const ADJACENCY_NODES: [&'static str; 3] =
+        ["ip4-confirm-neighbor", "ip4-arp", "ip4-adjacency-counter"];
     const DROP: &'static str = "ip4-drop";
     const LOOK_UP: &'static str = "ip4-lookup-in-table";
     const FRAGMENT: Option<&'static str> = None;
@@ -89,8 +95,15 @@ impl OuterHeader for Ip4 {
     }
 
     /// In place of the checksum stands the sum of the addresses.
-    fn template(source: IpAddr, destination: IpAddr, traffic_class: u8, hop_limit: u8) -> Option<Vec<u8>> {
-        let (IpAddr::V4(source), IpAddr::V4(destination)) = (source, destination) else { return None };
+    fn template(
+        source: IpAddr,
+        destination: IpAddr,
+        traffic_class: u8,
+        hop_limit: u8,
+    ) -> Option<Vec<u8>> {
+        let (IpAddr::V4(source), IpAddr::V4(destination)) = (source, destination) else {
+            return None;
+        };
         let mut header = vec![0x45, traffic_class, 0, 0, 0, 0, 0, 0, hop_limit, 0];
         let addresses = [source.octets(), destination.octets()].concat();
         header.extend((!checksum::of(&addresses)).to_be_bytes());
@@ -152,9 +165,17 @@ impl OuterHeader for Ip6 {
         Ip6Header::overlay(bytes).map(Ip6Header::traffic_class)
     }
 
-    fn template(source: IpAddr, destination: IpAddr, traffic_class: u8, hop_limit: u8) -> Option<Vec<u8>> {
-        let (IpAddr::V6(source), IpAddr::V6(destination)) = (source, destination) else { return None };
-        let mut header = Ip6Header::new(source, destination, IpProtocol::NO_NEXT_HEADER, hop_limit, 0);
+    fn template(
+        source: IpAddr,
+        destination: IpAddr,
+        traffic_class: u8,
+        hop_limit: u8,
+    ) -> Option<Vec<u8>> {
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (source, destination) else {
+            return None;
+        };
+        let mut header =
+            Ip6Header::new(source, destination, IpProtocol::NO_NEXT_HEADER, hop_limit, 0);
         header.set_traffic_class(traffic_class);
         Some(header.as_bytes().to_vec())
     }
@@ -177,7 +198,12 @@ impl OuterHeader for Ip6 {
 /// Write the fields of an outer IPv6 header: class, label, length, and the hop limit where it is
 /// copied. `total` is the length of the packet with it, in bytes.
 #[inline(always)]
-pub fn fill_ip6(words: Words<'_>, bytes: &mut [u8], total: usize, inside: Inside) -> Result<(), Truncated> {
+pub fn fill_ip6(
+    words: Words<'_>,
+    bytes: &mut [u8],
+    total: usize,
+    inside: Inside,
+) -> Result<(), Truncated> {
     let header = Ip6Header::overlay_mut(bytes).ok_or(Truncated)?;
     header.set_class_and_flow(inside.traffic_class, flow_label(inside.hash));
     header.set_payload_length((total - Ip6Header::LEN) as u16);
@@ -194,5 +220,10 @@ pub trait HeaderStack: Send + Sync + 'static {
 
     /// Write the fields of the stack, whose first byte is that of `bytes`, that differ from packet
     /// to packet. `total` is the length of the packet with the stack, in bytes.
-    fn fill(words: Words<'_>, bytes: &mut [u8], total: usize, inside: Inside) -> Result<(), Truncated>;
+    fn fill(
+        words: Words<'_>,
+        bytes: &mut [u8],
+        total: usize,
+        inside: Inside,
+    ) -> Result<(), Truncated>;
 }

@@ -85,7 +85,10 @@ pub fn push_stack(
     let (link, link_len) = (adjacency.rewrite_field(), adjacency.rewrite_len());
     let done = match entry.few_blocks() {
         Some(blocks) => packet.push_two(blocks, entry.header_len(), link, link_len),
-        None => packet.push_blocks(entry.blocks(), entry.header_len()) && packet.push_block32(link, link_len),
+        None => {
+            packet.push_blocks(entry.blocks(), entry.header_len())
+                && packet.push_block32(link, link_len)
+        }
     };
     if done { Ok(link_len) } else { Err(EncapError::NoHeadroom) }
 }
@@ -169,7 +172,12 @@ impl<S: HeaderStack> EncapOutput<S> {
     /// The longest packet with an entry's stack that may go by this hop. `beyond` follows a hop
     /// that goes on inside of the router to the hop by which the packet leaves, and says how many
     /// bytes shorter it is there.
-    pub fn mtu(&self, entry: &EncapEntry, hop: Hop, beyond: impl FnOnce() -> Option<(Hop, usize)>) -> Mtu {
+    pub fn mtu(
+        &self,
+        entry: &EncapEntry,
+        hop: Hop,
+        beyond: impl FnOnce() -> Option<(Hop, usize)>,
+    ) -> Mtu {
         let max = S::Outer::PACKET_BYTES_MAX.min(usize::from(u16::MAX));
         let has_adjacency = self.has_adjacency(hop);
         let link = match has_adjacency {

@@ -32,7 +32,13 @@ impl PathMtus {
 
     /// A router reports the MTU of an entry's path; workers know it at once. A greater MTU than the
     /// known one changes nothing. Returns whether it did.
-    pub fn learn(&mut self, entries: &EncapEntries, entry: u32, mtu_bytes: u16, now_ns: u64) -> bool {
+    pub fn learn(
+        &mut self,
+        entries: &EncapEntries,
+        entry: u32,
+        mtu_bytes: u16,
+        now_ns: u64,
+    ) -> bool {
         let is_news = self.get(entry).is_none_or(|known| mtu_bytes < known.mtu_bytes);
         if is_news {
             self.0.insert(entry, PathMtu { mtu_bytes, until_ns: now_ns + PATH_MTU_AGE_NS });

@@ -34,9 +34,9 @@ impl UnderlayError {
     /// Of an ICMPv6 error (RFC 4443 §3).
     pub fn of_icmp6(icmp: &Icmp6Header) -> UnderlayError {
         match icmp.kind {
-            icmp6::kind::PACKET_TOO_BIG => {
-                UnderlayError::TooBig(u16::try_from(u32::from_be_bytes(icmp.rest)).unwrap_or(u16::MAX))
-            }
+            icmp6::kind::PACKET_TOO_BIG => UnderlayError::TooBig(
+                u16::try_from(u32::from_be_bytes(icmp.rest)).unwrap_or(u16::MAX),
+            ),
             icmp6::kind::DESTINATION_UNREACHABLE => UnderlayError::Unreachable,
             icmp6::kind::TIME_EXCEEDED if icmp.code == 0 => UnderlayError::HopLimit,
             _ => UnderlayError::Other,
@@ -71,7 +71,9 @@ impl UnderlayError {
                 F::too_big_of(inner, F::total_length(inner)?, mtu_bytes.into())
             }
             UnderlayError::Unreachable => Some(F::UNREACHABLE),
-            UnderlayError::HopLimit => Some(if copies_hop_limit { F::TIME_EXCEEDED } else { F::UNREACHABLE }),
+            UnderlayError::HopLimit => {
+                Some(if copies_hop_limit { F::TIME_EXCEEDED } else { F::UNREACHABLE })
+            }
             UnderlayError::Other => None,
         }
     }

@@ -81,8 +81,14 @@ impl Adjacency {
         rewrite: &[u8],
     ) -> Adjacency {
         let rewrite = &rewrite[rewrite.len().saturating_sub(REWRITE_BYTES_MAX)..];
-        let mut adjacency =
-            Adjacency { kind, tx, output, mtu_bytes, rewrite_len: rewrite.len() as u8, ..Adjacency::DROP };
+        let mut adjacency = Adjacency {
+            kind,
+            tx,
+            output,
+            mtu_bytes,
+            rewrite_len: rewrite.len() as u8,
+            ..Adjacency::DROP
+        };
         adjacency.rewrite[REWRITE_BYTES_MAX - rewrite.len()..].copy_from_slice(rewrite);
         match next_hop {
             IpAddr::V4(address) => adjacency.next_hop[..4].copy_from_slice(&address.octets()),
@@ -248,8 +254,14 @@ mod tests {
     fn a_rewrite_ends_where_the_ip_header_starts() {
         let bytes: Vec<u8> = (1..=14).collect();
         let next_hop = IpAddr::from([10, 0, 0, 1]);
-        let adjacency =
-            Adjacency::new(AdjacencyKind::Complete, InterfaceId(3), NodeId(9), 1500, next_hop, &bytes);
+        let adjacency = Adjacency::new(
+            AdjacencyKind::Complete,
+            InterfaceId(3),
+            NodeId(9),
+            1500,
+            next_hop,
+            &bytes,
+        );
         assert_eq!(adjacency.rewrite(), bytes);
         assert_eq!(adjacency.rewrite_field()[31], 14);
         assert_eq!(adjacency.rewrite_field()[17], 0);
@@ -263,7 +275,9 @@ mod tests {
         reader.wake();
         let mut table = AdjacencySlots::new(&epochs).expect("memory");
         let next_hop = IpAddr::from([10, 0, 0, 1]);
-        let make = |mtu| Adjacency::new(AdjacencyKind::Glean, InterfaceId(0), NodeId(0), mtu, next_hop, &[]);
+        let make = |mtu| {
+            Adjacency::new(AdjacencyKind::Glean, InterfaceId(0), NodeId(0), mtu, next_hop, &[])
+        };
         let first = table.add(make(1)).expect("room");
         table.retire(first);
         table.reclaim();

@@ -41,6 +41,11 @@ pub fn spec(six: bool, tables: &IpTables, counts: &Arc<AdjacencyCounts>) -> Node
     })
     .describe(move |record, names| {
         let words = if six { crate::ip6::describe } else { crate::ip4::describe };
-        format!("{}, by adjacency {}, to {}", words(record.bytes()), record.index, names.node(record.next))
+        format!(
+            "{}, by adjacency {}, to {}",
+            words(record.bytes()),
+            record.index,
+            names.node(record.next)
+        )
     })
 }

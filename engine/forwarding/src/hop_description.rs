@@ -46,7 +46,10 @@ pub fn describe(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names: &dy
             "by the route of its source".to_owned()
         }
         "ip4-interface-rx" | "ip6-interface-rx" => {
-            format!("received once more, on {}", names.interface(quiver_core::InterfaceId(record.index)))
+            format!(
+                "received once more, on {}",
+                names.interface(quiver_core::InterfaceId(record.index))
+            )
         }
         "ip4-lookup-in-table" | "ip6-lookup-in-table" => "on to another table".to_owned(),
         _ => format!("to {next} with index {}", record.index),

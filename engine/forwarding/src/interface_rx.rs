@@ -47,9 +47,11 @@ pub fn spec(family: Family) -> NodeSpec {
         Family::Ip4 => ("ip4-interface-rx", "ip4-input", crate::ip4::describe),
         Family::Ip6 => ("ip6-interface-rx", "ip6-input", crate::ip6::describe),
     };
-    NodeSpec::new(name, "Receives a packet once more, on the interface that its route names", move |wiring| {
-        Box::new(InterfaceRx { input: wiring.node(input) })
-    })
+    NodeSpec::new(
+        name,
+        "Receives a packet once more, on the interface that its route names",
+        move |wiring| Box::new(InterfaceRx { input: wiring.node(input) }),
+    )
     .reasons::<InterfaceRxDrop>()
     .describe(move |record, names| {
         format!("{}, as if received on {}", words(record.bytes()), names.interface(record.rx))

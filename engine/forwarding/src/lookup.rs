@@ -44,7 +44,13 @@ impl<F: IpFamily> LookUp for Lookup<F> {
     }
 
     #[inline(always)]
-    fn find_uniform(&self, variant: Variant, table: u32, keys: &[F::Address], found: &mut [GroupId]) {
+    fn find_uniform(
+        &self,
+        variant: Variant,
+        table: u32,
+        keys: &[F::Address],
+        found: &mut [GroupId],
+    ) {
         F::table(&self.tables, table).lookup_uniform(variant, keys, found);
         self.tables.groups.prefetch_found(found);
     }

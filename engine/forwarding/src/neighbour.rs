@@ -162,7 +162,8 @@ impl Neighbours {
         if (old.reachable_ms, old.age_ms) == (config.reachable_ms, config.age_ms) {
             return;
         }
-        let waits = |n: &Neighbour| matches!(n.state, NeighbourState::Reachable | NeighbourState::Stale);
+        let waits =
+            |n: &Neighbour| matches!(n.state, NeighbourState::Reachable | NeighbourState::Stale);
         let all = self.map.iter().filter(|((_, address), n)| address.is_ipv6() == ip6 && waits(n));
         let all: Vec<_> = all.map(|((on, address), n)| (*on, *address, n.confirmed_ms)).collect();
         for (on, address, confirmed_ms) in all {
@@ -207,16 +208,23 @@ impl Neighbours {
             Some(old) if old.state == NeighbourState::Static => Learned::StaticStands,
             Some(old) if old.mac == mac => Learned::Refreshed,
             Some(_) => Learned::Changed,
-            None if family.by_age.len() >= family.config.limit && !family.config.recycles => Learned::Full,
+            None if family.by_age.len() >= family.config.limit && !family.config.recycles => {
+                Learned::Full
+            }
             None => Learned::Changed,
         }
     }
 
     /// Whom a new neighbour with this address would replace: the one heard longest ago, when there is no
     /// room and the family recycles.
-    pub fn unlucky_for(&self, interface: InterfaceId, address: IpAddr) -> Option<(InterfaceId, IpAddr)> {
+    pub fn unlucky_for(
+        &self,
+        interface: InterfaceId,
+        address: IpAddr,
+    ) -> Option<(InterfaceId, IpAddr)> {
         let family = &self.families[side(address)];
-        let full = family.by_age.len() >= family.config.limit && self.get(interface, address).is_none();
+        let full =
+            family.by_age.len() >= family.config.limit && self.get(interface, address).is_none();
         let oldest = family.by_age.first().filter(|_| full && family.config.recycles);
         oldest.map(|(_, on, address)| (*on, *address))
     }
@@ -240,14 +248,33 @@ impl Neighbours {
     }
 
     /// A neighbour was configured.
-    pub fn set_static(&mut self, interface: InterfaceId, address: IpAddr, mac: MacAddress, now_ms: u64) {
+    pub fn set_static(
+        &mut self,
+        interface: InterfaceId,
+        address: IpAddr,
+        mac: MacAddress,
+        now_ms: u64,
+    ) {
         self.put(interface, address, mac, NeighbourState::Static, now_ms);
     }
 
-    fn put(&mut self, on: InterfaceId, address: IpAddr, mac: MacAddress, state: NeighbourState, now_ms: u64) {
+    fn put(
+        &mut self,
+        on: InterfaceId,
+        address: IpAddr,
+        mac: MacAddress,
+        state: NeighbourState,
+        now_ms: u64,
+    ) {
         let before = self.take(on, address).map(|old| old.mac);
         let is_static = state == NeighbourState::Static;
-        self.changes.add(NeighbourChange { interface: on, address, before, now: Some(mac), is_static });
+        self.changes.add(NeighbourChange {
+            interface: on,
+            address,
+            before,
+            now: Some(mac),
+            is_static,
+        });
         if before.is_some_and(|before| before != mac) {
             self.generations.advance(on, address);
         }
@@ -269,7 +296,13 @@ impl Neighbours {
         let old = self.take(interface, address)?;
         self.generations.advance(interface, address);
         let is_static = old.state == NeighbourState::Static;
-        self.changes.add(NeighbourChange { interface, address, before: Some(old.mac), now: None, is_static });
+        self.changes.add(NeighbourChange {
+            interface,
+            address,
+            before: Some(old.mac),
+            now: None,
+            is_static,
+        });
         Some(old)
     }
 
@@ -333,7 +366,9 @@ impl Neighbours {
         self.due.remove(&(neighbour.due_ms, on, address));
         neighbour.due_ms = match neighbour.state {
             NeighbourState::Static => u64::MAX,
-            NeighbourState::Reachable => now_ms + scattered(config.reachable_ms, on, address, now_ms),
+            NeighbourState::Reachable => {
+                now_ms + scattered(config.reachable_ms, on, address, now_ms)
+            }
             NeighbourState::Stale if config.age_ms == 0 => u64::MAX,
             NeighbourState::Stale => (neighbour.confirmed_ms + config.age_ms).max(now_ms),
             NeighbourState::Delay => now_ms + config.delay_ms,
@@ -404,7 +439,9 @@ impl Neighbours {
         &self,
         first: (InterfaceId, IpAddr),
     ) -> impl Iterator<Item = (InterfaceId, IpAddr, &Neighbour)> {
-        self.map.range(first..).map(|((interface, address), neighbour)| (*interface, *address, neighbour))
+        self.map
+            .range(first..)
+            .map(|((interface, address), neighbour)| (*interface, *address, neighbour))
     }
 
     /// Those on `interface`.

@@ -170,10 +170,14 @@ const MANY: usize = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
     /// No slot.
-    #[error("the table of next-hop groups is full ({GROUPS_MAX}); remove routes with paths of their own")]
+    #[error(
+        "the table of next-hop groups is full ({GROUPS_MAX}); remove routes with paths of their own"
+    )]
     Full,
     /// No buckets.
-    #[error("the buckets of multi-path groups are used up ({BUCKETS_TOTAL_MAX}); remove multi-path routes")]
+    #[error(
+        "the buckets of multi-path groups are used up ({BUCKETS_TOTAL_MAX}); remove multi-path routes"
+    )]
     BucketsFull,
 }
 
@@ -216,7 +220,11 @@ impl GroupSlots {
     }
 
     /// [`add`](Self::add), where flows are made of these fields.
-    pub fn add_by(&mut self, fields: FlowFields, hops: &[(Hop, u32)]) -> Result<GroupId, GroupError> {
+    pub fn add_by(
+        &mut self,
+        fields: FlowFields,
+        hops: &[(Hop, u32)],
+    ) -> Result<GroupId, GroupError> {
         if self.groups.headroom() == 0 {
             self.reclaim();
         }
@@ -327,10 +335,9 @@ impl GroupSlots {
             self.reclaim();
         }
         let base = self.buckets.take(total).ok_or(GroupError::BucketsFull)?;
-        let spread = hops
-            .iter()
-            .zip(&counts)
-            .flat_map(|((hop, _), count)| std::iter::repeat_n(GroupWord::single(*hop), usize::from(*count)));
+        let spread = hops.iter().zip(&counts).flat_map(|((hop, _), count)| {
+            std::iter::repeat_n(GroupWord::single(*hop), usize::from(*count))
+        });
         for (bucket, word) in spread.enumerate() {
             self.table.buckets.get(base as usize + bucket).store(word.0, Ordering::Relaxed);
         }
@@ -349,11 +356,13 @@ fn share_buckets(weights: &[u32]) -> Vec<u16> {
         buckets *= 2;
     }
     let exact = |weight: u32| u64::from(weight) * buckets as u64;
-    let mut counts: Vec<u16> = weights.iter().map(|weight| (exact(*weight) / total).max(1) as u16).collect();
+    let mut counts: Vec<u16> =
+        weights.iter().map(|weight| (exact(*weight) / total).max(1) as u16).collect();
     let given = |counts: &[u16]| counts.iter().map(|count| usize::from(*count)).sum::<usize>();
     // Signed distance to the exact share, scaled by `total`: positive when a path has too little.
-    let owed =
-        |path: usize, counts: &[u16]| exact(weights[path]) as i64 - (u64::from(counts[path]) * total) as i64;
+    let owed = |path: usize, counts: &[u16]| {
+        exact(weights[path]) as i64 - (u64::from(counts[path]) * total) as i64
+    };
     while given(&counts) < buckets {
         let path = (0..counts.len()).rev().max_by_key(|path| owed(*path, &counts)).expect("a path");
         counts[path] += 1;
@@ -387,8 +396,8 @@ mod tests {
     #[test]
     fn a_number_that_is_a_hop_says_it_without_a_place() {
         let groups = GroupSlots::new(&Epochs::new(0)).expect("memory");
-        for hop in
-            [(0, 0), (7, 5), (2047, (1 << 18) - 1)].map(|(next, index)| Hop { next: NodeId(next), index })
+        for hop in [(0, 0), (7, 5), (2047, (1 << 18) - 1)]
+            .map(|(next, index)| Hop { next: NodeId(next), index })
         {
             let group = hop.resolved().expect("room");
             assert!(group.is_resolved() && group.0 >> 30 == 0, "{group:?} fits into a leaf");

@@ -9,7 +9,12 @@ use quiver_wire::{Header, IpProtocol, TcpHeader, UdpHeader};
 use crate::segments::add_to_sum;
 
 /// Is this a large packet whose segments fit `mtu_bytes`? `upper` is where the upper layer begins.
-pub fn fits_in_segments(packet: &Packet, upper: usize, protocol: IpProtocol, mtu_bytes: u16) -> bool {
+pub fn fits_in_segments(
+    packet: &Packet,
+    upper: usize,
+    protocol: IpProtocol,
+    mtu_bytes: u16,
+) -> bool {
     if !packet.has(PacketFlags::OFFLOAD) || packet.offload().segment_bytes == 0 {
         return false;
     }
@@ -31,10 +36,12 @@ pub fn complete_checksum(packet: &mut Packet) -> bool {
         return true;
     }
     let offload = *packet.offload();
-    let Some(start) = usize::from(offload.checksum_start).checked_sub(usize::from(packet.l2_bytes)) else {
+    let Some(start) = usize::from(offload.checksum_start).checked_sub(usize::from(packet.l2_bytes))
+    else {
         return false;
     };
-    let Some(length) = packet.length().checked_sub(start).filter(|_| offload.segment_bytes == 0) else {
+    let Some(length) = packet.length().checked_sub(start).filter(|_| offload.segment_bytes == 0)
+    else {
         return false;
     };
     // The field holds the sum of the pseudo header already.
@@ -65,7 +72,8 @@ mod tests {
     fn unfinished(payload: usize) -> (Vec<u8>, Vec<u8>) {
         let mut bytes = vec![0x5a; 28 + payload];
         ip4::Repr::new(HERE, THERE, IpProtocol::UDP, 8 + payload).emit(&mut bytes).unwrap();
-        let repr = udp::Repr { source_port: 1, destination_port: 2, payload_len: payload, checksum: 0 };
+        let repr =
+            udp::Repr { source_port: 1, destination_port: 2, payload_len: payload, checksum: 0 };
         repr.emit(&mut bytes[20..]).unwrap();
         let mut finished = bytes.clone();
         udp::fill_checksum_over_ip4(HERE, THERE, &mut finished[20..]);

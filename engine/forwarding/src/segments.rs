@@ -6,7 +6,12 @@ use quiver_core::{Context, Packet};
 use quiver_wire::checksum::Sum;
 
 /// Add `length` bytes of the packet from `offset` on to `sum`; `None` when they are not all there.
-pub fn add_to_sum(mut sum: Sum, packet: &Packet, mut offset: usize, mut length: usize) -> Option<Sum> {
+pub fn add_to_sum(
+    mut sum: Sum,
+    packet: &Packet,
+    mut offset: usize,
+    mut length: usize,
+) -> Option<Sum> {
     for segment in packet.segments() {
         let skipped = offset.min(segment.len());
         offset -= skipped;

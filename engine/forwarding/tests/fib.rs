@@ -72,7 +72,11 @@ fn next(fib: &Fib, address: &str) -> NodeId {
 /// The interface that packets to `address` leave by, and the first six bytes of the frame.
 fn rewrite(fib: &Fib, address: &str) -> (InterfaceId, Vec<u8>) {
     let hop = hop(fib, address);
-    assert!([NODES.ip4.rewrite, NODES.ip6.rewrite].contains(&hop.next), "{address} goes to {:?}", hop.next);
+    assert!(
+        [NODES.ip4.rewrite, NODES.ip6.rewrite].contains(&hop.next),
+        "{address} goes to {:?}",
+        hop.next
+    );
     let adjacency = fib.adjacencies().get(hop.index);
     assert_eq!(adjacency.kind, AdjacencyKind::Complete);
     (adjacency.tx, adjacency.rewrite()[..6].to_vec())
@@ -128,7 +132,8 @@ fn a_route_is_incomplete_until_its_neighbour_is_known() {
     let full = fib.adjacencies().get(hop(&fib, "192.168.3.4").index);
     assert_eq!(full.rewrite(), [2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 1, 8, 0]);
     // Another MAC: another slot, for the route and the host alike.
-    let (group, old) = (fib.route(0, prefix("192.168.0.0/16"))[0].group, hop(&fib, "192.168.3.4").index);
+    let (group, old) =
+        (fib.route(0, prefix("192.168.0.0/16"))[0].group, hop(&fib, "192.168.3.4").index);
     let other = MacAddress([2, 0, 0, 0, 0, 0xaa]);
     fib.learn_neighbour(LEFT, ip("10.0.1.9"), other, 2).expect("room");
     assert_eq!(rewrite(&fib, "192.168.3.4").1, other.0);
@@ -168,8 +173,10 @@ fn a_neighbour_outside_the_subnets_draws_no_traffic() {
 #[test]
 fn weights_become_buckets() {
     let mut fib = router();
-    let paths =
-        [Path::via(ip("10.0.1.9"), Some(LEFT)).weight(3), Path::via(ip("10.0.2.9"), Some(RIGHT)).weight(1)];
+    let paths = [
+        Path::via(ip("10.0.1.9"), Some(LEFT)).weight(3),
+        Path::via(ip("10.0.2.9"), Some(RIGHT)).weight(1),
+    ];
     add(&mut fib, "192.168.0.0/16", &paths);
     let found = hops(&fib, "192.168.1.1");
     assert_eq!(found.len(), 4);
@@ -186,7 +193,8 @@ fn paths_accumulate_and_go_one_by_one() {
     assert_eq!(hops(&fib, "192.168.1.1").len(), 2);
     fib.remove_paths(0, prefix("192.168.0.0/16"), Source::Static, &[a]).expect("path a");
     assert_eq!(hops(&fib, "192.168.1.1").len(), 1);
-    let error = fib.remove_paths(0, prefix("192.168.0.0/16"), Source::Static, &[a]).expect_err("gone");
+    let error =
+        fib.remove_paths(0, prefix("192.168.0.0/16"), Source::Static, &[a]).expect_err("gone");
     assert!(matches!(error, FibError::NoSuchPath(_)));
     fib.remove_paths(0, prefix("192.168.0.0/16"), Source::Static, &[b]).expect("path b");
     assert!(fib.route(0, prefix("192.168.0.0/16")).is_empty());
@@ -195,7 +203,10 @@ fn paths_accumulate_and_go_one_by_one() {
 #[test]
 fn a_less_preferred_path_waits_until_the_other_interface_is_down() {
     let mut fib = router();
-    let paths = [Path::via(ip("10.0.1.9"), Some(LEFT)), Path::via(ip("10.0.2.9"), Some(RIGHT)).preference(1)];
+    let paths = [
+        Path::via(ip("10.0.1.9"), Some(LEFT)),
+        Path::via(ip("10.0.2.9"), Some(RIGHT)).preference(1),
+    ];
     add(&mut fib, "0.0.0.0/0", &paths);
     let out = |fib: &Fib| fib.adjacencies().get(hop(fib, "8.8.8.8").index).tx;
     assert_eq!(out(&fib), LEFT);
@@ -258,7 +269,8 @@ fn the_better_source_wins_and_the_other_returns() {
     fib.learn_neighbour(LEFT, ip("10.0.1.9"), PEER, 1).expect("room");
     add(&mut fib, "10.0.1.9/32", &[Path::new(Target::Drop)]);
     assert_eq!(next(&fib, "10.0.1.9"), NODES.ip4.drop);
-    fib.add_route(0, prefix("10.0.1.9/32"), Source::Dynamic, &[Path::new(Target::Punt)]).expect("dynamic");
+    fib.add_route(0, prefix("10.0.1.9/32"), Source::Dynamic, &[Path::new(Target::Punt)])
+        .expect("dynamic");
     assert_eq!(fib.route(0, prefix("10.0.1.9/32")).len(), 3);
     fib.remove_route(0, prefix("10.0.1.9/32"), Source::Static).expect("route");
     assert_eq!(next(&fib, "10.0.1.9"), NODES.ip4.punt);
@@ -279,7 +291,8 @@ fn tables_are_apart_and_lead_into_each_other() {
     let into = Path::new(Target::LookupIn { family: Family::Ip4, table: red });
     add(&mut fib, "172.16.0.0/12", &[into]);
     assert_eq!(hop(&fib, "172.16.0.1"), Hop { next: NODES.ip4.lookup, index: red });
-    fib.add_route(red, prefix("0.0.0.0/0"), Source::Static, &[Path::new(Target::Punt)]).expect("default");
+    fib.add_route(red, prefix("0.0.0.0/0"), Source::Static, &[Path::new(Target::Punt)])
+        .expect("default");
     let group = fib.ip4_tables().table(red).lookup(0x0808_0808);
     assert_eq!(fib.groups().resolve(group, 0).next, NODES.ip4.punt);
     assert_eq!(next(&fib, "8.8.8.8"), NODES.ip4.drop);
@@ -295,7 +308,8 @@ fn an_mtu_or_mac_change_renews_the_adjacencies() {
     let mut fib = router();
     fib.set_static_neighbour(LEFT, ip("10.0.1.9"), PEER, 0).expect("room");
     let own = MacAddress([2, 0, 0, 0, 7, 7]);
-    fib.set_interface(InterfaceInfo { mtu_bytes: 9000, mac: Some(own), ..info(LEFT) }).expect("change");
+    fib.set_interface(InterfaceInfo { mtu_bytes: 9000, mac: Some(own), ..info(LEFT) })
+        .expect("change");
     let adjacency = *fib.adjacencies().get(hop(&fib, "10.0.1.9").index);
     assert_eq!(adjacency.mtu_bytes, 9000);
     assert_eq!(adjacency.rewrite()[6..12], own.0);
@@ -310,7 +324,9 @@ fn a_point_to_point_interface_needs_no_neighbour() {
     fib.set_interface(InterfaceInfo { mac: None, ..info(tunnel) }).expect("tunnel");
     add(&mut fib, "192.168.0.0/16", &[Path::via(ip("1.2.3.4"), Some(tunnel))]);
     add(&mut fib, "2001:db8:9::/48", &[Path::new(Target::Attached(tunnel))]);
-    for (address, node) in [("192.168.0.1", NODES.ip4.rewrite), ("2001:db8:9::1", NODES.ip6.rewrite)] {
+    for (address, node) in
+        [("192.168.0.1", NODES.ip4.rewrite), ("2001:db8:9::1", NODES.ip6.rewrite)]
+    {
         let hop = hop(&fib, address);
         assert_eq!(hop.next, node);
         assert_eq!(fib.adjacencies().get(hop.index).rewrite_len(), 0);
@@ -354,15 +370,28 @@ fn a_refused_change_says_why_and_changes_nothing() {
         assert!(!error.to_string().is_empty());
         assert!(fib.route(0, prefix(route)).is_empty());
     }
-    let error =
-        fib.add_route(0, prefix("10.9.0.0/16"), Source::Static, &[Path::via(ip("10.0.1.9"), Some(far))]);
+    let error = fib.add_route(
+        0,
+        prefix("10.9.0.0/16"),
+        Source::Static,
+        &[Path::via(ip("10.0.1.9"), Some(far))],
+    );
     assert_eq!(
         error.expect_err("no interface").to_string(),
         "route 10.9.0.0/16: there is no interface number 77; create it first"
     );
-    let error = fib.add_routes(0, prefix("255.255.255.0/24"), 2, Source::Static, &[Path::new(Target::Drop)]);
+    let error = fib.add_routes(
+        0,
+        prefix("255.255.255.0/24"),
+        2,
+        Source::Static,
+        &[Path::new(Target::Drop)],
+    );
     assert!(matches!(error, Err(FibError::CountTooLarge { fit: 1, .. })));
-    assert!(matches!(fib.add_address(RIGHT, ip("10.0.1.3"), 24), Err(FibError::SubnetConnected(_))));
+    assert!(matches!(
+        fib.add_address(RIGHT, ip("10.0.1.3"), 24),
+        Err(FibError::SubnetConnected(_))
+    ));
     assert_eq!(fib.addresses(RIGHT).count(), 1);
     assert!(matches!(
         fib.set_interface(InterfaceInfo { ip4_table: 9, ..info(LEFT) }),
@@ -397,7 +426,10 @@ fn consecutive_routes_share_one_group_and_go_together() {
     // One store moves them all.
     fib.learn_neighbour(LEFT, ip("10.0.1.9"), PEER, 0).expect("room");
     assert_eq!(rewrite(&fib, "21.134.159.1").0, LEFT);
-    assert_eq!(fib.remove_routes(0, prefix("20.0.0.0/24"), 100_000, Source::Static).expect("room"), 100_000);
+    assert_eq!(
+        fib.remove_routes(0, prefix("20.0.0.0/24"), 100_000, Source::Static).expect("room"),
+        100_000
+    );
     assert_eq!(next(&fib, "20.0.0.1"), NODES.ip4.drop);
     assert!(fib.group_views().all(|view| view.paths != path || view.routes == 1));
 }
@@ -405,15 +437,22 @@ fn consecutive_routes_share_one_group_and_go_together() {
 #[test]
 fn all_that_was_made_is_given_back() {
     let mut fib = router();
-    let before =
-        (fib.path_lists(), fib.adjacency_views().count(), fib.usage(Family::Ip4), fib.usage(Family::Ip6));
+    let before = (
+        fib.path_lists(),
+        fib.adjacency_views().count(),
+        fib.usage(Family::Ip4),
+        fib.usage(Family::Ip6),
+    );
     for n in 1..200u8 {
         let next_hop = ip(&format!("10.0.1.{n}"));
         if n > 1 {
             fib.learn_neighbour(LEFT, next_hop, MacAddress([2, 0, 0, 0, 1, n]), 0).expect("room");
         }
         let route = prefix(&format!("100.{n}.0.0/16"));
-        let paths = [Path::via(next_hop, None), Path::via(ip("10.0.2.9"), Some(RIGHT)).weight(u32::from(n))];
+        let paths = [
+            Path::via(next_hop, None),
+            Path::via(ip("10.0.2.9"), Some(RIGHT)).weight(u32::from(n)),
+        ];
         fib.add_route(0, route, Source::Static, &paths).expect("room");
     }
     for n in 1..200u8 {
@@ -424,8 +463,12 @@ fn all_that_was_made_is_given_back() {
     }
     fib.collect();
     fib.collect();
-    let after =
-        (fib.path_lists(), fib.adjacency_views().count(), fib.usage(Family::Ip4), fib.usage(Family::Ip6));
+    let after = (
+        fib.path_lists(),
+        fib.adjacency_views().count(),
+        fib.usage(Family::Ip4),
+        fib.usage(Family::Ip6),
+    );
     assert_eq!(before.0, after.0);
     assert_eq!(before.1, after.1);
     assert_eq!((before.2.entries, before.2.nodes), (after.2.entries, after.2.nodes));
@@ -460,11 +503,14 @@ fn a_route_to_a_feature_says_its_hop_without_a_group_and_moves_with_what_replace
     fib.replace_route(0, sid, Source::Feature, &[to(other, 78)]).expect("room");
     assert_eq!(hop(&fib, "2001:db8:5::1"), Hop { next: other, index: 78 });
     let through = prefix("2001:db8:6::/48");
-    fib.replace_route(0, through, Source::Static, &[Path::via(ip("2001:db8:5::1"), None)]).expect("room");
+    fib.replace_route(0, through, Source::Static, &[Path::via(ip("2001:db8:5::1"), None)])
+        .expect("room");
     assert_eq!(hop(&fib, "2001:db8:6::1"), Hop { next: other, index: 78 });
     fib.replace_route(0, sid, Source::Feature, &[to(node, 79)]).expect("room");
     assert_eq!(hop(&fib, "2001:db8:6::1"), Hop { next: node, index: 79 });
-    for (prefix, source) in [(through, Source::Static), (sid, Source::Feature), (same, Source::Feature)] {
+    for (prefix, source) in
+        [(through, Source::Static), (sid, Source::Feature), (same, Source::Feature)]
+    {
         fib.remove_route(0, prefix, source).expect("it is there");
     }
     assert_eq!(next(&fib, "2001:db8:5::1"), NODES.ip6.drop);

@@ -288,7 +288,13 @@ impl Model {
                     if let Some((prefix, found)) = longest(all, table, next_hop, |_| true) {
                         let again = (table, length(prefix) == 0, found.clone());
                         if !walked.contains(&again) {
-                            ends.extend(self.ends(all, (table, prefix), found, Some(next_hop), walked));
+                            ends.extend(self.ends(
+                                all,
+                                (table, prefix),
+                                found,
+                                Some(next_hop),
+                                walked,
+                            ));
                         }
                     }
                 }
@@ -300,7 +306,8 @@ impl Model {
                     ends.insert(End::Punt);
                 }
                 Target::Broadcast { interface, .. } => {
-                    let to_all = self.links.get(&interface.0).is_some_and(|link| !link.point_to_point);
+                    let to_all =
+                        self.links.get(&interface.0).is_some_and(|link| !link.point_to_point);
                     ends.insert(if to_all { End::Broadcast } else { End::Drop });
                 }
                 _ => {
@@ -386,7 +393,8 @@ impl Both {
             Op::Table { on, six, table } => {
                 let old = self.model.links.get(&on).cloned().unwrap_or_default();
                 let of_family = old.addresses.iter().any(|(address, _)| address.is_ipv6() == six);
-                let stays = (of_family || six && old.link_local) && old.tables[usize::from(six)] != table;
+                let stays =
+                    (of_family || six && old.link_local) && old.tables[usize::from(six)] != table;
                 let moved = self.try_set(on, |link| link.tables[usize::from(six)] = table);
                 assert_eq!(moved, !stays, "an interface with addresses stays in its table");
             }
@@ -504,11 +512,16 @@ impl Both {
                 next if next == nodes.punt => End::Punt,
                 next if next == NODES.ip4_broadcast => End::Broadcast,
                 next if next == nodes.glean => End::Glean(adjacency.tx.0),
-                next if next == nodes.incomplete => End::Incomplete(adjacency.tx.0, adjacency.next_hop()),
+                next if next == nodes.incomplete => {
+                    End::Incomplete(adjacency.tx.0, adjacency.next_hop())
+                }
                 next => {
                     assert_eq!((next, adjacency.kind), (nodes.rewrite, AdjacencyKind::Complete));
                     let mac = adjacency.rewrite().get(..6);
-                    End::Complete(adjacency.tx.0, mac.map(|mac| MacAddress(mac.try_into().unwrap())))
+                    End::Complete(
+                        adjacency.tx.0,
+                        mac.map(|mac| MacAddress(mac.try_into().unwrap())),
+                    )
                 }
             }
         };
@@ -518,7 +531,8 @@ impl Both {
     fn compare(&self) {
         let all = self.model.all();
         let own = ADDRESSES.iter().map(|text| text.split_once('/').unwrap().0);
-        let edges = ["10.0.1.255", "10.0.1.0", "10.0.1.77", "10.0.2.1", "2001:db8:1::77", "192.0.2.1"];
+        let edges =
+            ["10.0.1.255", "10.0.1.0", "10.0.1.77", "10.0.2.1", "2001:db8:1::77", "192.0.2.1"];
         for address in HOSTS.into_iter().chain(own).chain(edges) {
             let address: IpAddr = address.parse().unwrap();
             for table in 0..TABLES {
@@ -575,7 +589,10 @@ fn a_neighbour_under_a_longer_prefix_that_leads_elsewhere_draws_no_traffic() {
     both.route(0, prefix("10.0.1.128/25"), Source::Static, Target::Punt, 0);
     assert_eq!(both.found(0, to), BTreeSet::from([End::Punt]));
     both.route(0, prefix("10.0.1.128/25"), Source::Static, Target::Punt, 3);
-    assert_eq!(both.found(0, to), BTreeSet::from([End::Complete(1, Some(MacAddress([2, 0, 0, 0, 0, 1])))]));
+    assert_eq!(
+        both.found(0, to),
+        BTreeSet::from([End::Complete(1, Some(MacAddress([2, 0, 0, 0, 0, 1])))])
+    );
     both.compare();
 }
 
@@ -586,7 +603,11 @@ fn an_interface_that_is_down_has_no_routes_and_keeps_its_subnet() {
     both.route(0, prefix("10.0.0.0/16"), Source::Static, Target::Punt, 0);
     both.make(Op::Link { on: 1, up: false });
     for address in ["10.0.1.1", "10.0.1.77"] {
-        assert_eq!(both.found(0, address.parse().unwrap()), BTreeSet::from([End::Punt]), "{address}");
+        assert_eq!(
+            both.found(0, address.parse().unwrap()),
+            BTreeSet::from([End::Punt]),
+            "{address}"
+        );
     }
     assert!(both.fib.add_address(InterfaceId(2), "10.0.1.2".parse().unwrap(), 24).is_err());
     both.make(Op::Link { on: 1, up: true });

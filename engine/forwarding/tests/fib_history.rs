@@ -102,8 +102,9 @@ fn some_path() -> impl Strategy<Value = Path> {
         1 => Just(Target::Drop),
         1 => Just(Target::Local),
     ];
-    (target, 1u32..4, 0u8..2)
-        .prop_map(|(target, weight, preference)| Path::new(target).weight(weight).preference(preference))
+    (target, 1u32..4, 0u8..2).prop_map(|(target, weight, preference)| {
+        Path::new(target).weight(weight).preference(preference)
+    })
 }
 
 fn some_step() -> impl Strategy<Value = Step> {
@@ -167,8 +168,9 @@ fn found(fib: &Fib, address: IpAddr) -> Vec<(NodeId, Adjacency)> {
     let group = fib.ip4_tables().table(0).lookup(address.to_bits());
     let hops = fib.groups().hops(group).into_iter();
     // The index of a local hop is no adjacency.
-    let index =
-        |hop: quiver_forwarding::next_hop_group::Hop| if hop.next == NODES.ip4.local { 0 } else { hop.index };
+    let index = |hop: quiver_forwarding::next_hop_group::Hop| {
+        if hop.next == NODES.ip4.local { 0 } else { hop.index }
+    };
     hops.map(|hop| (hop.next, *fib.adjacencies().get(index(hop)))).collect()
 }
 

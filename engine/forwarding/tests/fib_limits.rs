@@ -17,7 +17,8 @@ fn via(number: u32) -> [Path; 1] {
 
 /// Everything that a refused change must leave as it was.
 fn all(fib: &Fib) -> (Vec<String>, Vec<Vec<Hop>>, usize, usize, usize) {
-    let routes = fib.routes(Family::Ip4, 0, None).map(|route| format!("{} {:?}", route.prefix, route.paths));
+    let routes =
+        fib.routes(Family::Ip4, 0, None).map(|route| format!("{} {:?}", route.prefix, route.paths));
     let lookups = (0..300u32).map(|n| fib.ip4_tables().table(0).lookup((20 << 24) + n));
     let hops = lookups.map(|group| fib.groups().hops(group));
     let counts = (fib.path_lists(), fib.adjacency_views().count(), fib.route_count(Family::Ip4));
@@ -31,11 +32,14 @@ fn hits(mut fib: Fib, limits: FibLimits, fits: u32, is_it: fn(&FibError) -> bool
         fib.add_route(0, host(number), Source::Static, &via(2 + number)).expect("within the limit");
     }
     let before = all(&fib);
-    let refused = fib.add_route(0, host(fits), Source::Static, &via(2 + fits)).expect_err("at the limit");
+    let refused =
+        fib.add_route(0, host(fits), Source::Static, &via(2 + fits)).expect_err("at the limit");
     assert!(is_it(&refused), "{refused}");
     assert_eq!(all(&fib), before, "one refused route");
-    let two =
-        [2, 3].map(|n| RouteChange { prefix: Ip4Prefix::host((21 << 24) + n), change: Change::Add(n - 2) });
+    let two = [2, 3].map(|n| RouteChange {
+        prefix: Ip4Prefix::host((21 << 24) + n),
+        change: Change::Add(n - 2),
+    });
     let sets = [via(2 + fits).to_vec(), via(3 + fits).to_vec()];
     let refused = fib.change_ip4_routes(0, Source::Static, &sets, &two).expect_err("at the limit");
     assert!(refused.at == 0 && is_it(&refused.error), "{}", refused.error);
@@ -56,14 +60,16 @@ fn more_lists_of_paths_than_the_limit_are_refused() {
 #[test]
 fn more_adjacencies_than_the_limit_are_refused() {
     let fib = router(16);
-    let limits = FibLimits { adjacencies: fib.adjacency_views().count() + 20, ..FibLimits::default() };
+    let limits =
+        FibLimits { adjacencies: fib.adjacency_views().count() + 20, ..FibLimits::default() };
     hits(fib, limits, 20, |error| matches!(error, FibError::AdjacenciesFull(_)));
 }
 
 #[test]
 fn more_routes_than_the_limit_are_refused() {
     let fib = router(16);
-    let limits = FibLimits { ip4_routes: fib.route_count(Family::Ip4) + 20, ..FibLimits::default() };
+    let limits =
+        FibLimits { ip4_routes: fib.route_count(Family::Ip4) + 20, ..FibLimits::default() };
     hits(fib, limits, 20, |error| matches!(error, FibError::RoutesFull { .. }));
 }
 
@@ -73,7 +79,8 @@ fn a_counted_range_that_does_not_fit_is_taken_back_whole() {
     fib.add_route(0, host(7), Source::Static, &via(9)).expect("room");
     let before = all(&fib);
     fib.set_limits(FibLimits { ip4_routes: 100_000, ..FibLimits::default() });
-    let refused = fib.add_routes(0, host(0), 150_000, Source::Static, &via(2)).expect_err("too many");
+    let refused =
+        fib.add_routes(0, host(0), 150_000, Source::Static, &via(2)).expect_err("too many");
     assert_eq!(
         refused.to_string(),
         "there are 100000 IPv4 routes already, in all tables; remove some, or raise the limit (`show fib limits`)"
@@ -88,7 +95,10 @@ fn the_weight_grows_with_the_routes_and_shrinks_when_they_go() {
     let before = fib.weight();
     fib.add_routes(0, host(0), 100_000, Source::Static, &via(2)).expect("room");
     let with = fib.weight();
-    assert!(with.routes >= before.routes + 1_600_000 && with.routes < before.routes + 4_000_000, "{with:?}");
+    assert!(
+        with.routes >= before.routes + 1_600_000 && with.routes < before.routes + 4_000_000,
+        "{with:?}"
+    );
     fib.remove_routes(0, host(0), 100_000, Source::Static).expect("there");
     fib.collect();
     assert!(fib.weight().routes <= before.routes + (1 << 17), "{:?}", fib.weight());
@@ -104,7 +114,8 @@ fn what_routes_weigh_is_given_back_when_they_go() {
     let entry_bytes = size_of::<u64>() + size_of::<u64>(); // a key and a route
     assert!(full.routes >= COUNT as usize * entry_bytes, "{full:?}");
     assert!(full.routes <= COUNT as usize * (entry_bytes + 4), "{full:?}");
-    let gone = fib.remove_routes(0, host(0), u64::from(COUNT), Source::Static).expect("they are there");
+    let gone =
+        fib.remove_routes(0, host(0), u64::from(COUNT), Source::Static).expect("they are there");
     assert_eq!(gone, u64::from(COUNT));
     fib.collect();
     let after = fib.weight();
@@ -125,7 +136,10 @@ fn the_few_routes_that_stay_of_many_do_not_keep_the_memory_of_all() {
     let gone: Vec<_> = (0..COUNT)
         .map(|n| (u64::from(n) * 7919 % u64::from(COUNT)) as u32)
         .filter(|number| number % KEPT != 0)
-        .map(|number| RouteChange { prefix: Ip4Prefix::host((20 << 24) + number), change: Change::Remove })
+        .map(|number| RouteChange {
+            prefix: Ip4Prefix::host((20 << 24) + number),
+            change: Change::Remove,
+        })
         .collect();
     for some in gone.chunks(1000) {
         fib.change_ip4_routes(0, Source::Static, &[], some).expect("they are there");

@@ -53,15 +53,18 @@ fn router() -> Fib {
         fib.add_address(id, ip(&format!("2001:db8:{net}::1")), 64).expect("IPv6");
         for host in [2, 3] {
             let mac = MacAddress([2, 0, 0, 0, net, host]);
-            fib.learn_neighbour(id, ip(&format!("10.0.{net}.{host}")), mac, 0).expect("IPv4 neighbour");
-            fib.learn_neighbour(id, ip(&format!("2001:db8:{net}::{host}")), mac, 0).expect("IPv6 neighbour");
+            fib.learn_neighbour(id, ip(&format!("10.0.{net}.{host}")), mac, 0)
+                .expect("IPv4 neighbour");
+            fib.learn_neighbour(id, ip(&format!("2001:db8:{net}::{host}")), mac, 0)
+                .expect("IPv6 neighbour");
         }
     }
     fib
 }
 
 fn add(fib: &mut Fib, route: &str, paths: &[Path]) {
-    fib.add_route(0, prefix(route), Source::Static, paths).unwrap_or_else(|error| panic!("{route}: {error}"));
+    fib.add_route(0, prefix(route), Source::Static, paths)
+        .unwrap_or_else(|error| panic!("{route}: {error}"));
 }
 
 fn via(next_hop: &str) -> Path {
@@ -79,15 +82,18 @@ fn hops_in(fib: &Fib, table: u32, address: &str) -> Vec<Hop> {
 /// The interface that packets to `address` leave by, if they do.
 fn out(fib: &Fib, address: &str) -> Option<InterfaceId> {
     let hop = hops_in(fib, 0, address)[0];
-    let sends =
-        [NODES.ip4.rewrite, NODES.ip6.rewrite, NODES.ip4.incomplete, NODES.ip4.glean].contains(&hop.next);
+    let sends = [NODES.ip4.rewrite, NODES.ip6.rewrite, NODES.ip4.incomplete, NODES.ip4.glean]
+        .contains(&hop.next);
     sends.then(|| fib.adjacencies().get(hop.index).tx)
 }
 
 /// What the paths of the static route are doing.
 fn states(fib: &Fib, route: &str) -> Vec<PathState> {
     let view = fib.route(0, prefix(route)).into_iter().find(|route| route.source == Source::Static);
-    fib.path_states(view.expect("a static route").group).into_iter().map(|(_, state)| state).collect()
+    fib.path_states(view.expect("a static route").group)
+        .into_iter()
+        .map(|(_, state)| state)
+        .collect()
 }
 
 #[test]
@@ -113,7 +119,9 @@ fn a_route_is_followed_through_eight_next_hops_and_no_further() {
 
 #[test]
 fn a_next_hop_that_must_be_a_host_route_does_not_fall_back_to_the_default_route() {
-    for (next_hop, bits, default) in [("198.51.100.1", 32, "0.0.0.0/0"), ("2001:db8:f::1", 128, "::/0")] {
+    for (next_hop, bits, default) in
+        [("198.51.100.1", 32, "0.0.0.0/0"), ("2001:db8:f::1", 128, "::/0")]
+    {
         let mut fib = router();
         let (neighbour, route) = match bits {
             32 => ("10.0.1.2", "203.0.113.0/24"),
@@ -125,7 +133,8 @@ fn a_next_hop_that_must_be_a_host_route_does_not_fall_back_to_the_default_route(
         add(&mut fib, &format!("{next_hop}/{bits}"), &[via(neighbour)]);
         assert_eq!(states(&fib, route), [PathState::Used]);
         assert_eq!(out(&fib, route.split('/').next().expect("an address")), Some(LEFT));
-        fib.remove_route(0, prefix(&format!("{next_hop}/{bits}")), Source::Static).expect("it is there");
+        fib.remove_route(0, prefix(&format!("{next_hop}/{bits}")), Source::Static)
+            .expect("it is there");
         assert_eq!(out(&fib, route.split('/').next().expect("an address")), None);
     }
 }
@@ -142,7 +151,10 @@ fn a_next_hop_that_must_be_attached_is_a_neighbour_or_nobody() {
         add(&mut fib, route, &[Path::resolved(ip(far), None, Some(Only::Attached))]);
         assert_eq!(states(&fib, route), [PathState::Unusable(Unusable::NotAttached(ip(far)))]);
         add(&mut fib, route, &[Path::resolved(ip(near), None, Some(Only::Attached))]);
-        assert_eq!(states(&fib, route).iter().filter(|state| **state == PathState::Used).count(), 1);
+        assert_eq!(
+            states(&fib, route).iter().filter(|state| **state == PathState::Used).count(),
+            1
+        );
         // Not known, but on the connected subnet: attached all the same.
         let unknown = if host == 32 { "10.0.2.77" } else { "2001:db8:2::77" };
         let one = if host == 32 { "203.0.113.9/32" } else { "2001:db8:e::9/128" };
@@ -155,8 +167,13 @@ fn a_next_hop_that_must_be_attached_is_a_neighbour_or_nobody() {
 fn a_next_hop_is_looked_up_in_the_table_that_is_named() {
     let mut fib = router();
     let ten = fib.add_table(Family::Ip4, 10).expect("a table");
-    fib.add_route(ten, prefix("198.51.100.0/24"), Source::Static, &[Path::via(ip("10.0.2.2"), Some(RIGHT))])
-        .expect("a route of table 10");
+    fib.add_route(
+        ten,
+        prefix("198.51.100.0/24"),
+        Source::Static,
+        &[Path::via(ip("10.0.2.2"), Some(RIGHT))],
+    )
+    .expect("a route of table 10");
     add(&mut fib, "198.51.100.0/24", &[via("10.0.1.2")]);
     add(&mut fib, "203.0.113.0/24", &[Path::resolved(ip("198.51.100.1"), Some(ten), None)]);
     add(&mut fib, "203.0.112.0/24", &[via("198.51.100.1")]);
@@ -172,7 +189,8 @@ fn a_next_hop_is_looked_up_in_the_table_that_is_named() {
 
 #[test]
 fn a_route_through_itself_says_that_it_is_a_loop() {
-    for (route, inside) in [("203.0.113.0/24", "203.0.113.1"), ("2001:db8:e::/48", "2001:db8:e::1")] {
+    for (route, inside) in [("203.0.113.0/24", "203.0.113.1"), ("2001:db8:e::/48", "2001:db8:e::1")]
+    {
         let mut fib = router();
         add(&mut fib, route, &[via(inside)]);
         assert_eq!(states(&fib, route), [PathState::Unusable(Unusable::Loop(ip(inside)))]);
@@ -180,7 +198,10 @@ fn a_route_through_itself_says_that_it_is_a_loop() {
         // Another path takes over, whatever its preference.
         let neighbour = if inside.contains(':') { "2001:db8:1::2" } else { "10.0.1.2" };
         add(&mut fib, route, &[via(neighbour).preference(9)]);
-        assert_eq!(states(&fib, route), [PathState::Unusable(Unusable::Loop(ip(inside))), PathState::Used]);
+        assert_eq!(
+            states(&fib, route),
+            [PathState::Unusable(Unusable::Loop(ip(inside))), PathState::Used]
+        );
         assert_eq!(out(&fib, inside), Some(LEFT));
     }
 }
@@ -226,7 +247,10 @@ fn why_a_path_is_not_used_is_told() {
 #[test]
 fn a_backup_path_waits_and_takes_over() {
     let mut fib = router();
-    let paths = [Path::via(ip("10.0.1.2"), Some(LEFT)), Path::via(ip("10.0.2.2"), Some(RIGHT)).preference(1)];
+    let paths = [
+        Path::via(ip("10.0.1.2"), Some(LEFT)),
+        Path::via(ip("10.0.2.2"), Some(RIGHT)).preference(1),
+    ];
     add(&mut fib, "203.0.113.0/24", &paths);
     assert_eq!(states(&fib, "203.0.113.0/24"), [PathState::Used, PathState::Waits]);
     fib.set_interface(info(LEFT, false)).expect("down");
@@ -252,7 +276,8 @@ fn a_next_hop_that_a_million_routes_share_changes_by_one_store_through_recursion
         let host = if hop.contains(':') { 128 } else { 32 };
         add(&mut fib, &format!("{behind}/{host}"), &[via(one)]);
         add(&mut fib, &format!("{hop}/{host}"), &[via(behind)]);
-        fib.add_routes(0, prefix(first), MANY, Source::Static, &[via(hop)]).expect("a million routes");
+        fib.add_routes(0, prefix(first), MANY, Source::Static, &[via(hop)])
+            .expect("a million routes");
         assert_eq!(out(&fib, first.split('/').next().expect("an address")), Some(LEFT));
         let before = fib.stores();
         fib.replace_route(0, prefix(&format!("{behind}/{host}")), Source::Static, &[via(other)])
@@ -274,34 +299,48 @@ fn a_next_hop_that_a_million_routes_share_changes_by_one_store_through_recursion
 #[test]
 fn an_interface_that_goes_down_moves_a_million_routes_to_their_backup_by_one_store() {
     let mut fib = router();
-    let paths = [Path::via(ip("10.0.1.2"), Some(LEFT)), Path::via(ip("10.0.2.2"), Some(RIGHT)).preference(1)];
-    fib.add_routes(0, prefix("16.0.0.0/32"), MANY, Source::Static, &paths).expect("a million routes");
+    let paths = [
+        Path::via(ip("10.0.1.2"), Some(LEFT)),
+        Path::via(ip("10.0.2.2"), Some(RIGHT)).preference(1),
+    ];
+    fib.add_routes(0, prefix("16.0.0.0/32"), MANY, Source::Static, &paths)
+        .expect("a million routes");
     let before = fib.stores();
     fib.set_interface(info(LEFT, false)).expect("down");
     let after = fib.stores();
     assert_eq!(out(&fib, "16.0.0.7"), Some(RIGHT));
     let own = after.prefixes - before.prefixes;
-    assert!(own <= 12, "{own} prefixes: those of the interface's own addresses, subnets and neighbours");
+    assert!(
+        own <= 12,
+        "{own} prefixes: those of the interface's own addresses, subnets and neighbours"
+    );
     // The list of the million; the connected subnet and two neighbours of each family.
     assert!(after.groups - before.groups <= 8, "{} groups", after.groups - before.groups);
 }
 
 #[test]
 fn an_interface_that_is_deleted_takes_its_paths_out_of_many_routes_and_leaves_the_others() {
-    for (first, left, right) in
-        [("16.0.0.0/32", "10.0.1.2", "10.0.2.2"), ("2001:db8:f000::/64", "2001:db8:1::2", "2001:db8:2::2")]
-    {
+    for (first, left, right) in [
+        ("16.0.0.0/32", "10.0.1.2", "10.0.2.2"),
+        ("2001:db8:f000::/64", "2001:db8:1::2", "2001:db8:2::2"),
+    ] {
         let mut fib = router();
         let both = [Path::via(ip(left), Some(LEFT)), Path::via(ip(right), Some(RIGHT))];
         let default = if left.contains(':') { "::/0" } else { "0.0.0.0/0" };
         add(&mut fib, default, &both[..1]);
         fib.add_routes(0, prefix(first), 10_000, Source::Static, &both).expect("both");
-        fib.add_routes(0, prefix(first), 100, Source::Dynamic, &both[..1]).expect("the left one alone");
+        fib.add_routes(0, prefix(first), 100, Source::Dynamic, &both[..1])
+            .expect("the left one alone");
         let count = fib.route_count(Family::of(ip(left)));
         fib.remove_interface(LEFT).expect("it is there");
         assert_eq!(out(&fib, first.split('/').next().expect("an address")), Some(RIGHT));
-        let paths: Vec<_> = fib.route(0, prefix(first)).iter().map(|route| route.paths.to_vec()).collect();
-        assert_eq!(paths, [vec![both[1]]], "the dynamic route is gone, the static one has one path");
+        let paths: Vec<_> =
+            fib.route(0, prefix(first)).iter().map(|route| route.paths.to_vec()).collect();
+        assert_eq!(
+            paths,
+            [vec![both[1]]],
+            "the dynamic route is gone, the static one has one path"
+        );
         assert!(fib.route(0, prefix(default)).is_empty());
         assert!(fib.route_count(Family::of(ip(left))) < count - 100);
     }
@@ -334,7 +373,10 @@ fn what_makes_a_flow_is_a_tables_own_choice_and_changes_in_place() {
     };
     let before = fib.stores();
     fib.set_flow_fields(Family::Ip4, 0, FlowFields::SYMMETRIC.normal()).expect("a table");
-    assert_eq!((fields(&fib, 0), fields(&fib, ten)), (FlowFields::SYMMETRIC.normal(), FlowFields::DEFAULT));
+    assert_eq!(
+        (fields(&fib, 0), fields(&fib, ten)),
+        (FlowFields::SYMMETRIC.normal(), FlowFields::DEFAULT)
+    );
     assert_eq!(fib.stores().groups - before.groups, 1);
     assert_eq!(fib.stores().prefixes, before.prefixes);
     // It stays when the group's hops change, and reaches groups that are made later.

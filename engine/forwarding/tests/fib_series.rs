@@ -40,7 +40,8 @@ fn said(fib: &Fib) -> Vec<String> {
     };
     routes
         .map(|route| {
-            let hops: Vec<_> = route.hops.iter().map(|(hop, weight)| (words(hop), *weight)).collect();
+            let hops: Vec<_> =
+                route.hops.iter().map(|(hop, weight)| (words(hop), *weight)).collect();
             format!("{} {:?} {:?} {hops:?}", route.prefix, route.source, route.paths)
         })
         .collect()
@@ -49,7 +50,8 @@ fn said(fib: &Fib) -> Vec<String> {
 /// What packets meet, at the edges of everything.
 fn answers(fib: &Fib) -> Vec<String> {
     let addresses = (0..=255u32).map(|n| 20 << 24 | (n & 3) << 16 | (n >> 2 & 3) << 8 | n >> 4);
-    let hops = addresses.map(|address| fib.groups().hops(fib.ip4_tables().table(0).lookup(address)));
+    let hops =
+        addresses.map(|address| fib.groups().hops(fib.ip4_tables().table(0).lookup(address)));
     hops.map(|hops| {
         let words = hops.iter().map(|hop| (hop.next, fib.adjacencies().get(hop.index).next_hop()));
         format!("{:?}", words.collect::<Vec<_>>())

@@ -39,18 +39,32 @@ fn at(text: &str) -> IpAddr {
 impl Stand {
     fn find(&self, table: u32, source: &str, group: &str) -> Option<u32> {
         let (source, group) = (at(source), at(group));
-        self.mfib.tables().find(group.is_ipv6(), table, bits(source), bits(group), self.reader.pass())
+        self.mfib.tables().find(
+            group.is_ipv6(),
+            table,
+            bits(source),
+            bits(group),
+            self.reader.pass(),
+        )
     }
 
     fn accepts(&self, source: &str, group: &str, rx: u32) -> bool {
         let number = self.find(0, source, group).expect("a route");
-        self.mfib.tables().entry(number, self.reader.pass()).expect("it is there").accepts(InterfaceId(rx))
+        self.mfib
+            .tables()
+            .entry(number, self.reader.pass())
+            .expect("it is there")
+            .accepts(InterfaceId(rx))
     }
 
     fn outputs(&self, group: &str) -> Vec<(u32, u16, usize)> {
         let number = self.find(0, "10.0.0.1", group).expect("a route");
         let entry = self.mfib.tables().entry(number, self.reader.pass()).expect("it is there");
-        entry.outputs.iter().map(|out| (out.tx.0, out.mtu_bytes, usize::from(out.header_len))).collect()
+        entry
+            .outputs
+            .iter()
+            .map(|out| (out.tx.0, out.mtu_bytes, usize::from(out.header_len)))
+            .collect()
     }
 
     fn set(&mut self, source: Option<&str>, group: &str, length: u8, route: Route) {
@@ -95,7 +109,11 @@ fn a_source_goes_before_a_group_and_a_group_before_a_prefix() {
         ("10.0.0.9", "232.1.1.1", 4),
     ] {
         for interface in 1..=4 {
-            assert_eq!(stand.accepts(source, group, interface), interface == rx, "{source} {group}");
+            assert_eq!(
+                stand.accepts(source, group, interface),
+                interface == rx,
+                "{source} {group}"
+            );
         }
     }
     assert_eq!(stand.find(1, "10.0.0.9", "232.1.1.1"), None, "another table");
@@ -122,7 +140,11 @@ fn a_route_that_was_removed_is_found_no_more_and_its_number_waits_for_the_pass()
     assert!(matches!(stand.mfib.remove(&key, &stand.fib), Err(MfibError::NoRoute)));
     assert_eq!(stand.find(0, "10.0.0.1", "232.1.1.1"), None);
     stand.set(None, "232.1.1.2", 32, from(1));
-    assert_ne!(stand.find(0, "10.0.0.1", "232.1.1.2"), Some(number), "a worker may still hold the number");
+    assert_ne!(
+        stand.find(0, "10.0.0.1", "232.1.1.2"),
+        Some(number),
+        "a worker may still hold the number"
+    );
     assert!(stand.mfib.tables().entry(number, stand.reader.pass()).is_none());
 }
 
@@ -174,7 +196,9 @@ fn counts_stay_when_a_route_changes() {
 
 #[test]
 fn what_is_no_route_for_groups_has_no_key() {
-    let key = |source: Option<&str>, group: &str, length| RouteKey::new(0, source.map(at), at(group), length);
+    let key = |source: Option<&str>, group: &str, length| {
+        RouteKey::new(0, source.map(at), at(group), length)
+    };
     assert!(key(None, "10.0.0.1", 32).is_none());
     assert!(key(None, "232.1.1.1", 24).is_none(), "bits behind the length");
     assert!(key(None, "224.0.0.0", 3).is_none());
@@ -187,10 +211,13 @@ fn what_is_no_route_for_groups_has_no_key() {
 fn limits_are_told_and_nothing_changes() {
     let mut stand = stand();
     let key = |n: u32| {
-        RouteKey::new(0, None, IpAddr::V4(Ipv4Addr::from_bits(0xe800_0000 + n)), 32).expect("a group")
+        RouteKey::new(0, None, IpAddr::V4(Ipv4Addr::from_bits(0xe800_0000 + n)), 32)
+            .expect("a group")
     };
-    let many =
-        Route { forward: (0..=OUTPUTS_MAX as u32).map(|id| (InterfaceId(id), 0)).collect(), ..from(1) };
+    let many = Route {
+        forward: (0..=OUTPUTS_MAX as u32).map(|id| (InterfaceId(id), 0)).collect(),
+        ..from(1)
+    };
     assert!(matches!(stand.mfib.set(key(0), many, &stand.fib), Err(MfibError::OutputsMax(257))));
     for n in 0..ROUTES_MAX as u32 {
         stand.mfib.set(key(n), from(1), &stand.fib).expect("room");
@@ -214,9 +241,11 @@ fn model_find(model: &Model, table: u32, source: IpAddr, group: IpAddr) -> Optio
     let covers = |key: &RouteKey| {
         let width = if family == Family::Ip4 { 32 } else { 128 };
         let spare = u32::from(width - key.length);
-        bits(key.group) >> spare == bits(group) >> spare && key.source.is_none_or(|own| own == source)
+        bits(key.group) >> spare == bits(group) >> spare
+            && key.source.is_none_or(|own| own == source)
     };
-    let here = model.iter().filter(|(key, _)| key.family == family && key.table == table && covers(key));
+    let here =
+        model.iter().filter(|(key, _)| key.family == family && key.table == table && covers(key));
     here.max_by_key(|(key, _)| (key.source.is_some(), key.length)).map(|(_, rx)| *rx)
 }
 
@@ -226,7 +255,9 @@ fn address(six: bool, group: bool, low: u8) -> IpAddr {
         (false, false) => IpAddr::V4(Ipv4Addr::new(10, 0, 0, low)),
         (false, true) => IpAddr::V4(Ipv4Addr::new(232, low << 4, 0, low)),
         (true, false) => IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, low.into())),
-        (true, true) => IpAddr::V6(Ipv6Addr::new(0xff0e, u16::from(low) << 12, 0, 0, 0, 0, 0, low.into())),
+        (true, true) => {
+            IpAddr::V6(Ipv6Addr::new(0xff0e, u16::from(low) << 12, 0, 0, 0, 0, 0, low.into()))
+        }
     }
 }
 
@@ -236,8 +267,11 @@ fn key_of(six: bool, table: u32, source: Option<u8>, group: u8, shorter: u8) -> 
     let group = bits(address(six, true, group));
     let spare = u32::from(width - length);
     let masked = group >> spare << spare;
-    let group =
-        if six { IpAddr::from(masked.to_be_bytes()) } else { IpAddr::from((masked as u32).to_be_bytes()) };
+    let group = if six {
+        IpAddr::from(masked.to_be_bytes())
+    } else {
+        IpAddr::from((masked as u32).to_be_bytes())
+    };
     RouteKey::new(table, source.map(|low| address(six, false, low)), group, length)
 }
 

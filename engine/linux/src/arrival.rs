@@ -61,7 +61,8 @@ impl Arrival {
     pub fn lose(&self, reason: RxDrop, frames: u64, cx: &mut Context<'_>) {
         cx.count(reason, frames);
         let counters = cx.interface_counters(self.interface);
-        let count = if reason == RxDrop::NoBuffer { &counters.rx_no_buffer } else { &counters.rx_errors };
+        let count =
+            if reason == RxDrop::NoBuffer { &counters.rx_no_buffer } else { &counters.rx_errors };
         count.add(frames);
     }
 
@@ -163,9 +164,15 @@ impl Arrival {
                 self.cutting = Some((segmenter, number));
                 return Ok(Progress::More);
             }
-            let payload = segmenter.segment(bytes, number, &mut headers).ok_or(RxDrop::BadOffload)?;
-            let packet = copy(&headers[..segmenter.headers_bytes()], cx.buffers).ok_or(RxDrop::NoBuffer)?;
-            push(frame, append(packet, &bytes[payload], cx.buffers).ok_or(RxDrop::NoBuffer)?, cx.buffers);
+            let payload =
+                segmenter.segment(bytes, number, &mut headers).ok_or(RxDrop::BadOffload)?;
+            let packet =
+                copy(&headers[..segmenter.headers_bytes()], cx.buffers).ok_or(RxDrop::NoBuffer)?;
+            push(
+                frame,
+                append(packet, &bytes[payload], cx.buffers).ok_or(RxDrop::NoBuffer)?,
+                cx.buffers,
+            );
             number += 1;
         }
         self.cutting = None;

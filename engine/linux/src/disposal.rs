@@ -93,8 +93,10 @@ fn start(task: Task) {
     // In a place that outlives a refusal: what `spawn` is given, it drops on this thread.
     let place = Arc::new(Mutex::new(Some(task)));
     let theirs = place.clone();
-    let spawned =
-        std::thread::Builder::new().name("quiver-close".into()).stack_size(STACK_BYTES).spawn(move || {
+    let spawned = std::thread::Builder::new()
+        .name("quiver-close".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
             let task = theirs.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
             drop(task);
         });

@@ -36,7 +36,12 @@ pub trait FollowsLink: Device + 'static {
 
     /// Its link is there again, under this number: open there what was open at the old one, and leave
     /// all else of the interface as it is.
-    fn reopen(engine: &mut Engine, id: InterfaceId, index: i32, state: &LinkState) -> Result<(), String>
+    fn reopen(
+        engine: &mut Engine,
+        id: InterfaceId,
+        index: i32,
+        state: &LinkState,
+    ) -> Result<(), String>
     where
         Self: Sized;
 }
@@ -160,7 +165,9 @@ pub fn refresh<D: FollowsLink>(engine: &mut Engine, id: InterfaceId) {
         let _ = engine.set_link_up(id, false);
         take_up::<D>(engine, id, &socket);
     }
-    let Some(now) = engine.device::<D>(id).and_then(|device| device.link().seen.clone()) else { return };
+    let Some(now) = engine.device::<D>(id).and_then(|device| device.link().seen.clone()) else {
+        return;
+    };
     let _ = engine.set_link_up(id, now.is_running);
     take_over_mtu::<D>(engine, id, &now);
     take_over_mac::<D>(engine, id, &now);
@@ -176,7 +183,8 @@ fn take_up<D: FollowsLink>(engine: &mut Engine, id: InterfaceId, socket: &LinkSo
     let Ok(index) = socket.index_of(&linux_name) else { return };
     let Some(state) = socket.state(index).filter(|state| state.is_ethernet) else { return };
     let reopened = D::reopen(engine, id, index, &state);
-    let (name, is_up) = (engine.interface_name(id), engine.interface(id).is_some_and(|i| i.admin_up));
+    let (name, is_up) =
+        (engine.interface_name(id), engine.interface(id).is_some_and(|i| i.admin_up));
     let Some(device) = engine.device::<D>(id) else { return };
     let link = device.link();
     match reopened {

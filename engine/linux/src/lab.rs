@@ -25,7 +25,9 @@ pub fn why_not() -> Option<String> {
             let _ = Command::new("ip").args(["netns", "del", &name]).output();
             None
         }
-        Ok(output) => Some(format!("`ip netns add`: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        Ok(output) => {
+            Some(format!("`ip netns add`: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        }
         Err(error) => Some(format!("`ip`: {error}")),
     }
 }
@@ -85,12 +87,16 @@ impl Namespace {
     /// Wait until something in it listens at a TCP port.
     pub fn wait_for_listener(&self, port: u16) {
         let place = format!(":{port} ");
-        wait_until(&format!("somebody listens at {port}"), || self.run("ss -Hltn").contains(&place));
+        wait_until(&format!("somebody listens at {port}"), || {
+            self.run("ss -Hltn").contains(&place)
+        });
     }
 
     /// Wait until something in it, such as tcpdump, has a packet socket.
     pub fn wait_for_packet_socket(&self) {
-        wait_until("there is a packet socket", || self.run("cat /proc/net/packet").lines().count() > 1);
+        wait_until("there is a packet socket", || {
+            self.run("cat /proc/net/packet").lines().count() > 1
+        });
     }
 
     /// Wait until one of its interfaces has received so many bytes.
@@ -105,7 +111,8 @@ impl Namespace {
     pub fn start(&self, command: &str) -> Process {
         let mut all = vec!["netns", "exec", &self.name];
         all.extend(command.split_whitespace());
-        let child = Command::new("ip").args(all).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let child =
+            Command::new("ip").args(all).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.unwrap_or_else(|e| panic!("{command}: {e}"));
         let stdout = child.stdout.take();
         let reader = std::thread::spawn(move || {
@@ -167,7 +174,8 @@ impl Drop for Process {
 
 /// Run a command to its end, which must be a success; what it printed.
 pub fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    let output =
+        Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {}: {errors}", arguments.join(" "));
     String::from_utf8_lossy(&output.stdout).into_owned()

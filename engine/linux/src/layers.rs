@@ -159,12 +159,14 @@ impl Layers {
     pub fn pseudo_header(&self, headers: &[u8], length: usize) -> Option<Sum> {
         let IpAt { at, is_ip6, .. } = self.inner();
         if is_ip6 {
-            let address =
-                |at: usize| headers.get(at..)?.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets));
+            let address = |at: usize| {
+                headers.get(at..)?.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets))
+            };
             let (from, to) = (address(at + SOURCE6)?, address(self.destination)?);
             return Some(Sum::pseudo6(from, to, self.protocol, length as u32));
         }
-        let address = |at: usize| headers.get(at..)?.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets));
+        let address =
+            |at: usize| headers.get(at..)?.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets));
         let (from, to) = (address(at + SOURCE4)?, address(self.destination)?);
         Some(Sum::pseudo4(from, to, self.protocol, length as u16))
     }

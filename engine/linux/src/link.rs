@@ -18,7 +18,9 @@ pub enum LinkError {
     #[error("{0} is not Ethernet")]
     NotEthernet(String),
     /// A name that cannot be.
-    #[error("`{0}` is no name of a Linux interface: 1 to {LINK_NAME_MAX} characters without `/` and spaces")]
+    #[error(
+        "`{0}` is no name of a Linux interface: 1 to {LINK_NAME_MAX} characters without `/` and spaces"
+    )]
     BadName(String),
     /// Not allowed.
     #[error(
@@ -122,7 +124,9 @@ impl LinkSocket {
         match self.ioctl(libc::SIOCGIFINDEX, &mut request) {
             // SAFETY: SIOCGIFINDEX has written this field.
             Ok(()) => Ok(unsafe { request.ifr_ifru.ifru_ifindex }),
-            Err(e) if e.raw_os_error() == Some(libc::ENODEV) => Err(LinkError::Unknown(name.to_owned())),
+            Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {
+                Err(LinkError::Unknown(name.to_owned()))
+            }
             Err(source) => Err(LinkError::System { what: format!("index of {name}"), source }),
         }
     }
@@ -152,7 +156,8 @@ impl LinkSocket {
         Some(LinkState {
             name: String::from_utf8(text).ok()?,
             is_up: flags & libc::IFF_UP != 0,
-            is_running: flags & (libc::IFF_UP | libc::IFF_RUNNING) == libc::IFF_UP | libc::IFF_RUNNING,
+            is_running: flags & (libc::IFF_UP | libc::IFF_RUNNING)
+                == libc::IFF_UP | libc::IFF_RUNNING,
             mac,
             is_ethernet,
             mtu_bytes: u32::try_from(mtu).unwrap_or(0),
@@ -234,9 +239,11 @@ impl LinkSocket {
         let index = self.index_of(name)?;
         let wrong = |e| LinkError::of(e, format!("IPv6 address of {name}"), "cap_net_admin");
         let socket = open(libc::AF_INET6).map_err(wrong)?;
-        let mut request = Ifreq6 { address: address.octets(), prefix_length: u32::from(length), index };
+        let mut request =
+            Ifreq6 { address: address.octets(), prefix_length: u32::from(length), index };
         // SAFETY: on an AF_INET6 socket SIOCSIFADDR takes an in6_ifreq, which this is (linux/ipv6.h).
-        let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR, &raw mut request) };
+        let result =
+            unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR, &raw mut request) };
         match result {
             0.. => Ok(()),
             _ if io::Error::last_os_error().raw_os_error() == Some(libc::EEXIST) => Ok(()),

@@ -43,7 +43,8 @@ impl LinkWatch {
         let mut bytes = [0u8; READ_BYTES];
         for count in 0..MESSAGES_MAX {
             // SAFETY: the buffer and its length.
-            let got = unsafe { libc::recv(self.0.as_raw_fd(), bytes.as_mut_ptr().cast(), READ_BYTES, 0) };
+            let got =
+                unsafe { libc::recv(self.0.as_raw_fd(), bytes.as_mut_ptr().cast(), READ_BYTES, 0) };
             let lost = || io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS);
             if got < 0 && !lost() {
                 return count > 0;

@@ -43,7 +43,8 @@ impl Segmenter {
         let headers_bytes = layers.upper + upper_bytes;
         let enough = upper_bytes >= if is_tcp { 20 } else { 8 };
         let payload_bytes = frame.len().checked_sub(headers_bytes)?;
-        let sizes = enough && headers_bytes <= HEADERS_BYTES_MAX && segment_bytes > 0 && payload_bytes > 0;
+        let sizes =
+            enough && headers_bytes <= HEADERS_BYTES_MAX && segment_bytes > 0 && payload_bytes > 0;
         (fits && sizes).then_some(Segmenter {
             layers,
             headers_bytes,
@@ -106,8 +107,12 @@ impl Segmenter {
     /// Sequence number and flags: CWR belongs to the first segment, FIN and PSH to the last.
     fn write_tcp(&self, headers: &mut [u8], number: usize) {
         let at = self.layers.upper;
-        let sequence =
-            u32::from_be_bytes([headers[at + 4], headers[at + 5], headers[at + 6], headers[at + 7]]);
+        let sequence = u32::from_be_bytes([
+            headers[at + 4],
+            headers[at + 5],
+            headers[at + 6],
+            headers[at + 7],
+        ]);
         let sequence = sequence.wrapping_add((number * self.segment_bytes) as u32);
         headers[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
         if number > 0 {
@@ -138,7 +143,9 @@ mod tests {
         let mut frame = vec![2; 12];
         frame.extend([0x81, 0, 0, 5, 8, 0]);
         frame.extend([0x45, 0, 0, 0, 0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        frame.extend([0, 80, 4, 0, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 0, 0x60, 0x99, 1, 0, 0, 0, 0, 0]);
+        frame.extend([
+            0, 80, 4, 0, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 0, 0x60, 0x99, 1, 0, 0, 0, 0, 0,
+        ]);
         frame.extend([1, 1, 1, 0]);
         frame.extend(payload);
         let total = (frame.len() - 18) as u16;
@@ -167,7 +174,8 @@ mod tests {
             let (header, rest) = ip4::Repr::parse(&frame[18..]).expect("ip");
             assert_eq!(rest.len(), frame.len() - 38);
             assert_eq!(word(frame, 22), Some(7 + number as u16));
-            let sum = Sum::pseudo4(header.source, header.destination, IpProtocol::TCP, rest.len() as u16);
+            let sum =
+                Sum::pseudo4(header.source, header.destination, IpProtocol::TCP, rest.len() as u16);
             assert!(sum.bytes(rest).is_good());
             let sequence = u32::from_be_bytes([rest[4], rest[5], rest[6], rest[7]]);
             assert_eq!(sequence, 0xffff_fff0u32.wrapping_add(number as u32 * 1000));
@@ -224,7 +232,12 @@ mod tests {
                 None => {
                     let (header, rest) = ip4::Repr::parse(&frame[ip - 20..]).expect("inner header");
                     assert_eq!(rest.len(), tcp.len());
-                    Sum::pseudo4(header.source, header.destination, IpProtocol::TCP, tcp.len() as u16)
+                    Sum::pseudo4(
+                        header.source,
+                        header.destination,
+                        IpProtocol::TCP,
+                        tcp.len() as u16,
+                    )
                 }
             };
             assert!(pseudo.bytes(tcp).is_good());
@@ -241,7 +254,10 @@ mod tests {
         frame.extend(behind_segments(4, inner));
         let frames = cut(&frame, SEGMENT_TCP4, 1000);
         let headers = 14 + 40 + 40 + 20 + 24;
-        assert_eq!(frames.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 501].map(|n| headers + n));
+        assert_eq!(
+            frames.iter().map(Vec::len).collect::<Vec<_>>(),
+            [1000, 1000, 501].map(|n| headers + n)
+        );
         assert_eq!(payloads(&frames, headers - 24, None), payload);
         // The same in a frame of its own behind the segments.
         let mut frame = [&[2; 12][..], &[0x86, 0xdd]].concat();

@@ -60,10 +60,11 @@ impl VirtioNetHeader {
     /// Write it.
     pub fn emit(&self) -> [u8; VIRTIO_NET_HEADER_BYTES] {
         let mut bytes = [0; VIRTIO_NET_HEADER_BYTES];
-        bytes[0] =
-            (u8::from(self.needs_checksum) * NEEDS_CHECKSUM) | (u8::from(self.data_valid) * DATA_VALID);
+        bytes[0] = (u8::from(self.needs_checksum) * NEEDS_CHECKSUM)
+            | (u8::from(self.data_valid) * DATA_VALID);
         bytes[1] = self.segment_kind;
-        let words = [self.headers_bytes, self.segment_bytes, self.checksum_start, self.checksum_offset];
+        let words =
+            [self.headers_bytes, self.segment_bytes, self.checksum_start, self.checksum_offset];
         for (place, word) in bytes[2..].chunks_exact_mut(2).zip(words) {
             place.copy_from_slice(&word.to_ne_bytes());
         }

@@ -179,7 +179,8 @@ impl<V: View> App<V> {
 
     fn turn_pane(&mut self, by: usize) {
         let panes = V::PANES.len();
-        let turned = (1..=panes).map(|times| (self.pane + times * by) % panes).find(|pane| self.has(*pane));
+        let turned =
+            (1..=panes).map(|times| (self.pane + times * by) % panes).find(|pane| self.has(*pane));
         self.show_pane(turned.unwrap_or(self.pane));
     }
 

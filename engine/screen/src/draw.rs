@@ -41,7 +41,8 @@ pub fn draw<V: View>(frame: &mut Frame, app: &mut App<V>) {
     .areas(frame.area());
     let pause = if app.is_paused { "  PAUSED" } else { "" };
     let every = app.interval.as_millis() as f64 / 1000.0;
-    let heading = format!("{}  every {every} s{pause}  {}", V::PROGRAM, clean(&app.place, app.utf8));
+    let heading =
+        format!("{}  every {every} s{pause}  {}", V::PROGRAM, clean(&app.place, app.utf8));
     frame.render_widget(Paragraph::new(Span::styled(heading, bold())), title);
     let line = app.picture.as_ref().map_or_else(|| "measuring".to_owned(), View::totals);
     frame.render_widget(Paragraph::new(line), sums);
@@ -63,7 +64,9 @@ pub fn draw<V: View>(frame: &mut Frame, app: &mut App<V>) {
 }
 
 fn has_plot<V: View>(frame: &Frame, app: &App<V>) -> bool {
-    !V::PLOT.is_empty() && !app.history.is_empty() && frame.area().height >= PLOT_FROM_LINES + PLOT_LINES
+    !V::PLOT.is_empty()
+        && !app.history.is_empty()
+        && frame.area().height >= PLOT_FROM_LINES + PLOT_LINES
 }
 
 /// Columns of marks, the newest at the right; the smaller rate stands in the larger one.
@@ -102,7 +105,8 @@ fn tab_line<V: View>(app: &App<V>) -> Line<'static> {
     let mut spans = Vec::new();
     let is_there = |index: usize| app.picture.as_ref().is_none_or(|picture| picture.has(index));
     for (index, pane) in V::PANES.iter().enumerate().filter(|(index, _)| is_there(*index)) {
-        let style = if index == app.pane { reversed().add_modifier(Modifier::BOLD) } else { plain() };
+        let style =
+            if index == app.pane { reversed().add_modifier(Modifier::BOLD) } else { plain() };
         spans.push(Span::styled(format!(" {} {} ", index + 1, pane.title), style));
     }
     if let (0, Some(part)) = (app.pane, app.choice.part) {
@@ -116,7 +120,11 @@ fn tab_line<V: View>(app: &App<V>) -> Line<'static> {
 
 fn draw_table<V: View>(frame: &mut Frame, app: &mut App<V>, area: Rect) {
     let columns = V::PANES[app.pane].columns;
-    let rows = app.picture.as_ref().map(|picture| rows(app.pane, picture, &app.choice)).unwrap_or_default();
+    let rows = app
+        .picture
+        .as_ref()
+        .map(|picture| rows(app.pane, picture, &app.choice))
+        .unwrap_or_default();
     let height = usize::from(area.height.saturating_sub(1));
     app.rows_shown = height;
     app.top_row = app.top_row.min(rows.len().saturating_sub(height));
@@ -147,9 +155,14 @@ fn draw_table<V: View>(frame: &mut Frame, app: &mut App<V>, area: Rect) {
 
 /// The first column takes what is left; among drops it is the last, which tells the reason.
 fn widths(columns: &[Column]) -> Vec<Constraint> {
-    let widest = columns.iter().enumerate().max_by_key(|(_, column)| column.width).map(|(index, _)| index);
+    let widest =
+        columns.iter().enumerate().max_by_key(|(_, column)| column.width).map(|(index, _)| index);
     let width = |(index, column): (usize, &Column)| {
-        if Some(index) == widest { Constraint::Min(column.width) } else { Constraint::Length(column.width) }
+        if Some(index) == widest {
+            Constraint::Min(column.width)
+        } else {
+            Constraint::Length(column.width)
+        }
     };
     columns.iter().enumerate().map(width).collect()
 }
@@ -159,13 +172,18 @@ fn aligned(columns: &[Column], index: usize, text: String) -> Cell<'static> {
     let is_number = columns[index].is_number;
     let follows_number = index > 0 && columns[index - 1].is_number;
     let text = if is_number || follows_number { format!(" {text}") } else { text };
-    Cell::from(Line::from(text).alignment(if is_number { Alignment::Right } else { Alignment::Left }))
+    Cell::from(Line::from(text).alignment(if is_number {
+        Alignment::Right
+    } else {
+        Alignment::Left
+    }))
 }
 
 fn table_row(columns: &'static [Column], row: &[Value], utf8: bool) -> Row<'static> {
     let cells = row.iter().take(columns.len()).enumerate();
     let cells = cells.map(|(index, value)| aligned(columns, index, clean(&value.show(), utf8)));
-    let stalls = row.iter().any(|value| matches!(value, Value::Text(text) if text.starts_with("STALLED")));
+    let stalls =
+        row.iter().any(|value| matches!(value, Value::Text(text) if text.starts_with("STALLED")));
     Row::new(cells).style(if stalls { reversed() } else { plain() })
 }
 

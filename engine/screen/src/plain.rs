@@ -13,8 +13,10 @@ pub fn text<V: View>(picture: &V, choice: &Choice, utf8: bool) -> String {
     }
     for (index, pane) in V::PANES.iter().enumerate().filter(|(index, _)| picture.has(*index)) {
         let rows = rows(index, picture, choice);
-        let shown: Vec<Vec<String>> =
-            rows.iter().map(|row| row.iter().map(|value| clean(&value.show(), utf8)).collect()).collect();
+        let shown: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.iter().map(|value| clean(&value.show(), utf8)).collect())
+            .collect();
         if shown.is_empty() {
             let _ = writeln!(out, "\n{}: none", pane.title);
             continue;
@@ -28,7 +30,8 @@ pub fn text<V: View>(picture: &V, choice: &Choice, utf8: bool) -> String {
 fn write_table(pane: &Pane, rows: &[Vec<String>], out: &mut String) {
     let columns = pane.columns;
     let width = |index: usize| {
-        let longest = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.chars().count()).max();
+        let longest =
+            rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.chars().count()).max();
         longest.unwrap_or(0).max(columns[index].title.len())
     };
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel,
+};
 use std::time::Duration;
 
 /// Between the first two questions, so that there is something to see soon.
@@ -48,7 +50,12 @@ impl<S: Send + 'static> Poller<S> {
     }
 }
 
-fn run<S>(mut ask: impl Ask<S>, tell: &SyncSender<News<S>>, end: &Receiver<()>, interval_ms: &AtomicU64) {
+fn run<S>(
+    mut ask: impl Ask<S>,
+    tell: &SyncSender<News<S>>,
+    end: &Receiver<()>,
+    interval_ms: &AtomicU64,
+) {
     let mut asked = 0u32;
     loop {
         let (news, pause) = match ask.ask() {

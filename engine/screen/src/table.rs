@@ -111,7 +111,8 @@ pub struct Choice {
 pub(crate) fn rows<V: View>(pane: usize, view: &V, choice: &Choice) -> Vec<Vec<Value>> {
     let filter = choice.filter.to_lowercase();
     let mut rows = view.rows(pane, choice);
-    let has = |value: &Value| matches!(value, Value::Text(text) if text.to_lowercase().contains(&filter));
+    let has =
+        |value: &Value| matches!(value, Value::Text(text) if text.to_lowercase().contains(&filter));
     let fits = |row: &[Value]| match V::filters_all_columns(pane) {
         true => row.iter().any(has),
         false => row.first().is_some_and(has),

@@ -24,7 +24,8 @@ pub fn is_screen() -> bool {
 /// Does the terminal speak UTF-8? The first of these variables that says something decides.
 pub fn speaks_utf8() -> bool {
     let said = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| env::var(name).ok());
-    let locale = said.into_iter().find(|value| !value.is_empty()).unwrap_or_default().to_lowercase();
+    let locale =
+        said.into_iter().find(|value| !value.is_empty()).unwrap_or_default().to_lowercase();
     locale.contains("utf-8") || locale.contains("utf8")
 }
 

@@ -116,7 +116,11 @@ impl<const N: usize> Subject for Long<N> {
 }
 
 /// Clocks per key, the median of some rounds.
-fn measure<S: Subject>(keys: &[S::Key], batch: usize, mut ask: impl FnMut(&[S::Key]) -> usize) -> f64 {
+fn measure<S: Subject>(
+    keys: &[S::Key],
+    batch: usize,
+    mut ask: impl FnMut(&[S::Key]) -> usize,
+) -> f64 {
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let start = clocks();
@@ -154,7 +158,8 @@ fn scenario<S: Subject>(name: &str, entries: usize, batch: usize, mut subject: S
         let miss = measure::<S>(&misses, batch, |keys| subject.lookup(variant, keys));
         print!("  {hit:6.1} {miss:6.1}");
     }
-    let single = measure::<S>(&hits, batch, |keys| keys.iter().filter(|key| subject.single(key)).count());
+    let single =
+        measure::<S>(&hits, batch, |keys| keys.iter().filter(|key| subject.single(key)).count());
     print!("  {single:6.1}  {:5.1} +{:5.1}", per(table), per(objects));
     let changes = 100_000.min(entries as u64);
     let mut order: Vec<u64> = (0..changes).map(|_| random.below(entries as u64)).collect();
@@ -222,7 +227,9 @@ fn hashes() {
         }
         if Variant::Avx512.is_available() {
             // SAFETY: the processor has it.
-            report_hash("permutation, AVX-512", &keys, |keys, out| unsafe { wide(keys, out, permute) });
+            report_hash("permutation, AVX-512", &keys, |keys, out| unsafe {
+                wide(keys, out, permute)
+            });
         }
     }
 }
@@ -248,7 +255,8 @@ fn long<const N: usize>(name: &str, entries: usize, batch: usize) {
     let epochs = Epochs::new(1);
     let objects = ObjectsWriter::<8>::new(&epochs, limits(entries)).expect("memory");
     let keys = objects.objects().clone();
-    let writer = LongWriter::<_, N>::new(&epochs, limits(entries), Seed::random(), keys).expect("memory");
+    let writer =
+        LongWriter::<_, N>::new(&epochs, limits(entries), Seed::random(), keys).expect("memory");
     let table = writer.table();
     scenario(name, entries, batch, Long(writer, objects, table));
 }
@@ -267,7 +275,10 @@ fn main() {
     if wants("hash") {
         hashes();
     }
-    println!("clocks per key (hit, miss) for {:?}, single;", Variant::available().collect::<Vec<_>>());
+    println!(
+        "clocks per key (hit, miss) for {:?}, single;",
+        Variant::available().collect::<Vec<_>>()
+    );
     println!(
         "bytes an entry: table + objects; M/s: fill, remove, insert; thousand clocks of a split (median)"
     );

@@ -20,7 +20,13 @@ const CHANGES: usize = 200_000;
 const CALLS: [(usize, bool); 4] = [(256, false), (64, false), (32, false), (32, true)];
 
 /// The median of some rounds, in clocks per address.
-fn measure<A: Address>(lpm: &Lpm<A>, variant: Variant, addresses: &[A], block: usize, ask: bool) -> f64 {
+fn measure<A: Address>(
+    lpm: &Lpm<A>,
+    variant: Variant,
+    addresses: &[A],
+    block: usize,
+    ask: bool,
+) -> f64 {
     let mut groups = [GroupId(0); 256];
     let mut rounds = [0.0; ROUNDS];
     for round in &mut rounds {
@@ -94,7 +100,8 @@ impl<A: Address> Scenario<'_, A> {
         }
         bulk.finish();
         drop(bulk);
-        let rate = |count: usize, start: Instant| count as f64 / start.elapsed().as_secs_f64() / 1e6;
+        let rate =
+            |count: usize, start: Instant| count as f64 / start.elapsed().as_secs_f64() / 1e6;
         let loaded = rate(self.prefixes.len(), start);
         let space = writer.space().clone();
         let lpm = space.table(self.table);
@@ -145,7 +152,8 @@ fn hosts<A: Address>(first: A, count: usize) -> Vec<Prefix<A>> {
 }
 
 fn real<A: Address>(file: Option<&str>) -> Vec<Prefix<A>> {
-    let lines = file.map(|file| std::fs::read_to_string(file).expect("prefix file")).unwrap_or_default();
+    let lines =
+        file.map(|file| std::fs::read_to_string(file).expect("prefix file")).unwrap_or_default();
     let parse = |line: &str| {
         let (address, len) = line.trim().split_once('/')?;
         Some(Prefix::new(A::from_ip(address.parse().ok()?)?, len.parse().ok()?))
@@ -167,9 +175,10 @@ fn ip4(file: Option<&str>) {
         ("uniform", Traffic::Uniform(Ip4Prefix::ALL)),
         ("prefix", Traffic::Prefixes),
     ];
-    let run = |name: &str, prefixes: &[Ip4Prefix], table, hops, traffic: &[(&str, Traffic<u32>)]| {
-        Scenario { name, prefixes, table, hops, traffic }.run();
-    };
+    let run =
+        |name: &str, prefixes: &[Ip4Prefix], table, hops, traffic: &[(&str, Traffic<u32>)]| {
+            Scenario { name, prefixes, table, hops, traffic }.run();
+        };
     run("ip4 1 /8", &[Ip4Prefix::new(first, 8)], 0, 1, &random);
     run("ip4 1 /32", &hosts(first, 1), 0, 1, &random);
     run("ip4 1 /32 vrf", &hosts(first, 1), 5, 1, &random);
@@ -198,10 +207,15 @@ fn ip6(file: Option<&str>) {
     let first = 0x2001_0db8u128 << 96;
     let space = Ip6Prefix::new(0x2000 << 112, 3);
     let random = [("random", Traffic::Prefixes)];
-    let full = [("zipf", Traffic::Zipf), ("uniform", Traffic::Uniform(space)), ("prefix", Traffic::Prefixes)];
-    let run = |name: &str, prefixes: &[Ip6Prefix], table, hops, traffic: &[(&str, Traffic<u128>)]| {
-        Scenario { name, prefixes, table, hops, traffic }.run();
-    };
+    let full = [
+        ("zipf", Traffic::Zipf),
+        ("uniform", Traffic::Uniform(space)),
+        ("prefix", Traffic::Prefixes),
+    ];
+    let run =
+        |name: &str, prefixes: &[Ip6Prefix], table, hops, traffic: &[(&str, Traffic<u128>)]| {
+            Scenario { name, prefixes, table, hops, traffic }.run();
+        };
     run("ip6 1 /32", &[Ip6Prefix::new(first, 32)], 0, 1, &random);
     run("ip6 1 /128", &hosts(first + 1, 1), 0, 1, &random);
     run("ip6 1 /128 vrf", &hosts(first + 1, 1), 5, 1, &random);
@@ -214,7 +228,9 @@ fn ip6(file: Option<&str>) {
     run("ip6 1M /64", &table, 0, 64, &random);
     if wanted("ip6 1M scattered") {
         let mut bits = Random::new(9);
-        let one = |_| Ip6Prefix::new(0x2000 << 112 | u128::from_halves(bits.bits() >> 3, bits.bits()), 64);
+        let one = |_| {
+            Ip6Prefix::new(0x2000 << 112 | u128::from_halves(bits.bits() >> 3, bits.bits()), 64)
+        };
         run("ip6 1M scattered /64", &sorted((0..1_000_000).map(one).collect()), 0, 64, &random);
     }
     run("ip6 generated 200k", &internet_ip6(200_000, 1), 0, 64, &full);

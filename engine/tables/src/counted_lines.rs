@@ -61,7 +61,11 @@ impl WorkerLines {
 
 impl CountedLines {
     /// Room for `capacity` objects, committed as used. `what` they are is said when there is no address space.
-    pub fn new(what: &'static str, capacity: usize, workers: usize) -> Result<CountedLines, MemoryError> {
+    pub fn new(
+        what: &'static str,
+        capacity: usize,
+        workers: usize,
+    ) -> Result<CountedLines, MemoryError> {
         let lines = |_| Ok(WorkerLines(Arc::new(Reserved::new(what, capacity, Pages::Huge)?)));
         Ok(CountedLines((0..workers.max(1)).map(lines).collect::<Result<_, _>>()?))
     }
@@ -88,7 +92,9 @@ impl CountedLines {
     /// What all workers have counted of an object.
     pub fn sums(&self, index: u32) -> [u64; LINE_COUNTS] {
         let sum = |count: usize| {
-            let of = |lines: &WorkerLines| lines.line(index).0[LINE_WORDS + count].load(Ordering::Relaxed);
+            let of = |lines: &WorkerLines| {
+                lines.line(index).0[LINE_WORDS + count].load(Ordering::Relaxed)
+            };
             self.0.iter().map(of).fold(0u64, u64::wrapping_add)
         };
         std::array::from_fn(sum)

@@ -35,7 +35,8 @@ impl GroupId {
     /// Node and index of the hop that a resolved number says.
     #[inline(always)]
     pub const fn resolved_parts(self) -> (u16, u32) {
-        let node = (self.0 >> RESOLVED_INDEX_BITS) as u16 & ((RESOLVED >> RESOLVED_INDEX_BITS) - 1) as u16;
+        let node =
+            (self.0 >> RESOLVED_INDEX_BITS) as u16 & ((RESOLVED >> RESOLVED_INDEX_BITS) - 1) as u16;
         (node, self.0 & ((1 << RESOLVED_INDEX_BITS) - 1))
     }
 }

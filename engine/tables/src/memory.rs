@@ -103,10 +103,21 @@ impl<T: ZeroValid> Reserved<T> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh anonymous mapping touches nothing that exists.
         let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), mapped, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                mapped,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
         };
         if start == libc::MAP_FAILED {
-            return Err(MemoryError::Reserve { what, bytes, reason: std::io::Error::last_os_error() });
+            return Err(MemoryError::Reserve {
+                what,
+                bytes,
+                reason: std::io::Error::last_os_error(),
+            });
         }
         let slack = start.align_offset(HUGE_PAGE_BYTES);
         // SAFETY: base stays inside the mapping, and what is unmapped lies outside base..base+bytes.
@@ -171,11 +182,16 @@ impl<T: ZeroValid> Reserved<T> {
     pub fn release(&self, range: Range<usize>) {
         let unit = if self.pages == Pages::Huge { HUGE_PAGE_BYTES } else { PAGE_BYTES };
         let end = range.end.min(self.capacity) * size_of::<T>();
-        let (first, last) = ((range.start * size_of::<T>()).next_multiple_of(unit), end / unit * unit);
+        let (first, last) =
+            ((range.start * size_of::<T>()).next_multiple_of(unit), end / unit * unit);
         if first < last {
             // SAFETY: whole pages inside this mapping; their content becomes valid zeroes.
             unsafe {
-                libc::madvise(self.base.as_ptr().byte_add(first).cast(), last - first, libc::MADV_DONTNEED)
+                libc::madvise(
+                    self.base.as_ptr().byte_add(first).cast(),
+                    last - first,
+                    libc::MADV_DONTNEED,
+                )
             };
         }
     }
@@ -184,7 +200,8 @@ impl<T: ZeroValid> Reserved<T> {
     pub fn resident_bytes(&self) -> usize {
         let mut present = vec![0u8; self.bytes / PAGE_BYTES];
         // SAFETY: asks about this mapping only; one byte of answer per page.
-        let status = unsafe { libc::mincore(self.base.as_ptr().cast(), self.bytes, present.as_mut_ptr()) };
+        let status =
+            unsafe { libc::mincore(self.base.as_ptr().cast(), self.bytes, present.as_mut_ptr()) };
         if status != 0 {
             return 0;
         }
@@ -257,7 +274,9 @@ impl<T> Limbo<T> {
             self.sealed_len += self.open.len();
             self.sealed.push_back((epochs.stamp(), std::mem::take(&mut self.open)));
         }
-        while let Some((_, batch)) = self.sealed.pop_front_if(|(stamp, _)| epochs.has_passed(*stamp)) {
+        while let Some((_, batch)) =
+            self.sealed.pop_front_if(|(stamp, _)| epochs.has_passed(*stamp))
+        {
             self.sealed_len -= batch.len();
             batch.into_iter().for_each(&mut free);
         }
@@ -423,7 +442,8 @@ mod tests {
 
     #[test]
     fn released_memory_reads_as_zero_and_is_not_resident() {
-        let memory = Reserved::<AtomicU64>::new("test", 1 << 20, Pages::Small).expect("address space");
+        let memory =
+            Reserved::<AtomicU64>::new("test", 1 << 20, Pages::Small).expect("address space");
         for index in 0..1 << 20 {
             memory.get(index).store(1, Ordering::Relaxed);
         }

@@ -95,10 +95,12 @@ impl<A: Address, V> PrefixMap<A, V> {
     /// Bytes that it takes, with what is kept for more.
     pub fn allocated_bytes(&self) -> usize {
         let key = size_of::<A::Key>();
-        let chunk =
-            |chunk: &Chunk<A, V>| chunk.keys.capacity() * key + chunk.values.capacity() * size_of::<V>();
+        let chunk = |chunk: &Chunk<A, V>| {
+            chunk.keys.capacity() * key + chunk.values.capacity() * size_of::<V>()
+        };
         let group = |group: &Group<A, V>| {
-            let lists = group.firsts.capacity() * key + group.chunks.capacity() * size_of::<Chunk<A, V>>();
+            let lists =
+                group.firsts.capacity() * key + group.chunks.capacity() * size_of::<Chunk<A, V>>();
             lists + group.chunks.iter().map(chunk).sum::<usize>()
         };
         self.groups.iter().map(group).sum()
@@ -177,7 +179,8 @@ impl<A: Address, V> PrefixMap<A, V> {
         if self.groups[place.group].chunks.len() == GROUP_MAX {
             let at = if place.chunk >= GROUP_MAX / 8 * 7 { place.chunk } else { GROUP_MAX / 2 };
             let group = &mut self.groups[place.group];
-            let right = Group { firsts: group.firsts.split_off(at), chunks: group.chunks.split_off(at) };
+            let right =
+                Group { firsts: group.firsts.split_off(at), chunks: group.chunks.split_off(at) };
             self.firsts.insert(place.group + 1, right.firsts[0]);
             self.groups.insert(place.group + 1, right);
             if place.chunk >= at {
@@ -191,7 +194,8 @@ impl<A: Address, V> PrefixMap<A, V> {
             _ => CHUNK_MAX / 2,
         };
         let chunk = &mut group.chunks[place.chunk];
-        let mut right = Chunk { keys: Vec::with_capacity(CHUNK_MAX), values: Vec::with_capacity(CHUNK_MAX) };
+        let mut right =
+            Chunk { keys: Vec::with_capacity(CHUNK_MAX), values: Vec::with_capacity(CHUNK_MAX) };
         right.keys.extend(chunk.keys.drain(at..));
         right.values.extend(chunk.values.drain(at..));
         group.firsts.insert(place.chunk + 1, right.keys[0]);
@@ -225,8 +229,9 @@ impl<A: Address, V> PrefixMap<A, V> {
     /// A chunk has become small: join it with a neighbour, or drop it when it is empty.
     fn mend(&mut self, mut place: Place) -> Place {
         let group = &mut self.groups[place.group];
-        let len =
-            |chunks: &[Chunk<A, V>], n: usize| chunks.get(n).map_or(CHUNK_MAX, |chunk| chunk.keys.len());
+        let len = |chunks: &[Chunk<A, V>], n: usize| {
+            chunks.get(n).map_or(CHUNK_MAX, |chunk| chunk.keys.len())
+        };
         let here = len(&group.chunks, place.chunk);
         // With the next one, or else with the one before.
         let right = if here + len(&group.chunks, place.chunk + 1) <= CHUNK_MAX / 2 {
@@ -296,7 +301,9 @@ impl<A: Address, V> PrefixMap<A, V> {
     /// Where `key` is, or would be put: perhaps at the end of a chunk.
     fn seek(&self, key: A::Key) -> Place {
         let group = stretch(&self.firsts, key);
-        let Some(found) = self.groups.get(group) else { return Place { group: 0, chunk: 0, index: 0 } };
+        let Some(found) = self.groups.get(group) else {
+            return Place { group: 0, chunk: 0, index: 0 };
+        };
         let chunk = stretch(&found.firsts, key);
         let index = found.chunks[chunk].keys.partition_point(|other| *other < key);
         Place { group, chunk, index }
@@ -326,8 +333,8 @@ impl<A: Address, V> PrefixMap<A, V> {
     fn seek_before(&self, place: Place, key: A::Key) -> Place {
         match self.chunk(place) {
             Some(chunk) if place.index > 0 && chunk.keys[0] <= key => {
-                let index =
-                    chunk.keys[..place.index.min(chunk.keys.len())].partition_point(|other| *other < key);
+                let index = chunk.keys[..place.index.min(chunk.keys.len())]
+                    .partition_point(|other| *other < key);
                 Place { index, ..place }
             }
             _ => self.seek(key),
@@ -361,7 +368,9 @@ impl<A: Address, V> PrefixMap<A, V> {
     /// All, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Prefix<A>, &V)> {
         let chunks = self.groups.iter().flat_map(|group| &group.chunks);
-        chunks.flat_map(|chunk| chunk.keys.iter().map(|key| Prefix::from_key(*key)).zip(&chunk.values))
+        chunks.flat_map(|chunk| {
+            chunk.keys.iter().map(|key| Prefix::from_key(*key)).zip(&chunk.values)
+        })
     }
 
     /// All from `place` on, in order.
@@ -390,7 +399,11 @@ impl<A: Address, V> PrefixMap<A, V> {
     }
 
     /// As [`inside`](Self::inside); the first that follows `prefix` is at `place`.
-    pub fn inside_from(&self, place: Place, prefix: Prefix<A>) -> impl Iterator<Item = (Prefix<A>, &V)> {
+    pub fn inside_from(
+        &self,
+        place: Place,
+        prefix: Prefix<A>,
+    ) -> impl Iterator<Item = (Prefix<A>, &V)> {
         self.iter_from(place).take_while(move |(other, _)| other.first() <= prefix.last())
     }
 
@@ -469,16 +482,26 @@ mod tests {
     /// Both maps hold the same, seen from everywhere.
     fn compare(map: &PrefixMap<u32, u32>, model: &BTreeMap<Ip4Prefix, u32>, random: &mut Random) {
         assert_eq!(map.len(), model.len());
-        assert!(map.iter().map(|(prefix, value)| (prefix, *value)).eq(model.iter().map(|(p, v)| (*p, *v))));
+        assert!(
+            map.iter()
+                .map(|(prefix, value)| (prefix, *value))
+                .eq(model.iter().map(|(p, v)| (*p, *v)))
+        );
         assert!(map.iter().rev().map(|(prefix, _)| prefix).eq(model.keys().rev().copied()));
         for _ in 0..50 {
             let probe = Prefix::new(random.bits() as u32 & 0x03ff_ffff, random.below(33) as u8);
             assert_eq!(map.get(probe), model.get(&probe));
             let after = model.range((std::ops::Bound::Excluded(probe), std::ops::Bound::Unbounded));
-            assert!(map.iter_after(probe).map(|(p, _)| p).take(300).eq(after.map(|(p, _)| *p).take(300)));
+            assert!(
+                map.iter_after(probe)
+                    .map(|(p, _)| p)
+                    .take(300)
+                    .eq(after.map(|(p, _)| *p).take(300))
+            );
             let inside = model.keys().filter(|other| probe.covers(**other) && **other != probe);
             assert!(map.inside(probe).map(|(p, _)| p).eq(inside.copied()));
-            let cover = model.keys().filter(|p| p.contains(probe.first()) && p.len() <= probe.len());
+            let cover =
+                model.keys().filter(|p| p.contains(probe.first()) && p.len() <= probe.len());
             let found = map.cover(probe.first(), probe.len()).map(|(p, _)| p);
             assert_eq!(found, cover.max_by_key(|p| p.len()).copied());
         }
@@ -486,7 +509,8 @@ mod tests {
 
     #[test]
     fn a_map_that_grows_and_shrinks_equals_the_standard_one() {
-        let (mut random, mut map, mut model) = (Random::new(8), PrefixMap::default(), BTreeMap::new());
+        let (mut random, mut map, mut model) =
+            (Random::new(8), PrefixMap::default(), BTreeMap::new());
         for (round, share) in [(0u32, 90), (1, 40), (2, 70), (3, 10), (4, 60), (5, 0)] {
             for step in 0..12_000u32 {
                 let address = random.bits() as u32 & 0x03ff_ffff;
@@ -496,7 +520,8 @@ mod tests {
                     let prefix = if round == 2 { Prefix::new(address, 24) } else { prefix };
                     assert_eq!(map.insert(prefix, step), model.insert(prefix, step));
                 } else {
-                    let near = model.range(prefix..).next().map(|(prefix, _)| *prefix).unwrap_or(prefix);
+                    let near =
+                        model.range(prefix..).next().map(|(prefix, _)| *prefix).unwrap_or(prefix);
                     assert_eq!(map.remove(near), model.remove(&near));
                 }
                 if step % 3_000 == 0 {

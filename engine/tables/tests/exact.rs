@@ -70,7 +70,9 @@ struct Long<const N: usize> {
 
 impl<const N: usize> Long<N> {
     fn key(key: u64) -> [u64; N] {
-        std::array::from_fn(|word| if word == N - 1 { key } else { key.rotate_left(word as u32) & 3 })
+        std::array::from_fn(
+            |word| if word == N - 1 { key } else { key.rotate_left(word as u32) & 3 },
+        )
     }
     fn value(&self, index: u32) -> u64 {
         self.objects.objects().get(index)[7].load(std::sync::atomic::Ordering::Relaxed)
@@ -82,7 +84,10 @@ impl<const N: usize> Subject for Long<N> {
         // One more than the table takes: a replacement needs both at once.
         let objects = ObjectsWriter::new(epochs, limits(entries_max + 1)).expect("memory");
         let keys = objects.objects().clone();
-        Long { table: LongWriter::new(epochs, limits(entries_max), seed, keys).expect("memory"), objects }
+        Long {
+            table: LongWriter::new(epochs, limits(entries_max), seed, keys).expect("memory"),
+            objects,
+        }
     }
     fn insert(&mut self, key: u64, value: u64) -> Result<Option<u64>, ExactError> {
         let mut object = [0; 8];
@@ -169,8 +174,10 @@ enum Step {
 
 /// Few keys, near together, so that steps meet; the extremes; and runs that make segments split.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let key = prop_oneof![8 => 0u64..64, 1 => any::<u64>(), 1 => Just(u64::MAX), 1 => Just(1 << 63)];
-    let many = || (0u64..6000, prop::sample::select(vec![1u64, 1 << 8, 1 << 32, 1 << 48]), 0u64..6000);
+    let key =
+        prop_oneof![8 => 0u64..64, 1 => any::<u64>(), 1 => Just(u64::MAX), 1 => Just(1 << 63)];
+    let many =
+        || (0u64..6000, prop::sample::select(vec![1u64, 1 << 8, 1 << 32, 1 << 48]), 0u64..6000);
     let step = prop_oneof![
         8 => (key.clone(), 0u64..1000).prop_map(|(key, value)| Step::Insert(key, value)),
         8 => key.prop_map(Step::Remove),
@@ -189,7 +196,8 @@ fn run<S: Subject>(steps: Vec<Step>, seed: u64) {
     let mut subject = S::new(&epochs, 1 << 20, Seed::fixed(seed));
     let mut model = HashMap::new();
     let mut seen = vec![0, u64::MAX];
-    let note = |seen: &mut Vec<u64>, keys: &[u64]| seen.extend(keys.iter().step_by(keys.len() / 40 + 1));
+    let note =
+        |seen: &mut Vec<u64>, keys: &[u64]| seen.extend(keys.iter().step_by(keys.len() / 40 + 1));
     for step in steps {
         match step {
             Step::Insert(key, value) => {
@@ -204,7 +212,10 @@ fn run<S: Subject>(steps: Vec<Step>, seed: u64) {
             Step::InsertMany { first, stride, count } => {
                 let keys: Vec<_> = (first..first + count).map(|n| n.wrapping_mul(stride)).collect();
                 for key in &keys {
-                    assert_eq!(subject.insert(*key, first).expect("room"), model.insert(*key, first));
+                    assert_eq!(
+                        subject.insert(*key, first).expect("room"),
+                        model.insert(*key, first)
+                    );
                 }
                 note(&mut seen, &keys);
             }
@@ -270,7 +281,9 @@ fn grow_and_shrink<S: Subject>(entries: u64) {
         for _ in 0..entries {
             let key = random.below(2 * entries) << 8;
             match random.below(3) {
-                0 => assert_eq!(subject.insert(key, round).expect("room"), model.insert(key, round)),
+                0 => {
+                    assert_eq!(subject.insert(key, round).expect("room"), model.insert(key, round))
+                }
                 _ => assert_eq!(subject.remove(key), model.remove(&key)),
             }
         }
@@ -311,7 +324,11 @@ fn full<S: Subject>() {
     (0..5000).for_each(|key| assert!(matches!(subject.insert(key, key), Ok(None))));
     let error = subject.insert(5000, 1).expect_err("full");
     let text = error.to_string();
-    assert!(text.contains("test table") && text.contains("5000") && text.contains("set test entries-max"));
+    assert!(
+        text.contains("test table")
+            && text.contains("5000")
+            && text.contains("set test entries-max")
+    );
     assert_eq!(subject.lookup(5000), None);
     assert_eq!(subject.insert(7, 8).expect("it is in"), Some(7));
     assert_eq!(subject.remove(9), Some(9));

@@ -53,9 +53,10 @@ impl Ask for ShortTable<u64> {
     fn ask(&self, variant: Option<Variant>, keys: &[u64], values: &mut [u64]) {
         match variant {
             Some(variant) => self.lookup_slice(variant, keys, MISS, values),
-            None => {
-                keys.iter().zip(values).for_each(|(key, value)| *value = self.lookup(*key).unwrap_or(MISS))
-            }
+            None => keys
+                .iter()
+                .zip(values)
+                .for_each(|(key, value)| *value = self.lookup(*key).unwrap_or(MISS)),
         }
     }
 }
@@ -105,7 +106,11 @@ impl Ask for Table {
             *value = MISS;
             if index != NOT_FOUND {
                 let object = self.keys().get(index);
-                assert_eq!(object[2].load(Ordering::Relaxed), key[2], "an object changed inside of a pass");
+                assert_eq!(
+                    object[2].load(Ordering::Relaxed),
+                    key[2],
+                    "an object changed inside of a pass"
+                );
                 *value = object[7].load(Ordering::Relaxed);
             }
         }
@@ -122,7 +127,10 @@ impl Write for Long {
     fn new(epochs: &Arc<Epochs>) -> Self {
         let objects = ObjectsWriter::new(epochs, LIMITS).expect("memory");
         let keys = objects.objects().clone();
-        Long { table: LongWriter::new(epochs, LIMITS, Seed::random(), keys).expect("memory"), objects }
+        Long {
+            table: LongWriter::new(epochs, LIMITS, Seed::random(), keys).expect("memory"),
+            objects,
+        }
     }
     fn reader(&self) -> Table {
         self.table.table()
@@ -188,7 +196,10 @@ fn watch(table: impl Ask, mut reader: Reader, progress: &Progress, seed: u64) ->
         table.ask(forms[passes as usize % forms.len()], &keys, &mut values);
         let same_round = progress.round.load(Ordering::SeqCst) == round && crowd > 0;
         for (key, found) in keys.iter().zip(&values) {
-            assert!(*found == MISS || *found >> 20 == *key << 20 >> 20, "{key:#x} has another's {found:#x}");
+            assert!(
+                *found == MISS || *found >> 20 == *key << 20 >> 20,
+                "{key:#x} has another's {found:#x}"
+            );
             if *key < STABLE {
                 assert_ne!(*found, MISS, "{key} is always in");
                 let version = &mut versions[*key as usize];

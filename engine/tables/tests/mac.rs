@@ -125,7 +125,12 @@ impl Pair {
             Act::Join { port, domain } => {
                 if let Entry::Vacant(place) = self.model.domain_of.entry(port) {
                     place.insert(domain);
-                    self.writer.join(InterfaceId(port), self.domains[domain], NodeId(port as u16 + 1), 0);
+                    self.writer.join(
+                        InterfaceId(port),
+                        self.domains[domain],
+                        NodeId(port as u16 + 1),
+                        0,
+                    );
                 }
             }
             Act::Leave { port } => {
@@ -137,14 +142,25 @@ impl Pair {
             Act::Flush { port } => {
                 if self.model.domain_of.contains_key(&port) {
                     self.writer.flush(InterfaceId(port));
-                    self.model.known.retain(|_, known| known.port != Some(port) || known.configured);
+                    self.model
+                        .known
+                        .retain(|_, known| known.port != Some(port) || known.configured);
                 }
             }
             Act::Learn { port, mac } => self.learn(port, mac)?,
             Act::Configure { port, mac, domain, is_static, is_filter } => {
                 let member = self.model.domain_of.get(&port) == Some(&domain);
-                let entry = Configured { port: Some(InterfaceId(port)), is_static, is_filter, is_bvi: false };
-                let done = self.writer.configure(self.key(domain, mac), entry, StampMinutes(self.model.now));
+                let entry = Configured {
+                    port: Some(InterfaceId(port)),
+                    is_static,
+                    is_filter,
+                    is_bvi: false,
+                };
+                let done = self.writer.configure(
+                    self.key(domain, mac),
+                    entry,
+                    StampMinutes(self.model.now),
+                );
                 prop_assert_eq!(done.is_ok(), member);
                 if member {
                     let known = Known {
@@ -158,11 +174,17 @@ impl Pair {
                 }
             }
             Act::Filter { mac, domain } => {
-                let entry = Configured { port: None, is_static: false, is_filter: true, is_bvi: false };
-                let done = self.writer.configure(self.key(domain, mac), entry, StampMinutes(self.model.now));
+                let entry =
+                    Configured { port: None, is_static: false, is_filter: true, is_bvi: false };
+                let done = self.writer.configure(
+                    self.key(domain, mac),
+                    entry,
+                    StampMinutes(self.model.now),
+                );
                 prop_assert!(done.is_ok());
                 let stamp = self.model.now;
-                let known = Known { port: None, configured: true, fixed: true, filter: true, stamp };
+                let known =
+                    Known { port: None, configured: true, fixed: true, filter: true, stamp };
                 self.model.known.insert((domain, mac), known);
             }
             Act::Remove { mac, domain } => {
@@ -193,7 +215,9 @@ impl Pair {
         let table = self.writer.table();
         let old = table.lookup(key);
         let place = (domain, mac);
-        if let Some(known) = self.model.known.get_mut(&place).filter(|known| known.port == Some(port)) {
+        if let Some(known) =
+            self.model.known.get_mut(&place).filter(|known| known.port == Some(port))
+        {
             prop_assert!(old.holds(table.ports().word(old.port())));
             known.stamp = self.model.now;
             prop_assert!(table.refresh(key, old, seen));
@@ -204,8 +228,13 @@ impl Pair {
         let counts = self.writer.counts(self.domains[domain]);
         let learned = self.writer.learn(key, seen);
         let before = self.model.known.get(&place).copied();
-        let new =
-            Known { port: Some(port), configured: false, fixed: false, filter: false, stamp: self.model.now };
+        let new = Known {
+            port: Some(port),
+            configured: false,
+            fixed: false,
+            filter: false,
+            stamp: self.model.now,
+        };
         match before {
             Some(known) if known.fixed => prop_assert_eq!(learned, Learned::Stands),
             _ if learned == Learned::DomainFull => {
@@ -353,7 +382,8 @@ fn readers_beside_the_writer_see_whole_entries() {
     let domain = writer.open_domain().expect("room");
     (1..=2).for_each(|port| writer.join(InterfaceId(port), domain, NodeId(port as u16), 0));
     let key = move |n: u64| MacKey::new(domain, MacAddress::from_u64(0x0200_0000_0000 + n));
-    let seen = |writer: &MacWriter, port| writer.table().expected(InterfaceId(port), StampMinutes(1));
+    let seen =
+        |writer: &MacWriter, port| writer.table().expected(InterfaceId(port), StampMinutes(1));
     // The even ones are always there, and move; the odd ones come and go on port 1.
     for n in (0..MACS).step_by(2) {
         assert_eq!(writer.learn(key(n), seen(&writer, 1)), Learned::New);
@@ -374,8 +404,13 @@ fn readers_beside_the_writer_see_whole_entries() {
                         for (n, found) in (first..).zip(&found) {
                             let holds = found.holds(table.ports().word(found.port()));
                             assert!(n % 2 == 1 || n >= MACS || holds, "{n} is gone");
-                            assert!(!holds || matches!(found.port().0, 1 | 2), "{n} at {:?}", found.port());
-                            let now = table.expected(found.port(), StampMinutes(2 + (n % 7) as u16));
+                            assert!(
+                                !holds || matches!(found.port().0, 1 | 2),
+                                "{n} at {:?}",
+                                found.port()
+                            );
+                            let now =
+                                table.expected(found.port(), StampMinutes(2 + (n % 7) as u16));
                             refreshed += u64::from(holds && table.refresh(key(n), *found, now));
                         }
                         reader.quiescent();

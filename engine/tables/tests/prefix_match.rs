@@ -64,7 +64,12 @@ fn check<A: Address>(
                     lpm.lookup_uniform(variant, some, groups);
                 }
                 for (at, group) in asked.iter().zip(&groups) {
-                    assert_eq!(*group, expected[*at], "{variant:?} by {size}, {:?}", addresses[*at].ip());
+                    assert_eq!(
+                        *group,
+                        expected[*at],
+                        "{variant:?} by {size}, {:?}",
+                        addresses[*at].ip()
+                    );
                 }
             }
         }
@@ -82,7 +87,9 @@ enum Step<A: Address> {
 fn steps4() -> impl Strategy<Value = Vec<Step<u32>>> {
     let prefix = (
         any::<u32>(),
-        prop::sample::select(vec![0u8, 1, 7, 8, 12, 15, 16, 17, 19, 20, 23, 24, 25, 27, 28, 30, 31, 32]),
+        prop::sample::select(vec![
+            0u8, 1, 7, 8, 12, 15, 16, 17, 19, 20, 23, 24, 25, 27, 28, 30, 31, 32,
+        ]),
     )
         .prop_map(|(bits, len)| Prefix::new(0x0a00_0000 | bits & 0x8103_0f1f, len));
     steps(prefix)
@@ -152,7 +159,10 @@ fn run<A: Address>(table: u32, steps: Vec<Step<A>>) {
     check(&writer, table, &BTreeMap::new(), &seen);
     writer.collect();
     let usage = writer.usage();
-    assert_eq!((usage.entries, usage.nodes, usage.skips, usage.roots, usage.waiting), (0, 0, 0, 0, 0));
+    assert_eq!(
+        (usage.entries, usage.nodes, usage.skips, usage.roots, usage.waiting),
+        (0, 0, 0, 0, 0)
+    );
 }
 
 proptest! {
@@ -190,11 +200,13 @@ struct History<A: Address> {
 fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>, steps: usize) {
     let mut random = Random::new(42);
     let mut model = BTreeMap::new();
-    let mut probes: Vec<A> = prefixes.iter().flat_map(|prefix| [prefix.first(), prefix.last()]).collect();
+    let mut probes: Vec<A> =
+        prefixes.iter().flat_map(|prefix| [prefix.first(), prefix.last()]).collect();
     random.shuffle(&mut probes);
     probes.truncate(64);
-    let snapshot =
-        |model: &BTreeMap<Prefix<A>, u32>| probes.iter().map(|probe| naive(model, *probe)).collect();
+    let snapshot = |model: &BTreeMap<Prefix<A>, u32>| {
+        probes.iter().map(|probe| naive(model, *probe)).collect()
+    };
     let mut script = Vec::new();
     let mut answers: Vec<Vec<GroupId>> = vec![snapshot(&model)];
     for _ in 0..steps {
@@ -211,7 +223,8 @@ fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>
     let epochs = Epochs::new(1);
     let mut writer = LpmWriter::<A>::new(&epochs, MISS).expect("memory");
     let space = writer.space().clone();
-    let (started, finished, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let (started, finished, done) =
+        (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let mut reader = epochs.reader(0);
         reader.wake();
@@ -234,8 +247,14 @@ fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>
                     }
                     let to = started.load(Ordering::SeqCst);
                     for (probe, group) in groups.iter().enumerate() {
-                        let known = history.answers[from..=to].iter().any(|answers| answers[probe] == *group);
-                        assert!(known, "{:?}: {group:?} at {from}..={to}", history.probes[probe].ip());
+                        let known = history.answers[from..=to]
+                            .iter()
+                            .any(|answers| answers[probe] == *group);
+                        assert!(
+                            known,
+                            "{:?}: {group:?} at {from}..={to}",
+                            history.probes[probe].ip()
+                        );
                     }
                 }
                 reader.quiescent();
@@ -275,8 +294,9 @@ fn watch<A: Address>(table: u32, prefixes: Vec<Prefix<A>>, crowd: Vec<Prefix<A>>
 fn an_ip4_reader_sees_only_old_or_new_answers() {
     let mut random = Random::new(1);
     let lens = [8, 13, 16, 18, 20, 22, 23, 24, 24, 25, 28, 30, 32, 32];
-    let prefixes =
-        (0..120).map(|n| Prefix::new(0x0a00_0000 | random.bits() as u32 & 0x0001_030f, lens[n % lens.len()]));
+    let prefixes = (0..120).map(|n| {
+        Prefix::new(0x0a00_0000 | random.bits() as u32 & 0x0001_030f, lens[n % lens.len()])
+    });
     let crowd = (0..17_000u32).map(|n| Prefix::new(0x1400_0000 | n << 8, 24));
     watch(3, prefixes.collect(), crowd.collect(), 12_000);
 }
@@ -288,7 +308,8 @@ fn an_ip6_reader_sees_only_old_or_new_answers() {
     let bits = |random: &mut Random| {
         u128::from_halves(random.bits(), random.bits()) & 0x0000_0001_0103_0001_0001_0000_0000_0003
     };
-    let prefixes = (0..120).map(|n| Prefix::new(0x2001_0db8 << 96 | bits(&mut random), lens[n % lens.len()]));
+    let prefixes =
+        (0..120).map(|n| Prefix::new(0x2001_0db8 << 96 | bits(&mut random), lens[n % lens.len()]));
     let crowd = (0..17_000u128).map(|n| Prefix::new(0x2a00 << 112 | n << 80, 48));
     watch(3, prefixes.collect(), crowd.collect(), 12_000);
 }
@@ -300,7 +321,8 @@ fn an_ip6_reader_sees_only_old_or_new_answers_while_a_block_crowds_and_empties()
     let bits = |random: &mut Random| {
         u128::from_halves(random.bits(), random.bits()) & 0x0000_0000_0103_0001_0001_0000_0000_0003
     };
-    let prefixes = (0..80).map(|n| Prefix::new(0x2001_0db8 << 96 | bits(&mut random), lens[n % lens.len()]));
+    let prefixes =
+        (0..80).map(|n| Prefix::new(0x2001_0db8 << 96 | bits(&mut random), lens[n % lens.len()]));
     // Beside them in the same /32, many blocks with more than one prefix each.
     let crowd = (16..80u128).flat_map(|n| [n << 88 | 1 << 80, n << 88 | 3 << 80]);
     let crowd = crowd.map(|bits| Prefix::new(0x2001_0db8 << 96 | bits, 48));
@@ -315,8 +337,8 @@ fn crowded_ip6_blocks_equal_a_linear_scan_while_they_fill_and_empty() {
     let mut seen: Vec<Prefix<u128>> = Vec::new();
     for n in 0..1_500 {
         // 64 blocks of eight bits in each of two blocks of eight, and some far below.
-        let bits =
-            u128::from_halves(random.bits(), random.bits()) & 0x0000_0001_3f3f_0003_0000_0000_0000_0003;
+        let bits = u128::from_halves(random.bits(), random.bits())
+            & 0x0000_0001_3f3f_0003_0000_0000_0000_0003;
         let len = [40, 44, 45, 46, 47, 48, 48, 48, 64, 128][n % 10];
         seen.push(Prefix::new(0x2001_0db8 << 96 | bits, len));
     }
@@ -355,7 +377,8 @@ fn check_by<A: Address>(
     let lpm = writer.space().table(table);
     let addresses: Vec<A> = addresses.collect();
     let host = A::BITS as u8;
-    let answer = |address: &A| oracle.get_lpm(&(*address, host)).map_or(MISS, |(_, group)| GroupId(*group));
+    let answer =
+        |address: &A| oracle.get_lpm(&(*address, host)).map_or(MISS, |(_, group)| GroupId(*group));
     let expected: Vec<_> = addresses.iter().map(answer).collect();
     for variant in Variant::available() {
         let mut groups = vec![GroupId(0); addresses.len()];
@@ -424,9 +447,9 @@ where
         }
         most = most.max(writer.usage().wide);
         let near = (0..count + 600).step_by(7).map(|n| first + A::from_halves(0, n));
-        let edges = others
-            .iter()
-            .flat_map(|other| [other.first(), other.last(), other.first() - A::ONE, other.last() + A::ONE]);
+        let edges = others.iter().flat_map(|other| {
+            [other.first(), other.last(), other.first() - A::ONE, other.last() + A::ONE]
+        });
         check_by(&writer, table, &oracle, near.chain(edges).chain([A::ZERO, A::MAX]));
         writer.collect();
     }
@@ -461,8 +484,8 @@ fn an_ip6_reader_sees_only_old_or_new_answers_while_wide_blocks_come_and_go() {
     let first = 0x2001_0db8u128 << 96;
     let mut random = Random::new(2);
     let lens = [100, 104, 108, 110, 112, 114, 116, 118, 120, 121, 124, 128];
-    let prefixes =
-        (0..120).map(|n| Prefix::new(first | 1 | random.bits() as u128 & 0x3_ffff, lens[n % lens.len()]));
+    let prefixes = (0..120)
+        .map(|n| Prefix::new(first | 1 | random.bits() as u128 & 0x3_ffff, lens[n % lens.len()]));
     // Between what is asked, hosts in as many blocks as make a wide one.
     let crowd = (0..10_000u128).map(|n| Prefix::new(first + 4 * n + 2, 128));
     watch(3, prefixes.collect(), crowd.collect(), 12_000);
@@ -484,7 +507,8 @@ fn a_generated_internet_equals_prefix_trie_before_and_after_half_of_it_left() {
     for round in 0..2 {
         for prefix in table.iter().step_by(3) {
             let address = random.address_in(*prefix);
-            let expected = oracle.get_lpm(&(address, 32)).map_or(MISS, |(_, group)| GroupId(*group));
+            let expected =
+                oracle.get_lpm(&(address, 32)).map_or(MISS, |(_, group)| GroupId(*group));
             assert_eq!(writer.space().table(0).lookup(address), expected, "round {round}");
         }
         for prefix in table.iter().step_by(2) {
@@ -514,7 +538,10 @@ fn memory_comes_back_when_a_table_empties() {
     let usage = writer.usage();
     assert_eq!((usage.entries, usage.nodes, usage.waiting), (0, 0, 0));
     // The first large page of each array stays with its slot 0.
-    assert!(usage.resident_bytes * 2 < full && usage.resident_bytes <= 6 << 20, "{full} became {usage:?}");
+    assert!(
+        usage.resident_bytes * 2 < full && usage.resident_bytes <= 6 << 20,
+        "{full} became {usage:?}"
+    );
     assert_eq!(writer.space().table(1).big_root_bytes(), 0);
     assert!(!writer.space().table(1).has_big_root());
 }

@@ -74,14 +74,24 @@ impl Sum {
 
     /// The pseudo header of RFC 793 §3.1 and RFC 768; `len` is that of header and payload, in bytes.
     #[inline]
-    pub fn pseudo4(source: Ipv4Addr, destination: Ipv4Addr, protocol: IpProtocol, len: u16) -> Self {
+    pub fn pseudo4(
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        protocol: IpProtocol,
+        len: u16,
+    ) -> Self {
         let addresses = u64::from(source.to_bits()) << 32 | u64::from(destination.to_bits());
         Self::new().quad(addresses).word(u16::from(protocol.0)).word(len)
     }
 
     /// The pseudo header of RFC 8200 §8.1; `len` is that of header and payload, in bytes.
     #[inline]
-    pub fn pseudo6(source: Ipv6Addr, destination: Ipv6Addr, protocol: IpProtocol, len: u32) -> Self {
+    pub fn pseudo6(
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        protocol: IpProtocol,
+        len: u32,
+    ) -> Self {
         let upper = u64::from(len) << 32 | u64::from(protocol.0);
         Self::new().address6(source).address6(destination).quad(upper)
     }

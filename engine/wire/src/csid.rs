@@ -70,7 +70,11 @@ impl Structure {
         let behind = u64::MAX >> self.block;
         let moved = (high << self.csid | low >> (64 - self.csid)) & behind;
         let low = low << self.csid;
-        if moved | low == 0 { None } else { Some((((high & !behind) | moved) as u128) << 64 | low as u128) }
+        if moved | low == 0 {
+            None
+        } else {
+            Some((((high & !behind) | moved) as u128) << 64 | low as u128)
+        }
     }
 
     /// As [`next`](Self::next), of any lengths.
@@ -171,7 +175,10 @@ mod tests {
     fn a_csid_is_written_behind_the_block_and_its_place_into_the_lowest_bits() {
         let sid = Structure::new(48, 32).unwrap();
         let (four, container) = (Packing::of(32).unwrap(), bits("a:b:c:d:e:f:1:2"));
-        assert_eq!([0, 1, 2, 3].map(|at| four.csid(container, at)), [0xa_000b, 0xc_000d, 0xe_000f, 0x1_0002]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|at| four.csid(container, at)),
+            [0xa_000b, 0xc_000d, 0xe_000f, 0x1_0002]
+        );
         assert_eq!(sid.replace(bits("2001:db8:b:1:2::3"), 0x20_0001), bits("2001:db8:b:20:1::3"));
         assert_eq!(four.with_index(bits("2001:db8:b:20:1::7"), 2), bits("2001:db8:b:20:1::6"));
         assert_eq!((four.index(7), Packing::Eight.index(7)), (3, 7));

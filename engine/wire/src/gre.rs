@@ -32,7 +32,9 @@ const SEQUENCE: u16 = 0x1000;
 const IGNORED: u16 = 0x03f8;
 
 /// The part that is always there, 4 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct GreHeader {
     flags: U16,
@@ -102,13 +104,20 @@ pub struct Repr {
 impl Repr {
     /// Reads a header; returns it and what follows. A checksum is not compared.
     pub fn parse(bytes: &[u8]) -> Result<(Repr, &[u8]), WireError> {
-        let truncated = |need| WireError::Truncated { header: GreHeader::NAME, need, have: bytes.len() };
+        let truncated =
+            |need| WireError::Truncated { header: GreHeader::NAME, need, have: bytes.len() };
         let header = GreHeader::overlay(bytes).ok_or(truncated(GreHeader::LEN))?;
         if header.version() != 0 {
-            return Err(WireError::Invalid { header: GreHeader::NAME, reason: "the version is not 0" });
+            return Err(WireError::Invalid {
+                header: GreHeader::NAME,
+                reason: "the version is not 0",
+            });
         }
         if !header.is_well_formed() {
-            return Err(WireError::Invalid { header: GreHeader::NAME, reason: "a reserved flag is set" });
+            return Err(WireError::Invalid {
+                header: GreHeader::NAME,
+                reason: "a reserved flag is set",
+            });
         }
         let flags = header.flags.get();
         let mut rest = bytes.get(GreHeader::LEN..).unwrap_or_default();
@@ -116,7 +125,8 @@ impl Repr {
             if flags & flag == 0 {
                 return Ok(None);
             }
-            let (value, behind) = rest.split_first_chunk::<4>().ok_or(truncated(header.header_len()))?;
+            let (value, behind) =
+                rest.split_first_chunk::<4>().ok_or(truncated(header.header_len()))?;
             rest = behind;
             Ok(Some(u32::from_be_bytes(*value)))
         };
@@ -165,9 +175,13 @@ mod tests {
 
     #[test]
     fn another_version_source_routing_and_missing_fields_are_refused() {
-        for bytes in
-            [&[0, 1, 8, 0][..], &[0x40, 0, 8, 0], &[0x08, 0, 8, 0], &[0x20, 0, 8, 0, 0, 0, 0], &[0, 0, 8]]
-        {
+        for bytes in [
+            &[0, 1, 8, 0][..],
+            &[0x40, 0, 8, 0],
+            &[0x08, 0, 8, 0],
+            &[0x20, 0, 8, 0, 0, 0, 0],
+            &[0, 0, 8],
+        ] {
             assert!(Repr::parse(bytes).is_err(), "{bytes:?}");
         }
         // Bits 6 to 12 may be anything.

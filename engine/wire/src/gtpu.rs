@@ -72,7 +72,9 @@ pub mod element {
 }
 
 /// The part that is always there, 8 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct GtpuHeader {
     flags: u8,
@@ -86,7 +88,9 @@ impl Header for GtpuHeader {
 }
 
 /// The part that flags announce, 4 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 struct OptionalPart {
     sequence: U16,
@@ -187,7 +191,10 @@ impl Repr {
         let len = self.len();
         let behind = (len - GtpuHeader::LEN).checked_add(self.payload_len);
         let Some(length) = behind.and_then(|bytes| u16::try_from(bytes).ok()) else {
-            return Err(WireError::Invalid { header: GtpuHeader::NAME, reason: "payload too long" });
+            return Err(WireError::Invalid {
+                header: GtpuHeader::NAME,
+                reason: "payload too long",
+            });
         };
         let out = room(out, len)?;
         let mut flags = VERSION;

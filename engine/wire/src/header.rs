@@ -98,7 +98,9 @@ impl fmt::Display for WireError {
                 write!(f, "{header}: needs {need} bytes, there are {have}")
             }
             WireError::Invalid { header, reason } => write!(f, "{header}: {reason}"),
-            WireError::NoRoom { need, have } => write!(f, "needs room for {need} bytes, there are {have}"),
+            WireError::NoRoom { need, have } => {
+                write!(f, "needs room for {need} bytes, there are {have}")
+            }
         }
     }
 }

@@ -83,7 +83,10 @@ impl Icmp4Header {
     pub fn is_error(&self) -> bool {
         use kind::*;
         // 4 is source quench, deprecated but not to be answered either.
-        matches!(self.kind, DESTINATION_UNREACHABLE | 4 | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
+        matches!(
+            self.kind,
+            DESTINATION_UNREACHABLE | 4 | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM
+        )
     }
 }
 
@@ -156,20 +159,31 @@ impl<'a> Repr<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let (header, data) = Icmp4Header::require(bytes)?;
         if !Sum::new().bytes(bytes).is_good() {
-            return Err(WireError::Invalid { header: Icmp4Header::NAME, reason: "checksum is wrong" });
+            return Err(WireError::Invalid {
+                header: Icmp4Header::NAME,
+                reason: "checksum is wrong",
+            });
         }
         let Icmp4Header { kind, code, rest, .. } = *header;
         let [a, b, c, d] = rest;
         let (first, second) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
         let message = match (kind, code, first, second) {
-            (kind::ECHO_REQUEST, 0, identifier, sequence) => Message::EchoRequest { identifier, sequence },
-            (kind::ECHO_REPLY, 0, identifier, sequence) => Message::EchoReply { identifier, sequence },
+            (kind::ECHO_REQUEST, 0, identifier, sequence) => {
+                Message::EchoRequest { identifier, sequence }
+            }
+            (kind::ECHO_REPLY, 0, identifier, sequence) => {
+                Message::EchoReply { identifier, sequence }
+            }
             (kind::DESTINATION_UNREACHABLE, code, 0, next_hop_mtu) => {
                 Message::DestinationUnreachable { code, next_hop_mtu }
             }
-            (kind::REDIRECT, code, ..) => Message::Redirect { code, gateway: Ipv4Addr::from_octets(rest) },
+            (kind::REDIRECT, code, ..) => {
+                Message::Redirect { code, gateway: Ipv4Addr::from_octets(rest) }
+            }
             (kind::TIME_EXCEEDED, code, 0, 0) => Message::TimeExceeded { code },
-            (kind::PARAMETER_PROBLEM, code, _, 0) if b == 0 => Message::ParameterProblem { code, pointer: a },
+            (kind::PARAMETER_PROBLEM, code, _, 0) if b == 0 => {
+                Message::ParameterProblem { code, pointer: a }
+            }
             _ => Message::Other { kind, code, rest },
         };
         Ok(Self { message, data })
@@ -210,7 +224,9 @@ impl Message {
             Message::EchoRequest { identifier, sequence } => {
                 (kind::ECHO_REQUEST, 0, pair(identifier, sequence))
             }
-            Message::EchoReply { identifier, sequence } => (kind::ECHO_REPLY, 0, pair(identifier, sequence)),
+            Message::EchoReply { identifier, sequence } => {
+                (kind::ECHO_REPLY, 0, pair(identifier, sequence))
+            }
             Message::DestinationUnreachable { code, next_hop_mtu } => {
                 (kind::DESTINATION_UNREACHABLE, code, pair(0, next_hop_mtu))
             }
@@ -232,8 +248,10 @@ mod tests {
 
     #[test]
     fn a_packet_too_big_tells_the_mtu() {
-        let message =
-            Message::DestinationUnreachable { code: unreachable::FRAGMENTATION_NEEDED, next_hop_mtu: 1400 };
+        let message = Message::DestinationUnreachable {
+            code: unreachable::FRAGMENTATION_NEEDED,
+            next_hop_mtu: 1400,
+        };
         let mut out = [0; 9];
         assert_eq!(Repr { message, data: &[7] }.emit(&mut out), Ok(9));
         assert_eq!((out[..2].as_ref(), out[4..].as_ref()), (&[3, 4][..], &[0, 0, 5, 0x78, 7][..]));

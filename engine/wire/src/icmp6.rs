@@ -115,7 +115,8 @@ pub fn within(packet: &[u8]) -> Option<(&Ip6Header, &[u8])> {
     let behind = behind.get(..usize::from(header.payload_length()))?;
     let upper = upper_layer(header.next_header(), behind).ok()?;
     let is_whole = upper.fragment.is_none_or(|fragment| fragment.is_atomic());
-    (is_whole && upper.protocol == IpProtocol::ICMP6).then_some((header, behind.get(upper.offset..)?))
+    (is_whole && upper.protocol == IpProtocol::ICMP6)
+        .then_some((header, behind.get(upper.offset..)?))
 }
 
 /// What an ICMPv6 message says.
@@ -187,10 +188,17 @@ pub enum Message<'a> {
 impl<'a> Message<'a> {
     /// Reads a message (all of `bytes`) whose checksum is right. Unused bytes are ignored, as their
     /// standards ask; neighbour discovery with a bad option is refused (RFC 4861 §6.1, §7.1).
-    pub fn parse(source: Ipv6Addr, destination: Ipv6Addr, bytes: &'a [u8]) -> Result<Self, WireError> {
+    pub fn parse(
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        bytes: &'a [u8],
+    ) -> Result<Self, WireError> {
         let (header, data) = Icmp6Header::require(bytes)?;
         if !is_good(source, destination, bytes) {
-            return Err(WireError::Invalid { header: Icmp6Header::NAME, reason: "checksum is wrong" });
+            return Err(WireError::Invalid {
+                header: Icmp6Header::NAME,
+                reason: "checksum is wrong",
+            });
         }
         let Icmp6Header { kind, code, rest, .. } = *header;
         let [a, b, c, d] = rest;
@@ -199,11 +207,15 @@ impl<'a> Message<'a> {
         Ok(match (kind, code) {
             (kind::ECHO_REQUEST, 0) => Message::EchoRequest { identifier, sequence, data },
             (kind::ECHO_REPLY, 0) => Message::EchoReply { identifier, sequence, data },
-            (kind::DESTINATION_UNREACHABLE, _) => Message::DestinationUnreachable { code, packet: data },
+            (kind::DESTINATION_UNREACHABLE, _) => {
+                Message::DestinationUnreachable { code, packet: data }
+            }
             // RFC 4443 §3.2: the code is ignored.
             (kind::PACKET_TOO_BIG, _) => Message::PacketTooBig { mtu: word, packet: data },
             (kind::TIME_EXCEEDED, _) => Message::TimeExceeded { code, packet: data },
-            (kind::PARAMETER_PROBLEM, _) => Message::ParameterProblem { code, pointer: word, packet: data },
+            (kind::PARAMETER_PROBLEM, _) => {
+                Message::ParameterProblem { code, pointer: word, packet: data }
+            }
             (kind::ROUTER_SOLICITATION..=kind::NEIGHBOR_ADVERTISEMENT, 0) => {
                 Message::Nd(nd::Message::parse(kind, rest, data)?)
             }
@@ -214,7 +226,8 @@ impl<'a> Message<'a> {
     /// Type, code, the four bytes behind the checksum, the fixed part of neighbour discovery (its
     /// length at its end), and what follows.
     fn parts(&self) -> (u8, u8, [u8; 4], nd::Fixed, &'a [u8]) {
-        let pair = |first: u16, second: u16| (u32::from(first) << 16 | u32::from(second)).to_be_bytes();
+        let pair =
+            |first: u16, second: u16| (u32::from(first) << 16 | u32::from(second)).to_be_bytes();
         let none = nd::Fixed::NONE;
         match *self {
             Message::EchoRequest { identifier, sequence, data } => {
@@ -229,7 +242,9 @@ impl<'a> Message<'a> {
             Message::PacketTooBig { mtu, packet } => {
                 (kind::PACKET_TOO_BIG, 0, mtu.to_be_bytes(), none, packet)
             }
-            Message::TimeExceeded { code, packet } => (kind::TIME_EXCEEDED, code, [0; 4], none, packet),
+            Message::TimeExceeded { code, packet } => {
+                (kind::TIME_EXCEEDED, code, [0; 4], none, packet)
+            }
             Message::ParameterProblem { code, pointer, packet } => {
                 (kind::PARAMETER_PROBLEM, code, pointer.to_be_bytes(), none, packet)
             }
@@ -242,7 +257,12 @@ impl<'a> Message<'a> {
     }
 
     /// Writes the message, checksum included, and returns its length.
-    pub fn emit(&self, source: Ipv6Addr, destination: Ipv6Addr, out: &mut [u8]) -> Result<usize, WireError> {
+    pub fn emit(
+        &self,
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        out: &mut [u8],
+    ) -> Result<usize, WireError> {
         let (kind, code, rest, fixed, data) = self.parts();
         let fixed = fixed.bytes();
         let len = Icmp6Header::LEN + fixed.len() + data.len();
@@ -291,7 +311,10 @@ mod tests {
         packet[40..48].copy_from_slice(&[58, 0, 5, 2, 0, 0, 1, 0]);
         packet[48] = kind::ROUTER_SOLICITATION;
         let (header, message) = within(&packet).unwrap();
-        assert_eq!((header.source(), message.len(), message[0]), (HERE, 8, kind::ROUTER_SOLICITATION));
+        assert_eq!(
+            (header.source(), message.len(), message[0]),
+            (HERE, 8, kind::ROUTER_SOLICITATION)
+        );
         assert!(within(&packet[..55]).is_none(), "the packet is cut");
         packet[40] = IpProtocol::UDP.0;
         assert!(within(&packet).is_none());

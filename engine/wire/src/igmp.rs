@@ -138,9 +138,10 @@ impl<'a> Message<'a> {
             kind::QUERY => {
                 let more = match bytes.get(MESSAGE_LEN..).unwrap_or_default() {
                     [] => None,
-                    more => {
-                        Some(QueryMore::parse(more, 4).ok_or(invalid("a query of a length that none has"))?)
-                    }
+                    more => Some(
+                        QueryMore::parse(more, 4)
+                            .ok_or(invalid("a query of a length that none has"))?,
+                    ),
                 };
                 Ok(Message::Query { response_code: code, group, more })
             }
@@ -189,7 +190,8 @@ impl<'a> Message<'a> {
                 (kind::REPORT_V3, 0, Ipv4Addr::new(0, 0, a, b), bytes)
             }
         };
-        let more = if matches!(self, Message::Query { more: Some(_), .. }) { &more[..] } else { &[] };
+        let more =
+            if matches!(self, Message::Query { more: Some(_), .. }) { &more[..] } else { &[] };
         let [a, b, c, d] = group.octets();
         let mut head = [kind, code, 0, 0, a, b, c, d];
         let [high, low] = Sum::new().bytes(&head).bytes(more).bytes(tail).checksum().to_be_bytes();
@@ -211,8 +213,9 @@ impl QueryMore<'_> {
     /// What stands before the sources, which have `width` bytes each.
     pub(crate) fn head(&self, width: usize) -> Result<[u8; 4], WireError> {
         let count = u16::try_from(self.sources.len() / width);
-        let [a, b] =
-            count.map_err(|_| WireError::Invalid { header: NAME, reason: "too many sources" })?.to_be_bytes();
+        let [a, b] = count
+            .map_err(|_| WireError::Invalid { header: NAME, reason: "too many sources" })?
+            .to_be_bytes();
         Ok([u8::from(self.suppress) << 3 | self.robustness.min(7), self.interval_code, a, b])
     }
 }
@@ -223,7 +226,12 @@ impl<'a> QueryMore<'a> {
         let ([flags, interval_code, a, b], rest) = bytes.split_first_chunk::<4>()?;
         let count = usize::from(u16::from_be_bytes([*a, *b]));
         let sources = rest.get(..count * width)?;
-        Some(Self { suppress: flags & 8 != 0, robustness: flags & 7, interval_code: *interval_code, sources })
+        Some(Self {
+            suppress: flags & 8 != 0,
+            robustness: flags & 7,
+            interval_code: *interval_code,
+            sources,
+        })
     }
 }
 
@@ -270,7 +278,9 @@ impl<'a> Iterator for Records<'a> {
         if record.is_none() {
             self.left = 0;
         }
-        Some(record.ok_or(WireError::Invalid { header: NAME, reason: "a record beyond the report" }))
+        Some(
+            record.ok_or(WireError::Invalid { header: NAME, reason: "a record beyond the report" }),
+        )
     }
 }
 
@@ -283,7 +293,10 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_rfc_3376() {
-        assert_eq!((from_code8(0), from_code8(127), from_code8(128), from_code8(255)), (0, 127, 128, 31_744));
+        assert_eq!(
+            (from_code8(0), from_code8(127), from_code8(128), from_code8(255)),
+            (0, 127, 128, 31_744)
+        );
         assert!((0..=255).all(|code| to_code8(from_code8(code)) == code));
         assert_eq!((from_code8(to_code8(129)), from_code8(to_code8(999_999))), (128, 31_744));
     }
@@ -297,7 +310,12 @@ mod tests {
         let mut new = [0x11, 100, 0, 0, 239, 1, 2, 3, 0x0a, 125, 0, 1, 10, 0, 0, 1];
         let sum = Sum::new().bytes(&new).checksum().to_be_bytes();
         new[2..4].copy_from_slice(&sum);
-        let more = QueryMore { suppress: true, robustness: 2, interval_code: 125, sources: &[10, 0, 0, 1] };
+        let more = QueryMore {
+            suppress: true,
+            robustness: 2,
+            interval_code: 125,
+            sources: &[10, 0, 0, 1],
+        };
         let whole = Message::Query { response_code: 100, group: GROUP, more: Some(more) };
         assert_eq!(Message::parse(&new), Ok(whole));
         assert_eq!((whole.emit(&mut bytes), whole.len(), bytes), (Ok(16), 16, new));
@@ -320,7 +338,8 @@ mod tests {
         ];
         let mut records = Records::new(9, &bytes, 4);
         let read = [(); 4].map(|()| records.next());
-        let first = RecordView { kind: 4, group: &[239, 1, 1, 1], sources: &[10, 0, 0, 1, 10, 0, 0, 2] };
+        let first =
+            RecordView { kind: 4, group: &[239, 1, 1, 1], sources: &[10, 0, 0, 1, 10, 0, 0, 2] };
         let second = RecordView { kind: 3, group: &[239, 1, 1, 2], sources: &[] };
         assert_eq!(read[..2], [Some(Ok(first)), Some(Ok(second))]);
         assert!(matches!(read[2..], [Some(Err(_)), None]));

@@ -263,7 +263,12 @@ pub struct Repr<'a> {
 
 impl<'a> Repr<'a> {
     /// A packet that is no fragment and has no options.
-    pub fn new(source: Ipv4Addr, destination: Ipv4Addr, protocol: IpProtocol, payload_len: usize) -> Self {
+    pub fn new(
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        protocol: IpProtocol,
+        payload_len: usize,
+    ) -> Self {
         Self {
             traffic_class: 0,
             identification: 0,
@@ -283,7 +288,8 @@ impl<'a> Repr<'a> {
     /// without the padding of the frame. Addresses are not judged.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), WireError> {
         let invalid = |reason| WireError::Invalid { header: Ip4Header::NAME, reason };
-        let truncated = |need| WireError::Truncated { header: Ip4Header::NAME, need, have: bytes.len() };
+        let truncated =
+            |need| WireError::Truncated { header: Ip4Header::NAME, need, have: bytes.len() };
         let (header, _) = Ip4Header::require(bytes)?;
         if header.version() != 4 {
             return Err(invalid("version is not 4"));
@@ -297,7 +303,8 @@ impl<'a> Repr<'a> {
             return Err(invalid("total length is below the header's"));
         }
         let packet = bytes.get(..total_len).ok_or(truncated(total_len))?;
-        let (with_options, payload) = packet.split_at_checked(header_len).ok_or(truncated(header_len))?;
+        let (with_options, payload) =
+            packet.split_at_checked(header_len).ok_or(truncated(header_len))?;
         if !checksum::Sum::new().bytes(with_options).is_good() {
             return Err(invalid("header checksum is wrong"));
         }
@@ -368,8 +375,8 @@ mod tests {
 
     /// A header from a capture whose checksum 0xb861 is known.
     const KNOWN: [u8; 20] = [
-        0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0,
-        0xa8, 0x00, 0xc7,
+        0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00,
+        0x01, 0xc0, 0xa8, 0x00, 0xc7,
     ];
 
     #[test]
@@ -388,7 +395,9 @@ mod tests {
     #[test]
     fn padding_behind_the_packet_is_not_payload() {
         let mut frame = [0xaau8; 46];
-        Repr::new(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, IpProtocol::UDP, 3).emit(&mut frame).unwrap();
+        Repr::new(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, IpProtocol::UDP, 3)
+            .emit(&mut frame)
+            .unwrap();
         assert_eq!(Repr::parse(&frame).unwrap().1.len(), 3);
     }
 

@@ -219,11 +219,18 @@ impl Repr {
         if self.flow_label > 0xf_ffff {
             return Err(invalid("flow label must be below 2^20"));
         }
-        let payload_len =
-            u16::try_from(self.payload_len).map_err(|_| invalid("payload longer than 65,535 bytes"))?;
-        let mut header =
-            Ip6Header::new(self.source, self.destination, self.next_header, self.hop_limit, payload_len);
-        header.version_class_flow.set(6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label);
+        let payload_len = u16::try_from(self.payload_len)
+            .map_err(|_| invalid("payload longer than 65,535 bytes"))?;
+        let mut header = Ip6Header::new(
+            self.source,
+            self.destination,
+            self.next_header,
+            self.hop_limit,
+            payload_len,
+        );
+        header
+            .version_class_flow
+            .set(6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label);
         header.write(out)
     }
 }

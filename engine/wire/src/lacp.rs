@@ -315,8 +315,10 @@ mod tests {
             state: PortState(0x3d),
         };
         Lacpdu { actor, partner: PortInfo::default(), max_delay: 7 }.emit(&mut bytes).unwrap();
-        let start =
-            [1, 1, 1, 20, 0x80, 0, 1, 2, 3, 4, 5, 6, 0x11, 0x12, 0x21, 0x22, 0x31, 0x32, 0x3d, 0, 0, 0];
+        let start = [
+            1, 1, 1, 20, 0x80, 0, 1, 2, 3, 4, 5, 6, 0x11, 0x12, 0x21, 0x22, 0x31, 0x32, 0x3d, 0, 0,
+            0,
+        ];
         assert_eq!(bytes[..22], start);
         assert_eq!((bytes[22], bytes[23], bytes[42], bytes[43], bytes[45]), (2, 20, 3, 16, 7));
     }

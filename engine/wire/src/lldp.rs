@@ -174,7 +174,11 @@ fn split(bytes: &[u8]) -> Result<Option<Split<'_>>, WireError> {
 }
 
 /// The first TLV, which must be of this type, and what follows it.
-fn expect<'a>(bytes: &'a [u8], wanted: u8, reason: &'static str) -> Result<(&'a [u8], &'a [u8]), WireError> {
+fn expect<'a>(
+    bytes: &'a [u8],
+    wanted: u8,
+    reason: &'static str,
+) -> Result<(&'a [u8], &'a [u8]), WireError> {
     match split(bytes)? {
         Some((kind, value, rest)) if kind == wanted => Ok((value, rest)),
         _ => invalid(reason),
@@ -193,10 +197,13 @@ fn id(value: &[u8]) -> Result<Id<'_>, WireError> {
 impl<'a> Lldpdu<'a> {
     /// Reads an LLDPDU (§9.2.7.7.1): its first three TLVs must be right, and every TLV must lie inside.
     pub fn parse(bytes: &'a [u8]) -> Result<Lldpdu<'a>, WireError> {
-        let (chassis, rest) = expect(bytes, kind::CHASSIS_ID, "the first TLV is no chassis identifier")?;
+        let (chassis, rest) =
+            expect(bytes, kind::CHASSIS_ID, "the first TLV is no chassis identifier")?;
         let (port, rest) = expect(rest, kind::PORT_ID, "the second TLV is no port identifier")?;
         let (ttl, rest) = expect(rest, kind::TTL, "the third TLV is no time to live")?;
-        let Some(ttl) = ttl.first_chunk() else { return invalid("the time to live has no two bytes") };
+        let Some(ttl) = ttl.first_chunk() else {
+            return invalid("the time to live has no two bytes");
+        };
         let mut behind = rest;
         while let Some((kind, _, next)) = split(behind)? {
             if matches!(kind, kind::CHASSIS_ID..=kind::TTL) {
@@ -220,8 +227,13 @@ impl<'a> Lldpdu<'a> {
 }
 
 fn tlv(kind: u8, value: &[u8]) -> Result<Tlv<'_>, WireError> {
-    let text =
-        || if value.len() <= TEXT_BYTES_MAX { Ok(value) } else { invalid("a text of more than 255 bytes") };
+    let text = || {
+        if value.len() <= TEXT_BYTES_MAX {
+            Ok(value)
+        } else {
+            invalid("a text of more than 255 bytes")
+        }
+    };
     Ok(match kind {
         kind::PORT_DESCRIPTION => Tlv::PortDescription(text()?),
         kind::SYSTEM_NAME => Tlv::SystemName(text()?),
@@ -250,8 +262,11 @@ fn tlv(kind: u8, value: &[u8]) -> Result<Tlv<'_>, WireError> {
 fn management(value: &[u8]) -> Option<ManagementAddress<'_>> {
     let (&length, rest) = value.split_first()?;
     let length = usize::from(length);
-    let (&family, address) = rest.get(..length).filter(|_| (2..=32).contains(&length))?.split_first()?;
-    let [interface_subtype, a, b, c, d, oid_length, oid @ ..] = rest.get(length..)? else { return None };
+    let (&family, address) =
+        rest.get(..length).filter(|_| (2..=32).contains(&length))?.split_first()?;
+    let [interface_subtype, a, b, c, d, oid_length, oid @ ..] = rest.get(length..)? else {
+        return None;
+    };
     let oid = oid.get(..usize::from(*oid_length)).filter(|oid| oid.len() <= 128)?;
     let (interface_subtype, interface) = (*interface_subtype, u32::from_be_bytes([*a, *b, *c, *d]));
     Some(ManagementAddress { family, address, interface_subtype, interface, oid })
@@ -304,12 +319,15 @@ impl<'a> Writer<'a> {
     /// Writes where the system is managed.
     pub fn management(&mut self, at: ManagementAddress<'_>) -> Result<(), WireError> {
         if !(1..=31).contains(&at.address.len()) || at.oid.len() > 128 {
-            return invalid("a management address of more than 31 bytes, or an OID of more than 128");
+            return invalid(
+                "a management address of more than 31 bytes, or an OID of more than 128",
+            );
         }
         let (length, oid_length) = (at.address.len() as u8 + 1, at.oid.len() as u8);
         let number = at.interface.to_be_bytes();
         let (family, subtype) = (at.family, at.interface_subtype);
-        let pieces: [&[u8]; 6] = [&[length, family], at.address, &[subtype], &number, &[oid_length], at.oid];
+        let pieces: [&[u8]; 6] =
+            [&[length, family], at.address, &[subtype], &number, &[oid_length], at.oid];
         self.put(kind::MANAGEMENT_ADDRESS, &pieces)
     }
 
@@ -393,9 +411,14 @@ mod tests {
             bytes
         };
         // The order, an empty identifier, a short time to live, an end with a length.
-        for bytes in
-            [patched(0, 4), patched(9, 6), patched(1, 1), patched(14, 8), patched(15, 1), patched(19, 1)]
-        {
+        for bytes in [
+            patched(0, 4),
+            patched(9, 6),
+            patched(1, 1),
+            patched(14, 8),
+            patched(15, 1),
+            patched(19, 1),
+        ] {
             assert!(Lldpdu::parse(&bytes).is_err(), "{bytes:?}");
         }
         let twice = written(|writer| writer.put(kind::TTL, &[&[0, 1]]).unwrap());
@@ -406,9 +429,13 @@ mod tests {
 
     #[test]
     fn a_management_address_with_contradicting_lengths_is_passed_over() {
-        for value in
-            [&[][..], &[5], &[1, 1, 2, 0, 0, 0, 1, 0], &[5, 1, 9, 9, 9, 9, 2, 0, 0, 0, 1, 4, 1], &[33; 60]]
-        {
+        for value in [
+            &[][..],
+            &[5],
+            &[1, 1, 2, 0, 0, 0, 1, 0],
+            &[5, 1, 9, 9, 9, 9, 2, 0, 0, 0, 1, 4, 1],
+            &[33; 60],
+        ] {
             let bytes = written(|writer| {
                 writer.put(kind::MANAGEMENT_ADDRESS, &[value]).unwrap();
                 writer.put(kind::SYSTEM_NAME, &[b"behind"]).unwrap();
@@ -423,7 +450,10 @@ mod tests {
         let mut out = [0; 30];
         let mut writer = Writer::begin(&mut out, CHASSIS, PORT, 1).unwrap();
         assert!(writer.put(kind::SYSTEM_NAME, &[&[0; 512]]).is_err());
-        assert!(matches!(writer.put(kind::SYSTEM_NAME, &[&[0; 20]]), Err(WireError::NoRoom { .. })));
+        assert!(matches!(
+            writer.put(kind::SYSTEM_NAME, &[&[0; 20]]),
+            Err(WireError::NoRoom { .. })
+        ));
     }
 
     proptest! {

@@ -159,7 +159,13 @@ impl FromStr for MacAddress {
 }
 
 /// Reads exactly `out.len()` groups of `min` to `max` (at most 4) hex digits.
-fn groups(text: &str, separator: char, min: usize, max: usize, out: &mut [u16]) -> Result<(), MacParseError> {
+fn groups(
+    text: &str,
+    separator: char,
+    min: usize,
+    max: usize,
+    out: &mut [u16],
+) -> Result<(), MacParseError> {
     let mut parts = text.split(separator);
     for value in out.iter_mut() {
         let part = parts.next().ok_or(MacParseError)?;
@@ -181,9 +187,13 @@ mod tests {
     #[test]
     fn the_usual_forms_are_read() {
         let mac = MacAddress([0x02, 0xfe, 0, 0xab, 0, 1]);
-        for text in
-            ["02:fe:00:ab:00:01", "2:fe:0:AB:0:1", "02-fe-00-ab-00-01", "02fe.00ab.0001", "02FE.00AB.0001"]
-        {
+        for text in [
+            "02:fe:00:ab:00:01",
+            "2:fe:0:AB:0:1",
+            "02-fe-00-ab-00-01",
+            "02fe.00ab.0001",
+            "02FE.00AB.0001",
+        ] {
             assert_eq!(text.parse(), Ok(mac), "{text}");
         }
     }

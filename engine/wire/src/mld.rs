@@ -89,7 +89,8 @@ impl<'a> Message<'a> {
     /// (RFC 3810 §8.1).
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let truncated = |need| WireError::Truncated { header: NAME, need, have: bytes.len() };
-        let ([kind, _, _, _, a, b, c, d], rest) = bytes.split_first_chunk::<8>().ok_or(truncated(8))?;
+        let ([kind, _, _, _, a, b, c, d], rest) =
+            bytes.split_first_chunk::<8>().ok_or(truncated(8))?;
         if *kind == kind::REPORT_V2 {
             return Ok(Message::Records { count: u16::from_be_bytes([*c, *d]), bytes: rest });
         }
@@ -100,9 +101,10 @@ impl<'a> Message<'a> {
             kind::QUERY => {
                 let more = match rest {
                     [] => None,
-                    more => {
-                        Some(QueryMore::parse(more, 16).ok_or(invalid("a query of a length that none has"))?)
-                    }
+                    more => Some(
+                        QueryMore::parse(more, 16)
+                            .ok_or(invalid("a query of a length that none has"))?,
+                    ),
                 };
                 Ok(Message::Query { response_code: u16::from_be_bytes([*a, *b]), group, more })
             }
@@ -175,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_query_of_version_2_is_written_as_it_is_read() {
-        let more = QueryMore { suppress: true, robustness: 2, interval_code: 125, sources: &[7; 32] };
+        let more =
+            QueryMore { suppress: true, robustness: 2, interval_code: 125, sources: &[7; 32] };
         let query = Message::Query { response_code: 1000, group: ALL_REPORTS, more: Some(more) };
         let mut bytes = [0; 60];
         assert_eq!((query.emit(&mut bytes), query.len()), (Ok(60), 60));

@@ -28,7 +28,9 @@ impl MplsEntry {
     /// An entry from its fields; `label` is taken modulo 2^20, `traffic_class` modulo 8.
     pub fn new(label: u32, traffic_class: u8, is_bottom: bool, ttl: u8) -> Self {
         let class = u32::from(traffic_class & 7) << 9;
-        Self(U32::new((label & LABEL_MAX) << 12 | class | u32::from(is_bottom) << 8 | u32::from(ttl)))
+        Self(U32::new(
+            (label & LABEL_MAX) << 12 | class | u32::from(is_bottom) << 8 | u32::from(ttl),
+        ))
     }
 
     /// Which label.

@@ -35,12 +35,17 @@ impl fmt::Display for PrefixError {
             PrefixError::NoLength { max } => {
                 write!(f, "no prefix length: add / and a number from 0 to {max}")
             }
-            PrefixError::BadAddress { example } => write!(f, "not an address: expected one like {example}"),
+            PrefixError::BadAddress { example } => {
+                write!(f, "not an address: expected one like {example}")
+            }
             PrefixError::BadLength { max } => {
                 write!(f, "not a prefix length: expected a number from 0 to {max}")
             }
             PrefixError::HostBits { would_be } => {
-                write!(f, "address has bits set behind the prefix length: {would_be} would be right")
+                write!(
+                    f,
+                    "address has bits set behind the prefix length: {would_be} would be right"
+                )
             }
         }
     }
@@ -269,7 +274,11 @@ impl FromStr for IpPrefix {
     type Err = PrefixError;
 
     fn from_str(text: &str) -> Result<Self, PrefixError> {
-        if text.contains(':') { text.parse().map(IpPrefix::V6) } else { text.parse().map(IpPrefix::V4) }
+        if text.contains(':') {
+            text.parse().map(IpPrefix::V6)
+        } else {
+            text.parse().map(IpPrefix::V4)
+        }
     }
 }
 

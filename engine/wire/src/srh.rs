@@ -32,7 +32,9 @@ pub const SEGMENT_BYTES: usize = 16;
 pub const SEGMENTS_MAX: usize = u8::MAX as usize / 2;
 
 /// What stands in front of the segment list, 8 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct SrhHeader {
     next_header: u8,
@@ -225,7 +227,9 @@ impl fmt::Display for SrhBad {
         f.write_str(match self {
             SrhBad::Truncated => "Segment Routing Header beyond the packet",
             SrhBad::OtherType => "routing header of another type than 4",
-            SrhBad::LastEntryBeyondLength => "last entry of the segment list beyond the header's length",
+            SrhBad::LastEntryBeyondLength => {
+                "last entry of the segment list beyond the header's length"
+            }
             SrhBad::SegmentsLeftBeyondList => "more segments left than the list has",
             SrhBad::TlvBeyondHeader(_) => "TLV of the Segment Routing Header beyond its length",
             SrhBad::BadHmac(_) => "HMAC TLV of a length that it cannot have",
@@ -279,7 +283,9 @@ impl<'a> Srh<'a> {
 
     /// The bytes of the list.
     pub fn list(&self) -> &'a [u8] {
-        self.bytes.get(segment_offset(0)..segment_offset(self.header.segment_count())).unwrap_or_default()
+        self.bytes
+            .get(segment_offset(0)..segment_offset(self.header.segment_count()))
+            .unwrap_or_default()
     }
 
     /// The active segment; none in the reduced form before the first was visited.

@@ -149,11 +149,12 @@ impl<'a> Repr<'a> {
             .header_len()
             .checked_sub(TcpHeader::LEN)
             .ok_or(WireError::Invalid { header: TcpHeader::NAME, reason })?;
-        let (options, payload) = rest.split_at_checked(options_len).ok_or(WireError::Truncated {
-            header: TcpHeader::NAME,
-            need: header.header_len(),
-            have: bytes.len(),
-        })?;
+        let (options, payload) =
+            rest.split_at_checked(options_len).ok_or(WireError::Truncated {
+                header: TcpHeader::NAME,
+                need: header.header_len(),
+                have: bytes.len(),
+            })?;
         let repr = Self {
             source_port: header.source_port(),
             destination_port: header.destination_port(),

@@ -86,7 +86,8 @@ impl UdpHeader {
 
 /// Whether the checksum of a datagram (header and payload) over IPv4 is right. None is right, too.
 pub fn is_good_over_ip4(source: Ipv4Addr, destination: Ipv4Addr, datagram: &[u8]) -> bool {
-    let (Some(header), Ok(len)) = (UdpHeader::overlay(datagram), u16::try_from(datagram.len())) else {
+    let (Some(header), Ok(len)) = (UdpHeader::overlay(datagram), u16::try_from(datagram.len()))
+    else {
         return false;
     };
     header.checksum() == 0
@@ -96,7 +97,8 @@ pub fn is_good_over_ip4(source: Ipv4Addr, destination: Ipv4Addr, datagram: &[u8]
 /// Whether the checksum of a datagram (header and payload) over IPv6 is right. It must have one (RFC
 /// 8200 §8.1; the exception of RFC 6935 for tunnels is for the tunnel to make).
 pub fn is_good_over_ip6(source: Ipv6Addr, destination: Ipv6Addr, datagram: &[u8]) -> bool {
-    let (Some(header), Ok(len)) = (UdpHeader::overlay(datagram), u32::try_from(datagram.len())) else {
+    let (Some(header), Ok(len)) = (UdpHeader::overlay(datagram), u32::try_from(datagram.len()))
+    else {
         return false;
     };
     header.checksum() != 0
@@ -145,9 +147,11 @@ impl Repr {
     /// [`is_good_over_ip4`], [`is_good_over_ip6`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (header, rest) = UdpHeader::require(bytes)?;
-        let payload_len = usize::from(header.length())
-            .checked_sub(UdpHeader::LEN)
-            .ok_or(WireError::Invalid { header: UdpHeader::NAME, reason: "length is below 8 bytes" })?;
+        let payload_len =
+            usize::from(header.length()).checked_sub(UdpHeader::LEN).ok_or(WireError::Invalid {
+                header: UdpHeader::NAME,
+                reason: "length is below 8 bytes",
+            })?;
         let payload = rest.get(..payload_len).ok_or(WireError::Truncated {
             header: UdpHeader::NAME,
             need: UdpHeader::LEN + payload_len,
@@ -164,9 +168,11 @@ impl Repr {
 
     /// Writes the header and returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
-        let mut header = UdpHeader::new(self.source_port, self.destination_port, self.payload_len).ok_or(
-            WireError::Invalid { header: UdpHeader::NAME, reason: "payload longer than 65,527 bytes" },
-        )?;
+        let mut header = UdpHeader::new(self.source_port, self.destination_port, self.payload_len)
+            .ok_or(WireError::Invalid {
+                header: UdpHeader::NAME,
+                reason: "payload longer than 65,527 bytes",
+            })?;
         header.set_checksum(self.checksum);
         header.write(out)
     }

@@ -39,14 +39,16 @@ impl Upper {
         if header.fragment_offset() != 0 {
             return Err(UpperBad::LaterFragment);
         }
-        let behind = packet.get(header.header_len().max(Ip4Header::LEN)..).ok_or(UpperBad::Truncated)?;
+        let behind =
+            packet.get(header.header_len().max(Ip4Header::LEN)..).ok_or(UpperBad::Truncated)?;
         Upper::of(header.protocol(), behind)
     }
 
     /// Of an IPv6 packet from its header on.
     pub fn of_ip6(packet: &[u8]) -> Result<Upper, UpperBad> {
         let (header, behind) = Ip6Header::split(packet).ok_or(UpperBad::Truncated)?;
-        let upper = extension::upper_layer(header.next_header(), behind).map_err(|_| UpperBad::Truncated)?;
+        let upper = extension::upper_layer(header.next_header(), behind)
+            .map_err(|_| UpperBad::Truncated)?;
         if upper.fragment.is_some_and(|fragment| fragment.offset != 0) {
             return Err(UpperBad::LaterFragment);
         }
@@ -55,7 +57,8 @@ impl Upper {
 
     /// Of the bytes of the upper layer.
     pub fn of(protocol: IpProtocol, bytes: &[u8]) -> Result<Upper, UpperBad> {
-        let mut upper = Upper { protocol, source_port: 0, destination_port: 0, tcp_flags: 0, icmp: None };
+        let mut upper =
+            Upper { protocol, source_port: 0, destination_port: 0, tcp_flags: 0, icmp: None };
         let icmp = match protocol {
             IpProtocol::ICMP => {
                 let icmp = Icmp4Header::overlay(bytes).ok_or(UpperBad::Truncated)?;
@@ -85,9 +88,20 @@ impl Upper {
     /// As bytes.
     pub fn to_note(&self) -> [u8; UPPER_NOTE_BYTES] {
         let mut note = [0; UPPER_NOTE_BYTES];
-        let ([a, b], [c, d]) = (self.source_port.to_be_bytes(), self.destination_port.to_be_bytes());
+        let ([a, b], [c, d]) =
+            (self.source_port.to_be_bytes(), self.destination_port.to_be_bytes());
         let (is_icmp, (kind, code)) = (self.icmp.is_some(), self.icmp.unwrap_or_default());
-        note[..9].copy_from_slice(&[self.protocol.0, a, b, c, d, self.tcp_flags, is_icmp.into(), kind, code]);
+        note[..9].copy_from_slice(&[
+            self.protocol.0,
+            a,
+            b,
+            c,
+            d,
+            self.tcp_flags,
+            is_icmp.into(),
+            kind,
+            code,
+        ]);
         note
     }
 
@@ -114,7 +128,10 @@ mod tests {
     fn ports_flags_and_types_are_read() {
         let tcp = [1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x12, 0, 0, 0, 0, 0, 0];
         let upper = Upper::of(IpProtocol::TCP, &tcp).unwrap();
-        assert_eq!((upper.source_port, upper.destination_port, upper.tcp_flags), (0x102, 0x304, 0x12));
+        assert_eq!(
+            (upper.source_port, upper.destination_port, upper.tcp_flags),
+            (0x102, 0x304, 0x12)
+        );
         let echo = [8, 0, 0, 0, 0x12, 0x34, 0, 1];
         let upper = Upper::of(IpProtocol::ICMP, &echo).unwrap();
         assert_eq!((upper.icmp, upper.source_port), (Some((8, 0)), 0x1234));

@@ -71,7 +71,11 @@ pub(crate) fn register(registry: &mut Registry) {
             .details("Members of equal weight take turns only when the one that sends goes down.")
             .example("set interface bond memif0/0 weight 100")
             .run(|engine: &mut Engine, args| {
-                config::set_weight(engine, args.interface(engine, "interface")?, args.get("weight")?)?;
+                config::set_weight(
+                    engine,
+                    args.interface(engine, "interface")?,
+                    args.get("weight")?,
+                )?;
                 Ok(Output::none())
             }),
     );
@@ -91,7 +95,10 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         return Err(args.refuse("hw-addr", format!("{mac} cannot be the address of an interface")));
     }
     let balance = balance.and_then(Balance::of).unwrap_or_default();
-    let id = config::create(engine, BondWish { mode, balance, hw_addr, number: args.optional("number")? })?;
+    let id = config::create(
+        engine,
+        BondWish { mode, balance, hw_addr, number: args.optional("number")? },
+    )?;
     let name = engine.interface_name(id);
     Ok(Output::default().line(name.as_str()).json("name", name.into()))
 }
@@ -99,10 +106,16 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 /// The bonds themselves, which other commands name.
 pub(crate) fn write_bond(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
     if let Some(bond) = bond(engine, id) {
-        let balance =
-            if bond.mode.hashes() { format!(" load-balance {}", bond.balance) } else { String::new() };
+        let balance = if bond.mode.hashes() {
+            format!(" load-balance {}", bond.balance)
+        } else {
+            String::new()
+        };
         let mac = bond.hw_addr.map_or_else(String::new, |mac| format!(" hw-addr {mac}"));
-        config.command(format_args!("create bond mode {}{balance}{mac} id {}", bond.mode, bond.number));
+        config.command(format_args!(
+            "create bond mode {}{balance}{mac} id {}",
+            bond.mode, bond.number
+        ));
     }
 }
 

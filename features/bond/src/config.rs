@@ -171,7 +171,9 @@ pub fn create(engine: &mut Engine, wish: BondWish) -> Result<InterfaceId, Refusa
         Some(number) => number,
         None => (0..=BOND_NUMBER_MAX)
             .find(|number| engine.interface_id(&name_of(*number)).is_none())
-            .ok_or_else(|| Refusal::new(format!("there are {} bonds already", BOND_NUMBER_MAX + 1)))?,
+            .ok_or_else(|| {
+                Refusal::new(format!("there are {} bonds already", BOND_NUMBER_MAX + 1))
+            })?,
     };
     let table = bonds(engine)?.table.clone();
     let [.., high, low] = number.to_be_bytes();
@@ -209,9 +211,9 @@ pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
 /// The bond of this interface, or why there is none.
 pub(crate) fn known(engine: &mut Engine, id: InterfaceId) -> Result<&mut Bond, Refusal> {
     let name = engine.interface_name(id);
-    bonds(engine)?
-        .bond_mut(id)
-        .ok_or_else(|| Refusal::new(format!("{name} is not a bond")).remedy("`show bond` lists what is"))
+    bonds(engine)?.bond_mut(id).ok_or_else(|| {
+        Refusal::new(format!("{name} is not a bond")).remedy("`show bond` lists what is")
+    })
 }
 
 /// Why an interface cannot join a bond, if it cannot.
@@ -235,8 +237,10 @@ fn check_joins(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Resul
         return Err(Refusal::new(format!("{name} is a {kind}: a member is a port of its own")));
     }
     if engine.sub_interfaces(id).next().is_some() {
-        return Err(Refusal::new(format!("{name} has sub-interfaces, which would receive nothing more"))
-            .remedy("delete them, and make them on the bond"));
+        return Err(Refusal::new(format!(
+            "{name} has sub-interfaces, which would receive nothing more"
+        ))
+        .remedy("delete them, and make them on the bond"));
     }
     let row = interface.row();
     let input = engine.node_name(row.input);
@@ -262,10 +266,13 @@ pub fn add_member(
     let takes_mac = joined.members.is_empty() && joined.hw_addr.is_none();
     joined.members.push(Member { id, passive, long_timeout, weight: 0 });
     if let Some(aggregator) = &mut joined.aggregator {
-        aggregator.add(port_number(id), PortWish { active: !passive, short_timeout: !long_timeout });
+        aggregator
+            .add(port_number(id), PortWish { active: !passive, short_timeout: !long_timeout });
     }
-    let (what, remedy) =
-        (format!("a member of {}", engine.interface_name(bond)), "bond del IF, or do it on the bond");
+    let (what, remedy) = (
+        format!("a member of {}", engine.interface_name(bond)),
+        "bond del IF, or do it on the bond",
+    );
     modes::hold(engine, id, Held { what, remedy: remedy.to_owned(), own });
     let taken = if takes_mac { engine.set_mac(bond, own.mac) } else { Ok(()) };
     let done = taken.and_then(|()| follow_bond(engine, bond, id));
@@ -286,7 +293,9 @@ pub(crate) fn follow_bond(
     bond: InterfaceId,
     member: InterfaceId,
 ) -> Result<(), InterfaceError> {
-    let Some(row) = engine.interface(bond).map(|interface| interface.row().clone()) else { return Ok(()) };
+    let Some(row) = engine.interface(bond).map(|interface| interface.row().clone()) else {
+        return Ok(());
+    };
     engine.set_mac(member, row.mac)?;
     engine.set_mtu(member, row.mtu_bytes)?;
     engine.set_promiscuous(member, row.promiscuous)
@@ -297,7 +306,8 @@ pub fn remove_member(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
     let name = engine.interface_name(id);
     let bonds = bonds(engine)?;
     let bond = bonds.bond_of(id).ok_or_else(|| {
-        Refusal::new(format!("{name} is no member of a bond")).remedy("`show bond details` lists members")
+        Refusal::new(format!("{name} is no member of a bond"))
+            .remedy("`show bond details` lists members")
     })?;
     // First the others take over what the bond sends, then the member receives for itself.
     let own = forget_member(engine, bond, id);
@@ -313,7 +323,11 @@ pub fn remove_member(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
 }
 
 /// Take a member out of its bond's lists. What it was before it joined.
-pub(crate) fn forget_member(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Option<Own> {
+pub(crate) fn forget_member(
+    engine: &mut Engine,
+    bond: InterfaceId,
+    id: InterfaceId,
+) -> Option<Own> {
     let of = engine.get_mut::<Bonds>()?.bond_mut(bond)?;
     let place = of.members.iter().position(|member| member.id == id)?;
     of.members.remove(place);
@@ -343,10 +357,14 @@ pub fn set_weight(engine: &mut Engine, id: InterfaceId, weight: u32) -> Result<(
         bond.member_mut(id).map(|member| (bond_id, mode, member))
     });
     let Some((bond, mode, member)) = member else {
-        return Err(Refusal::new(format!("{name} is no member of a bond")).remedy("bond add BOND IF"));
+        return Err(
+            Refusal::new(format!("{name} is no member of a bond")).remedy("bond add BOND IF")
+        );
     };
     if mode != Mode::ActiveBackup {
-        return Err(Refusal::new(format!("its bond's mode is {mode}: weights are for active-backup")));
+        return Err(Refusal::new(format!(
+            "its bond's mode is {mode}: weights are for active-backup"
+        )));
     }
     member.weight = weight;
     refresh(engine, bond);

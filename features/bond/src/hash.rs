@@ -80,7 +80,9 @@ pub fn by_addresses(bytes: &[u8]) -> u32 {
 #[inline(always)]
 pub fn by_flow(bytes: &[u8]) -> u32 {
     let hash = match ip(bytes) {
-        Some((EtherType::IPV4, rest)) => Ip4Header::split(rest).map(|(h, behind)| flow::hash_ip4(h, behind)),
+        Some((EtherType::IPV4, rest)) => {
+            Ip4Header::split(rest).map(|(h, behind)| flow::hash_ip4(h, behind))
+        }
         Some((_, rest)) => Ip6Header::split(rest).map(|(h, behind)| flow::hash_ip6(h, behind)),
         None => None,
     };
@@ -175,7 +177,10 @@ mod tests {
                     counts[place(frame(balance, &bytes), members)] += 1;
                 }
                 let fair = 8000 / members as u32;
-                assert!(counts.iter().all(|c| c.abs_diff(fair) < fair / 5), "{balance}: {counts:?}");
+                assert!(
+                    counts.iter().all(|c| c.abs_diff(fair) < fair / 5),
+                    "{balance}: {counts:?}"
+                );
             }
         }
     }

@@ -82,7 +82,10 @@ fn send_last(engine: &mut Engine, member: InterfaceId, pdu: &Lacpdu) {
 }
 
 fn send_by(engine: &mut Engine, member: InterfaceId, node: NodeId, pdu: &Lacpdu) {
-    let Some(mac) = engine.interface(member).map(|interface| MacAddress(interface.row().mac)) else { return };
+    let Some(mac) = engine.interface(member).map(|interface| MacAddress(interface.row().mac))
+    else {
+        return;
+    };
     let mut frame = vec![0; EthernetHeader::LEN + PDU_BYTES];
     let header = EthernetHeader::new(SLOW_GROUP, mac, EtherType::SLOW);
     let (front, behind) = frame.split_at_mut(EthernetHeader::LEN);

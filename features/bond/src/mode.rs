@@ -19,7 +19,8 @@ pub enum Mode {
 
 impl Mode {
     /// All, for the words of the commands.
-    pub const ALL: [Mode; 5] = [Mode::Lacp, Mode::Xor, Mode::ActiveBackup, Mode::RoundRobin, Mode::Broadcast];
+    pub const ALL: [Mode; 5] =
+        [Mode::Lacp, Mode::Xor, Mode::ActiveBackup, Mode::RoundRobin, Mode::Broadcast];
 
     /// Its word in commands.
     pub const fn word(self) -> &'static str {

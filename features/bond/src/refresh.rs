@@ -41,7 +41,10 @@ fn table_of(bonds: &Bonds) -> BondTable {
         table.set_bond(bond.id, BondRow { mode, balance, active: bond.active.clone() });
         for member in &bond.members {
             let takes = takes(bond, member.id);
-            table.set_member(member.id, MemberRow { bond: bond.id, takes, lacp: mode == Mode::Lacp });
+            table.set_member(
+                member.id,
+                MemberRow { bond: bond.id, takes, lacp: mode == Mode::Lacp },
+            );
         }
     }
     table

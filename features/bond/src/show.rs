@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use quiver_control::{Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_slices};
+use quiver_control::{
+    Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_slices,
+};
 use quiver_core::{Engine, InterfaceId};
 use serde_json::{Value, json};
 
@@ -78,7 +80,12 @@ fn write_details(engine: &Engine, bond: &Bond, text: &mut String) {
     }
     let _ = writeln!(text, "  number of members: {}", bond.members.len());
     for member in &bond.members {
-        let _ = writeln!(text, "    {}{}", engine.interface_name(member.id), words(engine, bond, member));
+        let _ = writeln!(
+            text,
+            "    {}{}",
+            engine.interface_name(member.id),
+            words(engine, bond, member)
+        );
     }
     let _ = writeln!(text, "  interface id: {}\n  index: {}", bond.number, bond.id.0);
 }
@@ -93,7 +100,8 @@ fn words(engine: &Engine, bond: &Bond, member: &Member) -> String {
         (true, Some(_)) if bond.mode == crate::mode::Mode::ActiveBackup => "backup",
         (true, Some(_)) => "active",
     };
-    let weight = if member.weight > 0 { format!(", weight {}", member.weight) } else { String::new() };
+    let weight =
+        if member.weight > 0 { format!(", weight {}", member.weight) } else { String::new() };
     format!(" ({state}{weight})")
 }
 

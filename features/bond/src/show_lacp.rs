@@ -83,13 +83,16 @@ fn note(bond: &Bond, port: &Port) -> &'static str {
     match port.selected {
         Selected::Yes => "",
         Selected::No if port.is_looped() => "loop: the partner is this router",
-        Selected::No if port.partner.system.to_u64() != 0 && lag.is_some() => "another partner or key",
+        Selected::No if port.partner.system.to_u64() != 0 && lag.is_some() => {
+            "another partner or key"
+        }
         Selected::No => "",
     }
 }
 
 fn bits(state: PortState) -> Value {
-    let bits = PortState::NAMES.into_iter().map(|(bit, name)| (name.to_owned(), json!(state.has(bit))));
+    let bits =
+        PortState::NAMES.into_iter().map(|(bit, name)| (name.to_owned(), json!(state.has(bit))));
     Value::Object(bits.collect::<Map<_, _>>())
 }
 
@@ -97,9 +100,13 @@ fn end_text(text: &mut String, title: &str, end: &PortInfo) {
     let set: Vec<_> =
         PortState::NAMES.iter().filter(|(bit, _)| end.state.has(*bit)).map(|(_, n)| *n).collect();
     let _ = writeln!(text, "    {title}");
-    let _ = writeln!(text, "      system: {}  system priority: {}", end.system, end.system_priority);
     let _ =
-        writeln!(text, "      key: {}  port: {}  port priority: {}", end.key, end.port, end.port_priority);
+        writeln!(text, "      system: {}  system priority: {}", end.system, end.system_priority);
+    let _ = writeln!(
+        text,
+        "      key: {}  port: {}  port priority: {}",
+        end.key, end.port, end.port_priority
+    );
     let _ = writeln!(text, "      state: {:#04x} ({})", end.state.0, set.join(", "));
 }
 

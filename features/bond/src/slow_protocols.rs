@@ -8,7 +8,9 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
 use quiver_core::worker::event::Event;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_wire::lacp::{Lacpdu, MarkerHeader, PDU_BYTES, SLOW_GROUP, SUBTYPE_LACP, SUBTYPE_MARKER};
+use quiver_wire::lacp::{
+    Lacpdu, MarkerHeader, PDU_BYTES, SLOW_GROUP, SUBTYPE_LACP, SUBTYPE_MARKER,
+};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
 use crate::tables::Published;

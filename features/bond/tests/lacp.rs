@@ -15,7 +15,9 @@ fn router(number: u8, members: &[&str], words: &str) -> Router {
     let mut router = Router::new(&[quiver_bond::register, quiver_ethernet::register]);
     router.interface("e0");
     for (member, name) in MEMBERS.iter().enumerate() {
-        router.cli(&format!("create test interface {name} mac 02:fe:00:00:{number:02x}:{member:02x}"));
+        router.cli(&format!(
+            "create test interface {name} mac 02:fe:00:00:{number:02x}:{member:02x}"
+        ));
         router.cli(&format!("set interface state {name} up"));
     }
     router.cli("create bond mode lacp load-balance l34");
@@ -82,7 +84,8 @@ impl Pair {
 
 fn udp(port: u16) -> Vec<u8> {
     let mut frame =
-        [&[2, 0, 0, 0, 0, 9][..], &HOST, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0]].concat();
+        [&[2, 0, 0, 0, 0, 9][..], &HOST, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0]]
+            .concat();
     frame.extend([192, 0, 2, 1, 192, 0, 2, 2]);
     frame.extend(port.to_be_bytes());
     frame.extend([0, 9, 0, 8, 0, 0]);
@@ -95,7 +98,9 @@ fn slow(pdu: &[u8]) -> Vec<u8> {
 
 #[test]
 fn two_routers_agree_and_carry_frames() {
-    for words in [["", ""], ["", "passive"], ["long-timeout", ""], ["passive long-timeout", "long-timeout"]] {
+    for words in
+        [["", ""], ["", "passive"], ["long-timeout", ""], ["passive long-timeout", "long-timeout"]]
+    {
         let mut pair = Pair::new(words);
         pair.run(5);
         assert_eq!(pair.active(), [2, 2], "{words:?}");
@@ -109,7 +114,10 @@ fn two_passive_routers_carry_nothing() {
     pair.run(10);
     assert_eq!(pair.active(), [0, 0]);
     assert_eq!(pair.pass(10).0, 0);
-    assert_eq!(pair.one.dropped(), [("BondEthernet0-output".to_owned(), "interface-down".to_owned(), 10)]);
+    assert_eq!(
+        pair.one.dropped(),
+        [("BondEthernet0-output".to_owned(), "interface-down".to_owned(), 10)]
+    );
 }
 
 #[test]
@@ -156,7 +164,11 @@ fn members_join_and_leave_under_traffic_without_a_loss() {
         }
     }
     assert_eq!(arrived, 8 * 30 * 20);
-    assert!(pair.other.dropped().iter().all(|(node, ..)| node == "lacp-input"), "{:?}", pair.other.dropped());
+    assert!(
+        pair.other.dropped().iter().all(|(node, ..)| node == "lacp-input"),
+        "{:?}",
+        pair.other.dropped()
+    );
 }
 
 #[test]
@@ -295,7 +307,10 @@ fn what_is_no_lacpdu_is_counted_and_dropped() {
     dropped.retain(|(node, ..)| node == "lacp-input");
     dropped.sort();
     let expected = [("malformed", 5), ("not-lacp-member", 1), ("unknown-subtype", 1)];
-    assert_eq!(dropped, expected.map(|(reason, count)| ("lacp-input".to_owned(), reason.to_owned(), count)));
+    assert_eq!(
+        dropped,
+        expected.map(|(reason, count)| ("lacp-input".to_owned(), reason.to_owned(), count))
+    );
     assert_eq!(router.count("lacp-input", "lacpdu"), 1);
 }
 
@@ -341,9 +356,9 @@ fn shows_tell_both_ends() {
     assert!(text.contains("A-GSCD--") && text.contains("-TGSCD--"), "{text}");
     let details = pair.one.cli("show lacp m0 details");
     assert!(details.contains("m0 in BondEthernet0"), "{details}");
-    assert!(
-        details.contains("state: 0x3d (activity, aggregation, synchronization, collecting, distributing)")
-    );
+    assert!(details.contains(
+        "state: 0x3d (activity, aggregation, synchronization, collecting, distributing)"
+    ));
     assert!(details.contains("receive machine: CURRENT  mux machine: DISTRIBUTING  selected: yes"));
     let shown = pair.one.json("show lacp m1 details");
     assert_eq!(shown[0]["partner"]["state"]["timeout"], true);

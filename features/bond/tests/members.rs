@@ -24,7 +24,8 @@ fn router(mode: &str, members: usize) -> Router {
 
 /// An IPv4 frame with UDP from `port`.
 fn udp(port: u16) -> Vec<u8> {
-    let mut frame = [&PARTNER[..], &HOST, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0]].concat();
+    let mut frame =
+        [&PARTNER[..], &HOST, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0]].concat();
     frame.extend([192, 0, 2, 1, 192, 0, 2, 2]);
     frame.extend(port.to_be_bytes());
     frame.extend([0, 9, 0, 8, 0, 0]);
@@ -158,7 +159,10 @@ fn what_belongs_to_the_link_stays_with_the_member() {
     router.send("m0", &to([1, 0x80, 0xc2, 0, 0, 0x0e], 0x88cc));
     router.send("m0", &to(HOST, 0x0800));
     assert_eq!(router.sent("e1").len(), 1);
-    assert_eq!(router.dropped(), [("ethernet-input".to_owned(), "unknown-ethertype".to_owned(), 1)]);
+    assert_eq!(
+        router.dropped(),
+        [("ethernet-input".to_owned(), "unknown-ethertype".to_owned(), 1)]
+    );
     assert_eq!(router.totals("BondEthernet0").rx_packets, 1);
 }
 
@@ -172,8 +176,9 @@ fn a_frame_cut_off_dies_at_the_member() {
 #[test]
 fn a_bond_is_up_as_long_as_a_member_is() {
     let mut router = router("xor", 0);
-    let link =
-        |router: &mut Router| router.json("show interface BondEthernet0")["interfaces"][0]["link"].clone();
+    let link = |router: &mut Router| {
+        router.json("show interface BondEthernet0")["interfaces"][0]["link"].clone()
+    };
     assert_eq!(link(&mut router), "down");
     router.send("e0", &udp(1));
     router.cli("bond add BondEthernet0 m0");
@@ -293,7 +298,11 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         assert!(refusal.contains(why), "{line}: {refusal}");
     }
     router.cli("set interface l2 xconnect m1 e1");
-    assert!(router.refused("bond add BondEthernet0 m1").contains("gives what it receives to l2-xconnect"));
+    assert!(
+        router
+            .refused("bond add BondEthernet0 m1")
+            .contains("gives what it receives to l2-xconnect")
+    );
     router.cli("set interface l3 m1");
     assert_eq!(router.cli("show running-config"), before);
 }
@@ -338,7 +347,10 @@ fn the_running_config_says_what_members_are_by_themselves() {
     let config = one.cli("show running-config");
     let set = |line: &&str| line.starts_with("set interface m") && !line.contains("Bond");
     let own: Vec<&str> = config.lines().filter(set).collect();
-    assert_eq!(own, ["set interface mac address m1 02:fe:00:00:00:11", "set interface mtu packet 1400 m1"]);
+    assert_eq!(
+        own,
+        ["set interface mac address m1 02:fe:00:00:00:11", "set interface mtu packet 1400 m1"]
+    );
     let mut other = Router::new(&[quiver_bond::register, quiver_ethernet::register]);
     other.script("config", &config).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(other.cli("show running-config"), config);
@@ -348,7 +360,8 @@ fn the_running_config_says_what_members_are_by_themselves() {
 
 #[test]
 fn a_member_neither_routes_nor_is_changed_by_itself() {
-    let mut router = Router::new(&[quiver_bond::register, quiver_ethernet::register, quiver_ip::register]);
+    let mut router =
+        Router::new(&[quiver_bond::register, quiver_ethernet::register, quiver_ip::register]);
     router.interface("m0");
     router.interface("m1");
     router.cli("create bond mode xor");

@@ -22,7 +22,10 @@ impl Addresses {
     pub fn of(packet: &Packet) -> Option<Addresses> {
         let header: &[u8; HEADER_BYTES] = packet.bytes().first_chunk()?;
         let (destination, source) = (header.first_chunk::<8>()?, header.last_chunk::<8>()?);
-        Some(Addresses { destination: u64::from_le_bytes(*destination), source: u64::from_le_bytes(*source) })
+        Some(Addresses {
+            destination: u64::from_le_bytes(*destination),
+            source: u64::from_le_bytes(*source),
+        })
     }
 
     /// The destination, and something above its 48 bits.
@@ -72,7 +75,11 @@ mod tests {
     #[test]
     fn fifteen_addresses_never_cross_a_bridge() {
         for last in 0..=255 {
-            assert_eq!(to([1, 0x80, 0xc2, 0, 0, last]).is_to_link(), (1..16).contains(&last), "{last}");
+            assert_eq!(
+                to([1, 0x80, 0xc2, 0, 0, last]).is_to_link(),
+                (1..16).contains(&last),
+                "{last}"
+            );
             assert!(!to([1, 0x80, 0xc2, 0, 1, last]).is_to_link());
         }
     }

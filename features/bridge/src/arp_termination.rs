@@ -66,8 +66,11 @@ impl Answers {
             cx.count(AnswerDrop::Unknown, 1);
             return self.onward(cx, port, packet);
         };
-        let back =
-            domain.members.iter().chain(&domain.uu_forward).find(|member| member.interface == packet.rx);
+        let back = domain
+            .members
+            .iter()
+            .chain(&domain.uu_forward)
+            .find(|member| member.interface == packet.rx);
         let back = back.ok_or(AnswerDrop::NotBridged)?.output;
         let bytes = answer.frame.get(..answer.length).unwrap_or_default();
         packet.truncate(0, cx.buffers);
@@ -106,7 +109,8 @@ impl Question {
             EtherType::ARP => {
                 let (request, _) = arp::Repr::parse(body).ok()?;
                 let asks = request.operation == Operation::Request;
-                let honest = request.sender_mac == ethernet.source && request.sender_ip != request.target_ip;
+                let honest =
+                    request.sender_mac == ethernet.source && request.sender_ip != request.target_ip;
                 (asks && honest).then_some(Question::Arp { from: ethernet.source, request })
             }
             EtherType::IPV6 => Question::of_ip6(ethernet.source, body),
@@ -124,7 +128,9 @@ impl Question {
         if *rest.first()? != kind::NEIGHBOR_SOLICITATION || !icmp6::is_good(asker, to, rest) {
             return None;
         }
-        let icmp6::Message::Nd(message) = icmp6::Message::parse(asker, to, rest).ok()? else { return None };
+        let icmp6::Message::Nd(message) = icmp6::Message::parse(asker, to, rest).ok()? else {
+            return None;
+        };
         message.check(asker, to, header.hop_limit()).ok()?;
         let Message::NeighborSolicitation { target, .. } = message else { return None };
         Some(Question::Nd { from, asker, target })
@@ -190,10 +196,14 @@ impl Node for Answers {
 
 pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     let published = published.clone();
-    NodeSpec::new("arp-term-l2bd", "Answers questions for addresses that the domain knows", move |wiring| {
-        let (flood, uu_forward) = (wiring.node("l2-flood"), wiring.node(uu_forward::NODE));
-        Box::new(Answers { published: published.clone(), flood, uu_forward })
-    })
+    NodeSpec::new(
+        "arp-term-l2bd",
+        "Answers questions for addresses that the domain knows",
+        move |wiring| {
+            let (flood, uu_forward) = (wiring.node("l2-flood"), wiring.node(uu_forward::NODE));
+            Box::new(Answers { published: published.clone(), flood, uu_forward })
+        },
+    )
     .reasons::<AnswerDrop>()
     .describe(|record, names| {
         let frame = crate::description::frame(record);

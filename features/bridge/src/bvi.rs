@@ -99,7 +99,10 @@ pub(crate) fn input_spec() -> NodeSpec {
     .reasons::<BviDrop>()
     .describe(|record, names| {
         let (rx, frame) = (names.interface(record.rx), crate::description::frame(record));
-        format!("{frame}: received on {rx}, the bridge's routed interface; to {}", names.node(record.next))
+        format!(
+            "{frame}: received on {rx}, the bridge's routed interface; to {}",
+            names.node(record.next)
+        )
     })
 }
 

@@ -8,8 +8,10 @@ use crate::state::Bridges;
 pub(crate) fn follow_members(engine: &mut Engine, number: u32) {
     let Some(bridges) = engine.get::<Bridges>() else { return };
     let Some(bvi) = bridges.domains().get(&number).and_then(|domain| domain.bvi) else { return };
-    let members = bridges.ports().iter().filter(|(_, port)| port.domain == number && !port.is_bvi());
-    let mtus = members.filter_map(|(id, _)| engine.interface(*id).map(|member| member.row().mtu_bytes));
+    let members =
+        bridges.ports().iter().filter(|(_, port)| port.domain == number && !port.is_bvi());
+    let mtus =
+        members.filter_map(|(id, _)| engine.interface(*id).map(|member| member.row().mtu_bytes));
     let least = mtus.min();
     if let Err(error) = engine.limit_mtu(bvi, least) {
         let name = engine.interface_name(bvi);

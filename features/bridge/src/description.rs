@@ -6,7 +6,9 @@ use quiver_wire::{EthernetHeader, Header};
 /// `02:… → ff:… (arp)`.
 pub(crate) fn frame(record: &TraceRecord) -> String {
     match EthernetHeader::overlay(record.bytes()) {
-        Some(header) => format!("{} → {} ({})", header.source, header.destination, header.ether_type()),
+        Some(header) => {
+            format!("{} → {} ({})", header.source, header.destination, header.ether_type())
+        }
         None => "a cut frame".to_owned(),
     }
 }

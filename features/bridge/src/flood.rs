@@ -88,9 +88,17 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
     /// Does a frame from `port` go to a member? What is to a station goes to the router if it is the router's: its own
     /// address is always known, so what is not known is not for it.
     #[inline(always)]
-    fn is_for(cx: &Context<'_>, port: &Port, excluded: u8, member: &Member, packet: &Packet) -> bool {
+    fn is_for(
+        cx: &Context<'_>,
+        port: &Port,
+        excluded: u8,
+        member: &Member,
+        packet: &Packet,
+    ) -> bool {
         let group = member.group;
-        if member.interface == packet.rx || (group != 0 && (group == port.group || group == excluded)) {
+        if member.interface == packet.rx
+            || (group != 0 && (group == port.group || group == excluded))
+        {
             return false;
         }
         let Some(row) = cx.interface(member.interface).filter(|row| row.up) else { return false };
@@ -142,9 +150,11 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
             let Some(earlier) = last.replace(*member) else { continue };
             if copies == COPIES_PER_FRAME_MAX || *copies_left == 0 {
                 // The earlier one and this one are yet to come: from the earlier one on.
-                let before =
-                    domain.members[first..place].iter().rposition(|m| m.interface == earlier.interface);
-                packet.index = FloodPlace { excluded, port: (first + before.unwrap_or(0)) as u32 }.to_index();
+                let before = domain.members[first..place]
+                    .iter()
+                    .rposition(|m| m.interface == earlier.interface);
+                packet.index =
+                    FloodPlace { excluded, port: (first + before.unwrap_or(0)) as u32 }.to_index();
                 cx.count(FloodDrop::Resumed, 1);
                 return Ok(self.id);
             }
@@ -181,8 +191,11 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         if !(is_known && port.forward) {
             return Err(FloodDrop::UnknownUnicast);
         }
-        let member =
-            domain.members.iter().chain(&domain.uu_forward).find(|member| member.interface == found.port());
+        let member = domain
+            .members
+            .iter()
+            .chain(&domain.uu_forward)
+            .find(|member| member.interface == found.port());
         let member = member.filter(|member| Self::is_for(cx, port, excluded, member, packet));
         let Member { interface, output, .. } = *member.ok_or(FloodDrop::NoPort)?;
         packet.tx = interface;

@@ -59,7 +59,11 @@ impl Onward {
             Port { flood: true, .. } => next_nodes.flood,
             _ => DROP,
         };
-        Onward { unicast: if port.forward { next_nodes.forward } else { DROP }, group, all: next_nodes.flood }
+        Onward {
+            unicast: if port.forward { next_nodes.forward } else { DROP },
+            group,
+            all: next_nodes.flood,
+        }
     }
 
     /// Where a frame goes; `None` when that is switched off.
@@ -126,7 +130,9 @@ impl L2Input {
     ) -> Result<NodeId, L2InputDrop> {
         packet.index = FloodPlace { excluded, port: 0 }.to_index();
         match interface_state.learn {
-            DROP => interface_state.onward.all(addresses.is_to_group()).ok_or(L2InputDrop::FloodOff),
+            DROP => {
+                interface_state.onward.all(addresses.is_to_group()).ok_or(L2InputDrop::FloodOff)
+            }
             _ => Ok(self.learn_all),
         }
     }
@@ -153,7 +159,8 @@ impl L2Input {
             return self.flood(addresses, interface_state, excluded, packet);
         }
         let header = EthernetHeader::overlay(packet.bytes());
-        let is_of_the_link = header.is_some_and(|header| OF_THE_LINK.contains(&header.ether_type()));
+        let is_of_the_link =
+            header.is_some_and(|header| OF_THE_LINK.contains(&header.ether_type()));
         if is_of_the_link { Ok(self.own) } else { Err(L2InputDrop::LinkLocal) }
     }
 }
@@ -188,7 +195,11 @@ impl Stage for L2Input {
     ) -> Result<NodeId, L2InputDrop> {
         let addresses = Addresses::of(packet).ok_or(L2InputDrop::Truncated)?;
         let plain = FloodRequest::from_index(packet.index).is_none();
-        if !(addresses.has_station_source() & !addresses.is_to_link() & interface_state.bridged & plain) {
+        if !(addresses.has_station_source()
+            & !addresses.is_to_link()
+            & interface_state.bridged
+            & plain)
+        {
             return self.take_slow_path(addresses, interface_state, packet);
         }
         if interface_state.learn != DROP {
@@ -223,7 +234,8 @@ impl Stage for L2FloodInput {
         interface_state: InterfaceState,
         packet: &mut Packet,
     ) -> Result<NodeId, L2InputDrop> {
-        let plain = |addresses: &Addresses| addresses.has_station_source() & !addresses.is_to_link();
+        let plain =
+            |addresses: &Addresses| addresses.has_station_source() & !addresses.is_to_link();
         match (Addresses::of(packet).filter(plain), FloodRequest::from_index(packet.index)) {
             (Some(addresses), Some(FloodRequest { excluded })) if interface_state.bridged => {
                 self.general.flood(addresses, interface_state, excluded, packet)
@@ -245,9 +257,13 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
 /// The declaration of `l2-flood-input`.
 pub(crate) fn flood_spec(published: &Arc<Published>) -> NodeSpec {
     let published = published.clone();
-    NodeSpec::stage("Checks frames that come into a bridge domain to be flooded there", move |wiring| {
-        L2FloodInput { general: L2Input::new(&published, wiring), id: wiring.node("l2-input") }
-    })
+    NodeSpec::stage(
+        "Checks frames that come into a bridge domain to be flooded there",
+        move |wiring| L2FloodInput {
+            general: L2Input::new(&published, wiring),
+            id: wiring.node("l2-input"),
+        },
+    )
     .describe(describe)
 }
 

@@ -105,7 +105,11 @@ impl Asker {
             return Asked::KnownAlready;
         }
         if self.asked.len() >= self.asked_max {
-            return if self.allowance > self.asked.len() as u64 { Asked::QueueFull } else { Asked::NotNow };
+            return if self.allowance > self.asked.len() as u64 {
+                Asked::QueueFull
+            } else {
+                Asked::NotNow
+            };
         }
         self.asked.push(request);
         *place = identity | ticks;
@@ -169,7 +173,8 @@ mod tests {
     /// What becomes of the sources, each with its outcome, in one vector.
     fn vector(asker: &mut Asker, numbers: std::ops::Range<u64>, now_ns: u64) -> Vec<Asked> {
         asker.begin(now_ns);
-        let asked = numbers.map(|number| asker.ask(source(number), MacEntry::NONE, now_ns)).collect();
+        let asked =
+            numbers.map(|number| asker.ask(source(number), MacEntry::NONE, now_ns)).collect();
         asker.end();
         asked
     }
@@ -222,7 +227,11 @@ mod tests {
         let mut now_ns = 0;
         for first in (0..REQUESTS_MAX as u64).step_by(256) {
             now_ns += 1_000_000;
-            assert!(vector(&mut asker, first..first + 256, now_ns).iter().all(|asked| *asked == Asked::Told));
+            assert!(
+                vector(&mut asker, first..first + 256, now_ns)
+                    .iter()
+                    .all(|asked| *asked == Asked::Told)
+            );
         }
         assert_eq!(vector(&mut asker, 1 << 20..(1 << 20) + 1, now_ns), [Asked::QueueFull]);
         assert!(!offices.take(usize::MAX, |_| {}));

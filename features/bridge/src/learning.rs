@@ -43,7 +43,11 @@ fn publish_since(engine: &mut Engine, after: u64) {
             Happened::Learned | Happened::Aged => EventValue::None,
         };
         let (event, mac) = (EventValue::Word(happened.word()), EventValue::Mac(key.mac().0));
-        publish(engine, &MAC, [event, mac, EventValue::Number((*domain).into()), name(*port), from]);
+        publish(
+            engine,
+            &MAC,
+            [event, mac, EventValue::Number((*domain).into()), name(*port), from],
+        );
     }
 }
 
@@ -78,7 +82,9 @@ impl Bridges {
         let (port, number) = (seen.entry().port(), self.number(key.domain()));
         match self.macs.learn(key, seen) {
             Learned::New => self.events.add(now_ns, Happened::Learned, key, number, port),
-            Learned::Moved { from } => self.events.add(now_ns, Happened::Moved { from }, key, number, port),
+            Learned::Moved { from } => {
+                self.events.add(now_ns, Happened::Moved { from }, key, number, port)
+            }
             Learned::TableFull | Learned::DomainFull => self.events.refused += 1,
             Learned::Known | Learned::Stands | Learned::TooLate => {}
         }
@@ -218,7 +224,8 @@ mod tests {
                 offices.take(usize::MAX, |Request { key, seen }| {
                     let _ = macs.learn(key, seen);
                 });
-                let unknown = (0..STATIONS).filter(|station| macs.get(key(port, *station)).is_none()).count();
+                let unknown =
+                    (0..STATIONS).filter(|station| macs.get(key(port, *station)).is_none()).count();
                 assert_eq!(unknown, 0, "behind port {}", port.0);
             }
         });

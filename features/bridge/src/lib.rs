@@ -46,7 +46,8 @@ pub fn register(registry: &mut Registry) {
     let epochs = registry.graph.epochs().clone();
     let macs = MacWriter::new(&epochs, MAC_ENTRIES_MAX, Seed::random());
     let Some(macs) = registry.require(macs) else { return };
-    let (published, offices) = (Arc::new(Published::new(&epochs, View::default())), LearnRings::default());
+    let (published, offices) =
+        (Arc::new(Published::new(&epochs, View::default())), LearnRings::default());
     let table = macs.table();
     registry.graph.node(input::spec(&published));
     registry.graph.node(input::flood_spec(&published));
@@ -71,7 +72,8 @@ pub fn register(registry: &mut Registry) {
     let stations = of_each(commands::l2fib::configured_runs, commands::l2fib::write_run);
     registry.running_config_in_slices(order::NEIGHBORS, stations);
     registry.memory(|engine| {
-        let bytes = engine.get::<Bridges>().map_or(0, |bridges| bridges.macs.usage().resident_bytes as u64);
+        let bytes =
+            engine.get::<Bridges>().map_or(0, |bridges| bridges.macs.usage().resident_bytes as u64);
         vec![("MAC table", bytes)]
     });
     registry.on_start(move |engine| {

@@ -63,10 +63,10 @@ fn check(engine: &Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
         return Err(refusal.remedy("make a loopback for it: `create loopback interface`"));
     }
     if !is_bvi && interface.device.kind() == "loopback" {
-        let refusal = Refusal::new(format!("{name} is a loopback, which bridges nothing but its own frames"));
-        return Err(
-            refusal.remedy(format!("`set interface l2 bridge {name} {} bvi` routes by it", join.domain))
-        );
+        let refusal =
+            Refusal::new(format!("{name} is a loopback, which bridges nothing but its own frames"));
+        return Err(refusal
+            .remedy(format!("`set interface l2 bridge {name} {} bvi` routes by it", join.domain)));
     }
     let domain = engine.get::<Bridges>().and_then(|bridges| bridges.domains.get(&join.domain));
     let (other, what) = match join.kind {
@@ -76,7 +76,8 @@ fn check(engine: &Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
     };
     if let Some(other) = other.filter(|other| *other != id) {
         let other = engine.interface_name(other);
-        let refusal = Refusal::new(format!("bridge domain {} has {other} as its {what}", join.domain));
+        let refusal =
+            Refusal::new(format!("bridge domain {} has {other} as its {what}", join.domain));
         return Err(refusal.remedy(format!("take it out first: `set interface l3 {other}`")));
     }
     Ok(())
@@ -103,7 +104,12 @@ fn enter_mode(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Re
     modes::enter(engine, id, LayerTwo { mode: MODE, with, input, end: leave })
 }
 
-fn enroll(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId, join: Join) -> Result<(), Refusal> {
+fn enroll(
+    engine: &mut Engine,
+    bridges: &mut Bridges,
+    id: InterfaceId,
+    join: Join,
+) -> Result<(), Refusal> {
     let Join { domain: number, kind, group } = join;
     let is_bvi = kind == PortKind::Bvi;
     let index = bridges.domain(number)?.index;
@@ -116,7 +122,8 @@ fn enroll(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId, join: Joi
         engine.set_feature(id, "interface-output", "bvi-output", true)?;
     }
     bridges.macs.join(id, index, output, group);
-    let port = BridgePort { domain: number, group, output, kind, learn: true, forward: true, flood: true };
+    let port =
+        BridgePort { domain: number, group, output, kind, learn: true, forward: true, flood: true };
     bridges.ports.insert(id, port);
     if is_bvi {
         if let Err(refusal) = own_address(engine, bridges, id, number) {
@@ -133,8 +140,15 @@ fn enroll(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId, join: Joi
 }
 
 /// The address of a domain's routed interface is known.
-fn own_address(engine: &Engine, bridges: &mut Bridges, id: InterfaceId, number: u32) -> Result<(), Refusal> {
-    let Some(mac) = engine.interface(id).map(|interface| interface.row().mac) else { return Ok(()) };
+fn own_address(
+    engine: &Engine,
+    bridges: &mut Bridges,
+    id: InterfaceId,
+    number: u32,
+) -> Result<(), Refusal> {
+    let Some(mac) = engine.interface(id).map(|interface| interface.row().mac) else {
+        return Ok(());
+    };
     let key = MacKey::new(bridges.domain(number)?.index, MacAddress(mac));
     let entry = Configured { port: Some(id), is_static: true, is_filter: false, is_bvi: true };
     bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()))?;
@@ -143,7 +157,8 @@ fn own_address(engine: &Engine, bridges: &mut Bridges, id: InterfaceId, number: 
 
 /// What [`modes::leave`] leaves to be done.
 fn leave(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
-    let number = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id)).map(|port| port.domain);
+    let number =
+        engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id)).map(|port| port.domain);
     engine.with(|engine, bridges: &mut Bridges| withdraw(engine, bridges, id))?;
     engine.limit_mtu(id, None).map_err(|error| Refusal::new(error.to_string()))?;
     if let Some(number) = number {
@@ -172,7 +187,8 @@ fn withdraw(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId) -> Resu
 /// What is learned by a port without a link does not hold, and a routed interface's address is that of the
 /// interface.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
-    let Some(port) = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied()) else {
+    let Some(port) = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied())
+    else {
         return;
     };
     if change == InterfaceChange::Mtu && !port.is_bvi() {
@@ -192,7 +208,9 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
                 bridges.macs.remove(key);
             }
             if let Err(refusal) = own_address(engine, bridges, id, port.domain) {
-                tracing::warn!("the bridge does not know its routed interface's new address: {refusal}");
+                tracing::warn!(
+                    "the bridge does not know its routed interface's new address: {refusal}"
+                );
             }
         }
         _ => {}

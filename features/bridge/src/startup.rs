@@ -9,8 +9,14 @@ pub fn startup() -> Vec<StartupPart> {
         .idle("table-size <:size>", "the table grows as it needs; entries-max bounds it")
         .idle("num-buckets <:u32>", "the table grows as it needs; entries-max bounds it")
         .entry("entries-max <:1-16777216>", "entries at most; 8500000 when not given")
-        .entry("learn-limit <:0-16777216>", "addresses learned at most; as many as entries when not given")
-        .entry("events <:0-1000000>", "events (learned, moved, aged) that are kept; 1024 when not given");
+        .entry(
+            "learn-limit <:0-16777216>",
+            "addresses learned at most; as many as entries when not given",
+        )
+        .entry(
+            "events <:0-1000000>",
+            "events (learned, moved, aged) that are kept; 1024 when not given",
+        );
     let learn = Section::new("l2learn")
         .help("Learning of MAC addresses")
         .entry("limit <:0-16777216>", "addresses learned at most, over all bridge domains");

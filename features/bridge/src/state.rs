@@ -37,7 +37,14 @@ pub struct Switches {
 
 impl Default for Switches {
     fn default() -> Switches {
-        Switches { learn: true, forward: true, flood: true, uu_flood: true, arp_term: false, arp_ufwd: false }
+        Switches {
+            learn: true,
+            forward: true,
+            flood: true,
+            uu_flood: true,
+            arp_term: false,
+            arp_ufwd: false,
+        }
     }
 }
 
@@ -181,7 +188,8 @@ impl Bridges {
         }
         self.numbers[place] = number;
         let (learn_limit, bvi, uu_fwd, stations) = (None, None, None, Arc::default());
-        let domain = BridgeDomain { index, switches, mac_age_minutes, learn_limit, bvi, uu_fwd, stations };
+        let domain =
+            BridgeDomain { index, switches, mac_age_minutes, learn_limit, bvi, uu_fwd, stations };
         self.domains.insert(number, domain);
         self.publish(number);
         Ok(())
@@ -262,6 +270,7 @@ impl Bridges {
 
 #[cold]
 fn no_domain(number: u32) -> Refusal {
-    Refusal::new(format!("there is no bridge domain {number}"))
-        .remedy(format!("`create bridge-domain {number}` makes it, `show bridge-domain` lists what there is"))
+    Refusal::new(format!("there is no bridge domain {number}")).remedy(format!(
+        "`create bridge-domain {number}` makes it, `show bridge-domain` lists what there is"
+    ))
 }

@@ -70,9 +70,11 @@ impl Node for UuForward {
 
 pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     let published = published.clone();
-    NodeSpec::new(NODE, "Sends frames to unknown stations by the uu-fwd port of the domain", move |_| {
-        Box::new(UuForward { published: published.clone() })
-    })
+    NodeSpec::new(
+        NODE,
+        "Sends frames to unknown stations by the uu-fwd port of the domain",
+        move |_| Box::new(UuForward { published: published.clone() }),
+    )
     .reasons::<UuForwardDrop>()
     .describe(|record, names| {
         let frame = crate::description::frame(record);

@@ -64,15 +64,20 @@ fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
         Column::right("IP4 table").key("ip4_table"),
         Column::right("IP6 table").key("ip6_table"),
     ]);
-    let (Some(cop), Some(fib)) = (engine.get::<Cop>(), engine.get::<Fib>()) else { return Output::none() };
-    for interface in engine.all_interfaces().filter(|interface| only.is_none_or(|only| only == interface.id))
+    let (Some(cop), Some(fib)) = (engine.get::<Cop>(), engine.get::<Fib>()) else {
+        return Output::none();
+    };
+    for interface in
+        engine.all_interfaces().filter(|interface| only.is_none_or(|only| only == interface.id))
     {
-        let lists = [Family::Ip4, Family::Ip6].map(|family| (family, cop.list(interface.id, family)));
+        let lists =
+            [Family::Ip4, Family::Ip6].map(|family| (family, cop.list(interface.id, family)));
         let on = cop.is_enabled(interface.id);
         if !on && lists.iter().all(|(_, list)| list.is_none()) {
             continue;
         }
-        let [ip4, ip6] = lists.map(|(family, list)| list.and_then(|index| fib.table_id(family, index)));
+        let [ip4, ip6] =
+            lists.map(|(family, list)| list.and_then(|index| fib.table_id(family, index)));
         table.row().cell(&interface.name).cell(if on { "on" } else { "off" }).cell(ip4).cell(ip6);
     }
     Output::none().table("interfaces", table)

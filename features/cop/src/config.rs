@@ -55,7 +55,12 @@ impl Cop {
 }
 
 /// Let a family's node stand on the interface's way where COP is on and there is a list.
-fn direct(engine: &mut Engine, id: InterfaceId, family: Family, on: bool) -> Result<(), InterfaceError> {
+fn direct(
+    engine: &mut Engine,
+    id: InterfaceId,
+    family: Family,
+    on: bool,
+) -> Result<(), InterfaceError> {
     let (arc, node) = node(family);
     engine.set_feature(id, arc, node, on)
 }
@@ -63,7 +68,8 @@ fn direct(engine: &mut Engine, id: InterfaceId, family: Family, on: bool) -> Res
 /// Switch COP on or off on an interface. Its lists stay.
 pub(crate) fn enable(engine: &mut Engine, id: InterfaceId, on: bool) -> Result<(), Refusal> {
     engine.with(|engine, cop: &mut Cop| {
-        let listed = [Family::Ip4, Family::Ip6].into_iter().filter(|family| cop.list(id, *family).is_some());
+        let listed =
+            [Family::Ip4, Family::Ip6].into_iter().filter(|family| cop.list(id, *family).is_some());
         for (done, family) in listed.clone().enumerate() {
             if let Err(error) = direct(engine, id, family, on) {
                 for family in listed.take(done) {

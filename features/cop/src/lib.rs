@@ -22,7 +22,8 @@ pub fn register(registry: &mut Registry) {
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
     registry.graph.node(whitelist::spec::<Ip4>(arc4, &lists));
     registry.graph.node(whitelist::spec::<Ip6>(arc6, &lists));
-    for (arc, node) in [("ip4-unicast", "ip4-cop-whitelist"), ("ip6-unicast", "ip6-cop-whitelist")] {
+    for (arc, node) in [("ip4-unicast", "ip4-cop-whitelist"), ("ip6-unicast", "ip6-cop-whitelist")]
+    {
         registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
     }
     commands::register(registry);

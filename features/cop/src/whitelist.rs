@@ -89,7 +89,9 @@ impl<F: IpFamily> LookUp for Whitelist<F> {
         group: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, CopDrop> {
-        if interface_state.list.is_some() && self.tables.groups.resolve(group, 0).next == self.refused {
+        if interface_state.list.is_some()
+            && self.tables.groups.resolve(group, 0).next == self.refused
+        {
             return Err(CopDrop::NotListed);
         }
         Ok(interface_state.behind.take(packet))

@@ -3,7 +3,8 @@
 use quiver_testkit::Router;
 
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_cop::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_cop::register]);
     for (name, net) in [("e0", 0), ("e1", 1)] {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 10.0.{net}.1/24"));
@@ -27,17 +28,21 @@ fn router() -> Router {
 fn ip4(source: [u8; 4]) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
     header.extend(source.iter().chain(&[10, 0, 1, 2]));
-    let all: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+    let all: u32 =
+        header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
     let sum = !((all & 0xffff) + (all >> 16)) as u16;
     header[10..12].copy_from_slice(&sum.to_be_bytes());
-    [&[2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]].concat()
+    [&[2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]]
+        .concat()
 }
 
 fn ip6(source: &str) -> Vec<u8> {
     let address = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
     let header =
-        [&[0x60, 0, 0, 0, 0, 8, 17, 64], &address(source)[..], &address("2001:db8:1::2")[..]].concat();
-    [&[2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x86, 0xdd], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]].concat()
+        [&[0x60, 0, 0, 0, 0, 8, 17, 64], &address(source)[..], &address("2001:db8:1::2")[..]]
+            .concat();
+    [&[2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x86, 0xdd], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]]
+        .concat()
 }
 
 fn passes(router: &mut Router, frame: &[u8]) -> bool {
@@ -62,7 +67,9 @@ fn only_listed_sources_pass_while_it_is_on() {
     assert_eq!(router.count("ip4-cop-whitelist", "not-listed"), 2);
     assert_eq!(router.count("ip6-cop-whitelist", "not-listed"), 1);
     router.cli("cop interface e0 disable");
-    assert!(passes(&mut router, &ip4([203, 0, 113, 1])) && passes(&mut router, &ip6("2001:db8:e::1")));
+    assert!(
+        passes(&mut router, &ip4([203, 0, 113, 1])) && passes(&mut router, &ip6("2001:db8:e::1"))
+    );
 }
 
 #[test]
@@ -80,7 +87,9 @@ fn a_list_can_be_another_table_and_end() {
 #[test]
 fn lists_are_written_down_and_hold_their_table() {
     let mut router = router();
-    for line in ["cop interface e0", "cop whitelist e0 ip4 fib-id 10", "cop whitelist e1 ip6 fib-id 10"] {
+    for line in
+        ["cop interface e0", "cop whitelist e0 ip4 fib-id 10", "cop whitelist e1 ip6 fib-id 10"]
+    {
         router.cli(line);
     }
     let config = |router: &mut Router| {
@@ -96,7 +105,10 @@ fn lists_are_written_down_and_hold_their_table() {
     again.script("again", &before.join("\n")).expect("what it wrote itself");
     assert_eq!(config(&mut again), before);
     let shown = router.json("show cop");
-    assert_eq!((shown[0]["state"].as_str(), shown[0]["ip4_table"].as_u64()), (Some("on"), Some(10)));
+    assert_eq!(
+        (shown[0]["state"].as_str(), shown[0]["ip4_table"].as_u64()),
+        (Some("on"), Some(10))
+    );
     assert_eq!(shown[1]["state"], "off");
     assert!(router.refused("ip table del 10").contains("COP"));
     assert!(router.refused("ip6 table del 10").contains("COP"));

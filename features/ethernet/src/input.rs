@@ -154,9 +154,15 @@ impl Stage for EthernetInput {
     }
 
     #[inline(always)]
-    fn decide(&self, _: StageContext<'_>, port: Port, packet: &mut Packet) -> Result<NodeId, EthernetDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        port: Port,
+        packet: &mut Packet,
+    ) -> Result<NodeId, EthernetDrop> {
         let bytes = packet.bytes();
-        let (Some(header), Some(first)) = (EthernetHeader::overlay(bytes), bytes.first_chunk()) else {
+        let (Some(header), Some(first)) = (EthernetHeader::overlay(bytes), bytes.first_chunk())
+        else {
             return Err(EthernetDrop::Truncated);
         };
         let (ours, ether_type) = (destination(first) == port.mac, header.ether_type());

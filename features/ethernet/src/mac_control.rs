@@ -36,7 +36,9 @@ fn read(bytes: &[u8]) -> MacControlDrop {
         (Some(OPCODE_PAUSE), Some(0)) => MacControlDrop::PauseEnd,
         (Some(OPCODE_PAUSE), Some(_)) => MacControlDrop::Pause,
         (Some(OPCODE_PFC), Some(_)) => MacControlDrop::PriorityPause,
-        (Some(OPCODE_PAUSE | OPCODE_PFC) | None, None) | (None, Some(_)) => MacControlDrop::Truncated,
+        (Some(OPCODE_PAUSE | OPCODE_PFC) | None, None) | (None, Some(_)) => {
+            MacControlDrop::Truncated
+        }
         (Some(_), _) => MacControlDrop::Unknown,
     }
 }
@@ -56,15 +58,17 @@ impl Node for MacControl {
 }
 
 pub(crate) fn spec() -> NodeSpec {
-    NodeSpec::new(NODE, "Counts PAUSE and other MAC control frames, which end here", |_| Box::new(MacControl))
-        .reasons::<MacControlDrop>()
-        .describe(|record, names| {
-            let what = match read(record.bytes()) {
-                MacControlDrop::Pause => "PAUSE",
-                MacControlDrop::PauseEnd => "the end of a PAUSE",
-                MacControlDrop::PriorityPause => "priority-based flow control",
-                _ => "unknown MAC control",
-            };
-            format!("{what} received on {}, to {}", names.interface(record.rx), names.node(record.next))
-        })
+    NodeSpec::new(NODE, "Counts PAUSE and other MAC control frames, which end here", |_| {
+        Box::new(MacControl)
+    })
+    .reasons::<MacControlDrop>()
+    .describe(|record, names| {
+        let what = match read(record.bytes()) {
+            MacControlDrop::Pause => "PAUSE",
+            MacControlDrop::PauseEnd => "the end of a PAUSE",
+            MacControlDrop::PriorityPause => "priority-based flow control",
+            _ => "unknown MAC control",
+        };
+        format!("{what} received on {}, to {}", names.interface(record.rx), names.node(record.next))
+    })
 }

@@ -72,13 +72,20 @@ impl CrossConnects {
     }
 
     /// The interfaces whose frames leave by `id`.
-    pub(crate) fn begins_of(&self, kind: Kind, id: InterfaceId) -> impl Iterator<Item = InterfaceId> {
+    pub(crate) fn begins_of(
+        &self,
+        kind: Kind,
+        id: InterfaceId,
+    ) -> impl Iterator<Item = InterfaceId> {
         self.all(kind).iter().filter(move |(_, to)| **to == id).map(|(from, _)| *from)
     }
 
     /// The interfaces that frames of `id` leave by.
     pub(crate) fn ends_of(&self, id: InterfaceId) -> Vec<InterfaceId> {
-        [&self.patch, &self.xconnect].into_iter().filter_map(|peers| peers.get(&id).copied()).collect()
+        [&self.patch, &self.xconnect]
+            .into_iter()
+            .filter_map(|peers| peers.get(&id).copied())
+            .collect()
     }
 
     fn all_mut(&mut self, kind: Kind) -> &mut BTreeMap<InterfaceId, InterfaceId> {
@@ -89,14 +96,23 @@ impl CrossConnects {
     }
 
     fn publish(&self) {
-        self.published.publish(Peers { patch: by_index(&self.patch), xconnect: by_index(&self.xconnect) });
+        self.published
+            .publish(Peers { patch: by_index(&self.patch), xconnect: by_index(&self.xconnect) });
     }
 }
 
 /// Send every frame that `from` receives out of `to`.
-pub fn connect(engine: &mut Engine, kind: Kind, from: InterfaceId, to: InterfaceId) -> Result<(), Refusal> {
+pub fn connect(
+    engine: &mut Engine,
+    kind: Kind,
+    from: InterfaceId,
+    to: InterfaceId,
+) -> Result<(), Refusal> {
     if from == to {
-        return Err(Refusal::new(format!("{} cannot be connected to itself", engine.interface_name(from))));
+        return Err(Refusal::new(format!(
+            "{} cannot be connected to itself",
+            engine.interface_name(from)
+        )));
     }
     modes::check_free(engine, from)?;
     let before = engine.with(|_, crosses: &mut CrossConnects| {
@@ -165,7 +181,8 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(crosses) = engine.get::<CrossConnects>() else { return };
     let name = |id: &InterfaceId| engine.interface_name(*id);
-    let by_name = |pairs: Vec<(InterfaceId, InterfaceId)>| quiver_control::by_interface_name(engine, pairs);
+    let by_name =
+        |pairs: Vec<(InterfaceId, InterfaceId)>| quiver_control::by_interface_name(engine, pairs);
     for (from, to) in by_name(crosses.xconnect.iter().map(|(from, to)| (*from, *to)).collect()) {
         config.command(format_args!("set interface l2 xconnect {} {}", name(&from), name(&to)));
     }

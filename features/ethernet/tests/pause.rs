@@ -89,7 +89,8 @@ fn load(router: &mut Router, mut happens: impl FnMut(&mut Router, u32)) {
 fn a_port_that_is_set_down_costs_the_others_nothing() {
     let mut router = router();
     load(&mut router, |router, round| {
-        router.cli(&format!("set interface state e3 {}", if round % 2 == 0 { "down" } else { "up" }));
+        router
+            .cli(&format!("set interface state e3 {}", if round % 2 == 0 { "down" } else { "up" }));
     });
     assert_eq!(router.sent("e3").len(), 300);
     assert_eq!(router.dropped(), [("e3-output".to_owned(), "interface-down".to_owned(), 300)]);

@@ -53,9 +53,12 @@ fn every_rewrite_is_written_back_as_it_was_said_and_disable_ends_it() {
 #[test]
 fn what_could_not_be_undone_or_makes_no_sense_is_refused() {
     let mut router = router();
-    for (number, takes) in
-        [(1, "dot1q 100 exact-match"), (2, "dot1q any"), (3, "dot1q 5 inner-dot1q any"), (4, "default")]
-    {
+    for (number, takes) in [
+        (1, "dot1q 100 exact-match"),
+        (2, "dot1q any"),
+        (3, "dot1q 5 inner-dot1q any"),
+        (4, "default"),
+    ] {
         router.cli(&format!("create sub-interfaces e0 {number} {takes}"));
     }
     for (words, says) in [
@@ -72,9 +75,13 @@ fn what_could_not_be_undone_or_makes_no_sense_is_refused() {
         let refusal = router.refused(&format!("set interface l2 tag-rewrite {words}"));
         assert!(refusal.contains(says), "{words}: {refusal}");
     }
-    for words in
-        ["e0.1 push dot1q 0", "e0.1 push dot1q 4095", "e0.1 pop 3", "e0.1 translate 3-1 dot1q 5", "e0.1"]
-    {
+    for words in [
+        "e0.1 push dot1q 0",
+        "e0.1 push dot1q 4095",
+        "e0.1 pop 3",
+        "e0.1 translate 3-1 dot1q 5",
+        "e0.1",
+    ] {
         router.refused(&format!("set interface l2 tag-rewrite {words}"));
     }
     assert!(!router.cli("show running-config").contains("tag-rewrite"));
@@ -114,7 +121,8 @@ fn who_is_no_longer_the_other_end_is_filtered_no_longer() {
 #[test]
 fn what_can_only_have_the_right_tags_is_not_filtered() {
     let mut router = router();
-    let takes = ["dot1q 100 exact-match", "dot1ad 100 inner-dot1q 200 exact-match", "untagged", "dot1q 7"];
+    let takes =
+        ["dot1q 100 exact-match", "dot1ad 100 inner-dot1q 200 exact-match", "untagged", "dot1q 7"];
     for (number, takes) in takes.iter().enumerate() {
         router.cli(&format!("create sub-interfaces e0 {number} {takes}"));
         router.cli(&format!("create sub-interfaces e1 {number} {takes}"));

@@ -13,8 +13,10 @@ fn router() -> Router {
 
 /// An IPv4 packet to 10.0.1.2 from 10.1.0.2, in a frame to e0 with these bytes between addresses and type.
 fn frame(tags: &[u8]) -> Vec<u8> {
-    let ip =
-        [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x65, 0xcd, 10, 1, 0, 2, 10, 0, 1, 2, 0, 1, 0, 2, 0, 8, 0, 0];
+    let ip = [
+        0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x65, 0xcd, 10, 1, 0, 2, 10, 0, 1, 2, 0, 1, 0, 2, 0, 8,
+        0, 0,
+    ];
     let addresses = [2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0xa1];
     [&addresses[..], tags, &[8, 0], &ip].concat()
 }
@@ -37,7 +39,8 @@ fn every_way_to_say_which_frames_is_written_back_as_it_was_said() {
     ];
     commands.iter().for_each(|command| drop(router.cli(command)));
     let config = router.cli("show running-config");
-    let written: Vec<&str> = config.lines().filter(|line| line.contains("sub-interfaces")).collect();
+    let written: Vec<&str> =
+        config.lines().filter(|line| line.contains("sub-interfaces")).collect();
     assert_eq!(written, commands);
     let shown = router.cli("show vlan");
     assert!(shown.contains("dot1ad 6 inner-dot1q 7 exact-match"), "{shown}");
@@ -143,7 +146,10 @@ fn a_sub_interface_can_be_deleted_with_packets_under_way_and_made_again() {
         router.cli("delete sub-interface e0.100");
         router.run();
         assert!(router.sent("e1").is_empty());
-        assert_eq!(router.dropped(), [("vlan-input".to_owned(), "unknown-vlan".to_owned(), round + 1)]);
+        assert_eq!(
+            router.dropped(),
+            [("vlan-input".to_owned(), "unknown-vlan".to_owned(), round + 1)]
+        );
     }
     assert!(router.refused("show interface e0.100").contains("no interface"));
 }

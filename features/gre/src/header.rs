@@ -2,7 +2,9 @@
 
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
-use quiver_encap::tunnel::{ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts};
+use quiver_encap::tunnel::{
+    ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts,
+};
 use quiver_wire::checksum::Sum;
 use quiver_wire::gre::{GreHeader, HEADER_BYTES_MAX, Repr, TRANSPARENT_ETHERNET};
 use quiver_wire::{EtherType, Header, IpProtocol};

@@ -18,6 +18,7 @@ pub type GreInput<O> = tunnel::TunnelInput<Gre, O>;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
-    registry.feature("gre", "GRE tunnels: packets and Ethernet frames over IPv4 and IPv6, with keys");
+    registry
+        .feature("gre", "GRE tunnels: packets and Ethernet frames over IPv4 and IPv6, with keys");
     tunnel::register::<Gre>(registry);
 }

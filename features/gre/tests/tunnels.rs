@@ -13,9 +13,11 @@ const FEATURES: [Register; 5] = [
 /// Hosts at e0, the underlay at e1 and e2, and a tunnel to 203.0.113.2.
 fn router() -> Router {
     let mut router = Router::new(&FEATURES);
-    for (name, address, neighbour) in
-        [("e0", "10.0.0.1", "10.0.0.2"), ("e1", "192.0.2.1", "192.0.2.2"), ("e2", "198.18.0.1", "198.18.0.2")]
-    {
+    for (name, address, neighbour) in [
+        ("e0", "10.0.0.1", "10.0.0.2"),
+        ("e1", "192.0.2.1", "192.0.2.2"),
+        ("e2", "198.18.0.1", "198.18.0.2"),
+    ] {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} {address}/24"));
         router.cli(&format!("ip neighbor {name} {neighbour} 02:00:00:00:00:b1"));
@@ -99,7 +101,8 @@ fn a_tunnel_that_would_go_through_itself_is_told_and_works_again_when_it_does_no
     router.cli("ip route add 203.0.113.3/32 via gre0");
     assert_eq!(leaves(&mut router), None);
     let shown = router.json("show gre tunnel");
-    let loops = |place: usize| shown[place]["reason"].as_str().is_some_and(|said| said.contains("itself"));
+    let loops =
+        |place: usize| shown[place]["reason"].as_str().is_some_and(|said| said.contains("itself"));
     assert!(loops(0) || loops(1), "{shown}");
     router.cli("ip route del 203.0.113.3/32 via gre0");
     assert_eq!(leaves(&mut router), Some("e1"));
@@ -126,7 +129,10 @@ fn features_of_the_tunnels_interface_see_what_comes_out_of_it() {
     let mut router = router();
     let tunnelled = |source: [u8; 4]| {
         let inner = packet(source, [10, 0, 0, 2], 253, b"inside");
-        frame(1, &packet([203, 0, 113, 2], [192, 0, 2, 1], 47, &[&[0, 0, 8, 0][..], &inner].concat()))
+        frame(
+            1,
+            &packet([203, 0, 113, 2], [192, 0, 2, 1], 47, &[&[0, 0, 8, 0][..], &inner].concat()),
+        )
     };
     router.send("e1", &tunnelled([198, 51, 100, 2]));
     assert_eq!(router.sent("e0").len(), 1);
@@ -189,8 +195,11 @@ fn tunnels_are_written_back_as_they_were_given_and_leave_nothing_behind() {
         router.cli(line);
     }
     let config = configuration::running(&mut router);
-    for part in ["outer-table-id 7 key 42 ttl 9 dscp 46", "teb", "peer 10.9.0.3 nh 203.0.113.4 nh-table-id 7"]
-    {
+    for part in [
+        "outer-table-id 7 key 42 ttl 9 dscp 46",
+        "teb",
+        "peer 10.9.0.3 nh 203.0.113.4 nh-table-id 7",
+    ] {
         assert!(config.contains(part), "{part}\n{config}");
     }
     router.refused("ip table del 7");

@@ -39,7 +39,12 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-fn check(args: &Args<'_>, name: &str, source: Option<IpAddr>, group: IpAddr) -> Result<(), Refusal> {
+fn check(
+    args: &Args<'_>,
+    name: &str,
+    source: Option<IpAddr>,
+    group: IpAddr,
+) -> Result<(), Refusal> {
     if !group.is_multicast() {
         return Err(args
             .refuse(name, format!("{group} is no group"))
@@ -50,7 +55,9 @@ fn check(args: &Args<'_>, name: &str, source: Option<IpAddr>, group: IpAddr) -> 
         IpAddr::V6(group) => group == ALL_NODES || multicast_scope(group) <= 1,
     };
     if by_itself {
-        return Err(args.refuse(name, format!("{group} is never reported: every host listens to it")));
+        return Err(
+            args.refuse(name, format!("{group} is never reported: every host listens to it"))
+        );
     }
     match source.filter(|source| source.is_multicast() || source.is_unspecified()) {
         Some(source) => Err(args.refuse("address", format!("{source} is no source"))),
@@ -64,8 +71,10 @@ fn listen(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let second: Option<IpAddr> = args.optional("group")?;
     let (source, group) = (second.map(|_| first), second.unwrap_or(first));
     check(args, if second.is_some() { "group" } else { "address" }, source, group)?;
-    let mut joined =
-        engine.get::<Membership>().and_then(|state| state.joined.get(&id).cloned()).unwrap_or_default();
+    let mut joined = engine
+        .get::<Membership>()
+        .and_then(|state| state.joined.get(&id).cloned())
+        .unwrap_or_default();
     if args.has("disable") {
         leave(engine, id, &mut joined, source, group)?;
     } else {
@@ -130,7 +139,10 @@ fn leave(
     };
     if !known {
         let from = source.map_or_else(String::new, |source| format!("{source} "));
-        return Err(Refusal::new(format!("{} does not listen to {from}{group}", engine.interface_name(id))));
+        return Err(Refusal::new(format!(
+            "{} does not listen to {from}{group}",
+            engine.interface_name(id)
+        )));
     }
     joined.retain(|_, filter| *filter != Filter::Only([].into()));
     Ok(())
@@ -148,7 +160,9 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
                 Filter::Any => out.command(format_args!("{word} listen enable int {name} {group}")),
                 Filter::Only(sources) => {
                     for source in sources {
-                        out.command(format_args!("{word} listen enable int {name} {source} {group}"));
+                        out.command(format_args!(
+                            "{word} listen enable int {name} {source} {group}"
+                        ));
                     }
                 }
             }

@@ -127,7 +127,12 @@ impl Group {
     }
 
     /// Want sources until then, as far as there is room.
-    fn want(&mut self, sources: impl IntoIterator<Item = IpAddr>, until_ns: u64, refused: &mut u64) {
+    fn want(
+        &mut self,
+        sources: impl IntoIterator<Item = IpAddr>,
+        until_ns: u64,
+        refused: &mut u64,
+    ) {
         for source in sources {
             if self.sources.len() >= SOURCES_MAX && !self.sources.contains_key(&source) {
                 *refused += 1;
@@ -153,7 +158,9 @@ impl Group {
         let both = || known.intersection(sources).copied().collect();
         let mut ask = Ask::default();
         match kind {
-            record::IS_INCLUDE | record::ALLOW => self.want(sources.iter().copied(), end_ns, refused),
+            record::IS_INCLUDE | record::ALLOW => {
+                self.want(sources.iter().copied(), end_ns, refused)
+            }
             record::TO_INCLUDE => {
                 ask.sources = known.difference(sources).copied().collect();
                 self.want(sources.iter().copied(), end_ns, refused);
@@ -186,7 +193,9 @@ impl Group {
         let new: Vec<IpAddr> = doubtful.difference(&known).copied().collect();
         let mut ask = Ask::default();
         match kind {
-            record::IS_INCLUDE | record::ALLOW => self.want(sources.iter().copied(), end_ns, refused),
+            record::IS_INCLUDE | record::ALLOW => {
+                self.want(sources.iter().copied(), end_ns, refused)
+            }
             record::TO_INCLUDE => {
                 ask = Ask { group: true, sources: known.difference(sources).copied().collect() };
                 self.want(sources.iter().copied(), end_ns, refused);

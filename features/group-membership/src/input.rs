@@ -64,7 +64,11 @@ struct Input {
 }
 
 impl Input {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<NodeId, GroupMessageDrop> {
+    fn decide(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+    ) -> Result<NodeId, GroupMessageDrop> {
         if self.six {
             self.decide6(cx, packet)?
         } else {
@@ -124,7 +128,8 @@ impl Input {
             return Ok(());
         }
         for record in records {
-            let RecordView { kind, group, sources } = record.map_err(|_| GroupMessageDrop::BadMessage)?;
+            let RecordView { kind, group, sources } =
+                record.map_err(|_| GroupMessageDrop::BadMessage)?;
             let group = match (<[u8; 4]>::try_from(group), <[u8; 16]>::try_from(group)) {
                 (Ok(four), _) => IpAddr::from(four),
                 (_, Ok(six)) => IpAddr::from(six),
@@ -148,9 +153,11 @@ impl Input {
     ) -> Result<(), GroupMessageDrop> {
         cx.count(GroupMessageDrop::Report, 1);
         let listens = match group {
-            IpAddr::V6(group) => {
-                self.ip.interfaces.addresses(packet.rx, cx.pass).is_some_and(|own| own.listens_to(group))
-            }
+            IpAddr::V6(group) => self
+                .ip
+                .interfaces
+                .addresses(packet.rx, cx.pass)
+                .is_some_and(|own| own.listens_to(group)),
             IpAddr::V4(_) => false,
         };
         if listens || self.ip.interfaces.joined(packet.rx, group, cx.pass) {
@@ -273,7 +280,8 @@ fn check_destination4(group: Ipv4Addr, to: Ipv4Addr) -> Result<(), GroupMessageD
 }
 
 fn check_destination6(group: Ipv6Addr, to: Ipv6Addr) -> Result<(), GroupMessageDrop> {
-    let is_right = if group.is_unspecified() { to == address::ALL_NODES } else { group.is_multicast() };
+    let is_right =
+        if group.is_unspecified() { to == address::ALL_NODES } else { group.is_multicast() };
     if is_right { Ok(()) } else { Err(GroupMessageDrop::BadDestination) }
 }
 
@@ -335,6 +343,7 @@ fn words(six: bool, bytes: &[u8]) -> String {
         (header.source().into(), inside.first() == Some(&igmp::kind::QUERY), group.into())
     };
     let what = if query { "query" } else { "report" };
-    let group = if query && group.is_unspecified() { "all groups".to_owned() } else { group.to_string() };
+    let group =
+        if query && group.is_unspecified() { "all groups".to_owned() } else { group.to_string() };
     format!("{what} for {group} by {from}")
 }

@@ -35,7 +35,11 @@ pub fn packets(say: &Say, from: IpAddr, mtu_bytes: usize) -> Vec<Packet> {
             parts
                 .iter()
                 .filter_map(|(count, bytes)| {
-                    packet4(from, igmp::ALL_REPORTS, &igmp::Message::Records { count: *count, bytes })
+                    packet4(
+                        from,
+                        igmp::ALL_REPORTS,
+                        &igmp::Message::Records { count: *count, bytes },
+                    )
                 })
                 .collect()
         }
@@ -51,16 +55,22 @@ pub fn packets(say: &Say, from: IpAddr, mtu_bytes: usize) -> Vec<Packet> {
         }
         (Say::Report(version, IpAddr::V4(group)), IpAddr::V4(from)) => {
             let version = if *version == Version::One { 1 } else { 2 };
-            packet4(from, *group, &igmp::Message::Report { version, group: *group }).into_iter().collect()
+            packet4(from, *group, &igmp::Message::Report { version, group: *group })
+                .into_iter()
+                .collect()
         }
         (Say::Report(_, IpAddr::V6(group)), IpAddr::V6(from)) => {
             packet6(from, *group, &mld::Message::Report { group: *group }).into_iter().collect()
         }
         (Say::Leave(IpAddr::V4(group)), IpAddr::V4(from)) => {
-            packet4(from, igmp::ALL_ROUTERS, &igmp::Message::Leave { group: *group }).into_iter().collect()
+            packet4(from, igmp::ALL_ROUTERS, &igmp::Message::Leave { group: *group })
+                .into_iter()
+                .collect()
         }
         (Say::Leave(IpAddr::V6(group)), IpAddr::V6(from)) => {
-            packet6(from, address::ALL_ROUTERS, &mld::Message::Done { group: *group }).into_iter().collect()
+            packet6(from, address::ALL_ROUTERS, &mld::Message::Done { group: *group })
+                .into_iter()
+                .collect()
         }
         _ => Vec::new(), // a port has one family
     }
@@ -193,7 +203,11 @@ mod tests {
 
     #[test]
     fn a_record_with_too_many_sources_becomes_several() {
-        let sent = packets(&Say::Records(vec![record(1, 100)]), IpAddr::V6("fe80::1".parse().unwrap()), 1280);
+        let sent = packets(
+            &Say::Records(vec![record(1, 100)]),
+            IpAddr::V6("fe80::1".parse().unwrap()),
+            1280,
+        );
         let sources: u32 = sent.iter().map(|packet| u32::from(packet.bytes[56 + 3])).sum();
         assert_eq!((sent.len(), sources), (2, 100));
     }

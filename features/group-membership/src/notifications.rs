@@ -173,9 +173,14 @@ pub fn send_report(cx: &mut Context<'_>, rx: InterfaceId, group: IpAddr) {
 /// What an event of one of our nodes says.
 pub fn read(event: &Event) -> Option<Notification> {
     let bytes = event.bytes();
-    let at = |place: usize| bytes.get(place..).and_then(|rest| rest.first_chunk::<16>()).map(|b| address(*b));
+    let at = |place: usize| {
+        bytes.get(place..).and_then(|rest| rest.first_chunk::<16>()).map(|b| address(*b))
+    };
     let word = |place: usize| {
-        bytes.get(place..).and_then(|rest| rest.first_chunk::<4>()).map(|word| u32::from_be_bytes(*word))
+        bytes
+            .get(place..)
+            .and_then(|rest| rest.first_chunk::<4>())
+            .map(|word| u32::from_be_bytes(*word))
     };
     let group = at(0)?;
     if event.kind == 1 {
@@ -192,7 +197,8 @@ pub fn read(event: &Event) -> Option<Notification> {
         1 => Version::Two,
         _ => Version::Three,
     };
-    let sources: Vec<IpAddr> = (0..usize::from(count)).filter_map(|n| at(HEAD_BYTES + 16 * n)).collect();
+    let sources: Vec<IpAddr> =
+        (0..usize::from(count)).filter_map(|n| at(HEAD_BYTES + 16 * n)).collect();
     let from = at(HEAD_BYTES + 16 * usize::from(count))?;
     let group = Some(group).filter(|group| !group.is_unspecified());
     Some(Notification::Query {

@@ -33,7 +33,9 @@ impl Filter {
     /// What both together listen to.
     pub fn with(&self, other: &Filter) -> Filter {
         match (self, other) {
-            (Filter::Only(these), Filter::Only(those)) => Filter::Only(these.union(those).copied().collect()),
+            (Filter::Only(these), Filter::Only(those)) => {
+                Filter::Only(these.union(those).copied().collect())
+            }
             _ => Filter::Any,
         }
     }
@@ -239,7 +241,8 @@ impl Port {
                 }
             }
             None if has_room => {
-                self.answers.insert(group, Answer { at_ns, sources: sources.iter().copied().collect() });
+                self.answers
+                    .insert(group, Answer { at_ns, sources: sources.iter().copied().collect() });
             }
             None => {}
         }
@@ -256,7 +259,8 @@ impl Port {
             Version::Three => {
                 // RFC 3376 §4.1.6, §4.1.7: zero is no value.
                 self.robustness = if query.robustness == 0 { ROBUSTNESS } else { query.robustness };
-                self.interval_s = if query.interval_s == 0 { QUERY_INTERVAL_S } else { query.interval_s };
+                self.interval_s =
+                    if query.interval_s == 0 { QUERY_INTERVAL_S } else { query.interval_s };
             }
         }
         if self.version(now_ns) != before {
@@ -317,8 +321,12 @@ impl Port {
         let (kind, sources) = match self.groups.get(&group)? {
             Filter::Any if asked.is_empty() => (record::IS_EXCLUDE, Vec::new()),
             Filter::Any => (record::IS_INCLUDE, asked.iter().copied().collect()),
-            Filter::Only(own) if asked.is_empty() => (record::IS_INCLUDE, own.iter().copied().collect()),
-            Filter::Only(own) => (record::IS_INCLUDE, own.intersection(asked).copied().collect::<Vec<_>>()),
+            Filter::Only(own) if asked.is_empty() => {
+                (record::IS_INCLUDE, own.iter().copied().collect())
+            }
+            Filter::Only(own) => {
+                (record::IS_INCLUDE, own.intersection(asked).copied().collect::<Vec<_>>())
+            }
         };
         let says_nothing = kind == record::IS_INCLUDE && sources.is_empty();
         (!says_nothing).then_some(Record { kind, group, sources })

@@ -85,7 +85,8 @@ fn a_general_query_is_answered_by_one_report_of_all_groups_within_its_time() {
     let now = 100 * SECOND_NS;
     port.asked(&query(Version::Three, None, &[]), now, &mut jitter);
     let told = drain(&mut port, &mut jitter);
-    let records = vec![record_of(record::IS_EXCLUDE, GROUP, &[]), record_of(record::IS_INCLUDE, OTHER, &[4])];
+    let records =
+        vec![record_of(record::IS_EXCLUDE, GROUP, &[]), record_of(record::IS_INCLUDE, OTHER, &[4])];
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].1, Say::Records(records));
     assert!(told[0].0 >= now && told[0].0 <= now + SECOND_NS);
@@ -100,7 +101,10 @@ fn a_query_for_a_group_is_answered_for_that_group_only_if_it_is_listened_to() {
     assert_eq!(port.due_ns(), None);
     port.asked(&query(Version::Three, Some(GROUP), &[]), 0, &mut jitter);
     port.asked(&query(Version::Three, Some(GROUP), &[]), 0, &mut jitter);
-    assert_eq!(says(&mut port, &mut jitter), [Say::Records(vec![record_of(record::IS_EXCLUDE, GROUP, &[])])]);
+    assert_eq!(
+        says(&mut port, &mut jitter),
+        [Say::Records(vec![record_of(record::IS_EXCLUDE, GROUP, &[])])]
+    );
 }
 
 #[test]
@@ -173,6 +177,7 @@ fn a_link_that_comes_back_hears_of_every_group_again() {
     port.set(listening(&[(GROUP, Filter::Any), (OTHER, only(&[1]))]), 0);
     says(&mut port, &mut jitter);
     port.tell_all(50);
-    let records = vec![record_of(record::TO_EXCLUDE, GROUP, &[]), record_of(record::ALLOW, OTHER, &[1])];
+    let records =
+        vec![record_of(record::TO_EXCLUDE, GROUP, &[]), record_of(record::ALLOW, OTHER, &[1])];
     assert_eq!(says(&mut port, &mut jitter)[0], Say::Records(records));
 }

@@ -70,7 +70,11 @@ fn all_groups(family: Family) -> (IpAddr, u8) {
 }
 
 /// A link is no router's link any more, so no proxy can listen for it.
-pub(crate) fn leave(engine: &mut Engine, state: &mut Membership, (id, family): (InterfaceId, Family)) {
+pub(crate) fn leave(
+    engine: &mut Engine,
+    state: &mut Membership,
+    (id, family): (InterfaceId, Family),
+) {
     for key in state.proxies.with_downstream(id, family) {
         if let Some(proxy) = state.proxies.map.get_mut(&key) {
             proxy.downstream.remove(&id);
@@ -137,7 +141,11 @@ pub(crate) fn follow(
 }
 
 /// Let learned routes say this; those of `old` that are not named say nothing any more. Returns how many failed.
-fn set_routes(engine: &mut Engine, old: &BTreeSet<RouteKey>, new: &BTreeMap<RouteKey, Route>) -> u64 {
+fn set_routes(
+    engine: &mut Engine,
+    old: &BTreeSet<RouteKey>,
+    new: &BTreeMap<RouteKey, Route>,
+) -> u64 {
     if engine.get::<Mfib>().is_none() {
         return new.len() as u64; // multicast forwarding is not built in
     }
@@ -163,7 +171,9 @@ fn write_all_groups(engine: &mut Engine, state: &mut Membership, key: (Family, u
     let Some(proxy) = state.proxies.map.get_mut(&key) else { return };
     let table = engine.get::<Fib>().and_then(|fib| fib.table_index(key.0, key.1));
     let (group, length) = all_groups(key.0);
-    let Some(place) = table.and_then(|table| RouteKey::new(table, None, group, length)) else { return };
+    let Some(place) = table.and_then(|table| RouteKey::new(table, None, group, length)) else {
+        return;
+    };
     let Some(upstream) = proxy.upstream.filter(|_| !proxy.downstream.is_empty()) else { return };
     let mut route = Route::default();
     route.accept.extend(proxy.downstream.iter().chain([&upstream]));
@@ -180,14 +190,17 @@ fn write_group(engine: &mut Engine, state: &mut Membership, key: (Family, u32), 
         let router = state.routers.map.get(&(*id, key.0))?;
         Some((*id, router.querier.wanted(group)?))
     };
-    let wanted: Vec<(InterfaceId, Wanted)> = proxy.downstream.iter().filter_map(wanted_by).collect();
+    let wanted: Vec<(InterfaceId, Wanted)> =
+        proxy.downstream.iter().filter_map(wanted_by).collect();
     let mut new = BTreeMap::new();
     if let (Some(table), Some(upstream)) = (table, proxy.upstream) {
         let route = |wants: &dyn Fn(&Wanted) -> bool| {
             let mut route = Route::default();
             route.accept.extend(proxy.downstream.iter().chain([&upstream]));
             route.forward.insert(upstream, 0);
-            route.forward.extend(wanted.iter().filter(|(_, wanted)| wants(wanted)).map(|(id, _)| (*id, 0)));
+            route
+                .forward
+                .extend(wanted.iter().filter(|(_, wanted)| wants(wanted)).map(|(id, _)| (*id, 0)));
             route
         };
         let width = if group.is_ipv4() { 32 } else { 128 };
@@ -210,7 +223,8 @@ fn write_group(engine: &mut Engine, state: &mut Membership, key: (Family, u32), 
     }
     let old: BTreeSet<RouteKey> = table.map_or_else(BTreeSet::new, |table| {
         let first = RouteKey { family: key.0, table, group, length: 0, source: None };
-        let of_group = |place: &&RouteKey| place.table == table && place.group == group && place.length >= 32;
+        let of_group =
+            |place: &&RouteKey| place.table == table && place.group == group && place.length >= 32;
         proxy
             .routes
             .range(first..)
@@ -251,13 +265,15 @@ pub(crate) fn listen_upstream(engine: &mut Engine, state: &mut Membership) {
                     Wanted::Only(sources) if sources.len() <= SOURCES_MAX => Filter::Only(sources),
                     Wanted::Only(_) | Wanted::AllBut(_) => Filter::Any,
                 };
-                let both = groups.get(&group).map_or_else(|| filter.clone(), |other| filter.with(other));
+                let both =
+                    groups.get(&group).map_or_else(|| filter.clone(), |other| filter.with(other));
                 groups.insert(group, both);
             }
         }
     }
     let before = std::mem::replace(&mut state.proxied, proxied);
-    let touched: BTreeSet<InterfaceId> = before.keys().chain(state.proxied.keys()).copied().collect();
+    let touched: BTreeSet<InterfaceId> =
+        before.keys().chain(state.proxied.keys()).copied().collect();
     for id in touched {
         publish(engine, state, id);
         if before.get(&id) != state.proxied.get(&id) {

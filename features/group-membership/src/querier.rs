@@ -213,7 +213,14 @@ impl Querier {
     }
 
     /// Another router asks (RFC 3376 §6.6.1, §6.6.2). `own` is this router's address on the link.
-    pub fn heard_query(&mut self, from: IpAddr, own: IpAddr, query: &Query, suppress: bool, now_ns: u64) {
+    pub fn heard_query(
+        &mut self,
+        from: IpAddr,
+        own: IpAddr,
+        query: &Query,
+        suppress: bool,
+        now_ns: u64,
+    ) {
         if from < own {
             if query.version == Version::Three && query.robustness > 0 {
                 self.timers.robustness = query.robustness;
@@ -223,10 +230,14 @@ impl Querier {
             }
             self.other = Some((from, now_ns + self.timers.other_querier_ns()));
         }
-        let Some(group) = query.group.filter(|group| !suppress && self.groups.contains_key(group)) else {
+        let Some(group) = query.group.filter(|group| !suppress && self.groups.contains_key(group))
+        else {
             return;
         };
-        let asked = Ask { group: query.sources.is_empty(), sources: query.sources.iter().copied().collect() };
+        let asked = Ask {
+            group: query.sources.is_empty(),
+            sources: query.sources.iter().copied().collect(),
+        };
         let timers = self.timers;
         self.change(group, |state| state.lower(&asked, now_ns, &timers));
     }
@@ -243,9 +254,11 @@ impl Querier {
             out.push(self.question(version, None, Vec::new(), false, response_ms));
             let interval_ns = self.timers.interval_ns();
             self.start_left = self.start_left.saturating_sub(1);
-            self.general_ns = now_ns + if self.start_left > 0 { interval_ns / 4 } else { interval_ns };
+            self.general_ns =
+                now_ns + if self.start_left > 0 { interval_ns / 4 } else { interval_ns };
         }
-        while let Some((_, group)) = self.due.first().copied().filter(|(at_ns, _)| *at_ns <= now_ns) {
+        while let Some((_, group)) = self.due.first().copied().filter(|(at_ns, _)| *at_ns <= now_ns)
+        {
             let (timers, asks) = (self.timers, self.other.is_none());
             let mut asked = Vec::new();
             self.change(group, |state| {
@@ -269,7 +282,15 @@ impl Querier {
         response_ms: u32,
     ) -> Question {
         let Timers { robustness, query_interval_s, .. } = self.timers;
-        Question { version, group, sources, suppress, response_ms, robustness, interval_s: query_interval_s }
+        Question {
+            version,
+            group,
+            sources,
+            suppress,
+            response_ms,
+            robustness,
+            interval_s: query_interval_s,
+        }
     }
 }
 

@@ -43,7 +43,9 @@ fn general_queries_come_quickly_at_first_and_then_at_the_interval() {
     let mut times = Vec::new();
     for second in 0..500 {
         let asked = querier.due(second * SECOND);
-        assert!(asked.iter().all(|question| question.group.is_none() && question.response_ms == 10_000));
+        assert!(
+            asked.iter().all(|question| question.group.is_none() && question.response_ms == 10_000)
+        );
         times.extend(asked.iter().map(|_| second));
     }
     assert_eq!(times, [0, 32, 157, 282, 407]);
@@ -203,11 +205,14 @@ fn another_queriers_question_lowers_the_timers_unless_it_says_not_to() {
 #[test]
 fn groups_and_sources_are_bounded() {
     let mut querier = querier();
-    let many: BTreeSet<IpAddr> = (0..1000).map(|n| Ipv4Addr::from_bits(0x0a01_0000 + n).into()).collect();
+    let many: BTreeSet<IpAddr> =
+        (0..1000).map(|n| Ipv4Addr::from_bits(0x0a01_0000 + n).into()).collect();
     for kind in [record::ALLOW, record::IS_EXCLUDE, record::ALLOW, record::BLOCK] {
         querier.record(kind, group(1), &many, 170 * SECOND);
     }
-    let Some(Wanted::AllBut(sources) | Wanted::Only(sources)) = querier.wanted(group(1)) else { panic!() };
+    let Some(Wanted::AllBut(sources) | Wanted::Only(sources)) = querier.wanted(group(1)) else {
+        panic!()
+    };
     assert!(sources.len() <= SOURCES_MAX);
     for n in 0..2 * GROUPS_MAX as u32 {
         let group = Ipv4Addr::from_bits(0xe900_0000 + n).into();

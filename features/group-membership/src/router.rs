@@ -30,7 +30,10 @@ pub(crate) static GROUP_MEMBERSHIP: Topic = Topic {
     fields: &[
         Field { key: "interface", help: "the interface of the link" },
         Field { key: "group", help: "the group" },
-        Field { key: "filter", help: "include: packets of the sources are wanted; exclude: all others are" },
+        Field {
+            key: "filter",
+            help: "include: packets of the sources are wanted; exclude: all others are",
+        },
         Field {
             key: "sources",
             help: "the sources, separated by spaces; include without any: nobody listens",
@@ -191,8 +194,13 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
 /// Do what is due on all links.
 pub(crate) fn due(engine: &mut Engine, state: &mut Membership, now_ns: u64) {
     let is_due = |router: &Router| router.from.is_some() && router.querier.due_ns() <= now_ns;
-    let due: Vec<_> =
-        state.routers.map.iter().filter(|(_, router)| is_due(router)).map(|(key, _)| *key).collect();
+    let due: Vec<_> = state
+        .routers
+        .map
+        .iter()
+        .filter(|(_, router)| is_due(router))
+        .map(|(key, _)| *key)
+        .collect();
     for key in due {
         let Some(router) = state.routers.map.get_mut(&key) else { continue };
         let Some(from) = router.from else { continue };
@@ -237,7 +245,10 @@ pub(crate) fn heard_record(
     let Part { from, kind, group, sources, first, last } = part;
     let key = (id, Family::of(group));
     let on_link = is_on_link(engine, id, from);
-    let Some(router) = state.routers.map.get_mut(&key).filter(|router| router.from.is_some()) else { return };
+    let Some(router) = state.routers.map.get_mut(&key).filter(|router| router.from.is_some())
+    else {
+        return;
+    };
     if !on_link {
         router.counts.foreign += 1;
         return;
@@ -246,7 +257,8 @@ pub(crate) fn heard_record(
         return;
     }
     let place = (from, group, kind);
-    let mut all = if first { BTreeSet::new() } else { router.partial.remove(&place).unwrap_or_default() };
+    let mut all =
+        if first { BTreeSet::new() } else { router.partial.remove(&place).unwrap_or_default() };
     all.extend(sources.into_iter().take(RECORD_SOURCES_MAX));
     if !last {
         if router.partial.len() >= PARTIAL_MAX {
@@ -277,7 +289,9 @@ pub(crate) fn heard_query(
 ) {
     let key = (id, Family::of(from));
     let nobody = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
-    let Some(router) = state.routers.map.get_mut(&key).filter(|_| !nobody.contains(&from)) else { return };
+    let Some(router) = state.routers.map.get_mut(&key).filter(|_| !nobody.contains(&from)) else {
+        return;
+    };
     let Some(own) = router.from.filter(|own| *own != from) else { return };
     router.querier.heard_query(from, own, query, suppress, now_ns);
     settle(engine, state, key);
@@ -305,6 +319,11 @@ fn tell_clients(engine: &Engine, id: InterfaceId, group: IpAddr, wanted: Option<
     };
     let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
     let name = EventValue::Text(engine.interface_name(id));
-    let values = [name, EventValue::Ip(group), EventValue::Word(filter), EventValue::Text(sources.join(" "))];
+    let values = [
+        name,
+        EventValue::Ip(group),
+        EventValue::Word(filter),
+        EventValue::Text(sources.join(" ")),
+    ];
     publish(engine, &GROUP_MEMBERSHIP, values);
 }

@@ -14,7 +14,8 @@ use crate::sender::work;
 use crate::state::Membership;
 
 /// Both protocols: the word of commands, what they are for.
-const FAMILIES: [(Family, &str, &str); 2] = [(Family::Ip4, "igmp", "IPv4"), (Family::Ip6, "mld", "IPv6")];
+const FAMILIES: [(Family, &str, &str); 2] =
+    [(Family::Ip4, "igmp", "IPv4"), (Family::Ip6, "mld", "IPv6")];
 /// The longest response time that IGMP can say, milliseconds.
 const RESPONSE_MS_MAX: u64 = igmp::from_code8(255) as u64 * 100;
 
@@ -26,7 +27,10 @@ pub(crate) fn register(registry: &mut Registry) {
         registry.command(
             Command::new(format!("clear {word} int <interface>").leak())
                 .group(GROUP)
-                .help(format!("Forget which {ip} groups hosts of a link listen to, and ask anew").leak())
+                .help(
+                    format!("Forget which {ip} groups hosts of a link listen to, and ask anew")
+                        .leak(),
+                )
                 .run(move |engine: &mut Engine, args| {
                     let id = args.interface(engine, "interface")?;
                     clear(engine, (id, family), word)
@@ -136,7 +140,8 @@ fn timers(args: &Args<'_>, family: Family, known: Timers) -> Result<Timers, Refu
             "{} ms to answer is not less than the {} s between queries",
             timers.response_ms, timers.query_interval_s
         );
-        let name = if args.has("response-interval") { "response-interval" } else { "query-interval" };
+        let name =
+            if args.has("response-interval") { "response-interval" } else { "query-interval" };
         return Err(args
             .refuse(name, what)
             .remedy("a shorter response-interval, or a longer query-interval"));
@@ -145,7 +150,8 @@ fn timers(args: &Args<'_>, family: Family, known: Timers) -> Result<Timers, Refu
 }
 
 fn clear(engine: &mut Engine, key: (InterfaceId, Family), word: &str) -> Result<Output, Refusal> {
-    let known = engine.get::<Membership>().is_some_and(|state| state.routers.map.contains_key(&key));
+    let known =
+        engine.get::<Membership>().is_some_and(|state| state.routers.map.contains_key(&key));
     if !known {
         return Err(no_router(engine, key.0, word));
     }
@@ -171,8 +177,10 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
         Command::new(format!("{word} proxy-dev itf add|del vrf-id <table:u32> <interface>").leak())
             .group(GROUP)
             .help(
-                format!("Let a proxy listen to {ip} groups on behalf of the hosts of a link, or no more")
-                    .leak(),
+                format!(
+                    "Let a proxy listen to {ip} groups on behalf of the hosts of a link, or no more"
+                )
+                .leak(),
             )
             .word("vrf-id", "the table of the proxy")
             .example(format!("{word} proxy-dev itf add vrf-id 0 e1").leak())
@@ -194,14 +202,18 @@ struct Named {
 }
 
 fn named(engine: &Engine, args: &Args<'_>, family: Family) -> Result<Named, Refusal> {
-    let (id, table): (InterfaceId, u32) = (args.interface(engine, "interface")?, args.get("table")?);
-    let fib =
-        engine.get::<Fib>().ok_or_else(|| Refusal::new("routes are being changed").remedy("try again"))?;
+    let (id, table): (InterfaceId, u32) =
+        (args.interface(engine, "interface")?, args.get("table")?);
+    let fib = engine
+        .get::<Fib>()
+        .ok_or_else(|| Refusal::new("routes are being changed").remedy("try again"))?;
     if fib.table_index(family, table).is_none() {
         return Err(args.refuse("table", FibError::NoTable { family, id: table }.to_string()));
     }
     let state = engine.get::<Membership>();
-    let proxy = state.and_then(|state| state.proxies.map.get(&(family, table)).cloned()).unwrap_or_default();
+    let proxy = state
+        .and_then(|state| state.proxies.map.get(&(family, table)).cloned())
+        .unwrap_or_default();
     let queries = state.is_some_and(|state| state.routers.map.contains_key(&(id, family)));
     Ok(Named { table, id, name: engine.interface_name(id), proxy, queries })
 }
@@ -233,7 +245,12 @@ fn put(engine: &mut Engine, key: (Family, u32), proxy: Proxy) {
 }
 
 /// The proxy with another upstream, or none.
-fn with_upstream(engine: &Engine, args: &Args<'_>, word: &str, named: Named) -> Result<Proxy, Refusal> {
+fn with_upstream(
+    engine: &Engine,
+    args: &Args<'_>,
+    word: &str,
+    named: Named,
+) -> Result<Proxy, Refusal> {
     let Named { table, id, name, mut proxy, queries } = named;
     if args.has("del") {
         if proxy.upstream != Some(id) {
@@ -245,8 +262,8 @@ fn with_upstream(engine: &Engine, args: &Args<'_>, word: &str, named: Named) -> 
     }
     if let Some(other) = proxy.upstream.filter(|other| *other != id) {
         let other = engine.interface_name(other);
-        let refusal =
-            args.refuse("interface", format!("the proxy of table {table} has {other} as its upstream"));
+        let refusal = args
+            .refuse("interface", format!("the proxy of table {table} has {other} as its upstream"));
         return Err(refusal.remedy(format!("`{word} proxy-dev del vrf-id {table} {other}` first")));
     }
     if queries || proxy.downstream.contains(&id) {
@@ -259,16 +276,23 @@ fn with_upstream(engine: &Engine, args: &Args<'_>, word: &str, named: Named) -> 
 }
 
 /// The proxy with a link more, or less.
-fn with_downstream(engine: &Engine, args: &Args<'_>, word: &str, named: Named) -> Result<Proxy, Refusal> {
+fn with_downstream(
+    engine: &Engine,
+    args: &Args<'_>,
+    word: &str,
+    named: Named,
+) -> Result<Proxy, Refusal> {
     let Named { table, id, name, mut proxy, queries } = named;
     if args.has("del") {
         if !proxy.downstream.remove(&id) {
-            return Err(args.refuse("interface", format!("{name} is no link of the proxy of table {table}")));
+            return Err(args
+                .refuse("interface", format!("{name} is no link of the proxy of table {table}")));
         }
         return Ok(proxy);
     }
     if proxy.upstream == Some(id) {
-        return Err(args.refuse("interface", format!("{name} is the upstream of the proxy of table {table}")));
+        return Err(args
+            .refuse("interface", format!("{name} is the upstream of the proxy of table {table}")));
     }
     if !queries {
         return Err(no_router(engine, id, word));
@@ -282,10 +306,13 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
     let Some(state) = engine.get::<Membership>() else { return };
     for (family, word, _) in FAMILIES {
         let routers = state.routers.map.iter().filter(|((_, of), _)| *of == family);
-        for (id, router) in by_interface_name(engine, routers.map(|((id, _), router)| (*id, router))) {
+        for (id, router) in
+            by_interface_name(engine, routers.map(|((id, _), router)| (*id, router)))
+        {
             let name = engine.interface_name(id);
             out.command(format_args!("{word} enable router {name}"));
-            let Timers { version, robustness, query_interval_s, response_ms, last_member_ms } = router.timers;
+            let Timers { version, robustness, query_interval_s, response_ms, last_member_ms } =
+                router.timers;
             if router.timers != Timers::default() {
                 out.command(format_args!(
                     "set {word} querier {name} version {} robustness {robustness} query-interval \

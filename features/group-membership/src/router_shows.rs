@@ -24,7 +24,9 @@ pub(crate) fn register(registry: &mut Registry) {
         registry.command(
             Command::new(format!("show {word} config").leak())
                 .group(GROUP)
-                .help("Show the links on which this router asks, who asks there, and what was heard")
+                .help(
+                    "Show the links on which this router asks, who asks there, and what was heard",
+                )
                 .run(move |engine: &mut Engine, _| Ok(config(engine, family))),
         );
         registry.command(
@@ -148,9 +150,11 @@ fn proxies(engine: &Engine, family: Family) -> Output {
         if *of != family {
             continue;
         }
-        let names: Vec<String> = proxy.downstream.iter().map(|id| engine.interface_name(*id)).collect();
+        let names: Vec<String> =
+            proxy.downstream.iter().map(|id| engine.interface_name(*id)).collect();
         let joined = proxy.upstream.and_then(|upstream| state?.proxied.get(&upstream));
-        let joined = joined.map_or(0, |groups| groups.keys().filter(|g| Family::of(**g) == family).count());
+        let joined =
+            joined.map_or(0, |groups| groups.keys().filter(|g| Family::of(**g) == family).count());
         table
             .row()
             .cell(*id)

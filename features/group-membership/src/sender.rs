@@ -43,7 +43,10 @@ pub(crate) fn start(engine: &mut Engine) {
 }
 
 /// Change the state, and let the timer follow.
-pub(crate) fn work<R>(engine: &mut Engine, change: impl FnOnce(&mut Engine, &mut Membership) -> R) -> R {
+pub(crate) fn work<R>(
+    engine: &mut Engine,
+    change: impl FnOnce(&mut Engine, &mut Membership) -> R,
+) -> R {
     engine.with(|engine, state: &mut Membership| {
         let result = change(engine, state);
         let due_ns = state.due_ns();
@@ -72,9 +75,16 @@ fn fire(engine: &mut Engine) {
 }
 
 /// Say what is due on an interface.
-fn say_due(engine: &mut Engine, id: InterfaceId, listener: &mut Listener, from: IpAddr, jitter: &mut Jitter) {
+fn say_due(
+    engine: &mut Engine,
+    id: InterfaceId,
+    listener: &mut Listener,
+    from: IpAddr,
+    jitter: &mut Jitter,
+) {
     for say in listener.port.due(engine.now_ns(), jitter) {
-        let mtu = engine.get::<Fib>().and_then(|fib| fib.interface(id)).map_or(0, |info| info.mtu_bytes);
+        let mtu =
+            engine.get::<Fib>().and_then(|fib| fib.interface(id)).map_or(0, |info| info.mtu_bytes);
         for packet in packets(&say, from, usize::from(mtu.min(REPORT_MTU_BYTES))) {
             let sent = send(engine, id, packet.to, &packet.bytes);
             let counts = &mut listener.counts;
@@ -95,7 +105,11 @@ pub(crate) fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u
 }
 
 /// What reports of a family come from, and the IPv6 addresses; `None` when the interface does not speak it.
-pub(crate) fn own(engine: &Engine, id: InterfaceId, family: Family) -> Option<(IpAddr, Vec<Ipv6Addr>)> {
+pub(crate) fn own(
+    engine: &Engine,
+    id: InterfaceId,
+    family: Family,
+) -> Option<(IpAddr, Vec<Ipv6Addr>)> {
     let fib = engine.get::<Fib>()?;
     fib.interface(id).filter(|info| info.up)?;
     let addresses: Vec<IpAddr> = fib.addresses(id).map(|(address, _)| address).collect();
@@ -128,7 +142,9 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
         let mut wanted: BTreeMap<IpAddr, Filter> =
             own.as_ref().map_or_else(BTreeMap::new, |(_, six)| automatic(six));
         let proxied = state.proxied.get(&id).into_iter().flatten();
-        for (group, filter) in proxied.chain(joined).filter(|(group, _)| Family::of(**group) == family) {
+        for (group, filter) in
+            proxied.chain(joined).filter(|(group, _)| Family::of(**group) == family)
+        {
             let both = wanted.get(group).map_or_else(|| filter.clone(), |other| filter.with(other));
             wanted.insert(*group, both);
         }

@@ -53,8 +53,10 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, family: Family) -> Output {
         Column::left("Groups"),
     ])
     .when_empty("No interface listens to a group");
-    let of_family =
-        state.listeners.iter().filter(|((id, of), _)| *of == family && only.is_none_or(|only| only == *id));
+    let of_family = state
+        .listeners
+        .iter()
+        .filter(|((id, of), _)| *of == family && only.is_none_or(|only| only == *id));
     for ((id, _), listener) in of_family {
         let groups = listener.port.groups.iter().map(|(group, filter)| match filter {
             Filter::Any => group.to_string(),
@@ -67,7 +69,9 @@ fn shown(engine: &Engine, only: Option<InterfaceId>, family: Family) -> Output {
         let published = listener.port.groups.iter().map(|(group, filter)| {
             let sources = match filter {
                 Filter::Any => None,
-                Filter::Only(sources) => Some(sources.iter().map(ToString::to_string).collect::<Vec<_>>()),
+                Filter::Only(sources) => {
+                    Some(sources.iter().map(ToString::to_string).collect::<Vec<_>>())
+                }
             };
             json!({ "group": group.to_string(), "sources": sources })
         });

@@ -99,7 +99,13 @@ impl Membership {
     /// When something is to be said first.
     pub fn due_ns(&self) -> Option<u64> {
         let changed = self.proxies.is_changed.then_some(0);
-        self.due.first().map(|(at, ..)| *at).into_iter().chain(self.routers.due_ns()).chain(changed).min()
+        self.due
+            .first()
+            .map(|(at, ..)| *at)
+            .into_iter()
+            .chain(self.routers.due_ns())
+            .chain(changed)
+            .min()
     }
 
     /// Who has something to say now.

@@ -24,7 +24,9 @@ fn ping(group: [u8; 4]) -> Vec<u8> {
     use quiver_wire::{EtherType, EthernetHeader, Header, IpProtocol, MacAddress, icmp4, ip4};
     let mut frame = vec![0; 14 + 20 + 16];
     let mac = MacAddress::for_ip4_multicast(group.into());
-    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4).write(&mut frame).unwrap();
+    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4)
+        .write(&mut frame)
+        .unwrap();
     let repr = ip4::Repr::new([10, 0, 0, 9].into(), group.into(), IpProtocol::ICMP, 16);
     let at = repr.emit(&mut frame[14..]).unwrap();
     let message = icmp4::Message::EchoRequest { identifier: 1, sequence: 1 };
@@ -94,8 +96,9 @@ fn the_running_configuration_joins_the_same_groups() {
     ] {
         first.cli(line);
     }
-    let ours =
-        |text: &str| text.lines().filter(|l| l.contains("listen")).map(str::to_owned).collect::<Vec<_>>();
+    let ours = |text: &str| {
+        text.lines().filter(|l| l.contains("listen")).map(str::to_owned).collect::<Vec<_>>()
+    };
     let written = ours(&first.cli("show running-config"));
     assert_eq!(written.len(), 4);
     let mut second = router();

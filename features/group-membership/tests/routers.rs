@@ -26,7 +26,9 @@ fn igmp(from: [u8; 4], to: [u8; 4], message: &quiver_wire::igmp::Message<'_>) ->
     use quiver_wire::{EtherType, EthernetHeader, Header, IpProtocol, MacAddress, ip4};
     let mut frame = vec![0; 14 + 24 + message.len()];
     let mac = MacAddress::for_ip4_multicast(to.into());
-    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4).write(&mut frame).unwrap();
+    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4)
+        .write(&mut frame)
+        .unwrap();
     let repr = ip4::Repr {
         ttl: 1,
         options: &[148, 4, 0, 0],
@@ -51,14 +53,17 @@ fn data(from: [u8; 4], group: [u8; 4]) -> Vec<u8> {
     use quiver_wire::{EtherType, EthernetHeader, Header, IpProtocol, MacAddress, ip4};
     let mut frame = vec![0; 14 + 20 + 20];
     let mac = MacAddress::for_ip4_multicast(group.into());
-    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4).write(&mut frame).unwrap();
+    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4)
+        .write(&mut frame)
+        .unwrap();
     ip4::Repr::new(from.into(), group.into(), IpProtocol::UDP, 20).emit(&mut frame[14..]).unwrap();
     frame
 }
 
 fn groups(router: &mut Router) -> Vec<(String, String)> {
     let rows = router.json("show igmp groups").as_array().cloned().unwrap_or_default();
-    let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let text =
+        |row: &serde_json::Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     rows.iter().map(|row| (text(row, "interface"), text(row, "group"))).collect()
 }
 
@@ -138,9 +143,11 @@ fn the_upstream_that_is_deleted_takes_the_routes_along() {
     router.cli("create sub-interfaces up 7");
     router.cli("set interface state up.7 up");
     router.cli("set interface ip address up.7 10.7.0.1/24");
-    for line in
-        ["igmp enable router h1", "igmp proxy-dev add vrf-id 0 up.7", "igmp proxy-dev itf add vrf-id 0 h1"]
-    {
+    for line in [
+        "igmp enable router h1",
+        "igmp proxy-dev add vrf-id 0 up.7",
+        "igmp proxy-dev itf add vrf-id 0 h1",
+    ] {
         router.cli(line);
     }
     router.send("h1", &joins([10, 1, 0, 9], [239, 1, 1, 1]));
@@ -148,7 +155,11 @@ fn the_upstream_that_is_deleted_takes_the_routes_along() {
     router.cli("delete sub-interface up.7");
     assert_eq!(router.json("show ip mfib").as_array().map(Vec::len), Some(0));
     router.cli("igmp proxy-dev add vrf-id 0 up");
-    assert_eq!(router.json("show ip mfib").as_array().map(Vec::len), Some(2), "it is known who listens");
+    assert_eq!(
+        router.json("show ip mfib").as_array().map(Vec::len),
+        Some(2),
+        "it is known who listens"
+    );
 }
 
 #[test]
@@ -163,7 +174,8 @@ fn the_configuration_is_what_was_typed() {
     ];
     typed.iter().for_each(|line| drop(router.cli(line)));
     let config = router.cli("show running-config");
-    let at = typed.map(|line| config.find(line).unwrap_or_else(|| panic!("{line} is not in\n{config}")));
+    let at =
+        typed.map(|line| config.find(line).unwrap_or_else(|| panic!("{line} is not in\n{config}")));
     assert!(at.is_sorted(), "{config}");
     assert_eq!(router.json("show igmp timers")[0]["query_interval_s"], 60);
 }
@@ -198,8 +210,10 @@ fn clients_hear_of_who_listens() {
     let mut router = router();
     router.cli("igmp enable router h1");
     let commands = router.commands();
-    let started =
-        commands.borrow().start(router.engine(), "subscribe event group-membership").expect("starts");
+    let started = commands
+        .borrow()
+        .start(router.engine(), "subscribe event group-membership")
+        .expect("starts");
     let Started::Running(mut job) = started else { panic!("it is done at once") };
     let mut sink = Collected::default();
     router.send("h1", &joins([10, 1, 0, 9], [239, 1, 1, 1]));
@@ -208,7 +222,8 @@ fn clients_hear_of_who_listens() {
     while matches!(job.step(&commands.borrow(), router.engine(), &mut sink), Ok(Step::Again)) {}
     let told: Vec<_> = sink.outputs.iter().map(|output| output.to_json()).collect();
     let said = |event: &serde_json::Value| {
-        ["interface", "group", "filter"].map(|key| event[key].as_str().unwrap_or_default().to_owned())
+        ["interface", "group", "filter"]
+            .map(|key| event[key].as_str().unwrap_or_default().to_owned())
     };
     let expected = [["h1", "239.1.1.1", "exclude"], ["h1", "239.1.1.1", "include"]];
     assert_eq!(told.iter().map(said).collect::<Vec<_>>(), expected);
@@ -217,7 +232,9 @@ fn clients_hear_of_who_listens() {
 #[test]
 fn links_are_written_in_the_order_of_their_names() {
     let mut router = router();
-    ["up", "h2", "h1"].iter().for_each(|name| drop(router.cli(&format!("igmp enable router {name}"))));
+    ["up", "h2", "h1"]
+        .iter()
+        .for_each(|name| drop(router.cli(&format!("igmp enable router {name}"))));
     let config = router.cli("show running-config");
     let names: Vec<&str> =
         config.lines().filter_map(|line| line.strip_prefix("igmp enable router ")).collect();

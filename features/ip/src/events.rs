@@ -53,8 +53,13 @@ pub(crate) fn publish_neighbours(engine: &mut Engine) {
         };
         let name = EventValue::Text(engine.interface_name(interface));
         let mac = now.or(before).map_or(EventValue::None, |mac| EventValue::Mac(mac.0));
-        let values =
-            [EventValue::Word(event), name, EventValue::Ip(address), mac, EventValue::Flag(is_static)];
+        let values = [
+            EventValue::Word(event),
+            name,
+            EventValue::Ip(address),
+            mac,
+            EventValue::Flag(is_static),
+        ];
         publish(engine, &NEIGHBOR, values);
     }
 }

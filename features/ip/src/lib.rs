@@ -53,14 +53,21 @@ pub fn register(registry: &mut Registry) {
     let limits = Arc::new(IcmpLimits::default());
     let held = Arc::new(HeldCounts::default());
     let punts = Punts::default();
-    let counts = AdjacencyCounts::new(registry.graph.workers()).expect("address space for the counters");
+    let counts =
+        AdjacencyCounts::new(registry.graph.workers()).expect("address space for the counters");
     let counts = Arc::new(counts);
     registry.graph.share(Arc::new(tables.clone()));
     nodes::declare(
         &mut registry.graph,
         numbers,
         &tables,
-        &Shared { pings: &pings, limits: &limits, held: &held, counts: &counts, punts: &punts.table },
+        &Shared {
+            pings: &pings,
+            limits: &limits,
+            held: &held,
+            counts: &counts,
+            punts: &punts.table,
+        },
     );
     commands::register(registry);
     registry.running_config(order::TABLES, commands::tables::write_config);

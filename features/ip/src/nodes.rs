@@ -129,7 +129,12 @@ pub(crate) struct Shared<'a> {
 }
 
 /// Declare all nodes but `ip-done`.
-pub(crate) fn declare(graph: &mut GraphBuilder, numbers: Numbers, tables: &IpTables, shared: &Shared<'_>) {
+pub(crate) fn declare(
+    graph: &mut GraphBuilder,
+    numbers: Numbers,
+    tables: &IpTables,
+    shared: &Shared<'_>,
+) {
     let Shared { pings, limits, held, counts, punts } = *shared;
     let (workers, pool) = (graph.workers(), graph.pool().clone());
     let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));

@@ -188,7 +188,14 @@ impl Notification {
                     let mtu_bytes = bytes.half()?;
                     Answer::Error(PingError { kind, code, mtu_bytes, about: address(&mut bytes)? })
                 };
-                Some(Notification::Ping { identifier, sequence, from: about, answer, hops, bytes: length })
+                Some(Notification::Ping {
+                    identifier,
+                    sequence,
+                    from: about,
+                    answer,
+                    hops,
+                    bytes: length,
+                })
             }
             _ => None,
         }

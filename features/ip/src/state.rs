@@ -170,7 +170,11 @@ impl IpState {
         let Some(own) = self.interfaces.get(&id) else { return false };
         let is = |address: IpAddr, length: u8| (address, length) == (prefix.address, prefix.length);
         own.ip4.iter().any(|own| is(own.address().into(), own.length()))
-            || own.ip6.iter().chain(&own.chosen_link_local).any(|own| is(own.address().into(), own.length()))
+            || own
+                .ip6
+                .iter()
+                .chain(&own.chosen_link_local)
+                .any(|own| is(own.address().into(), own.length()))
     }
 
     /// The addresses of an interface as workers see them: its own, or those that it borrows.
@@ -187,11 +191,18 @@ impl IpState {
     /// The addresses of an interface without those of others of its table.
     pub(crate) fn own_or_lent(&self, interface: &InterfaceIp) -> Addresses {
         let own = interface.addresses();
-        let Some(lender) = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender)) else {
+        let Some(lender) = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender))
+        else {
             return own;
         };
         let lent = lender.addresses();
-        Addresses { ip4: lent.ip4, ip6: lent.ip6, deprecated: lent.deprecated, borrowed: true, ..own }
+        Addresses {
+            ip4: lent.ip4,
+            ip6: lent.ip6,
+            deprecated: lent.deprecated,
+            borrowed: true,
+            ..own
+        }
     }
 
     /// Who answers ARP for others has other ranges: the next `publish` looks at them.
@@ -238,7 +249,8 @@ pub(crate) fn with_ip<R>(
     engine: &mut Engine,
     work: impl FnOnce(&mut Engine, &mut IpState, &mut Fib) -> R,
 ) -> R {
-    engine.with(|engine, ip: &mut IpState| engine.with(|engine, fib: &mut Fib| work(engine, ip, fib)))
+    engine
+        .with(|engine, ip: &mut IpState| engine.with(|engine, fib: &mut Fib| work(engine, ip, fib)))
 }
 
 /// A refusal of the FIB, with interfaces called by their names.

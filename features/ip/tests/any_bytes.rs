@@ -113,7 +113,8 @@ fn mend(frame: &mut [u8]) {
         if let Some(icmp) = packet.get_mut(40..end).filter(|icmp| icmp.len() >= 4) {
             icmp[2..4].fill(0);
             let length = icmp.len() as u32;
-            let pseudo = Sum::pseudo6(header.source(), header.destination(), IpProtocol::ICMP6, length);
+            let pseudo =
+                Sum::pseudo6(header.source(), header.destination(), IpProtocol::ICMP6, length);
             let sum = pseudo.bytes(icmp).checksum();
             icmp[2..4].copy_from_slice(&sum.to_be_bytes());
         }

@@ -10,14 +10,15 @@ use quiver_testkit::Router;
 use quiver_wire::icmp6::nd::{Message, NdOption, NeighborFlags, Options};
 use quiver_wire::{MacAddress, arp, ip6::address};
 use stand::{
-    advertises, answer, arp_frame, asks4, host, host_mac, host4, host6, nd_frame, ping, ping_to, port_mac,
-    router, state,
+    advertises, answer, arp_frame, asks4, host, host_mac, host4, host6, nd_frame, ping, ping_to,
+    port_mac, router, state,
 };
 
 /// The MAC addresses to which e1 has sent IP packets.
 fn receivers(router: &mut Router) -> Vec<MacAddress> {
-    let is_ip =
-        |frame: &&Vec<u8>| frame[12..14] == [8, 0] || frame[12..14] == [0x86, 0xdd] && frame[54] == 128;
+    let is_ip = |frame: &&Vec<u8>| {
+        frame[12..14] == [8, 0] || frame[12..14] == [0x86, 0xdd] && frame[54] == 128
+    };
     let sent = router.sent("e1");
     sent.iter().filter(is_ip).map(|frame| MacAddress(frame[..6].try_into().unwrap())).collect()
 }
@@ -125,8 +126,11 @@ fn a_host_of_an_attached_route_that_asks_first_is_answered() {
 fn an_interface_that_is_down_neither_swallows_packets_nor_answers() {
     for six in [false, true] {
         let mut router = router();
-        let nodes =
-            if six { ["ip6-icmp-echo-request", "ip6-drop"] } else { ["ip4-icmp-echo-request", "ip4-drop"] };
+        let nodes = if six {
+            ["ip6-icmp-echo-request", "ip6-drop"]
+        } else {
+            ["ip4-icmp-echo-request", "ip4-drop"]
+        };
         router.send("e0", &ping(0, host(six, 0, 2), host(six, 1, 1), 20));
         assert_eq!(router.sent("e0").len(), 1, "the reply");
         router.cli("set interface state e1 down");
@@ -197,14 +201,16 @@ fn an_address_that_a_route_makes_local_is_answered_for() {
     let ask4 = arp_frame(None, host_mac(9), &arp::Repr::request(host_mac(9), host4(1, 9), own4));
     let mut option = [0; 8];
     NdOption::SourceMac(host_mac(9)).emit(&mut option).unwrap();
-    let message = Message::NeighborSolicitation { target: own6, options: Options::new(&option).unwrap() };
+    let message =
+        Message::NeighborSolicitation { target: own6, options: Options::new(&option).unwrap() };
     let ask6 = nd_frame(message, host_mac(9), host6(1, 9), address::solicited_node(own6));
     let answers = |router: &mut Router| {
         router.sent("e1");
         router.send("e1", &ask4);
         router.send("e1", &ask6);
         let is_answer = |frame: &&Vec<u8>| {
-            frame[12..14] == [8, 6] && frame[21] == 2 || frame[12..14] == [0x86, 0xdd] && frame[54] == 136
+            frame[12..14] == [8, 6] && frame[21] == 2
+                || frame[12..14] == [0x86, 0xdd] && frame[54] == 136
         };
         router.sent("e1").iter().filter(is_answer).count()
     };
@@ -230,7 +236,9 @@ fn a_loopback_address_is_no_address_of_an_interface() {
         let refusal = router.refused(&format!("set interface ip address e0 {address}"));
         assert!(refusal.contains(address.split('/').next().unwrap()), "{refusal}");
     }
-    for line in ["ip neighbor e0 127.0.0.1 02:00:00:00:00:01", "ip neighbor e0 ::1 02:00:00:00:00:01"] {
+    for line in
+        ["ip neighbor e0 127.0.0.1 02:00:00:00:00:01", "ip neighbor e0 ::1 02:00:00:00:00:01"]
+    {
         router.refused(line);
     }
     router.refused("ip route add 192.0.2.0/24 via 127.0.0.1 e0");

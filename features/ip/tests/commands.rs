@@ -42,7 +42,11 @@ fn the_words_of_an_operators_article_are_understood() {
     let shown = router.json("show ip fib 48.0.0.7");
     assert_eq!(shown[0]["prefix"], "48.0.0.0/24");
     let hop = &shown[0]["hops"][0];
-    assert_eq!((&hop["next_hop"], &hop["interface"]), (&"100.64.2.2".into(), &"e1".into()), "{shown}");
+    assert_eq!(
+        (&hop["next_hop"], &hop["interface"]),
+        (&"100.64.2.2".into(), &"e1".into()),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -71,7 +75,10 @@ fn the_running_configuration_makes_the_same_router() {
         router.cli(line);
     }
     let before = config(&mut router);
-    assert!(before.iter().any(|line| line.contains("203.0.113.0/32 count 200 via 10.0.0.2")), "{before:?}");
+    assert!(
+        before.iter().any(|line| line.contains("203.0.113.0/32 count 200 via 10.0.0.2")),
+        "{before:?}"
+    );
     let mut again = two_interfaces();
     again.script("again", &before.join("\n")).expect("what it wrote itself");
     assert_eq!(config(&mut again), before);
@@ -172,7 +179,8 @@ fn shows_have_json_and_say_what_is() {
     let groups = router.json("show load-balance");
     assert!(groups.as_array().unwrap().iter().any(|group| group["buckets"] == 4), "{groups}");
     let adjacencies = router.json("show adj");
-    let complete = adjacencies.as_array().unwrap().iter().find(|adj| adj["next_hop"] == "10.0.0.2").unwrap();
+    let complete =
+        adjacencies.as_array().unwrap().iter().find(|adj| adj["next_hop"] == "10.0.0.2").unwrap();
     assert_eq!(complete["rewrite"], "02000000002202fe000000000800");
     assert_eq!(complete["mtu_bytes"], 1500);
     assert_eq!(router.json("show ip neighbors")[0]["mac"], "02:00:00:00:00:22");
@@ -189,7 +197,12 @@ fn neighbours_age_and_static_ones_stay() {
     router.send("e0", &arp(2));
     let states = |router: &mut Router| -> Vec<String> {
         let shown = router.json("show ip neighbors");
-        shown.as_array().unwrap().iter().map(|line| line["state"].as_str().unwrap().to_owned()).collect()
+        shown
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| line["state"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(states(&mut router), ["reachable", "static"]);
     router.advance(Duration::from_secs(70));

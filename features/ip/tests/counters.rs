@@ -12,7 +12,8 @@ use stand::{answer, arp_frame, asks4, host, host_mac, host4, ping_to, router};
 fn counted(router: &mut Router, six: bool) -> Option<(u64, u64)> {
     let shown = router.json("show adj");
     let next_hop = host(six, 1, 9).to_string();
-    let row = shown.as_array().unwrap().iter().find(|row| row["next_hop"] == next_hop.as_str())?.clone();
+    let row =
+        shown.as_array().unwrap().iter().find(|row| row["next_hop"] == next_hop.as_str())?.clone();
     Some((row["packets"].as_u64()?, row["bytes"].as_u64()?))
 }
 

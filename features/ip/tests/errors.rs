@@ -42,7 +42,9 @@ fn too_long(packet: &[u8], mtu_bytes: u16) -> Vec<u8> {
         let sum = Sum::new().bytes(&icmp).checksum();
         icmp[2..4].copy_from_slice(&sum.to_be_bytes());
         let mut header = vec![0; 20];
-        ip4::Repr::new(host4(1, 9), host4(1, 1), IpProtocol::ICMP, icmp.len()).emit(&mut header).unwrap();
+        ip4::Repr::new(host4(1, 9), host4(1, 1), IpProtocol::ICMP, icmp.len())
+            .emit(&mut header)
+            .unwrap();
         out.extend(header);
         out.extend(icmp);
     } else {
@@ -55,7 +57,9 @@ fn too_long(packet: &[u8], mtu_bytes: u16) -> Vec<u8> {
         let sum = pseudo.bytes(&icmp).checksum();
         icmp[2..4].copy_from_slice(&sum.to_be_bytes());
         let mut header = vec![0; 40];
-        Ip6Header::new(host6(1, 9), host6(1, 1), IpProtocol::ICMP6, 64, length).write(&mut header).unwrap();
+        Ip6Header::new(host6(1, 9), host6(1, 1), IpProtocol::ICMP6, 64, length)
+            .write(&mut header)
+            .unwrap();
         out.extend(header);
         out.extend(icmp);
     }
@@ -75,23 +79,29 @@ fn with_gateway() -> Router {
 fn path_mtus(router: &mut Router) -> Vec<(String, u64)> {
     let shown = router.json("show ip pmtu");
     let rows = shown.as_array().unwrap().iter();
-    rows.map(|row| (row["destination"].as_str().unwrap().to_owned(), row["mtu_bytes"].as_u64().unwrap()))
-        .collect()
+    rows.map(|row| {
+        (row["destination"].as_str().unwrap().to_owned(), row["mtu_bytes"].as_u64().unwrap())
+    })
+    .collect()
 }
 
 #[test]
 fn a_ping_learns_what_its_path_takes_and_is_not_sent_longer_whole() {
     let mut router = with_gateway();
     let mut sent = 0;
-    let said = drive(&mut router, "ping 192.0.2.1 repeat 3 interval 0.2 size 1400 df-bit", |router| {
-        for frame in router.sent("e1") {
-            assert_eq!(frame[20] & 0x40, 0x40, "it must not be cut");
-            sent += 1;
-            router.send("e1", &too_long(&frame[14..], 1300));
-        }
-    });
+    let said =
+        drive(&mut router, "ping 192.0.2.1 repeat 3 interval 0.2 size 1400 df-bit", |router| {
+            for frame in router.sent("e1") {
+                assert_eq!(frame[20] & 0x40, 0x40, "it must not be cut");
+                sent += 1;
+                router.send("e1", &too_long(&frame[14..], 1300));
+            }
+        });
     assert!(said.contains("fragmentation needed"), "{said}");
-    assert!(said.contains("icmp_seq=2 is not sent: it is longer than the path takes, 1300 bytes"), "{said}");
+    assert!(
+        said.contains("icmp_seq=2 is not sent: it is longer than the path takes, 1300 bytes"),
+        "{said}"
+    );
     assert_eq!(sent, 1);
     assert_eq!(path_mtus(&mut router), [("192.0.2.1".to_owned(), 1300)]);
     router.advance(Duration::from_secs(601));
@@ -168,9 +178,17 @@ fn each_table_has_paths_of_its_own() {
     assert!(!pings(&mut router, "").contains("longer than the path"));
     let shown = router.json("show ip pmtu");
     assert_eq!((shown.as_array().unwrap().len(), &shown[0]["table"]), (1, &10.into()));
-    assert!(router.cli("show running-config").contains("set ip pmtu peer 192.0.2.1 table 10 path-mtu 1000"));
+    assert!(
+        router
+            .cli("show running-config")
+            .contains("set ip pmtu peer 192.0.2.1 table 10 path-mtu 1000")
+    );
     assert!(router.refused("set ip pmtu del peer 192.0.2.1").contains("nothing is known"));
-    assert!(router.refused("set ip pmtu peer 192.0.2.1 table 11 path-mtu 1000").contains("ip table add 11"));
+    assert!(
+        router
+            .refused("set ip pmtu peer 192.0.2.1 table 11 path-mtu 1000")
+            .contains("ip table add 11")
+    );
     // What is known of a table's paths goes with it.
     router.cli("ip route del 192.0.2.0/24 table 10");
     router.cli("set interface ip address del e2 10.2.0.1/16");
@@ -220,7 +238,9 @@ fn how_many_errors_are_sent_is_said_for_each_family() {
         assert_eq!(router.count(&node, "rate-limited"), 1000 - 209);
         let shown = router.json("show ip icmp-rate-limit");
         assert_eq!((&shown[0]["per_second"], &shown[1]["per_second"]), (&0.into(), &0.into()));
-        assert!(router.cli("show running-config").contains("set ip icmp-rate-limit ip4 0 burst 100"));
+        assert!(
+            router.cli("show running-config").contains("set ip icmp-rate-limit ip4 0 burst 100")
+        );
     }
 }
 

@@ -43,13 +43,17 @@ fn ping(on: u8, from: IpAddr, to: IpAddr, data_bytes: usize) -> Vec<u8> {
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             let echo = icmp6::Message::EchoRequest { identifier: 1, sequence: 1, data: &data };
             let length = echo.emit(from, to, &mut out[54..]).unwrap();
-            Ip6Header::new(from, to, IpProtocol::ICMP6, 64, length as u16).write(&mut out[14..]).unwrap();
+            Ip6Header::new(from, to, IpProtocol::ICMP6, 64, length as u16)
+                .write(&mut out[14..])
+                .unwrap();
             54 + length
         }
         _ => panic!("two addresses of one family"),
     };
     let kind = if from.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
-    EthernetHeader::new(MacAddress([2, 0xfe, 0, 0, 0, on]), HOST_MAC, kind).write(&mut out).unwrap();
+    EthernetHeader::new(MacAddress([2, 0xfe, 0, 0, 0, on]), HOST_MAC, kind)
+        .write(&mut out)
+        .unwrap();
     out.truncate(length);
     out
 }
@@ -74,11 +78,14 @@ fn advertises(address: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
     NdOption::TargetMac(HOST_MAC).emit(&mut option).unwrap();
     let flags = NeighborFlags::SOLICITED.with(NeighborFlags::OVERRIDE);
     let options = Options::new(&option).unwrap();
-    let message = icmp6::Message::Nd(Message::NeighborAdvertisement { flags, target: address, options });
+    let message =
+        icmp6::Message::Nd(Message::NeighborAdvertisement { flags, target: address, options });
     let mut out = vec![0; 86];
     let length = message.emit(address, to, &mut out[54..]).unwrap();
     EthernetHeader::new(E1_MAC, HOST_MAC, EtherType::IPV6).write(&mut out).unwrap();
-    Ip6Header::new(address, to, IpProtocol::ICMP6, 255, length as u16).write(&mut out[14..]).unwrap();
+    Ip6Header::new(address, to, IpProtocol::ICMP6, 255, length as u16)
+        .write(&mut out[14..])
+        .unwrap();
     out.truncate(54 + length);
     out
 }
@@ -94,7 +101,10 @@ fn the_first_ping_to_a_newcomer_arrives_when_arp_is_answered() {
     router.send("e0", &sent);
     let question = router.sent("e1");
     assert_eq!((question.len(), &question[0][12..14]), (1, &[8, 6][..]));
-    assert_eq!(said(&mut router), "1 packets wait for IPv4 and IPv6 neighbours; 0 were forgotten unanswered");
+    assert_eq!(
+        said(&mut router),
+        "1 packets wait for IPv4 and IPv6 neighbours; 0 were forgotten unanswered"
+    );
     router.send("e1", &is_at(HOST4));
     let arrived = router.sent("e1");
     assert_eq!(arrived.len(), 1);
@@ -116,7 +126,10 @@ fn the_first_ping_over_ip6_arrives_when_the_solicitation_is_answered() {
     let sent = ping(0, from, to, 56);
     router.send("e0", &sent);
     assert_eq!(router.sent("e1").len(), 1);
-    router.send("e1", &advertises("2001:db8:1::5".parse().unwrap(), "2001:db8:1::1".parse().unwrap()));
+    router.send(
+        "e1",
+        &advertises("2001:db8:1::5".parse().unwrap(), "2001:db8:1::1".parse().unwrap()),
+    );
     let arrived = router.sent("e1");
     assert_eq!(arrived.len(), 1);
     assert_eq!((arrived[0][21], &arrived[0][22..]), (63, &sent[22..]));
@@ -206,7 +219,8 @@ fn all_fragments_of_a_large_ping_wait_and_arrive_whole_and_in_order() {
     assert_eq!(router.sent("e1").len(), 1, "one question for all");
     router.send("e1", &is_at(HOST4));
     let arrived = router.sent("e1");
-    let behind_ttl = |frames: &[Vec<u8>]| frames.iter().map(|f| f[26..].to_vec()).collect::<Vec<_>>();
+    let behind_ttl =
+        |frames: &[Vec<u8>]| frames.iter().map(|f| f[26..].to_vec()).collect::<Vec<_>>();
     assert_eq!(behind_ttl(&arrived), behind_ttl(&sent));
     assert!(router.dropped().is_empty(), "{:?}", router.dropped());
 }
@@ -245,7 +259,10 @@ fn the_latest_three_packets_wait() {
     assert_eq!(router.sent("e1").len(), 1);
     assert_eq!(router.count("ip4-glean", "held"), 7);
     assert_eq!(router.dropped(), [("ip4-glean".to_owned(), "made-room".to_owned(), 4)]);
-    assert_eq!(said(&mut router), "3 packets wait for IPv4 and IPv6 neighbours; 4 were forgotten unanswered");
+    assert_eq!(
+        said(&mut router),
+        "3 packets wait for IPv4 and IPv6 neighbours; 4 were forgotten unanswered"
+    );
     router.send("e1", &is_at(HOST4));
     let lengths: Vec<_> = router.sent("e1").iter().map(Vec::len).collect();
     assert_eq!(lengths, [14, 15, 16].map(|data_bytes| 14 + 20 + 8 + data_bytes));
@@ -270,7 +287,10 @@ fn what_nobody_answers_is_forgotten_after_three_seconds() {
     router.advance(Duration::from_secs(2));
     assert!(said(&mut router).starts_with("1 packets wait"));
     router.advance(Duration::from_secs(2));
-    assert_eq!(said(&mut router), "0 packets wait for IPv4 and IPv6 neighbours; 1 were forgotten unanswered");
+    assert_eq!(
+        said(&mut router),
+        "0 packets wait for IPv4 and IPv6 neighbours; 1 were forgotten unanswered"
+    );
     router.sent("e1");
     router.cli("ip neighbor e1 10.1.0.5 02:00:00:00:00:77");
     router.run();
@@ -349,7 +369,9 @@ fn a_scan_of_a_subnet_fills_what_is_kept_and_no_more() {
     let forgotten = 1200 - waiting;
     assert_eq!(
         said(&mut router),
-        format!("0 packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten unanswered")
+        format!(
+            "0 packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten unanswered"
+        )
     );
     assert_eq!(router.count("ip4-glean", "made-room"), forgotten as u64);
     assert_eq!(router.buffers_in_use(), 0);

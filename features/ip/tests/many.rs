@@ -103,7 +103,8 @@ fn who_has_but_a_link_local_address_borrows_another_while_there_is_one() {
     }
     let bare = router.id("e2");
     router.cli("enable ip6 interface e2");
-    let source = |router: &mut Router| seen(router, bare).unwrap().elsewhere6.map(|own| own.to_string());
+    let source =
+        |router: &mut Router| seen(router, bare).unwrap().elsewhere6.map(|own| own.to_string());
     assert_eq!(source(&mut router), None);
     router.cli("set interface ip address e1 2001:db8:1::1/64");
     assert_eq!(source(&mut router).as_deref(), Some("2001:db8:1::1"));

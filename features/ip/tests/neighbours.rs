@@ -8,8 +8,8 @@ use quiver_testkit::Router;
 use quiver_wire::icmp6::nd::NeighborFlags;
 use quiver_wire::{MacAddress, arp, ip6::address};
 use stand::{
-    advertises, answer, answer4, arp_frame, asks4, host, host_mac, host4, host6, ping, ping_to, question_to,
-    router, state,
+    advertises, answer, answer4, arp_frame, asks4, host, host_mac, host4, host6, ping, ping_to,
+    question_to, router, state,
 };
 
 /// Resolve host number 9 behind e1 by a ping to it.
@@ -256,7 +256,8 @@ fn who_solicits_us_is_known_and_asked_once_we_send_to_it() {
     let mut option = [0; 8];
     quiver_wire::icmp6::nd::NdOption::SourceMac(host_mac(9)).emit(&mut option).unwrap();
     let options = quiver_wire::icmp6::nd::Options::new(&option).unwrap();
-    let message = quiver_wire::icmp6::nd::Message::NeighborSolicitation { target: host6(1, 1), options };
+    let message =
+        quiver_wire::icmp6::nd::Message::NeighborSolicitation { target: host6(1, 1), options };
     router.send("e1", &stand::nd_frame(message, host_mac(9), host6(1, 9), host6(1, 1)));
     assert_eq!(router.sent("e1").len(), 1, "it is answered");
     assert_eq!(state(&mut router, true, 9).as_deref(), Some("stale"));
@@ -308,7 +309,8 @@ fn a_full_table_that_recycles_forgets_the_one_heard_longest_ago() {
         router.send("e1", &asks4(1, number));
         seconds(&mut router, 1.0);
     }
-    let known: Vec<bool> = [7, 8, 9].map(|number| state(&mut router, false, number).is_some()).into();
+    let known: Vec<bool> =
+        [7, 8, 9].map(|number| state(&mut router, false, number).is_some()).into();
     assert_eq!(known, [true, false, true]);
     assert_eq!(router.json("show ip neighbor-config")[0]["recycled"], 1);
 }
@@ -393,12 +395,14 @@ fn an_arp_storm_does_not_fill_the_table_beyond_its_limit() {
 #[test]
 fn how_neighbours_age_is_written_down_and_read_again() {
     let mut router = router();
-    let line =
-        "set ip neighbor-config ip4 age 300 limit 1000 recycle reachable 10 delay 2 retransmit 0.5 probes 5";
+    let line = "set ip neighbor-config ip4 age 300 limit 1000 recycle reachable 10 delay 2 retransmit 0.5 probes 5";
     router.cli(line);
     router.cli("set ip neighbor-config ip6 limit 77");
     let written = router.cli("show running-config");
-    assert!(written.contains(line) && written.contains("set ip neighbor-config ip6 limit 77"), "{written}");
+    assert!(
+        written.contains(line) && written.contains("set ip neighbor-config ip6 limit 77"),
+        "{written}"
+    );
     router.cli(
         "set ip neighbor-config age 1200 limit 65536 norecycle reachable 40 delay 5 retransmit 1 probes 3",
     );

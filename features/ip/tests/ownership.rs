@@ -27,8 +27,10 @@ fn seconds(router: &mut Router, seconds: f64) {
 
 /// What e1 says of itself: the ICMPv6 type or the ARP operation, the source and the target.
 fn said(router: &mut Router) -> Vec<(u8, String, String)> {
-    let text4 = |bytes: &[u8]| std::net::Ipv4Addr::from(<[u8; 4]>::try_from(bytes).unwrap()).to_string();
-    let text6 = |bytes: &[u8]| std::net::Ipv6Addr::from(<[u8; 16]>::try_from(bytes).unwrap()).to_string();
+    let text4 =
+        |bytes: &[u8]| std::net::Ipv4Addr::from(<[u8; 4]>::try_from(bytes).unwrap()).to_string();
+    let text6 =
+        |bytes: &[u8]| std::net::Ipv6Addr::from(<[u8; 16]>::try_from(bytes).unwrap()).to_string();
     let read = |frame: Vec<u8>| match frame[12..14] {
         [8, 6] => (frame[21], text4(&frame[28..32]), text4(&frame[38..42])),
         _ => (frame[54], text6(&frame[22..38]), text6(&frame[62..78])),
@@ -39,12 +41,21 @@ fn said(router: &mut Router) -> Vec<(u8, String, String)> {
 /// As `said`, of one address.
 fn said_of(router: &mut Router, target: &str) -> Vec<(u8, String)> {
     let all = said(router);
-    all.into_iter().filter(|(.., of)| of == target).map(|(kind, source, _)| (kind, source)).collect()
+    all.into_iter()
+        .filter(|(.., of)| of == target)
+        .map(|(kind, source, _)| (kind, source))
+        .collect()
 }
 
 fn dad(router: &mut Router, address: &str) -> serde_json::Value {
     let shown = router.json("show ip dad");
-    shown.as_array().unwrap().iter().find(|row| row["address"] == address).cloned().unwrap_or_default()
+    shown
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["address"] == address)
+        .cloned()
+        .unwrap_or_default()
 }
 
 #[test]
@@ -137,7 +148,10 @@ fn an_address_that_waits_is_not_used_and_not_answered_for_before() {
         let options = Options::new(&option).unwrap();
         let message = Message::NeighborSolicitation { target, options };
         router.sent("e1");
-        router.send("e1", &nd_frame(message, host_mac(9), host6(1, 9), address::solicited_node(target)));
+        router.send(
+            "e1",
+            &nd_frame(message, host_mac(9), host6(1, 9), address::solicited_node(target)),
+        );
         router.sent("e1").len()
     };
     assert_eq!(ask(&mut router), 0);
@@ -163,13 +177,20 @@ fn a_duplicate_is_told_and_not_used_until_it_is_configured_anew() {
         assert_eq!(dad(&mut router, "2001:db8:1::1")["state"], "duplicate");
         assert_eq!(dad(&mut router, "2001:db8:1::1")["in_use"], false);
         let shown = router.cli("show interface address e1");
-        assert!(shown.contains("2001:db8:1::1/64 (duplicate: 02:00:00:00:00:09 has it)"), "{shown}");
+        assert!(
+            shown.contains("2001:db8:1::1/64 (duplicate: 02:00:00:00:00:09 has it)"),
+            "{shown}"
+        );
         seconds(&mut router, 100.0);
         assert!(said_of(&mut router, "2001:db8:1::1").is_empty());
         router.send("e1", &ping(1, host6(1, 9).into(), host6(1, 1).into(), 10));
         assert!(router.sent("e1").is_empty());
         // Its line of the configuration stands; it can be deleted, and given again.
-        assert!(router.cli("show running-config").contains("set interface ip address e1 2001:db8:1::1/64"));
+        assert!(
+            router
+                .cli("show running-config")
+                .contains("set interface ip address e1 2001:db8:1::1/64")
+        );
         router.cli("set interface ip address del e1 2001:db8:1::1/64");
         router.cli("set interface ip address e1 2001:db8:1::1/64");
         seconds(&mut router, 10.0);
@@ -281,9 +302,16 @@ fn a_link_local_address_can_be_chosen_and_ip6_be_had_without_another() {
     router.send("e1", &ping(1, "fe80::99".parse().unwrap(), "fe80::8".parse().unwrap(), 10));
     assert_eq!(router.sent("e1").len(), 1, "it asks for who has sent it");
     let written = router.cli("show running-config");
-    assert!(written.contains("enable ip6 interface e1") && written.contains("fe80::8"), "{written}");
+    assert!(
+        written.contains("enable ip6 interface e1") && written.contains("fe80::8"),
+        "{written}"
+    );
     assert!(router.refused("set ip6 link-local address e1 2001:db8::1").contains("fe80::/10"));
-    assert!(router.refused("disable ip6 interface e1").contains("set interface ip address del e1 fe80::8"));
+    assert!(
+        router
+            .refused("disable ip6 interface e1")
+            .contains("set interface ip address del e1 fe80::8")
+    );
     router.cli("set interface ip address del e1 fe80::8/128");
     assert_eq!(router.json("show ip6 interface e1")[0]["link_local"], "fe80::fe:ff:fe00:1");
     router.cli("disable ip6 interface e1");
@@ -336,6 +364,9 @@ fn a_duplicate_is_taken_from_its_interface_when_that_is_asked_for() {
         let (written, gone) = (router.cli("show running-config"), !remove.is_empty());
         assert_eq!(written.contains("set interface ip address e1 2001:db8:1::1/64"), !gone);
         assert_eq!(dad(&mut router, "2001:db8:1::1").is_null(), gone);
-        assert!(written.contains(&format!("set ip dad ip6 e1 transmits 1 wait{remove}\n")), "{written}");
+        assert!(
+            written.contains(&format!("set ip dad ip6 e1 transmits 1 wait{remove}\n")),
+            "{written}"
+        );
     }
 }

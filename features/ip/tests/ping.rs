@@ -25,7 +25,9 @@ fn frame(destination: Ipv4Addr, source_port: u16) -> Vec<u8> {
     EthernetHeader::new(to, from, EtherType::IPV4).write(&mut out).unwrap();
     let source = Ipv4Addr::new(10, 0, 0, 2);
     ip4::Repr::new(source, destination, IpProtocol::UDP, 8).emit(&mut out[14..]).unwrap();
-    udp::Repr { source_port, destination_port: 9, payload_len: 0, checksum: 0 }.emit(&mut out[34..]).unwrap();
+    udp::Repr { source_port, destination_port: 9, payload_len: 0, checksum: 0 }
+        .emit(&mut out[34..])
+        .unwrap();
     out
 }
 

@@ -12,8 +12,10 @@ use stand::{arp_frame, host_mac, host4, host6, nd_frame, port_mac, router};
 /// The MAC address that e1 says `target` has, when host 9 behind it asks.
 fn asked(router: &mut Router, asker: Ipv4Addr, target: Ipv4Addr) -> Option<MacAddress> {
     router.sent("e1");
-    router.send("e1", &arp_frame(None, host_mac(9), &arp::Repr::request(host_mac(9), asker, target)));
-    let frame = router.sent("e1").into_iter().find(|frame| frame[12..14] == [8, 6] && frame[21] == 2)?;
+    router
+        .send("e1", &arp_frame(None, host_mac(9), &arp::Repr::request(host_mac(9), asker, target)));
+    let frame =
+        router.sent("e1").into_iter().find(|frame| frame[12..14] == [8, 6] && frame[21] == 2)?;
     assert_eq!(frame[28..32], target.octets());
     Some(MacAddress(frame[22..28].try_into().unwrap()))
 }
@@ -80,7 +82,11 @@ fn solicitations_are_answered_for_an_address_elsewhere_without_override() {
     router.cli("ip neighbor del e0 2001:db8::2");
     router.cli("set ip6 nd proxy e0 2001:db8::2");
     assert_eq!(solicited(&mut router, asker, far), Some(0xc0), "router, solicited");
-    assert_eq!(solicited(&mut router, "::".parse().unwrap(), far), Some(0x80), "whoever wants to take it");
+    assert_eq!(
+        solicited(&mut router, "::".parse().unwrap(), far),
+        Some(0x80),
+        "whoever wants to take it"
+    );
     assert_eq!(router.count("icmp6-neighbor-solicitation", "proxied"), 2);
     router.cli("ip6 nd proxy e1 2001:db8:1::8"); // it is behind e1
     assert_eq!(solicited(&mut router, asker, host6(1, 8)), None, "it is there itself");
@@ -119,7 +125,11 @@ fn proxies_are_shown_written_down_and_refused_with_a_reason() {
         assert!(refusal.contains(says), "`{line}` says: {refusal}");
     }
     for number in 2..1024 {
-        router.cli(&format!("set arp proxy start 10.9.0.0 end 10.9.{}.{}", number >> 8, number & 255));
+        router.cli(&format!(
+            "set arp proxy start 10.9.0.0 end 10.9.{}.{}",
+            number >> 8,
+            number & 255
+        ));
     }
     assert!(router.refused("set arp proxy start 10.8.0.1 end 10.8.0.1").contains("1024 ranges"));
 }
@@ -144,8 +154,10 @@ fn a_proxied_host_is_reached_by_the_interface_that_is_named_and_answered_for_on_
     assert_eq!(solicited(&mut router, host6(1, 9), far), Some(0xc0));
     router.sent("e0");
     router.send("e1", &stand::ping(1, host6(1, 9).into(), far.into(), 20));
-    let question =
-        router.sent("e0").into_iter().find(|frame| frame[12..14] == [0x86, 0xdd] && frame[54] == 135);
+    let question = router
+        .sent("e0")
+        .into_iter()
+        .find(|frame| frame[12..14] == [0x86, 0xdd] && frame[54] == 135);
     assert_eq!(question.expect("the host is asked for on its interface")[62..78], far.octets());
     router.cli("set ip6 nd proxy e0 del 2001:db8:7::2");
     assert_eq!(solicited(&mut router, host6(1, 9), far), None);
@@ -164,7 +176,9 @@ fn a_mirror_proxy_answers_for_all_that_routes_lead_to_elsewhere() {
     router.cli("ip route add ::/0 via 2001:db8::2 e0");
     assert_eq!(solicited(&mut router, asker, "2001:db8:ff::1".parse().unwrap()), Some(0xc0));
     assert_eq!(router.json("show ip6 nd proxy")[0]["kind"], "mirror");
-    assert!(router.cli("show running-config").contains("set interface ip6-nd-mirror-proxy e1 enable"));
+    assert!(
+        router.cli("show running-config").contains("set interface ip6-nd-mirror-proxy e1 enable")
+    );
     router.cli("set interface ip6-nd-mirror-proxy e1 disable");
     assert_eq!(solicited(&mut router, asker, far), None);
 }

@@ -19,7 +19,8 @@ fn punted(six: bool, ttl: u8) -> Vec<u8> {
             let lower = u32::from(frame[22] - ttl) << 8;
             let folded = u32::from(sum) + lower;
             frame[22] = ttl;
-            frame[24..26].copy_from_slice(&(((folded & 0xffff) + (folded >> 16)) as u16).to_be_bytes());
+            frame[24..26]
+                .copy_from_slice(&(((folded & 0xffff) + (folded >> 16)) as u16).to_be_bytes());
         }
     }
     frame
@@ -40,8 +41,9 @@ fn packets_for_the_host_are_redirected_as_they_came_and_policed() {
         router.send("e0", &punted(six, 1));
         assert!(router.sent("e1").is_empty());
         assert_eq!(router.count(nodes, "punted"), 1);
-        let add =
-            |rx: &str, number: u8| format!("{ip} punt redirect add rx {rx} via {} e1", host(six, 1, number));
+        let add = |rx: &str, number: u8| {
+            format!("{ip} punt redirect add rx {rx} via {} e1", host(six, 1, number))
+        };
         router.cli(&add("all", 9));
         router.send("e0", &punted(six, 1));
         let sent = router.sent("e1");
@@ -62,7 +64,9 @@ fn packets_for_the_host_are_redirected_as_they_came_and_policed() {
         assert!(router.cli(&format!("show {ip} punt redirect")).contains("at most 10"));
         router.cli(&format!("{ip} punt policer rate 0"));
         router.cli(&format!("{ip} punt redirect del rx e0"));
-        assert!(router.refused(&format!("{ip} punt redirect del rx e0")).contains("not redirected"));
+        assert!(
+            router.refused(&format!("{ip} punt redirect del rx e0")).contains("not redirected")
+        );
         // The redirect to an interface goes with it.
         let id = router.id("e1");
         router.engine().delete_interface(id).unwrap();

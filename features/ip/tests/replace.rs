@@ -28,7 +28,10 @@ fn routes_that_are_not_given_again_go_and_the_others_have_the_paths_that_are_giv
     router.cli("ip route add 198.51.100.0/24 via 10.1.0.2 e1");
     router.cli("ip route add 198.51.100.0/24 via 10.1.0.3 e1");
     router.cli("ip route add 16.0.0.0/32 count 3000 via 10.0.0.2 e0");
-    assert!(config(&mut router, "ip route add 203.0.113.0/24").len() == 1, "it stays until the end");
+    assert!(
+        config(&mut router, "ip route add 203.0.113.0/24").len() == 1,
+        "it stays until the end"
+    );
     assert!(router.cli("ip table replace end 0").contains("1 routes removed"));
     assert_eq!(
         config(&mut router, "ip route"),
@@ -112,7 +115,10 @@ fn configured_neighbours_that_are_not_given_again_go_and_learned_ones_stay() {
     router.cli("ip neighbor-replace begin");
     router.cli("ip neighbor e0 10.0.0.2 02:00:00:00:00:a0");
     assert!(router.cli("ip neighbor-replace end").contains("2 neighbours removed"));
-    assert_eq!(config(&mut router, "ip neighbor"), ["ip neighbor e0 10.0.0.2 02:00:00:00:00:a0 static"]);
+    assert_eq!(
+        config(&mut router, "ip neighbor"),
+        ["ip neighbor e0 10.0.0.2 02:00:00:00:00:a0 static"]
+    );
     assert_eq!(stand::state(&mut router, false, 9).as_deref(), Some("reachable"));
 }
 

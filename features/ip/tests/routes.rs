@@ -29,7 +29,8 @@ fn frame(source: [u8; 4], destination: [u8; 4], sport: u16, dport: u16) -> Vec<u
     let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 8, 0];
     let mut header = vec![0x45, 0, 0, 36, 0, 0, 0, 0, 64, 17, 0, 0];
     header.extend(source.iter().chain(&destination));
-    let sum: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+    let sum: u32 =
+        header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
     let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
     header[10..12].copy_from_slice(&sum.to_be_bytes());
     frame.extend(header);
@@ -81,7 +82,9 @@ fn conditions_on_next_hops_are_kept_in_the_running_configuration() {
     let mut again = self::router();
     again.script("again", &before.join("\n")).expect("what it wrote itself");
     assert_eq!(config(&mut again), before);
-    for line in ["ip route del 203.0.115.0/24 via 198.51.100.1 next-hop-table 10", "ip table del 10"] {
+    for line in
+        ["ip route del 203.0.115.0/24 via 198.51.100.1 next-hop-table 10", "ip table del 10"]
+    {
         again.cli(line);
     }
 }
@@ -90,7 +93,11 @@ fn conditions_on_next_hops_are_kept_in_the_running_configuration() {
 fn why_a_path_is_not_used_stands_beside_it() {
     let mut router = router();
     for (line, prefix, says) in [
-        ("ip route add 203.0.113.0/24 via 203.0.113.1", "203.0.113.0/24", "leads back to this one: a loop"),
+        (
+            "ip route add 203.0.113.0/24 via 203.0.113.1",
+            "203.0.113.0/24",
+            "leads back to this one: a loop",
+        ),
         ("ip route add 203.0.114.0/24 via 192.0.2.1", "203.0.114.0/24", "no route to 192.0.2.1"),
         ("ip route add 203.0.115.0/24 via 10.0.0.1", "203.0.115.0/24", "the router's own address"),
         (
@@ -145,7 +152,10 @@ fn what_makes_no_sense_is_refused_with_a_remedy_and_changes_nothing() {
         ("ip route add 203.0.113.0/24 via 10.0.0.2 e0 resolve-via-host", "needs no look-up"),
         ("ip route add 203.0.113.0/24 via drop next-hop-table 0", "needs no look-up"),
         ("ip route add 203.0.113.0/24 via e0 resolve-via-attached", "needs no look-up"),
-        ("ip route add 203.0.113.0/24 via 10.0.0.2 resolve-via-host resolve-via-attached", "not both"),
+        (
+            "ip route add 203.0.113.0/24 via 10.0.0.2 resolve-via-host resolve-via-attached",
+            "not both",
+        ),
         ("ip route add 203.0.113.0/24 via 10.0.0.2 next-hop-table 7", "ip table add 7"),
         ("set ip flow-hash table 7 src", "table 7"),
         ("set ip flow-hash table 0 src symmetric", "both src and dst"),
@@ -170,7 +180,11 @@ fn a_limit_refuses_more_and_says_how_much_there_is() {
     router.cli("ip route add 203.0.113.0/24 via 10.0.0.2");
     router.cli("ip route add 203.0.114.0/24 via 10.0.0.2");
     assert!(router.refused("ip route add 203.0.115.0/24 via 10.0.0.2").contains("show fib limits"));
-    assert!(router.refused("ip route add 16.0.0.0/32 count 1000 via 10.0.0.2").contains("show fib limits"));
+    assert!(
+        router
+            .refused("ip route add 16.0.0.0/32 count 1000 via 10.0.0.2")
+            .contains("show fib limits")
+    );
     assert_eq!(used(&mut router), now + 2);
     router.cli("ip route add 2001:db8:e::/48 via 2001:db8::2"); // the other family has a limit of its own
     router.cli("set fib limit ip4-routes 1");
@@ -213,8 +227,9 @@ fn a_hash_of_addresses_keeps_all_ports_of_two_hosts_together() {
     let mut router = router();
     router.cli("ip route add 0.0.0.0/0 via 10.0.1.2 e1 via 10.0.2.2 e2");
     let ways = |router: &mut Router| {
-        let mut ways: Vec<_> =
-            (0..32).map(|port| way(router, &frame([198, 51, 100, 1], [203, 0, 113, 1], port, 80))).collect();
+        let mut ways: Vec<_> = (0..32)
+            .map(|port| way(router, &frame([198, 51, 100, 1], [203, 0, 113, 1], port, 80)))
+            .collect();
         ways.sort_unstable();
         ways.dedup();
         ways.len()
@@ -236,7 +251,8 @@ fn options_do_not_hide_the_ports_from_the_hash() {
         with[17] += 4;
         with.splice(34..34, [1, 1, 1, 1]);
         let sum = |header: &[u8]| {
-            let all: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+            let all: u32 =
+                header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
             !((all & 0xffff) + (all >> 16)) as u16
         };
         with[24..26].copy_from_slice(&[0, 0]);
@@ -311,7 +327,8 @@ fn a_recursive_ip6_route_moves_with_what_it_stands_behind() {
 #[test]
 fn an_ip6_backup_path_takes_over_when_the_interface_goes_down() {
     let mut router = router();
-    router.cli("ip route add 2001:db8:e::/48 via 2001:db8:1::2 e1 via 2001:db8:2::2 e2 preference 1");
+    router
+        .cli("ip route add 2001:db8:e::/48 via 2001:db8:1::2 e1 via 2001:db8:2::2 e2 preference 1");
     let packet = frame6("2001:db8:a::1", "2001:db8:e::1", (7, 7), 0);
     assert_eq!(way(&mut router, &packet), "e1");
     router.cli("set interface state e1 down");
@@ -350,7 +367,9 @@ fn a_seed_moves_flows_and_tunnels_spread_where_asked_for() {
     let mut router = router();
     router.cli("ip route add 203.0.113.0/24 via 10.0.1.2 e1 via 10.0.2.2 e2");
     let ways = |router: &mut Router| -> Vec<&'static str> {
-        (0..64).map(|port| way(router, &frame([10, 0, 0, 9], [203, 0, 113, 9], 1000 + port, 80))).collect()
+        (0..64)
+            .map(|port| way(router, &frame([10, 0, 0, 9], [203, 0, 113, 9], 1000 + port, 80)))
+            .collect()
     };
     let before = ways(&mut router);
     router.cli("set ip flow-hash seed 7");

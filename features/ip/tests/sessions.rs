@@ -17,7 +17,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = Folder(std::env::temp_dir().join(format!("quiver-{name}-{}", std::process::id())));
+        let folder =
+            Folder(std::env::temp_dir().join(format!("quiver-{name}-{}", std::process::id())));
         std::fs::create_dir_all(&folder.0).expect("a folder for the test");
         folder
     }
@@ -98,11 +99,14 @@ fn router() -> Router {
 fn another_session_is_answered_while_a_file_of_routes_is_executed() {
     let (mut router, folder) = (router(), Folder::new("session-file"));
     let lines: String = (0..1_000_000u32)
-        .map(|n| format!("ip route add 20.{}.{}.{}/32 via 10.0.0.2\n", n >> 16, n >> 8 & 255, n & 255))
+        .map(|n| {
+            format!("ip route add 20.{}.{}.{}/32 via 10.0.0.2\n", n >> 16, n >> 8 & 255, n & 255)
+        })
         .collect();
     let file = folder.0.join("routes.cli");
     std::fs::write(&file, lines).expect("a file of routes");
-    let answers = answers_while(&mut router, &folder, &format!("exec {}", file.display()), 1_000_000);
+    let answers =
+        answers_while(&mut router, &folder, &format!("exec {}", file.display()), 1_000_000);
     assert!(answers >= 2, "answered {answers} times");
 }
 

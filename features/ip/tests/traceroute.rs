@@ -30,7 +30,8 @@ fn icmp(from: IpAddr, mut message: Vec<u8>) -> Vec<u8> {
             let mut header = vec![0; 40];
             let length = message.len() as u16;
             Ip6Header::new(from, to, IpProtocol::ICMP6, 64, length).write(&mut header).unwrap();
-            let sum = Sum::pseudo6(from, to, IpProtocol::ICMP6, length.into()).bytes(&message).checksum();
+            let sum =
+                Sum::pseudo6(from, to, IpProtocol::ICMP6, length.into()).bytes(&message).checksum();
             message[2..4].copy_from_slice(&sum.to_be_bytes());
             (EtherType::IPV6, header)
         }
@@ -56,7 +57,11 @@ fn answer(packet: &[u8], six: bool, far: IpAddr) -> Vec<u8> {
 }
 
 /// Run a traceroute; `world` answers what the router sends out of e1.
-fn trace(router: &mut Router, line: &str, world: impl Fn(&[u8]) -> Option<Vec<u8>>) -> (String, Value) {
+fn trace(
+    router: &mut Router,
+    line: &str,
+    world: impl Fn(&[u8]) -> Option<Vec<u8>>,
+) -> (String, Value) {
     let commands = router.commands();
     let commands = commands.borrow();
     let Ok(Started::Running(mut execution)) = commands.start(router.engine(), line) else {
@@ -64,7 +69,8 @@ fn trace(router: &mut Router, line: &str, world: impl Fn(&[u8]) -> Option<Vec<u8
     };
     let mut sink = Collected::default();
     for _ in 0..1000 {
-        if let Step::Done(last) = execution.step(&commands, router.engine(), &mut sink).expect("a traceroute")
+        if let Step::Done(last) =
+            execution.step(&commands, router.engine(), &mut sink).expect("a traceroute")
         {
             let json = last.to_json();
             sink.outputs.push(last);
@@ -117,7 +123,8 @@ fn each_router_on_the_way_and_the_host_are_named_in_both_families() {
 #[test]
 fn silence_is_told_and_ends_at_the_limit() {
     let mut router = with_gateway();
-    let (text, json) = trace(&mut router, "traceroute 192.0.2.9 hops 4 probes 3 wait 0.1", |_| None);
+    let (text, json) =
+        trace(&mut router, "traceroute 192.0.2.9 hops 4 probes 3 wait 0.1", |_| None);
     assert_eq!(json["reached"], false);
     assert_eq!(json["hops"].as_array().unwrap().len(), 4);
     assert!(text.contains(" 4  *  *  *"), "{text}");

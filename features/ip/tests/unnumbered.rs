@@ -33,19 +33,29 @@ fn ip4(text: &str) -> std::net::IpAddr {
 
 /// The destination MAC addresses of what an interface has sent, and whether it is ARP.
 fn sent(router: &mut Router, interface: &str) -> Vec<(Vec<u8>, bool)> {
-    router.sent(interface).into_iter().map(|frame| (frame[..6].to_vec(), frame[12..14] == [8, 6])).collect()
+    router
+        .sent(interface)
+        .into_iter()
+        .map(|frame| (frame[..6].to_vec(), frame[12..14] == [8, 6]))
+        .collect()
 }
 
 #[test]
 fn an_unnumbered_interface_answers_for_the_addresses_that_it_uses() {
     let mut router = router();
-    let question =
-        arp::Repr::request(host_mac(7), "203.0.113.7".parse().unwrap(), "192.0.2.1".parse().unwrap());
+    let question = arp::Repr::request(
+        host_mac(7),
+        "203.0.113.7".parse().unwrap(),
+        "192.0.2.1".parse().unwrap(),
+    );
     router.send("e1", &arp_frame(None, host_mac(7), &question));
     let answers = router.sent("e1");
     assert_eq!(answers.len(), 1);
     let (answer, _) = arp::Repr::parse(&answers[0][14..]).unwrap();
-    assert_eq!((answer.operation, answer.sender_ip), (arp::Operation::Reply, "192.0.2.1".parse().unwrap()));
+    assert_eq!(
+        (answer.operation, answer.sender_ip),
+        (arp::Operation::Reply, "192.0.2.1".parse().unwrap())
+    );
     // Who asked is a neighbour, though on no subnet; it draws no traffic by itself.
     assert!(router.cli("show ip neighbors e1").contains("203.0.113.7"));
     assert!(router.refused("show ip fib 203.0.113.7").contains("no route"));
@@ -98,7 +108,11 @@ fn the_router_is_reached_by_an_unnumbered_interface_and_errors_come_from_the_bor
     router.send("e1", &ping(1, ip4("203.0.113.7"), ip4("192.0.2.1"), 20));
     let answer = router.sent("e1");
     assert_eq!(answer.len(), 1);
-    assert_eq!((&answer[0][26..30], answer[0][34]), (&[192, 0, 2, 1][..], 0), "an echo reply of 192.0.2.1");
+    assert_eq!(
+        (&answer[0][26..30], answer[0][34]),
+        (&[192, 0, 2, 1][..], 0),
+        "an echo reply of 192.0.2.1"
+    );
     // No route: an error, from the borrowed address.
     router.send("e1", &ping(1, ip4("203.0.113.7"), ip4("198.51.100.1"), 20));
     let error = router.sent("e1");
@@ -120,8 +134,11 @@ fn an_unnumbered_interface_follows_its_lender() {
     assert!(!shown(&mut router).contains("link-local"));
     router.cli("set interface ip address del loop0 192.0.2.1/32");
     router.cli("set interface ip address loop0 192.0.2.9/32");
-    let question =
-        arp::Repr::request(host_mac(7), "203.0.113.7".parse().unwrap(), "192.0.2.9".parse().unwrap());
+    let question = arp::Repr::request(
+        host_mac(7),
+        "203.0.113.7".parse().unwrap(),
+        "192.0.2.9".parse().unwrap(),
+    );
     router.send("e1", &arp_frame(None, host_mac(7), &question));
     assert_eq!(router.sent("e1").len(), 1);
     router.cli("delete loopback interface intfc loop0");
@@ -150,7 +167,10 @@ fn unnumbered_is_written_down_taken_back_and_refused_where_it_makes_no_sense() {
         ("set interface unnumbered e1 use e9", "e9"),
     ] {
         let refusal = router.refused(line);
-        assert!(refusal.contains(says) || refusal.contains("uses the addresses"), "`{line}`: {refusal}");
+        assert!(
+            refusal.contains(says) || refusal.contains("uses the addresses"),
+            "`{line}`: {refusal}"
+        );
     }
     router.cli("set interface ip table loop1 10");
     assert!(router.refused("set interface unnumbered loop1 use loop0").contains("same tables"));
@@ -190,7 +210,9 @@ fn a_broadcast_into_a_subnet_is_forwarded_only_when_that_was_asked_for() {
     assert!(router.sent("e0").is_empty() && router.sent("e1").is_empty());
     assert_eq!(router.count("ip4-directed-broadcast", "not-forwarded"), 1);
     router.cli("set interface ip directed-broadcast e0 enable");
-    assert!(router.cli("show running-config").contains("set interface ip directed-broadcast e0 enable"));
+    assert!(
+        router.cli("show running-config").contains("set interface ip directed-broadcast e0 enable")
+    );
     router.send("e1", &to_subnet(1, "10.0.1.2", false));
     let out = router.sent("e0");
     assert_eq!(out.len(), 1);

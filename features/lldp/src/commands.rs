@@ -86,7 +86,8 @@ pub(crate) fn write_settings(engine: &Engine, config: &mut ConfigWriter) {
 pub(crate) fn write_port(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
     if let Some(port) = engine.get::<Lldp>().and_then(|lldp| lldp.port(interface.id)) {
         let PortWords { description, ip4, ip6, oid } = &port.words;
-        let description = description.as_ref().map_or_else(String::new, |d| format!(" port-desc \"{d}\""));
+        let description =
+            description.as_ref().map_or_else(String::new, |d| format!(" port-desc \"{d}\""));
         let ip4 = ip4.map_or_else(String::new, |address| format!(" mgmt-ip4 {address}"));
         let ip6 = ip6.map_or_else(String::new, |address| format!(" mgmt-ip6 {address}"));
         let oid = oid.as_ref().map_or_else(String::new, |oid| format!(" mgmt-oid {oid}"));

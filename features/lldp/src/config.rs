@@ -88,7 +88,8 @@ impl Lldp {
 
     /// How long what is said holds (§9.2.5.22, txTTL).
     pub fn ttl_s(&self) -> u16 {
-        (u32::from(self.tx_interval_s) * u32::from(self.tx_hold) + 1).min(u32::from(u16::MAX)) as u16
+        (u32::from(self.tx_interval_s) * u32::from(self.tx_hold) + 1).min(u32::from(u16::MAX))
+            as u16
     }
 
     /// Say everything anew at once.
@@ -112,10 +113,14 @@ pub(crate) fn lldp(engine: &mut Engine) -> Result<&mut Lldp, Refusal> {
 pub(crate) fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
     if text.is_empty() || text.len() > TEXT_BYTES_MAX {
         let length = text.len();
-        return Err(Refusal::new(format!("a {what} has 1 to {TEXT_BYTES_MAX} bytes, this one {length}")));
+        return Err(Refusal::new(format!(
+            "a {what} has 1 to {TEXT_BYTES_MAX} bytes, this one {length}"
+        )));
     }
     if text.chars().any(|c| c.is_control() || c == '"') {
-        return Err(Refusal::new(format!("a {what} has neither quotation marks nor control characters")));
+        return Err(Refusal::new(format!(
+            "a {what} has neither quotation marks nor control characters"
+        )));
     }
     Ok(())
 }
@@ -128,7 +133,9 @@ pub fn enable(engine: &mut Engine, id: InterfaceId, words: PortWords) -> Result<
     if let Some(oid) = &words.oid
         && encode_oid(oid).is_none()
     {
-        return Err(Refusal::new(format!("{oid} is no object identifier")).remedy("such as 1.3.6.1.2.1.17"));
+        return Err(
+            Refusal::new(format!("{oid} is no object identifier")).remedy("such as 1.3.6.1.2.1.17")
+        );
     }
     if words.oid.is_some() && words.ip4.is_none() && words.ip6.is_none() {
         return Err(Refusal::new("an object identifier says what is managed at an address")
@@ -140,8 +147,10 @@ pub fn enable(engine: &mut Engine, id: InterfaceId, words: PortWords) -> Result<
     };
     let kind = interface.device.kind();
     if matches!(kind, "bond" | "sub-interface" | "loopback") {
-        return Err(Refusal::new(format!("{name} is a {kind}: LLDP is spoken on ports, which have a link"))
-            .remedy("give the port: the member of the bond, the parent of the sub-interface"));
+        return Err(Refusal::new(format!(
+            "{name} is a {kind}: LLDP is spoken on ports, which have a link"
+        ))
+        .remedy("give the port: the member of the bond, the parent of the sub-interface"));
     }
     let lldp = lldp(engine)?;
     let port = lldp.ports.entry(id).or_default();

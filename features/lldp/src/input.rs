@@ -52,7 +52,8 @@ impl LldpInput {
         if !self.bucket.take(cx.now_ns) {
             return Err(LldpDrop::TooMany);
         }
-        let mut heard = Heard { interface: packet.rx, length: length as u16, data: [0; LLDPDU_BYTES_MAX] };
+        let mut heard =
+            Heard { interface: packet.rx, length: length as u16, data: [0; LLDPDU_BYTES_MAX] };
         let mut place = &mut heard.data[..];
         for segment in packet.segments() {
             let Some((here, behind)) = place.split_at_mut_checked(segment.len()) else {

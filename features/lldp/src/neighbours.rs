@@ -174,7 +174,9 @@ fn read(pdu: &Lldpdu<'_>, statistics: &mut Statistics) -> Said {
     for tlv in pdu.tlvs() {
         match tlv {
             Err(_) => statistics.tlvs_discarded += 1,
-            Ok(Tlv::PortDescription(text)) => once(&mut said.port_description, text::text(text), statistics),
+            Ok(Tlv::PortDescription(text)) => {
+                once(&mut said.port_description, text::text(text), statistics)
+            }
             Ok(Tlv::SystemName(text)) => once(&mut said.system_name, text::text(text), statistics),
             Ok(Tlv::SystemDescription(text)) => {
                 once(&mut said.system_description, text::text(text), statistics);
@@ -182,7 +184,9 @@ fn read(pdu: &Lldpdu<'_>, statistics: &mut Statistics) -> Said {
             Ok(Tlv::Capabilities { system, enabled }) => {
                 once(&mut said.capabilities, (system, enabled), statistics);
             }
-            Ok(Tlv::ManagementAddress(at)) if said.addresses.len() < ADDRESSES_PER_NEIGHBOUR_MAX => {
+            Ok(Tlv::ManagementAddress(at))
+                if said.addresses.len() < ADDRESSES_PER_NEIGHBOUR_MAX =>
+            {
                 said.addresses.push(ManagedAt {
                     address: text::address(at.family, at.address),
                     interface: at.interface,
@@ -208,7 +212,8 @@ mod tests {
 
     fn pdu(chassis: u8, ttl_s: u16, fill: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
         let mut out = [0; 1500];
-        let (chassis, port) = (Id { subtype: 7, bytes: &[b'c', chassis] }, Id { subtype: 5, bytes: b"e0" });
+        let (chassis, port) =
+            (Id { subtype: 7, bytes: &[b'c', chassis] }, Id { subtype: 5, bytes: b"e0" });
         let mut writer = Writer::begin(&mut out, chassis, port, ttl_s).unwrap();
         fill(&mut writer);
         let length = writer.finish().unwrap();

@@ -57,7 +57,8 @@ fn table(engine: &Engine, lldp: &Lldp) -> Table {
                 .cell("active");
         }
         if port.neighbours.iter().next().is_none() {
-            let row = table.row().cell(name).cell(None::<&str>).cell(None::<&str>).cell(None::<&str>);
+            let row =
+                table.row().cell(name).cell(None::<&str>).cell(None::<&str>).cell(None::<&str>);
             row.cell(None::<&str>).cell(sent()).cell(Cell::new("nobody heard", "silent"));
         }
     }
@@ -107,7 +108,10 @@ fn write_port(engine: &Engine, text: &mut String, id: InterfaceId, port: &Port) 
     let _ = writeln!(
         text,
         "  TLVs discarded: {}  unrecognized: {}  neighbours aged out: {}  too many: {}",
-        counted.tlvs_discarded, counted.tlvs_unrecognized, counted.ageouts, counted.too_many_neighbours
+        counted.tlvs_discarded,
+        counted.tlvs_unrecognized,
+        counted.ageouts,
+        counted.too_many_neighbours
     );
     let neighbours: Vec<Value> =
         port.neighbours.iter().map(|neighbour| write_neighbour(engine, text, neighbour)).collect();
@@ -154,7 +158,11 @@ fn write_neighbour(engine: &Engine, text: &mut String, neighbour: &Neighbour) ->
     }
     let left_s = neighbour.left_s(now_ns);
     let since_s = seconds_since(engine, neighbour.since_ns);
-    let _ = writeln!(text, "    time to live: {} s, {left_s} s left; known for {since_s:.0} s", said.ttl_s);
+    let _ = writeln!(
+        text,
+        "    time to live: {} s, {left_s} s left; known for {since_s:.0} s",
+        said.ttl_s
+    );
     let addresses: Vec<Value> = said
         .addresses
         .iter()

@@ -82,7 +82,9 @@ pub fn encode_oid(dotted: &str) -> Option<Vec<u8>> {
         return None;
     }
     let mut out = Vec::new();
-    for arc in std::iter::once(first.checked_mul(40)?.checked_add(*second)?).chain(rest.iter().copied()) {
+    for arc in
+        std::iter::once(first.checked_mul(40)?.checked_add(*second)?).chain(rest.iter().copied())
+    {
         let groups = (arc.max(1).ilog2() / 7) as i32;
         for group in (0..=groups).rev() {
             let more = if group > 0 { 0x80 } else { 0 };

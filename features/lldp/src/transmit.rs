@@ -3,8 +3,8 @@
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 use quiver_wire::lldp::{
-    Id, LLDPDU_BYTES_MAX, ManagementAddress, NEAREST_BRIDGE, TEXT_BYTES_MAX, Writer, capability, chassis,
-    kind, port,
+    Id, LLDPDU_BYTES_MAX, ManagementAddress, NEAREST_BRIDGE, TEXT_BYTES_MAX, Writer, capability,
+    chassis, kind, port,
 };
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress, WireError};
 
@@ -16,7 +16,8 @@ const LOOK_NS: u64 = 250_000_000;
 /// LLDPDUs a second apart that a new neighbour gets (§9.2.5.19, txFastInit).
 const FAST_COUNT: u8 = 4;
 const SECOND_NS: u64 = 1_000_000_000;
-const SYSTEM_DESCRIPTION: &str = concat!("Quiver ", env!("CARGO_PKG_VERSION"), ", a software router");
+const SYSTEM_DESCRIPTION: &str =
+    concat!("Quiver ", env!("CARGO_PKG_VERSION"), ", a software router");
 /// Bytes of the shortest frame, without its check sequence (IEEE 802.3 §3.2.8).
 const FRAME_BYTES_MIN: usize = 60;
 /// Numbers of address families (RFC 3232's list).
@@ -70,7 +71,8 @@ pub(crate) fn say_last(engine: &mut Engine, id: InterfaceId) {
 /// Send an LLDPDU, if the interface is up. When it is not, the next look comes too soon, and that is all.
 fn say(engine: &mut Engine, id: InterfaceId, ttl_s: u16) {
     let now_ns = engine.now_ns();
-    let Some(row) = engine.interface(id).map(|interface| interface.row()).filter(|row| row.up) else {
+    let Some(row) = engine.interface(id).map(|interface| interface.row()).filter(|row| row.up)
+    else {
         return;
     };
     let (mac, output) = (MacAddress(row.mac), row.output);
@@ -106,7 +108,8 @@ pub(crate) fn chassis_mac(engine: &Engine) -> MacAddress {
 pub(crate) fn system_name(lldp: &Lldp) -> String {
     let given = lldp.system_name.clone();
     let hosts = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = given.or_else(hosts).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    let name =
+        given.or_else(hosts).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     let mut name = name.unwrap_or_else(|| "quiver".to_owned());
     while name.len() > TEXT_BYTES_MAX {
         name.pop();
@@ -115,26 +118,43 @@ pub(crate) fn system_name(lldp: &Lldp) -> String {
 }
 
 /// Write what is said of an interface.
-fn lldpdu(engine: &Engine, id: InterfaceId, ttl_s: u16, out: &mut [u8]) -> Result<usize, WireError> {
+fn lldpdu(
+    engine: &Engine,
+    id: InterfaceId,
+    ttl_s: u16,
+    out: &mut [u8],
+) -> Result<usize, WireError> {
     let name = engine.interface_name(id);
     let mac = chassis_mac(engine);
     let from = Id { subtype: chassis::MAC, bytes: &mac.0 };
-    let mut writer =
-        Writer::begin(out, from, Id { subtype: port::INTERFACE_NAME, bytes: name.as_bytes() }, ttl_s)?;
+    let mut writer = Writer::begin(
+        out,
+        from,
+        Id { subtype: port::INTERFACE_NAME, bytes: name.as_bytes() },
+        ttl_s,
+    )?;
     let lldp = engine.get::<Lldp>();
-    let (Some(lldp), Some(port), false) = (lldp, lldp.and_then(|lldp| lldp.ports.get(&id)), ttl_s == 0)
+    let (Some(lldp), Some(port), false) =
+        (lldp, lldp.and_then(|lldp| lldp.ports.get(&id)), ttl_s == 0)
     else {
         return writer.finish(); // a shutdown says no more
     };
     let words = &port.words;
-    writer.put(kind::PORT_DESCRIPTION, &[words.description.as_ref().unwrap_or(&name).as_bytes()])?;
+    writer
+        .put(kind::PORT_DESCRIPTION, &[words.description.as_ref().unwrap_or(&name).as_bytes()])?;
     writer.put(kind::SYSTEM_NAME, &[system_name(lldp).as_bytes()])?;
     writer.put(kind::SYSTEM_DESCRIPTION, &[SYSTEM_DESCRIPTION.as_bytes()])?;
     writer.capabilities(capability::BRIDGE | capability::ROUTER, capability::ROUTER)?;
     let oid = words.oid.as_deref().and_then(encode_oid).unwrap_or_default();
     let mut manage = |family: u8, address: &[u8]| {
         let (interface_subtype, interface) = (BY_INDEX, id.0);
-        writer.management(ManagementAddress { family, address, interface_subtype, interface, oid: &oid })
+        writer.management(ManagementAddress {
+            family,
+            address,
+            interface_subtype,
+            interface,
+            oid: &oid,
+        })
     };
     if let Some(ip4) = words.ip4 {
         manage(FAMILY_IP4, &ip4.octets())?;

@@ -6,7 +6,8 @@ use quiver_testkit::{Register, Router};
 use quiver_wire::lldp::{Id, Lldpdu, Tlv, Writer, kind};
 use serde_json::{Value, json};
 
-const FEATURES: &[Register] = &[quiver_bond::register, quiver_ethernet::register, quiver_lldp::register];
+const FEATURES: &[Register] =
+    &[quiver_bond::register, quiver_ethernet::register, quiver_lldp::register];
 const PEER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 const GROUP: [u8; 6] = [1, 0x80, 0xc2, 0, 0, 0x0e];
 
@@ -25,7 +26,8 @@ fn frame(pdu: &[u8]) -> Vec<u8> {
 
 fn says(port: &str, ttl_s: u16, fill: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut out = [0; 1500];
-    let (chassis, port) = (Id { subtype: 4, bytes: &PEER }, Id { subtype: 5, bytes: port.as_bytes() });
+    let (chassis, port) =
+        (Id { subtype: 4, bytes: &PEER }, Id { subtype: 5, bytes: port.as_bytes() });
     let mut writer = Writer::begin(&mut out, chassis, port, ttl_s).expect("room");
     fill(&mut writer);
     let length = writer.finish().expect("room");
@@ -41,7 +43,10 @@ fn hear(router: &mut Router, interface: &str, frame: &[u8]) {
 fn neighbours(router: &mut Router) -> Vec<Value> {
     let shown = router.json("show lldp detail");
     let ports = shown["interfaces"].as_array().expect("interfaces").clone();
-    ports.iter().flat_map(|port| port["neighbours"].as_array().expect("neighbours").clone()).collect()
+    ports
+        .iter()
+        .flat_map(|port| port["neighbours"].as_array().expect("neighbours").clone())
+        .collect()
 }
 
 fn counted(router: &mut Router, what: &str) -> u64 {
@@ -96,7 +101,9 @@ fn a_neighbour_is_shown_with_all_that_it_says() {
         writer.put(kind::SYSTEM_NAME, &[b"peer\x1b[31m"]).expect("room");
         writer.put(kind::SYSTEM_DESCRIPTION, &[b"a switch"]).expect("room");
         writer.capabilities(0x14, 0x04).expect("room");
-        writer.put(kind::MANAGEMENT_ADDRESS, &[&[5, 1, 192, 0, 2, 9, 2, 0, 0, 0, 3, 0]]).expect("room");
+        writer
+            .put(kind::MANAGEMENT_ADDRESS, &[&[5, 1, 192, 0, 2, 9, 2, 0, 0, 0, 3, 0]])
+            .expect("room");
         writer.put(kind::ORGANIZATION, &[&[0, 0x80, 0xc2, 1, 0, 7]]).expect("room");
     });
     hear(&mut router, "e0", &said);

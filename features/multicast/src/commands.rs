@@ -62,14 +62,17 @@ fn key_of(engine: &Engine, args: &Args<'_>) -> Result<RouteKey, Refusal> {
     let id = args.or("table", 0u32)?;
     let fib = engine.get::<Fib>().ok_or_else(busy)?;
     let table = fib.table_index(family, id);
-    let table = table.ok_or_else(|| args.refuse("table", FibError::NoTable { family, id }.to_string()))?;
+    let table =
+        table.ok_or_else(|| args.refuse("table", FibError::NoTable { family, id }.to_string()))?;
     let is_of_link = match group {
         IpAddr::V4(group) => is_local_multicast(group) && length >= 24,
         IpAddr::V6(group) => length >= 16 && multicast_scope(group) <= 2,
     };
     if is_of_link {
         let what = format!("{group} is a group of the link, which no router forwards");
-        return Err(args.refuse(name, what).remedy("224.0.1.0 and above, or a scope above 2, can be"));
+        return Err(args
+            .refuse(name, what)
+            .remedy("224.0.1.0 and above, or a scope above 2, can be"));
     }
     if let Some(source) = source.filter(|source| source.is_multicast() || source.is_unspecified()) {
         return Err(args.refuse("address", format!("{source} is no source")));
@@ -130,7 +133,8 @@ fn named(engine: &Engine, args: &Args<'_>) -> Result<Route, Refusal> {
 
 /// Take from `route` what `named` names; an error names what is not there.
 fn take_away(engine: &Engine, route: &mut Route, named: &Route) -> Result<(), Refusal> {
-    let missing = |what: String| Err(Refusal::new(format!("the multicast route does not say {what}")));
+    let missing =
+        |what: String| Err(Refusal::new(format!("the multicast route does not say {what}")));
     for id in &named.accept {
         if !route.accept.remove(id) {
             return missing(format!("via {} Accept", engine.interface_name(*id)));
@@ -172,8 +176,8 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         route.accept_all |= named.accept_all;
         route
     } else {
-        let mut route =
-            known.ok_or_else(|| Refusal::new(format!("there is no multicast route {}", words(&key))))?;
+        let mut route = known
+            .ok_or_else(|| Refusal::new(format!("there is no multicast route {}", words(&key))))?;
         if named.is_empty() {
             route = Route::default();
         } else {

@@ -44,7 +44,8 @@ impl Ends {
     #[inline]
     pub fn may_be_forwarded(&self, six: bool) -> bool {
         if six {
-            let (source, group) = (Ipv6Addr::from_bits(self.source), Ipv6Addr::from_bits(self.group));
+            let (source, group) =
+                (Ipv6Addr::from_bits(self.source), Ipv6Addr::from_bits(self.group));
             return ip6::address::may_be_forwarded(source, group);
         }
         let (source, group) =
@@ -76,7 +77,9 @@ pub(crate) fn count_hop(six: bool, bytes: &mut [u8]) {
 
 /// Source and group in words, for traces: `10.0.0.1 → 232.1.1.1, TTL 8`.
 pub(crate) fn words(six: bool, bytes: &[u8]) -> String {
-    let Some(ends) = Ends::of(six, bytes) else { return format!("{} bytes that are no packet", bytes.len()) };
+    let Some(ends) = Ends::of(six, bytes) else {
+        return format!("{} bytes that are no packet", bytes.len());
+    };
     let hops = if six { "hop limit" } else { "TTL" };
     format!("{} → {}, {hops} {}", Ends::ip(six, ends.source), ends.group_ip(six), ends.hops)
 }
@@ -92,7 +95,8 @@ mod tests {
                 IpAddr::V4(address) => u128::from(Ipv4Addr::to_bits(address)),
                 IpAddr::V6(address) => Ipv6Addr::to_bits(address),
             };
-            Ends { source: bits(source), group: bits(group), hops: 9 }.may_be_forwarded(group.contains(':'))
+            Ends { source: bits(source), group: bits(group), hops: 9 }
+                .may_be_forwarded(group.contains(':'))
         };
         assert!(ends("10.0.0.1", "232.1.1.1") && ends("10.0.0.1", "224.0.1.1"));
         for (source, group) in

@@ -41,7 +41,11 @@ struct Lookup {
 }
 
 impl Lookup {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, MfibLookupDrop> {
+    fn decide(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, MfibLookupDrop> {
         let ends = Ends::of(self.six, packet.bytes()).ok_or(MfibLookupDrop::Truncated)?;
         // Groups of the link or less, whatever their flags: the router's to hear (RFC 4291 §2.7).
         if self.six && address::multicast_scope(Ipv6Addr::from_bits(ends.group)) <= 2 {
@@ -51,7 +55,9 @@ impl Lookup {
             packet.index = GROUP_ACCEPTED;
             return Ok(self.local);
         }
-        if let Some(number) = self.mfib.find(self.six, packet.index, ends.source, ends.group, cx.pass) {
+        if let Some(number) =
+            self.mfib.find(self.six, packet.index, ends.source, ends.group, cx.pass)
+        {
             packet.index = number;
             return Ok(self.rpf);
         }
@@ -72,7 +78,10 @@ impl Lookup {
         let bytes = packet.bytes();
         let (looks_so, all) = match self.six {
             // Hop-by-hop options before ICMPv6, hop limit 1.
-            true => (bytes.get(6..8) == Some(&[0, 1]) && bytes.get(40) == Some(&58), IpAddr::V6(ALL_NODES)),
+            true => (
+                bytes.get(6..8) == Some(&[0, 1]) && bytes.get(40) == Some(&58),
+                IpAddr::V6(ALL_NODES),
+            ),
             false => (bytes.get(8..10) == Some(&[1, 2]), IpAddr::V4(ALL_HOSTS)),
         };
         // Who speaks for other links, or asks, has joined the group of all hosts in particular.
@@ -103,7 +112,9 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
     .describe(move |record, names| {
         let what = words(six, record.bytes());
         match names.node(record.next).as_str() {
-            next if next == crate::rpf::name(six) => format!("{what}: multicast route {}", record.index),
+            next if next == crate::rpf::name(six) => {
+                format!("{what}: multicast route {}", record.index)
+            }
             next => format!("{what}, to {next}"),
         }
     })

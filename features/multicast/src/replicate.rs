@@ -193,17 +193,23 @@ impl Node for Replicate {
 /// The declaration.
 pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
     let mfib = mfib.clone();
-    NodeSpec::new(name(six), "Copies packets to groups for every interface of their route", move |wiring| {
-        Box::new(Replicate {
-            six,
-            mfib: mfib.clone(),
-            ip: wiring.shared(),
-            local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
-        })
-    })
+    NodeSpec::new(
+        name(six),
+        "Copies packets to groups for every interface of their route",
+        move |wiring| {
+            Box::new(Replicate {
+                six,
+                mfib: mfib.clone(),
+                ip: wiring.shared(),
+                local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
+            })
+        },
+    )
     .reasons::<ReplicateDrop>()
     .describe(move |record, names| match names.node(record.next).as_str() {
-        next if next.ends_with("-local") => format!("{}, for the router itself", words(six, record.bytes())),
+        next if next.ends_with("-local") => {
+            format!("{}, for the router itself", words(six, record.bytes()))
+        }
         next => format!(
             "{} bytes with their layer 2 header, the last or only copy to {next}",
             record.packet_bytes

@@ -58,7 +58,12 @@ impl Rpf {
         Ok(self.replicate)
     }
 
-    fn signal(&mut self, cx: &mut Context<'_>, why: Why, packet: &Packet) -> Result<(), MfibRpfDrop> {
+    fn signal(
+        &mut self,
+        cx: &mut Context<'_>,
+        why: Why,
+        packet: &Packet,
+    ) -> Result<(), MfibRpfDrop> {
         let ends = Ends::of(self.six, packet.bytes()).ok_or(MfibRpfDrop::Truncated)?;
         if !self.signaller.tell(cx, why, packet.rx, &ends) {
             cx.count(MfibRpfDrop::TooManySignals, 1);
@@ -76,14 +81,18 @@ impl Node for Rpf {
 /// The declaration.
 pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
     let mfib = mfib.clone();
-    NodeSpec::new(name(six), "Checks that packets to groups come from where they may", move |wiring| {
-        Box::new(Rpf {
-            six,
-            mfib: mfib.clone(),
-            signaller: Signaller::new(six),
-            replicate: wiring.node(crate::replicate::name(six)),
-        })
-    })
+    NodeSpec::new(
+        name(six),
+        "Checks that packets to groups come from where they may",
+        move |wiring| {
+            Box::new(Rpf {
+                six,
+                mfib: mfib.clone(),
+                signaller: Signaller::new(six),
+                replicate: wiring.node(crate::replicate::name(six)),
+            })
+        },
+    )
     .reasons::<MfibRpfDrop>()
     .describe(move |record, names| {
         let (what, rx) = (words(six, record.bytes()), names.interface(record.rx));

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work,
+};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::mfib::{Mfib, Route, RouteKey, RouteTotals};
@@ -42,13 +44,16 @@ fn covers(key: &RouteKey, group: IpAddr) -> bool {
         (IpAddr::V4(own), IpAddr::V4(group)) => {
             mask(own.to_bits().into(), 32) == mask(group.to_bits().into(), 32)
         }
-        (IpAddr::V6(own), IpAddr::V6(group)) => mask(own.to_bits(), 128) == mask(group.to_bits(), 128),
+        (IpAddr::V6(own), IpAddr::V6(group)) => {
+            mask(own.to_bits(), 128) == mask(group.to_bits(), 128)
+        }
         _ => false,
     }
 }
 
 fn shown(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Engine>, Refusal> {
-    let (group, only): (Option<IpAddr>, Option<u32>) = (args.optional("group")?, args.optional("table")?);
+    let (group, only): (Option<IpAddr>, Option<u32>) =
+        (args.optional("group")?, args.optional("table")?);
     let columns = [
         Column::right("Table"),
         Column::left("Source"),
@@ -96,7 +101,8 @@ fn add_route(
     ];
     let flags: Vec<_> = flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
     let local = route.local.then(|| "local".to_owned());
-    let flag_names: Vec<_> = flags.iter().map(|flag| flag.to_lowercase()).chain(local.clone()).collect();
+    let flag_names: Vec<_> =
+        flags.iter().map(|flag| flag.to_lowercase()).chain(local.clone()).collect();
     let accept: Vec<_> = route.accept.iter().map(|id| engine.interface_name(*id)).collect();
     let is_up = |id| fib.interface(id).is_some_and(|info| info.up);
     let outputs = route.forward.iter().map(|(id, threshold)| {
@@ -112,8 +118,11 @@ fn add_route(
     });
     let forward: Vec<_> = forward.chain(local).collect();
     let width = if key.family == Family::Ip4 { 32 } else { 128 };
-    let groups =
-        if key.length == width { key.group.to_string() } else { format!("{}/{}", key.group, key.length) };
+    let groups = if key.length == width {
+        key.group.to_string()
+    } else {
+        format!("{}/{}", key.group, key.length)
+    };
     table
         .row()
         .cell(id)
@@ -137,7 +146,8 @@ fn signals(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
         Column::left("Why"),
         Column::right("Count"),
     ];
-    let mut heard: Vec<_> = signals.heard.iter().map(|(signal, heard)| (heard.at_ns, *signal)).collect();
+    let mut heard: Vec<_> =
+        signals.heard.iter().map(|(signal, heard)| (heard.at_ns, *signal)).collect();
     heard.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
     let mut keys = heard.into_iter().map(|(_, signal)| signal);
     let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
@@ -165,5 +175,9 @@ fn signals(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
 
 /// The rows of `show memory`.
 pub(crate) fn memory(engine: &Engine) -> Vec<(&'static str, u64)> {
-    engine.get::<Mfib>().map(|mfib| ("multicast routes", mfib.resident_bytes() as u64)).into_iter().collect()
+    engine
+        .get::<Mfib>()
+        .map(|mfib| ("multicast routes", mfib.resident_bytes() as u64))
+        .into_iter()
+        .collect()
 }

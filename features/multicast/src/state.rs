@@ -43,7 +43,8 @@ impl Signals {
             return;
         }
         if self.heard.len() >= SIGNALS_MAX
-            && let Some(oldest) = self.heard.iter().min_by_key(|(_, heard)| heard.at_ns).map(|(key, _)| *key)
+            && let Some(oldest) =
+                self.heard.iter().min_by_key(|(_, heard)| heard.at_ns).map(|(key, _)| *key)
         {
             self.heard.remove(&oldest);
             self.forgotten += 1;

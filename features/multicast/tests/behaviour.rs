@@ -4,7 +4,8 @@ use quiver_core::{InterfaceId, WorkerId};
 use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::{EtherType, EthernetHeader, Header, IpProtocol, MacAddress, ip4};
 
-const FEATURES: [Register; 3] = [quiver_ethernet::register, quiver_ip::register, quiver_multicast::register];
+const FEATURES: [Register; 3] =
+    [quiver_ethernet::register, quiver_ip::register, quiver_multicast::register];
 
 fn router() -> Router {
     configured(Router::new(&FEATURES))
@@ -23,9 +24,13 @@ fn configured(mut router: Router) -> Router {
 fn frame(source: [u8; 4], group: [u8; 4], bytes: usize) -> Vec<u8> {
     let mut frame = vec![0x5a; 14 + bytes];
     let mac = MacAddress::for_ip4_multicast(group.into());
-    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4).write(&mut frame).unwrap();
-    let repr =
-        ip4::Repr { ttl: 9, ..ip4::Repr::new(source.into(), group.into(), IpProtocol::UDP, bytes - 20) };
+    EthernetHeader::new(mac, MacAddress([2, 0, 0, 0, 0, 9]), EtherType::IPV4)
+        .write(&mut frame)
+        .unwrap();
+    let repr = ip4::Repr {
+        ttl: 9,
+        ..ip4::Repr::new(source.into(), group.into(), IpProtocol::UDP, bytes - 20)
+    };
     repr.emit(&mut frame[14..]).unwrap();
     frame
 }
@@ -153,7 +158,10 @@ fn a_deleted_interface_leaves_its_routes_and_tables_in_use_stay() {
     assert!(router.refused("ip table del 10").contains("in use by multicast routes"));
     router.cli("delete loopback interface intfc loop0");
     let shown = router.json("show ip mfib");
-    assert_eq!((shown.as_array().unwrap().len(), &shown[0]["forward"]), (1, &serde_json::json!([])));
+    assert_eq!(
+        (shown.as_array().unwrap().len(), &shown[0]["forward"]),
+        (1, &serde_json::json!([]))
+    );
     router.cli("ip table del 10");
 }
 
@@ -161,7 +169,8 @@ fn a_deleted_interface_leaves_its_routes_and_tables_in_use_stay() {
 fn without_buffers_copies_are_left_out_and_the_packet_goes_on() {
     let settings = Settings { buffers: 128, ..Settings::default() };
     let mut router = configured(Router::with(settings, &FEATURES));
-    router.cli("ip mroute add 232.1.1.1 via e0 Accept via e1 Forward via e2 Forward via e3 Forward");
+    router
+        .cli("ip mroute add 232.1.1.1 via e0 Accept via e1 Forward via e2 Forward via e3 Forward");
     for _ in 0..100 {
         router.inject("e0", &frame(SOURCE, GROUP, 100));
     }
@@ -206,13 +215,19 @@ fn sources_that_nobody_knows_are_signalled_now_and_then() {
         .unwrap()
         .iter()
         .map(|row| {
-            (row["why"].as_str().unwrap(), row["group"].as_str().unwrap(), row["count"].as_u64().unwrap())
+            (
+                row["why"].as_str().unwrap(),
+                row["group"].as_str().unwrap(),
+                row["count"].as_u64().unwrap(),
+            )
         })
         .collect();
     assert_eq!(found.len(), 3, "{found:?}");
-    for wanted in
-        [("no-route", "232.1.1.1", 1), ("wrong-interface", "232.2.2.2", 1), ("signal", "232.2.2.2", 1)]
-    {
+    for wanted in [
+        ("no-route", "232.1.1.1", 1),
+        ("wrong-interface", "232.2.2.2", 1),
+        ("signal", "232.2.2.2", 1),
+    ] {
         assert!(found.contains(&wanted), "{found:?}");
     }
     router.advance(std::time::Duration::from_secs(2));
@@ -269,7 +284,12 @@ fn thousands_of_routes_are_found_each() {
     let mut router = router();
     let text: String = (0..5000u32)
         .map(|n| {
-            format!("ip mroute add 232.7.{}.{} via e0 Accept via e{} Forward\n", n >> 8, n & 255, 1 + n % 3)
+            format!(
+                "ip mroute add 232.7.{}.{} via e0 Accept via e{} Forward\n",
+                n >> 8,
+                n & 255,
+                1 + n % 3
+            )
         })
         .collect();
     router.script("many", &text).unwrap();

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use quiver_control::{
-    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
-    Table, Work,
+    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal,
+    Registry, Table, Work,
 };
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
@@ -109,7 +109,9 @@ fn prefix(args: &Args<'_>, name: &str) -> Result<Option<IpPrefix>, Refusal> {
     let Some(written) = args.optional::<Written>(name)? else { return Ok(None) };
     if written.has_host_bits() {
         let what = format!("{written} has bits set behind its length");
-        return Err(args.refuse(name, what).remedy(format!("{} would be right", written.network())));
+        return Err(args
+            .refuse(name, what)
+            .remedy(format!("{} would be right", written.network())));
     }
     Ok(Some(IpPrefix::new(written.address, written.length)))
 }
@@ -120,15 +122,17 @@ fn ports(args: &Args<'_>, name: &str) -> Result<Option<RangeInclusive<u16>>, Ref
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     match (from.parse::<u16>(), to.parse::<u16>()) {
         (Ok(from), Ok(to)) if from <= to => Ok(Some(from..=to)),
-        _ => Err(args.refuse(name, format!("'{text}' is no range of ports")).remedy("80 or 80-443 would be")),
+        _ => Err(args
+            .refuse(name, format!("'{text}' is no range of ports"))
+            .remedy("80 or 80-443 would be")),
     }
 }
 
 fn matched(args: &Args<'_>) -> Result<Match, Refusal> {
     let protocol = match args.optional::<&str>("proto") {
-        Ok(word) => {
-            word.and_then(|word| PROTOCOLS.iter().find(|(known, _)| *known == word)).map(|(_, p)| p.0)
-        }
+        Ok(word) => word
+            .and_then(|word| PROTOCOLS.iter().find(|(known, _)| *known == word))
+            .map(|(_, p)| p.0),
         Err(_) => args.optional::<u8>("proto")?,
     };
     let matched = Match {
@@ -142,7 +146,8 @@ fn matched(args: &Args<'_>) -> Result<Match, Refusal> {
     if let (Some(source), Some(destination)) = (matched.source, matched.destination)
         && source.is_ip6() != destination.is_ip6()
     {
-        let what = format!("no packet goes from {source} to {destination}: they are of two families");
+        let what =
+            format!("no packet goes from {source} to {destination}: they are of two families");
         return Err(args.refuse("dst", what).remedy("give both of one"));
     }
     let has_ports = matched.source_ports.is_some() || matched.destination_ports.is_some();
@@ -156,7 +161,8 @@ fn matched(args: &Args<'_>) -> Result<Match, Refusal> {
 }
 
 fn paths_of(engine: &Engine, args: &Args<'_>) -> Result<Vec<Path>, Refusal> {
-    let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+    let fib =
+        engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
     args.groups("via").map(|via| paths::path(engine, fib, &via)).collect()
 }
 
@@ -235,16 +241,21 @@ fn shown(engine: &mut Engine, only: Option<u32>) -> Result<Work<Engine>, Refusal
 }
 
 fn add_policy(engine: &Engine, table: &mut Table, id: u32) {
-    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else { return };
+    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else {
+        return;
+    };
     let Some(policy) = policies.policy(id) else { return };
-    let path_words: Vec<_> = policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
+    let path_words: Vec<_> =
+        policy.paths.iter().map(|path| paths::words(engine, fib, path)).collect();
     let states = [Family::Ip4, Family::Ip6].into_iter().filter_map(|family| {
         let states = fib.path_states(policies.group(id, family)?);
-        let used = states.iter().any(|(_, state)| *state == quiver_forwarding::fib::PathState::Used);
+        let used =
+            states.iter().any(|(_, state)| *state == quiver_forwarding::fib::PathState::Used);
         Some((family_word(family), used))
     });
     let states: Vec<(&str, bool)> = states.collect();
-    let mut words: Vec<String> = states.iter().map(|(family, used)| state_words(family, *used)).collect();
+    let mut words: Vec<String> =
+        states.iter().map(|(family, used)| state_words(family, *used)).collect();
     if states.is_empty() {
         words.push("not attached".to_owned());
     }
@@ -266,7 +277,10 @@ fn state_words(family: &str, used: bool) -> String {
     format!("{family}: {}", if used { "in use" } else { "no path can be used" })
 }
 
-fn attachments(engine: &mut Engine, only: Option<quiver_core::InterfaceId>) -> Result<Work<Engine>, Refusal> {
+fn attachments(
+    engine: &mut Engine,
+    only: Option<quiver_core::InterfaceId>,
+) -> Result<Work<Engine>, Refusal> {
     let columns = [
         Column::left("Interface"),
         Column::left("Family"),
@@ -276,7 +290,8 @@ fn attachments(engine: &mut Engine, only: Option<quiver_core::InterfaceId>) -> R
     let all = engine.get::<Policies>().into_iter().flat_map(Policies::attachments);
     let wanted = all.filter(|(_, on, ..)| only.is_none_or(|only| only == *on)).collect();
     let add = |engine: &Engine, table: &mut Table, attachment| {
-        let (family, on, priority, policy): (Family, quiver_core::InterfaceId, u32, u32) = attachment;
+        let (family, on, priority, policy): (Family, quiver_core::InterfaceId, u32, u32) =
+            attachment;
         let row = table.row().cell(engine.interface_name(on)).cell(family_word(family));
         row.cell(priority).cell(policy);
     };
@@ -313,6 +328,8 @@ pub(crate) fn write_attached(engine: &Engine, interface: &Interface, config: &mu
     let Some(policies) = engine.get::<Policies>() else { return };
     for (family, priority, policy) in policies.attached_to(interface.id) {
         let (family, name) = (family_word(family), &interface.name);
-        config.command(format_args!("abf attach {family} policy {policy} priority {priority} {name}"));
+        config.command(format_args!(
+            "abf attach {family} policy {policy} priority {priority} {name}"
+        ));
     }
 }

@@ -31,7 +31,9 @@ pub(crate) struct Policy {
 impl Policy {
     /// Can a policy whose paths are these be followed by nobody else?
     fn ends(&self) -> bool {
-        let ends = |path: &Path| matches!(path.target, Target::Drop | Target::Unreachable | Target::Prohibit);
+        let ends = |path: &Path| {
+            matches!(path.target, Target::Drop | Target::Unreachable | Target::Prohibit)
+        };
         self.drops || self.paths.iter().any(ends)
     }
 }
@@ -69,7 +71,8 @@ pub(crate) struct Policies {
 }
 
 fn no_policy(id: u32) -> Refusal {
-    Refusal::new(format!("there is no policy {id}")).remedy(format!("abf policy add id {id} match … via …"))
+    Refusal::new(format!("there is no policy {id}"))
+        .remedy(format!("abf policy add id {id} match … via …"))
 }
 
 impl Policies {
@@ -174,9 +177,8 @@ pub(crate) fn add(engine: &mut Engine, id: u32, policy: Policy) -> Result<(), Re
             return Err(Refusal::new(format!("policy {id} exists already")).remedy(remedy));
         }
         if policies.policies.len() >= POLICIES_MAX {
-            return Err(
-                Refusal::new(format!("there are {POLICIES_MAX} policies already")).remedy("delete one")
-            );
+            return Err(Refusal::new(format!("there are {POLICIES_MAX} policies already"))
+                .remedy("delete one"));
         }
         check_outputs(engine, &policy.paths)?;
         // Held and released: whatever is wrong with the paths is told now.
@@ -186,7 +188,8 @@ pub(crate) fn add(engine: &mut Engine, id: u32, policy: Policy) -> Result<(), Re
             };
             let family = policy.matched.family().unwrap_or(Family::Ip4);
             let held = fib.hold_paths(family, 0, &policy.paths);
-            held.map(|group| fib.release_paths(group)).map_err(|error| refusal(engine, id, error))?;
+            held.map(|group| fib.release_paths(group))
+                .map_err(|error| refusal(engine, id, error))?;
         }
         hold_tables(engine, &policy.paths, true);
         let counts = Arc::new(Counts::new(policies.workers));
@@ -210,8 +213,11 @@ pub(crate) fn remove_paths(engine: &mut Engine, id: u32, paths: &[Path]) -> Resu
             let what = format!("policy {id} has no such path");
             return Err(Refusal::new(what).remedy("`show abf policy` shows its paths"));
         }
-        let left: Vec<Path> =
-            known.iter().filter(|path| !paths.iter().any(|gone| is_same(path, gone))).copied().collect();
+        let left: Vec<Path> = known
+            .iter()
+            .filter(|path| !paths.iter().any(|gone| is_same(path, gone)))
+            .copied()
+            .collect();
         if left.is_empty() {
             let what = format!("policy {id} would have no path left");
             return Err(Refusal::new(what).remedy(format!("abf policy del id {id}")));
@@ -234,7 +240,8 @@ fn change_paths(
         let known = policies.policies.get(&id).ok_or_else(|| no_policy(id))?;
         let now = change(&known.policy.paths)?;
         let matched = known.policy.matched.family().unwrap_or(Family::Ip4);
-        let attached = [Family::Ip4, Family::Ip6].map(|family| !known.used[number(family)].on.is_empty());
+        let attached =
+            [Family::Ip4, Family::Ip6].map(|family| !known.used[number(family)].on.is_empty());
         check_outputs(engine, &now)?;
         let Some(fib) = engine.get_mut::<Fib>() else {
             return Err(Refusal::new("the forwarding table is being changed"));
@@ -294,14 +301,17 @@ pub(crate) fn delete(engine: &mut Engine, id: u32) -> Result<(), Refusal> {
 /// A path that names only an interface sends to whoever is at its other end. Where there are neighbours, the
 /// policy must say which.
 fn check_outputs(engine: &Engine, paths: &[Path]) -> Result<(), Refusal> {
-    let has_neighbours = |id| engine.interface(id).is_some_and(|interface| interface.row().mac != [0; 6]);
+    let has_neighbours =
+        |id| engine.interface(id).is_some_and(|interface| interface.row().mac != [0; 6]);
     for path in paths {
         if let Target::Attached(out) = path.target
             && has_neighbours(out)
         {
             let name = engine.interface_name(out);
-            return Err(Refusal::new(format!("interface {name} has neighbours: a policy must say to which"))
-                .remedy(format!("via NEXT-HOP {name}")));
+            return Err(Refusal::new(format!(
+                "interface {name} has neighbours: a policy must say to which"
+            ))
+            .remedy(format!("via NEXT-HOP {name}")));
         }
     }
     Ok(())
@@ -317,7 +327,11 @@ fn hold_tables(engine: &mut Engine, paths: &[Path], on: bool) {
             Target::Through { next_hop, table: Some(table), .. } => (Family::of(next_hop), table),
             _ => continue,
         };
-        if on { fib.hold_table(family, table, HOLDER) } else { fib.release_table(family, table, HOLDER) }
+        if on {
+            fib.hold_table(family, table, HOLDER)
+        } else {
+            fib.release_table(family, table, HOLDER)
+        }
     }
 }
 
@@ -332,15 +346,16 @@ pub(crate) fn attach(
     engine.with(|engine, policies: &mut Policies| {
         let known = policies.policies.get(&id).ok_or_else(|| no_policy(id))?;
         if known.policy.matched.family().is_some_and(|of| of != family) {
-            let what = format!("policy {id} matches addresses of the other family: it is not for {family}");
+            let what = format!(
+                "policy {id} matches addresses of the other family: it is not for {family}"
+            );
             return Err(Refusal::new(what).remedy("attach it to the other one"));
         }
         let name = engine.interface_name(on);
         if known.used[number(family)].on.contains(&on) {
             let what = format!("policy {id} is attached to interface {name} already");
-            return Err(
-                Refusal::new(what).remedy("`show abf attach`; delete it there to give it another priority")
-            );
+            return Err(Refusal::new(what)
+                .remedy("`show abf attach`; delete it there to give it another priority"));
         }
         let before = policies.attached.get(&(family, on)).map_or(0, BTreeSet::len);
         if before >= ATTACHED_MAX {
@@ -369,7 +384,12 @@ pub(crate) fn attach(
 }
 
 /// Take a policy from an interface.
-pub(crate) fn detach(engine: &mut Engine, family: Family, id: u32, on: InterfaceId) -> Result<(), Refusal> {
+pub(crate) fn detach(
+    engine: &mut Engine,
+    family: Family,
+    id: u32,
+    on: InterfaceId,
+) -> Result<(), Refusal> {
     engine.with(|engine, policies: &mut Policies| {
         let known = policies.policies.get(&id);
         if !known.is_some_and(|known| known.used[number(family)].on.contains(&on)) {
@@ -377,7 +397,8 @@ pub(crate) fn detach(engine: &mut Engine, family: Family, id: u32, on: Interface
             let what = format!("policy {id} is not attached to interface {name} for {family}");
             return Err(Refusal::new(what).remedy("`show abf attach` lists what is"));
         }
-        let is_last = policies.attached.get(&(family, on)).is_none_or(|attached| attached.len() == 1);
+        let is_last =
+            policies.attached.get(&(family, on)).is_none_or(|attached| attached.len() == 1);
         if is_last {
             let (arc, node) = place(family);
             engine.set_feature(on, arc, node, false)?;
@@ -387,7 +408,13 @@ pub(crate) fn detach(engine: &mut Engine, family: Family, id: u32, on: Interface
     })
 }
 
-fn take_out(engine: &mut Engine, policies: &mut Policies, family: Family, id: u32, on: InterfaceId) {
+fn take_out(
+    engine: &mut Engine,
+    policies: &mut Policies,
+    family: Family,
+    id: u32,
+    on: InterfaceId,
+) {
     if let Some(attached) = policies.attached.get_mut(&(family, on)) {
         attached.retain(|(_, policy)| *policy != id);
         if attached.is_empty() {

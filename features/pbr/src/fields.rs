@@ -34,7 +34,11 @@ pub(crate) enum Depth {
 impl Depth {
     /// As far as one of `matches` looks.
     pub fn of<'m, A: Address>(mut matches: impl Iterator<Item = &'m Compiled<A>>) -> Depth {
-        if matches.any(|m| m.has_ports || m.protocol.is_some()) { Depth::Ports } else { Depth::Header }
+        if matches.any(|m| m.has_ports || m.protocol.is_some()) {
+            Depth::Ports
+        } else {
+            Depth::Header
+        }
     }
 }
 
@@ -135,7 +139,8 @@ fn upper(next: IpProtocol, behind: &[u8]) -> (IpProtocol, Option<(u16, u16)>) {
     match extension::upper_layer(next, behind) {
         Ok(upper) => {
             let is_part = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
-            let protocol = upper.fragment.filter(|_| is_part).map_or(upper.protocol, |f| f.next_header);
+            let protocol =
+                upper.fragment.filter(|_| is_part).map_or(upper.protocol, |f| f.next_header);
             let has_ports = upper.protocol.has_ports() && !is_part;
             (protocol, behind.get(upper.offset..).filter(|_| has_ports).and_then(ports))
         }
@@ -221,7 +226,8 @@ impl<A: Address> Compiled<A> {
             && self.dscp.is_none_or(|dscp| dscp == fields.dscp)
             && (!self.has_ports
                 || fields.ports.is_some_and(|(source, destination)| {
-                    self.source_ports.contains(&source) && self.destination_ports.contains(&destination)
+                    self.source_ports.contains(&source)
+                        && self.destination_ports.contains(&destination)
                 }))
     }
 }

@@ -141,7 +141,8 @@ impl<F: Ruled> Input<F> {
         packet: &mut Packet,
     ) -> Result<Option<NodeId>, AbfDrop> {
         let Some(fields) = F::fields(packet, Depth::Ports) else { return Ok(None) };
-        for rule in rules.iter().skip(usize::from(rule)).filter(|rule| rule.matched.takes(&fields)) {
+        for rule in rules.iter().skip(usize::from(rule)).filter(|rule| rule.matched.takes(&fields))
+        {
             let next = rule.group.map(|group| choose::<F>(&self.tables.groups, group, packet));
             let next = next.filter(|next| *next != self.drop);
             if next.is_none() && !rule.drops {
@@ -206,7 +207,9 @@ impl<F: Ruled> Body for Together<'_, F> {
         let mut sent = 0;
         for at in 0..count {
             let place = usize::from(places[at]);
-            let (Some(packet), Some(next)) = (packets.get_mut(place), next.get_mut(place)) else { continue };
+            let (Some(packet), Some(next)) = (packets.get_mut(place), next.get_mut(place)) else {
+                continue;
+            };
             match input.policy(by, rules, numbers[at], (destinations[at], routes[at]), packet) {
                 Ok(None) => {}
                 Ok(Some(to)) => {

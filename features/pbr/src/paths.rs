@@ -19,10 +19,13 @@ pub(crate) fn path(engine: &Engine, fib: &Fib, via: &Args<'_>) -> Result<Path, R
         match via.has("next-hop-table") {
             true if interface.is_some() => {
                 let what = "a next hop on an interface is looked up in no table";
-                return Err(via.refuse("next-hop-table", what).remedy("leave it out, or the interface"));
+                return Err(via
+                    .refuse("next-hop-table", what)
+                    .remedy("leave it out, or the interface"));
             }
             true => {
-                Path::resolved(next_hop, Some(table(Family::of(next_hop), "next-hop-table")?), None).target
+                Path::resolved(next_hop, Some(table(Family::of(next_hop), "next-hop-table")?), None)
+                    .target
             }
             false => Target::Via { next_hop, interface },
         }

@@ -69,7 +69,10 @@ impl Attached {
     /// None attached.
     pub fn new(epochs: &Arc<Epochs>) -> Attached {
         let slots = INTERFACES_MAX;
-        Attached { ip4: PublishedSlots::new(epochs, slots), ip6: PublishedSlots::new(epochs, slots) }
+        Attached {
+            ip4: PublishedSlots::new(epochs, slots),
+            ip6: PublishedSlots::new(epochs, slots),
+        }
     }
 
     /// Let an interface have these policies.
@@ -79,7 +82,11 @@ impl Attached {
 
     /// The policies of an interface.
     #[inline(always)]
-    pub fn get<'p, F: Ruled>(&self, interface: InterfaceId, pass: Pass<'p>) -> &'p [Rule<F::Address>] {
+    pub fn get<'p, F: Ruled>(
+        &self,
+        interface: InterfaceId,
+        pass: Pass<'p>,
+    ) -> &'p [Rule<F::Address>] {
         F::rules(self).read(interface.index(), pass).map_or(&[], |rules| rules)
     }
 }

@@ -35,14 +35,22 @@ fn range() -> impl Strategy<Value = (u16, u16)> {
 
 /// A part of 198.51.100.0/24, by its last byte and length.
 fn part() -> impl Strategy<Value = (u8, u8)> {
-    (any::<u8>(), 24u8..=28).prop_map(|(byte, length)| (byte & (0xffu16 << (32 - length)) as u8, length))
+    (any::<u8>(), 24u8..=28)
+        .prop_map(|(byte, length)| (byte & (0xffu16 << (32 - length)) as u8, length))
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
     let addresses = (weighted(0.4, part()), weighted(0.4, part()));
-    let upper =
-        (weighted(0.3, prop::sample::select(vec![6u8, 17])), weighted(0.3, range()), weighted(0.3, range()));
-    let rest = (weighted(0.2, 0u8..3), 0u32..4, prop_oneof![4 => (1u8..4).prop_map(Some), 1 => Just(None)]);
+    let upper = (
+        weighted(0.3, prop::sample::select(vec![6u8, 17])),
+        weighted(0.3, range()),
+        weighted(0.3, range()),
+    );
+    let rest = (
+        weighted(0.2, 0u8..3),
+        0u32..4,
+        prop_oneof![4 => (1u8..4).prop_map(Some), 1 => Just(None)],
+    );
     (addresses, upper, rest).prop_map(|(addresses, upper, rest)| Policy {
         source: addresses.0,
         destination: addresses.1,
@@ -73,14 +81,17 @@ fn packet() -> impl Strategy<Value = Packet> {
 impl Policy {
     fn words(&self) -> String {
         let mut words = String::new();
-        let parts = [("src", self.source, [198, 51, 100]), ("dst", self.destination, [203, 0, 113])];
+        let parts =
+            [("src", self.source, [198, 51, 100]), ("dst", self.destination, [203, 0, 113])];
         for (word, part, [a, b, c]) in parts {
-            words +=
-                &part.map_or(String::new(), |(byte, length)| format!(" {word} {a}.{b}.{c}.{byte}/{length}"));
+            words += &part.map_or(String::new(), |(byte, length)| {
+                format!(" {word} {a}.{b}.{c}.{byte}/{length}")
+            });
         }
         words += &self.protocol.map_or(String::new(), |protocol| format!(" proto {protocol}"));
         for (word, range) in [("sport", self.sport), ("dport", self.dport)] {
-            words += &range.map_or(String::new(), |(first, last)| format!(" {word} {first}-{last}"));
+            words +=
+                &range.map_or(String::new(), |(first, last)| format!(" {word} {first}-{last}"));
         }
         words += &self.dscp.map_or(String::new(), |dscp| format!(" dscp {dscp}"));
         if words.is_empty() { words } else { format!(" match{words}") }
@@ -106,10 +117,12 @@ impl Policy {
 impl Packet {
     fn frame(&self) -> Vec<u8> {
         let flags = if self.is_fragment { [0, 2] } else { [0, 0] };
-        let mut header = vec![0x45, self.dscp << 2, 0, 44, 0, 7, flags[0], flags[1], 64, self.protocol, 0, 0];
+        let mut header =
+            vec![0x45, self.dscp << 2, 0, 44, 0, 7, flags[0], flags[1], 64, self.protocol, 0, 0];
         header.extend(Ipv4Addr::new(198, 51, 100, self.source).octets());
         header.extend(Ipv4Addr::new(203, 0, 113, self.destination).octets());
-        let all: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+        let all: u32 =
+            header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
         let sum = !((all & 0xffff) + (all >> 16)) as u16;
         header[10..12].copy_from_slice(&sum.to_be_bytes());
         let ports = [self.ports.0.to_be_bytes(), self.ports.1.to_be_bytes()].concat();
@@ -119,7 +132,8 @@ impl Packet {
 
 /// Packets come by e0; the routes lead to e1.
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_pbr::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_pbr::register]);
     for number in 0..4 {
         router.interface(&format!("e{number}"));
         router.cli(&format!("set interface ip address e{number} 10.0.{number}.1/24"));

@@ -4,7 +4,8 @@ use quiver_testkit::Router;
 
 /// Packets come by e0; e1, e2 and e3 have a neighbour each. The routes lead to e1.
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_pbr::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_pbr::register]);
     for (name, net) in [("e0", 0), ("e1", 1), ("e2", 2), ("e3", 3)] {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 10.0.{net}.1/24"));
@@ -41,8 +42,10 @@ const PLAIN6: Packet = Packet { source: "2001:db8:a::1", destination: "2001:db8:
 
 impl Packet {
     fn frame(&self) -> Vec<u8> {
-        let (source, destination) = (self.source.parse().unwrap(), self.destination.parse().unwrap());
-        let ports = [self.ports.0.to_be_bytes(), self.ports.1.to_be_bytes(), [0, 12], [0, 0]].concat();
+        let (source, destination) =
+            (self.source.parse().unwrap(), self.destination.parse().unwrap());
+        let ports =
+            [self.ports.0.to_be_bytes(), self.ports.1.to_be_bytes(), [0, 12], [0, 0]].concat();
         let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0];
         match (source, destination) {
             (std::net::IpAddr::V4(source), std::net::IpAddr::V4(destination)) => {
@@ -50,8 +53,10 @@ impl Packet {
                 header.extend(self.fragment.to_be_bytes());
                 header.extend([64, self.protocol, 0, 0]);
                 header.extend(source.octets().iter().chain(&destination.octets()));
-                let all: u32 =
-                    header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+                let all: u32 = header
+                    .chunks(2)
+                    .map(|two| u32::from(u16::from_be_bytes([two[0], two[1]])))
+                    .sum();
                 let sum = !((all & 0xffff) + (all >> 16)) as u16;
                 header[10..12].copy_from_slice(&sum.to_be_bytes());
                 frame.extend([8, 0]);
@@ -84,7 +89,8 @@ impl Packet {
 fn way(router: &mut Router, packet: Packet) -> Vec<&'static str> {
     router.send("e0", &packet.frame());
     let there = router.interfaces();
-    let known = ["e0", "e1", "e2", "e3"].into_iter().filter(|name| there.iter().any(|known| known == name));
+    let known =
+        ["e0", "e1", "e2", "e3"].into_iter().filter(|name| there.iter().any(|known| known == name));
     known.filter(|name| !router.sent(name).is_empty()).collect()
 }
 
@@ -206,7 +212,10 @@ fn what_is_for_the_router_itself_is_not_sent_elsewhere() {
     let source = "2001:db8:0::2";
     let unknown = Packet { source, destination: "2001:db8:3::1", protocol: 200, ..PLAIN6 };
     assert_eq!(way(&mut router, unknown), ["e0"], "parameter problem");
-    assert_eq!(router.count("abf-input-ip4", "matched") + router.count("abf-input-ip6", "matched"), 0);
+    assert_eq!(
+        router.count("abf-input-ip4", "matched") + router.count("abf-input-ip6", "matched"),
+        0
+    );
 }
 
 #[test]
@@ -232,7 +241,11 @@ fn flows_share_the_paths_of_a_policy() {
     for port in 0..64 {
         let out = way(&mut router, Packet { ports: (port, 80), ..PLAIN });
         seen[usize::from(out == ["e2"])] += 1;
-        assert_eq!(way(&mut router, Packet { ports: (port, 80), ..PLAIN }), out, "a flow stays on its path");
+        assert_eq!(
+            way(&mut router, Packet { ports: (port, 80), ..PLAIN }),
+            out,
+            "a flow stays on its path"
+        );
     }
     assert!(seen.iter().all(|count| *count > 16), "{seen:?}");
 }
@@ -270,7 +283,10 @@ fn policies_are_written_down_and_shown() {
     let used = |family: &str| serde_json::json!({ "family": family, "usable": true });
     assert_eq!(shown[0]["attached"], serde_json::json!([used("ip4")]));
     assert_eq!(shown[2]["attached"], serde_json::json!([]));
-    assert_eq!((&shown[0]["drop_if_unusable"], &shown[1]["drop_if_unusable"]), (&false.into(), &true.into()));
+    assert_eq!(
+        (&shown[0]["drop_if_unusable"], &shown[1]["drop_if_unusable"]),
+        (&false.into(), &true.into())
+    );
     let state = |router: &mut Router, id: u32| router.cli(&format!("show abf policy {id}"));
     assert!(state(&mut router, 1).contains("in use"));
     assert!(state(&mut router, 3).contains("not attached"));
@@ -315,8 +331,14 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
         ("abf policy add id 1 match dst 203.0.114.0/24 via drop", "abf policy del id 1"),
         ("abf policy del id 1 via 10.0.2.2 e2", "no path left"),
         ("abf policy del id 1 via 10.0.3.2 e3", "no such path"),
-        ("abf policy add id 2 match src 198.51.100.1/24 via drop", "198.51.100.0/24 would be right"),
-        ("abf policy add id 2 match src 198.51.100.0/24 dst 2001:db8::/32 via drop", "two families"),
+        (
+            "abf policy add id 2 match src 198.51.100.1/24 via drop",
+            "198.51.100.0/24 would be right",
+        ),
+        (
+            "abf policy add id 2 match src 198.51.100.0/24 dst 2001:db8::/32 via drop",
+            "two families",
+        ),
         ("abf policy add id 2 match sport 9-1 via drop", "no range of ports"),
         ("abf policy add id 2 match sport banana via drop", "no range of ports"),
         ("abf policy add id 2 match proto icmp dport 1 via drop", "no ports"),
@@ -352,9 +374,13 @@ fn each_policy_counts_what_it_has_sent_or_dropped_wherever_it_is_attached() {
     router.cli("abf policy add id 2 match dport 81 via drop");
     router.cli("abf policy add id 3 match dport 82 via 10.9.9.9 next-hop-table 0");
     router.cli("abf policy add id 4 match dport 80 via 2001:db8:2::2 e2");
-    for line in
-        ["ip4 policy 1 e0", "ip4 policy 2 e0", "ip4 policy 3 e0", "ip4 policy 1 e3", "ip6 policy 4 e0"]
-    {
+    for line in [
+        "ip4 policy 1 e0",
+        "ip4 policy 2 e0",
+        "ip4 policy 3 e0",
+        "ip4 policy 1 e3",
+        "ip6 policy 4 e0",
+    ] {
         router.cli(&format!("abf attach {line}"));
     }
     router.cli("ip route add 10.9.9.9/32 via drop");

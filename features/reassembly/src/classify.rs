@@ -48,7 +48,8 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
         let (behind, request) = interface_state;
         let is_fragment = if SIX {
             let header = Ip6Header::overlay(packet.bytes());
-            header.is_some_and(|header| is_walked(header.next_header())) && is_ip6_fragment(packet, VIRTUAL)
+            header.is_some_and(|header| is_walked(header.next_header()))
+                && is_ip6_fragment(packet, VIRTUAL)
         } else {
             Ip4Header::overlay(packet.bytes()).is_some_and(Ip4Header::is_fragment)
         };

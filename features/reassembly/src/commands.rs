@@ -51,8 +51,12 @@ pub(crate) fn register(registry: &mut Registry) {
                 let buffers: u32 = args.get("max-buffers")?;
                 let total = engine.pool().total();
                 if buffers as usize > total / 2 {
-                    let what = format!("{buffers} buffers are more than half of the {total} that there are");
-                    return Err(args.refuse("max-buffers", what).remedy("buffers { buffers-per-numa N }"));
+                    let what = format!(
+                        "{buffers} buffers are more than half of the {total} that there are"
+                    );
+                    return Err(args
+                        .refuse("max-buffers", what)
+                        .remedy("buffers { buffers-per-numa N }"));
                 }
                 config::set_buffers(engine, buffers as usize)?;
                 Ok(Output::none())
@@ -135,7 +139,8 @@ fn show(engine: &mut Engine, kind: Kind, with_details: bool) -> Result<Output, R
 fn interfaces(engine: &Engine, kind: Kind) -> Table {
     let mut table = Table::new([Column::left("Interface"), Column::left("Needed by")])
         .when_empty("Enabled on no interface");
-    let (Some(arc), Some(node)) = (engine.arc_id(kind.arc()), engine.node_id(kind.feature())) else {
+    let (Some(arc), Some(node)) = (engine.arc_id(kind.arc()), engine.node_id(kind.feature()))
+    else {
         return table;
     };
     for interface in engine.all_interfaces() {
@@ -177,7 +182,8 @@ fn packets(kind: Kind, details: &[Detail]) -> Table {
     for Detail { worker, context, age_ns } in details {
         let key = &context.key;
         let request = ReassemblyRequest::from_index(key.scope);
-        let (whose, scope) = if request.is_local { ("the router", "local") } else { ("others", "transit") };
+        let (whose, scope) =
+            if request.is_local { ("the router", "local") } else { ("others", "transit") };
         let state = match (context.refused, context.upper.is_some()) {
             (true, _) => ("refused", "refused"),
             (false, true) => ("first seen", "first_seen"),
@@ -234,7 +240,10 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
                 (false, true) => "ip6",
                 (false, false) => continue,
             };
-            config.command(format_args!("set interface reassembly {} {which} {families}", interface.name));
+            config.command(format_args!(
+                "set interface reassembly {} {which} {families}",
+                interface.name
+            ));
         }
     }
 }

@@ -44,7 +44,8 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub const fn default_of(kind: Kind) -> Settings {
-        let timeout_ms = if kind.is_virtual() { VIRTUAL_TIMEOUT_MS_DEFAULT } else { FULL_TIMEOUT_MS_DEFAULT };
+        let timeout_ms =
+            if kind.is_virtual() { VIRTUAL_TIMEOUT_MS_DEFAULT } else { FULL_TIMEOUT_MS_DEFAULT };
         Settings {
             timeout_ms,
             reassemblies: REASSEMBLIES_DEFAULT,
@@ -81,7 +82,12 @@ fn buffers_per_worker(buffers: usize, workers: usize) -> usize {
 }
 
 /// Pieces that a store has room for: as many as buffers may be held, and no more than can be of use.
-fn store_of(settings: &Settings, shared: &Shared, buffers: usize, pool: &Arc<BufferPool>) -> Box<Store> {
+fn store_of(
+    settings: &Settings,
+    shared: &Shared,
+    buffers: usize,
+    pool: &Arc<BufferPool>,
+) -> Box<Store> {
     let most = settings.reassemblies as usize * settings.fragments as usize;
     let slots = buffers_per_worker(buffers, shared.workers()).min(most);
     Store::new(settings.reassemblies as usize, slots, shared.seed, pool)
@@ -180,7 +186,9 @@ fn replace_stores(
     settings: &Settings,
     buffers: usize,
 ) -> Result<(), Refusal> {
-    let (Some(node), pool) = (engine.node_id(kind.node()), engine.pool().clone()) else { return Ok(()) };
+    let (Some(node), pool) = (engine.node_id(kind.node()), engine.pool().clone()) else {
+        return Ok(());
+    };
     let shared = state(engine)?.shared.clone();
     for worker in 0..engine.worker_count() {
         let mut store = store_of(settings, &shared, buffers, &pool);
@@ -192,7 +200,12 @@ fn replace_stores(
 }
 
 /// Switch a kind on an interface for the operator.
-pub(crate) fn enable(engine: &mut Engine, on: InterfaceId, kind: Kind, enabled: bool) -> Result<(), Refusal> {
+pub(crate) fn enable(
+    engine: &mut Engine,
+    on: InterfaceId,
+    kind: Kind,
+    enabled: bool,
+) -> Result<(), Refusal> {
     Ok(engine.need_feature(on, kind.arc(), kind.feature(), OPERATOR, enabled)?)
 }
 

@@ -87,7 +87,12 @@ impl Contexts {
     }
 
     /// See that the fragment is this worker's, and find its context.
-    pub fn seat(&mut self, cx: &mut Context<'_>, piece: Fragment, packet: Packet) -> Option<Arrived> {
+    pub fn seat(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: Fragment,
+        packet: Packet,
+    ) -> Option<Arrived> {
         let hash = self.store.hash(&piece.key);
         let owner = WorkerId(owner(hash, self.shared.workers()) as u16);
         if owner != cx.worker {
@@ -254,7 +259,8 @@ impl Contexts {
         let next = if ReassemblyRequest::from_index(request).is_local {
             next_nodes.local
         } else {
-            cx.behind(next_nodes.arc, packet.rx, next_nodes.feature, next_nodes.arc_end).take(&mut packet)
+            cx.behind(next_nodes.arc, packet.rx, next_nodes.feature, next_nodes.arc_end)
+                .take(&mut packet)
         };
         self.send(cx, packet, next);
     }

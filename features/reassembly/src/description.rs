@@ -12,16 +12,23 @@ pub(crate) fn keeper(kind: Kind, record: &TraceRecord, names: &dyn Names) -> Str
     let what = if kind.is_six() { fragment6(record.bytes()) } else { fragment4(record.bytes()) };
     let next = names.node(record.next);
     match what {
-        Some(what) if record.next == record.node => format!("{what}, waits for the others of its packet"),
+        Some(what) if record.next == record.node => {
+            format!("{what}, waits for the others of its packet")
+        }
         Some(what) if record.next == quiver_core::graph::builtin::HANDOFF => {
             format!("{what}, handed to the worker that puts its packet together")
         }
         Some(what) if record.next == DROP => {
-            format!("{what}: {}", names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff))
+            format!(
+                "{what}: {}",
+                names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff)
+            )
         }
         Some(what) if kind.is_virtual() => format!("{what}, its ports are known, to {next}"),
         Some(what) => format!("{what}, to {next}"),
-        None if record.next == DROP => names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff),
+        None if record.next == DROP => {
+            names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff)
+        }
         None => format!("whole again, {} bytes, to {next}", record.packet_bytes),
     }
 }
@@ -31,7 +38,14 @@ fn fragment4(bytes: &[u8]) -> Option<String> {
     let start = usize::from(header.fragment_offset()) * 8;
     let length = usize::from(header.total_length()).saturating_sub(header.header_len());
     let id = header.identification();
-    Some(span(header.source(), header.destination(), id.into(), start, length, header.more_fragments()))
+    Some(span(
+        header.source(),
+        header.destination(),
+        id.into(),
+        start,
+        length,
+        header.more_fragments(),
+    ))
 }
 
 fn fragment6(bytes: &[u8]) -> Option<String> {
@@ -40,7 +54,14 @@ fn fragment6(bytes: &[u8]) -> Option<String> {
     let (at, fragment) = headers.find_map(|found| Some((found.offset + 8, found.fragment()?)))?;
     let start = usize::from(fragment.offset) * 8;
     let length = usize::from(header.payload_length()).saturating_sub(at);
-    Some(span(header.source(), header.destination(), fragment.identification, start, length, fragment.more))
+    Some(span(
+        header.source(),
+        header.destination(),
+        fragment.identification,
+        start,
+        length,
+        fragment.more,
+    ))
 }
 
 fn span(

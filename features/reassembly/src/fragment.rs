@@ -84,7 +84,10 @@ fn problem(why: FragmentEnd, code: u8, pointer: u16) -> Bad {
 pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
     let header = Ip4Header::overlay(packet.bytes()).ok_or(FragmentEnd::Truncated)?;
     let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
-    if header_len < Ip4Header::LEN || header_len > packet.segment_length() || total > packet.length() {
+    if header_len < Ip4Header::LEN
+        || header_len > packet.segment_length()
+        || total > packet.length()
+    {
         return Err(FragmentEnd::Truncated.into());
     }
     let length = total.checked_sub(header_len).ok_or(FragmentEnd::Truncated)? as u32;
@@ -167,7 +170,10 @@ pub(crate) fn of_ip6(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
 }
 
 /// The first fragment header, and where the number stands that announces it.
-fn fragment_header<'p>(header: &Ip6Header, behind: &'p [u8]) -> Result<(Extension<'p>, u16), FragmentEnd> {
+fn fragment_header<'p>(
+    header: &Ip6Header,
+    behind: &'p [u8],
+) -> Result<(Extension<'p>, u16), FragmentEnd> {
     let mut place = NEXT_HEADER_PLACE;
     for extension in Walk::new(header.next_header(), behind) {
         let extension = extension.map_err(|_| FragmentEnd::BadExtension)?;
@@ -229,14 +235,20 @@ mod tests {
         bytes
     }
 
-    fn read4(offset_bytes: u16, more: bool, protocol: IpProtocol, payload: usize) -> Result<Fragment, Bad> {
+    fn read4(
+        offset_bytes: u16,
+        more: bool,
+        protocol: IpProtocol,
+        payload: usize,
+    ) -> Result<Fragment, Bad> {
         with(&ip4(offset_bytes, more, protocol, payload), |packet| of_ip4(packet, 1))
     }
 
     /// A fragment header behind `before` bytes of destination options, and `payload` bytes of UDP.
     fn ip6(before: usize, offset_bytes: u16, more: bool, payload: usize) -> Vec<u8> {
         let first = if before > 0 { IpProtocol::DESTINATION_OPTIONS } else { IpProtocol::FRAGMENT };
-        let (a, b) = ("2001:db8::1".parse().expect("address"), "2001:db8::2".parse().expect("address"));
+        let (a, b) =
+            ("2001:db8::1".parse().expect("address"), "2001:db8::2".parse().expect("address"));
         let header = Ip6Header::new(a, b, first, 64, (before + 8 + payload) as u16);
         let mut bytes = vec![0; 40 + before + 8 + payload];
         header.write(&mut bytes).expect("room");
@@ -263,7 +275,10 @@ mod tests {
     #[test]
     fn a_fragment_says_where_it_lies() {
         let piece = read4(1480, true, IpProtocol::UDP, 64).expect("a fragment");
-        assert_eq!((piece.start, piece.end, piece.more, piece.header_bytes), (1480, 1544, true, 20));
+        assert_eq!(
+            (piece.start, piece.end, piece.more, piece.header_bytes),
+            (1480, 1544, true, 20)
+        );
         let piece = read6(&ip6(16, 1232, false, 5)).expect("a fragment");
         assert_eq!((piece.start, piece.end, piece.more), (1232, 1237, false));
         assert_eq!((piece.header_bytes, piece.next_header_place, piece.next_header), (64, 40, 17));
@@ -316,7 +331,10 @@ mod tests {
     fn headers_that_are_not_whole_are_refused() {
         let whole = ip4(0, true, IpProtocol::UDP, 64);
         for length in [0, 10, 19, 20, 83] {
-            assert_eq!(with(&whole[..length], |p| of_ip4(p, 0)), Err(FragmentEnd::Truncated.into()));
+            assert_eq!(
+                with(&whole[..length], |p| of_ip4(p, 0)),
+                Err(FragmentEnd::Truncated.into())
+            );
         }
         let whole = ip6(8, 0, true, 64);
         for length in [0, 39, 40, 50, 119] {

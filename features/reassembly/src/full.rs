@@ -46,7 +46,13 @@ impl FullReassembly {
     }
 
     /// A packet in one fragment has nothing to do with others of the same name (RFC 6946 §4).
-    fn pass_atomic(&mut self, cx: &mut Context<'_>, piece: Fragment, mut packet: Packet, request: u32) {
+    fn pass_atomic(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: Fragment,
+        mut packet: Packet,
+        request: u32,
+    ) {
         let contexts = &self.0;
         if contexts.kind.is_six() && !mend_ip6(&mut packet, &piece, piece.end) {
             return contexts.drop_packet(cx, packet, FragmentEnd::TooLong);
@@ -122,7 +128,9 @@ fn mend_ip6(packet: &mut Packet, first: &Fragment, end: u32) -> bool {
         return false;
     };
     let place = usize::from(first.next_header_place);
-    let Some(bytes) = packet.bytes_mut().get_mut(..front + FRAGMENT_HEADER_LEN) else { return false };
+    let Some(bytes) = packet.bytes_mut().get_mut(..front + FRAGMENT_HEADER_LEN) else {
+        return false;
+    };
     if let Some(next_header) = bytes.get_mut(place) {
         *next_header = first.next_header;
     }
@@ -183,9 +191,13 @@ impl Keeper for FullReassembly {
         contexts.close_empty(place);
         if let Some(mut first) = first {
             cx.count(FragmentEnd::TimedOut, 1);
-            let kind =
-                if contexts.kind.is_six() { icmp6::kind::TIME_EXCEEDED } else { icmp4::kind::TIME_EXCEEDED };
-            first.index = IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 }.to_index();
+            let kind = if contexts.kind.is_six() {
+                icmp6::kind::TIME_EXCEEDED
+            } else {
+                icmp4::kind::TIME_EXCEEDED
+            };
+            first.index =
+                IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 }.to_index();
             contexts.send(cx, first, contexts.next_nodes.error);
         }
         true
@@ -193,7 +205,12 @@ impl Keeper for FullReassembly {
 }
 
 /// The declaration.
-pub(crate) fn spec(kind: Kind, shared: &Arc<Shared>, pool: &Arc<BufferPool>, arc: ArcId) -> NodeSpec {
+pub(crate) fn spec(
+    kind: Kind,
+    shared: &Arc<Shared>,
+    pool: &Arc<BufferPool>,
+    arc: ArcId,
+) -> NodeSpec {
     let (shared, pool) = (shared.clone(), pool.clone());
     NodeSpec::new(kind.node(), "Puts fragments together", move |wiring| {
         let store = crate::config::first_store(kind, &shared, &pool);

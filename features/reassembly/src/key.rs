@@ -31,7 +31,8 @@ impl Key {
             rest ^ u64::from(self.protocol) << 24,
         ];
         words.iter().fold(seed | 1, |hash, word| {
-            fold(hash ^ 0x9e37_79b9_7f4a_7c15, word ^ seed.rotate_left(32)).wrapping_add(hash.rotate_left(23))
+            fold(hash ^ 0x9e37_79b9_7f4a_7c15, word ^ seed.rotate_left(32))
+                .wrapping_add(hash.rotate_left(23))
         })
     }
 }
@@ -50,7 +51,8 @@ mod tests {
         let mut workers = [0; 3];
         let mut buckets = [0; 64];
         for identification in 0..6400 {
-            let hash = Key { source: 7, destination: 9, identification, ..Key::default() }.hash(0x1234_5678);
+            let hash = Key { source: 7, destination: 9, identification, ..Key::default() }
+                .hash(0x1234_5678);
             workers[owner(hash, 3)] += 1;
             buckets[hash as usize % 64] += 1;
         }

@@ -234,7 +234,8 @@ impl Store {
         match self.slots.get(context.last as usize) {
             Some(last) if last.piece.start < piece.start => (before, after) = (context.last, NONE),
             _ => {
-                while let Some(slot) = self.slots.get(after as usize).filter(|s| s.piece.start < piece.start)
+                while let Some(slot) =
+                    self.slots.get(after as usize).filter(|s| s.piece.start < piece.start)
                 {
                     before = after;
                     after = slot.next;
@@ -244,7 +245,11 @@ impl Store {
         if let Some(next) = self.slots.get(after as usize) {
             let (a, b) = (&next.piece, piece);
             if (a.start, a.end, a.more) == (b.start, b.end, b.more) {
-                return if is_same(next.packet.as_ref(), a) { Fit::Duplicate } else { Fit::Overlap };
+                return if is_same(next.packet.as_ref(), a) {
+                    Fit::Duplicate
+                } else {
+                    Fit::Overlap
+                };
             }
             if a.start < b.end {
                 return Fit::Overlap;
@@ -336,7 +341,11 @@ impl Store {
     }
 
     /// Give up the pieces of a context, the last first.
-    pub fn take_pieces_backwards(&mut self, place: Place, mut each: impl FnMut(Fragment, Option<Packet>)) {
+    pub fn take_pieces_backwards(
+        &mut self,
+        place: Place,
+        mut each: impl FnMut(Fragment, Option<Packet>),
+    ) {
         let context = &mut self.contexts[place.0 as usize];
         let mut at = std::mem::replace(&mut context.first, NONE);
         context.last = NONE;
@@ -399,8 +408,10 @@ impl Store {
     pub fn take_over(&mut self, old: &mut Store, mut each: impl FnMut(Packet)) {
         while let Some(place) = old.oldest() {
             let context = old.at(place).clone();
-            let too_many = old.open_count() > self.contexts.len() || context.count > self.free_slots;
-            let to = (!too_many).then(|| self.open(context.key, self.hash(&context.key), context.since_ns));
+            let too_many =
+                old.open_count() > self.contexts.len() || context.count > self.free_slots;
+            let to = (!too_many)
+                .then(|| self.open(context.key, self.hash(&context.key), context.since_ns));
             let Some(to) = to.flatten() else {
                 old.close(place, &mut each);
                 continue;
@@ -428,7 +439,8 @@ const EMPTY: Fragment = Fragment {
 impl Drop for Store {
     /// On the control thread: what the node still held goes back to the pool.
     fn drop(&mut self) {
-        let held: Vec<Packet> = self.slots.iter_mut().filter_map(|slot| slot.packet.take()).collect();
+        let held: Vec<Packet> =
+            self.slots.iter_mut().filter_map(|slot| slot.packet.take()).collect();
         held.into_iter().for_each(|packet| self.pool.take_back_packet(packet));
     }
 }

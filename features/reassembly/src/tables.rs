@@ -162,7 +162,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn holding(&self, worker: usize, kind: Kind) -> Holding {
-        Holding { gauge: self.gauges[worker][kind as usize].clone(), budget: self.budgets[worker].clone() }
+        Holding {
+            gauge: self.gauges[worker][kind as usize].clone(),
+            budget: self.budgets[worker].clone(),
+        }
     }
 
     pub fn workers(&self) -> usize {
@@ -171,11 +174,17 @@ impl Shared {
 
     /// Packets under way, of all workers.
     pub fn packets(&self, kind: Kind) -> usize {
-        self.gauges.iter().map(|of_worker| of_worker[kind as usize].packets.load(Ordering::Relaxed)).sum()
+        self.gauges
+            .iter()
+            .map(|of_worker| of_worker[kind as usize].packets.load(Ordering::Relaxed))
+            .sum()
     }
 
     /// Buffers held, of all workers.
     pub fn buffers(&self, kind: Kind) -> usize {
-        self.gauges.iter().map(|of_worker| of_worker[kind as usize].buffers.load(Ordering::Relaxed)).sum()
+        self.gauges
+            .iter()
+            .map(|of_worker| of_worker[kind as usize].buffers.load(Ordering::Relaxed))
+            .sum()
     }
 }

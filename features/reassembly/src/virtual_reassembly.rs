@@ -44,7 +44,8 @@ impl VirtualReassembly {
     fn look_at_first(&mut self, cx: &mut Context<'_>, arrived: Arrived) -> Option<Arrived> {
         let contexts = &mut self.0;
         let bytes = arrived.packet.bytes();
-        let upper = if contexts.kind.is_six() { Upper::of_ip6(bytes) } else { Upper::of_ip4(bytes) };
+        let upper =
+            if contexts.kind.is_six() { Upper::of_ip6(bytes) } else { Upper::of_ip4(bytes) };
         let known = contexts.store.at(arrived.place).upper;
         let why = match (upper, known) {
             (Ok(upper), None) => {
@@ -120,7 +121,12 @@ impl Keeper for VirtualReassembly {
 }
 
 /// The declaration.
-pub(crate) fn spec(kind: Kind, shared: &Arc<Shared>, pool: &Arc<BufferPool>, arc: ArcId) -> NodeSpec {
+pub(crate) fn spec(
+    kind: Kind,
+    shared: &Arc<Shared>,
+    pool: &Arc<BufferPool>,
+    arc: ArcId,
+) -> NodeSpec {
     let (shared, pool) = (shared.clone(), pool.clone());
     NodeSpec::new(
         kind.node(),

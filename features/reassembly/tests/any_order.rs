@@ -44,9 +44,12 @@ impl Model {
         {
             return None;
         }
-        let overlaps =
-            self.spans.iter().any(|(start, other)| *start < cut.end && cut.start < start + other.len());
-        let highest = self.spans.iter().map(|(start, other)| start + other.len()).max().unwrap_or(0);
+        let overlaps = self
+            .spans
+            .iter()
+            .any(|(start, other)| *start < cut.end && cut.start < start + other.len());
+        let highest =
+            self.spans.iter().map(|(start, other)| start + other.len()).max().unwrap_or(0);
         let ends_wrong = match (is_last, self.end) {
             (true, Some(_)) => true,
             (true, None) => highest > cut.end,

@@ -9,7 +9,8 @@ use quiver_testkit::Router;
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip6Header, IpProtocol, icmp4, ip4};
 use stand::{
-    Cut, FAR4, FAR6, Family, Four, HOST4, HOST6, ROUTER4, ROUTER6, Six, Whole, replies, router, send_all,
+    Cut, FAR4, FAR6, Family, Four, HOST4, HOST6, ROUTER4, ROUTER6, Six, Whole, replies, router,
+    send_all,
 };
 
 /// A frame for the router's e0.
@@ -73,13 +74,18 @@ fn nothing_left(router: &mut Router) {
 #[test]
 fn truncated_fragment_header() {
     for to in [ROUTER6, FAR6] {
-        for command in
-            ["show version", "set interface reassembly e0 on", "set interface reassembly e0 virtual on"]
-        {
+        for command in [
+            "show version",
+            "set interface reassembly e0 on",
+            "set interface reassembly e0 virtual on",
+        ] {
             for length in 0..8 {
                 let mut router = router();
                 router.cli(command);
-                router.send("e0", &frame(0x86dd, &packet6(to, 44, 64, &[17, 0, 0, 1, 0, 0, 0, 9][..length])));
+                router.send(
+                    "e0",
+                    &frame(0x86dd, &packet6(to, 44, 64, &[17, 0, 0, 1, 0, 0, 0, 9][..length])),
+                );
                 let left = router.sent("e1").len();
                 let dead: u64 = router.dropped().iter().map(|(_, _, count)| count).sum();
                 assert_eq!((left as u64) + dead, 1, "{to} {command} {length}");
@@ -93,8 +99,10 @@ fn truncated_fragment_header() {
 fn truncated_fragment_of_ip4() {
     for length in 0..8 {
         let mut router = router();
-        let repr =
-            ip4::Repr { more_fragments: true, ..ip4::Repr::new(HOST4, ROUTER4, IpProtocol::UDP, length) };
+        let repr = ip4::Repr {
+            more_fragments: true,
+            ..ip4::Repr::new(HOST4, ROUTER4, IpProtocol::UDP, length)
+        };
         router.send("e0", &frame(0x0800, &packet4(&repr, &[0; 8][..length])));
         nothing_left(&mut router);
     }
@@ -293,10 +301,14 @@ fn trace_of_a_packet_that_reassembly_holds() {
 #[test]
 fn icmp_error_that_embeds_a_truncated_header() {
     // Time exceeded about our ping, cut at every length.
-    let echo = packet4(&ip4::Repr::new(ROUTER4, FAR4, IpProtocol::ICMP, 8), &[8, 0, 0, 0, 0, 1, 0, 1]);
+    let echo =
+        packet4(&ip4::Repr::new(ROUTER4, FAR4, IpProtocol::ICMP, 8), &[8, 0, 0, 0, 0, 1, 0, 1]);
     for length in 0..=echo.len() {
         let mut router = router();
-        let repr = icmp4::Repr { message: icmp4::Message::TimeExceeded { code: 0 }, data: &echo[..length] };
+        let repr = icmp4::Repr {
+            message: icmp4::Message::TimeExceeded { code: 0 },
+            data: &echo[..length],
+        };
         let mut message = vec![0; repr.len()];
         repr.emit(&mut message).expect("room");
         let outer = ip4::Repr::new(HOST4, ROUTER4, IpProtocol::ICMP, message.len());
@@ -309,7 +321,8 @@ fn icmp_error_that_embeds_a_truncated_header() {
         let mut router = router();
         let mut message = vec![3, 0, 0, 0, 0, 0, 0, 0];
         message.extend_from_slice(&echo6[..length]);
-        let sum = Sum::pseudo6(HOST6, ROUTER6, IpProtocol::ICMP6, message.len() as u32).bytes(&message);
+        let sum =
+            Sum::pseudo6(HOST6, ROUTER6, IpProtocol::ICMP6, message.len() as u32).bytes(&message);
         message[2..4].copy_from_slice(&sum.checksum().to_be_bytes());
         router.send("e0", &frame(0x86dd, &packet6(ROUTER6, 58, 64, &message)));
         nothing_left(&mut router);
@@ -324,7 +337,8 @@ fn no_icmp_error_about_an_icmp_error() {
     let repr = icmp4::Repr { message: icmp4::Message::TimeExceeded { code: 0 }, data: &quoted };
     let mut message = vec![0; repr.len()];
     repr.emit(&mut message).expect("room");
-    let outer = ip4::Repr { ttl: 1, ..ip4::Repr::new(HOST4, FAR4, IpProtocol::ICMP, message.len()) };
+    let outer =
+        ip4::Repr { ttl: 1, ..ip4::Repr::new(HOST4, FAR4, IpProtocol::ICMP, message.len()) };
     router.send("e0", &frame(0x0800, &packet4(&outer, &message)));
     assert_eq!(router.count("ip4-icmp-error", "about-error"), 1);
     nothing_left(&mut router);
@@ -337,7 +351,10 @@ fn ttl_at_every_hop() {
         let data = udp(Four, false, b"how far", true);
         let repr = ip4::Repr { ttl, ..ip4::Repr::new(HOST4, FAR4, IpProtocol::UDP, data.len()) };
         router.send("e0", &frame(0x0800, &packet4(&repr, &data)));
-        router.send("e0", &frame(0x86dd, &packet6(FAR6, 17, ttl, &udp(Six, false, b"how far", true))));
+        router.send(
+            "e0",
+            &frame(0x86dd, &packet6(FAR6, 17, ttl, &udp(Six, false, b"how far", true))),
+        );
         let sent = router.sent("e1");
         if ttl <= 1 {
             assert!(sent.is_empty());
@@ -376,7 +393,11 @@ fn odd_lengths() {
             assert_eq!(sent[0][behind + 8..], data, "{family:?} {length}");
             let whole = Whole::echo(family, 1, length);
             send_all(&mut router, &[whole_frame(&whole)]);
-            assert_eq!(replies(&mut router, family, "e0"), [&whole.payload[8..]], "{family:?} {length}");
+            assert_eq!(
+                replies(&mut router, family, "e0"),
+                [&whole.payload[8..]],
+                "{family:?} {length}"
+            );
         }
     }
 }
@@ -444,7 +465,8 @@ fn vlan_stacks_deeper_than_known() {
 fn arp_for_everything() {
     let mut router = router();
     for number in 0..2000u16 {
-        let mut arp = vec![0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 0xa0, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0];
+        let mut arp =
+            vec![0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 0xa0, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0];
         let [high, low] = number.to_be_bytes();
         arp.extend_from_slice(&[10, 0, high, low]);
         let mut asked = frame(0x0806, &arp);
@@ -514,7 +536,10 @@ fn ip4_options_of_every_length_and_kind() {
         for length in [0, 1, 2, 3, 4, 40] {
             let mut options = [1; 8];
             (options[0], options[1]) = (kind, length);
-            let repr = ip4::Repr { options: &options, ..ip4::Repr::new(HOST4, ROUTER4, IpProtocol::UDP, 8) };
+            let repr = ip4::Repr {
+                options: &options,
+                ..ip4::Repr::new(HOST4, ROUTER4, IpProtocol::UDP, 8)
+            };
             router.send("e0", &frame(0x0800, &packet4(&repr, &udp(Four, true, b"", false))));
             assert_eq!(router.buffers_in_use(), 0, "kind {kind}, length {length}");
         }

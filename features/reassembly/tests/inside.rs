@@ -85,7 +85,8 @@ fn shows_tell_limits_and_what_waits() {
         let mut router = router();
         router.cli("set interface reassembly e0 on");
         send_all(&mut router, &Whole::echo(family, 77, DATA).frames(1232)[..2]);
-        let name = if family == Four { "show ip4-full-reassembly" } else { "show ip6-full-reassembly" };
+        let name =
+            if family == Four { "show ip4-full-reassembly" } else { "show ip6-full-reassembly" };
         let shown = router.json(&format!("{name} details"));
         assert_eq!(shown["packets_under_way"], 1);
         assert_eq!(shown["buffers_held"], 2);
@@ -133,7 +134,9 @@ fn settings_hold_for_the_kinds_and_families_that_are_named() {
     let mut router = router();
     let timeouts = |router: &mut quiver_testkit::Router| {
         ["ip4-full", "ip6-full", "ip4-sv", "ip6-sv"].map(|kind| {
-            router.json(&format!("show {kind}-reassembly"))["timeout_ms"].as_u64().expect("a number")
+            router.json(&format!("show {kind}-reassembly"))["timeout_ms"]
+                .as_u64()
+                .expect("a number")
         })
     };
     assert_eq!(timeouts(&mut router), [60_000, 60_000, 2000, 2000]);

@@ -210,8 +210,12 @@ fn packets_of_other_names_are_not_mixed() {
         let mut router = router();
         let one = Whole::echo(family, 1, DATA);
         let other = Whole::echo(family, 2, DATA + 100);
-        let mixed: Vec<_> =
-            one.frames(1232).into_iter().zip(other.frames(1232)).flat_map(|(a, b)| [a, b]).collect();
+        let mixed: Vec<_> = one
+            .frames(1232)
+            .into_iter()
+            .zip(other.frames(1232))
+            .flat_map(|(a, b)| [a, b])
+            .collect();
         send_all(&mut router, &mixed);
         assert_eq!(replies(&mut router, family, "e0"), [data(&one), data(&other)]);
     }

@@ -52,7 +52,10 @@ fn our_pings_are_cut_and_their_sum_is_right() {
         let sum = match family {
             Four => Sum::new(),
             Family::Six => {
-                assert!(frames.iter().all(|frame| frame[58..62] == frames[0][58..62]), "one identification");
+                assert!(
+                    frames.iter().all(|frame| frame[58..62] == frames[0][58..62]),
+                    "one identification"
+                );
                 let from = "2001:db8:1::1".parse().unwrap();
                 Sum::pseudo6(from, FAR6, IpProtocol::ICMP6, bytes.len() as u32)
             }
@@ -94,7 +97,8 @@ fn odd_mtus_leave_no_byte_out() {
 fn each_packet_of_ours_has_an_identification_of_its_own() {
     let mut router = narrow(1500);
     router.cli(&format!("ping {FAR6} repeat 3 size 1600 interval 0.01"));
-    let mut seen: Vec<Vec<u8>> = router.sent("e1").iter().map(|frame| frame[58..62].to_vec()).collect();
+    let mut seen: Vec<Vec<u8>> =
+        router.sent("e1").iter().map(|frame| frame[58..62].to_vec()).collect();
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 3);
@@ -138,7 +142,8 @@ fn each_family_has_an_mtu_of_its_own_if_it_is_set() {
     let mut router = router();
     router.cli("set interface mtu ip4 600 e1");
     router.cli("set interface mtu ip6 1300 e1");
-    for (family, to, most) in [(Four, FAR4.to_string(), 600), (Family::Six, FAR6.to_string(), 1300)] {
+    for (family, to, most) in [(Four, FAR4.to_string(), 600), (Family::Six, FAR6.to_string(), 1300)]
+    {
         router.cli(&format!("ping {to} repeat 1 size 3000"));
         let frames = router.sent("e1");
         assert_eq!(
@@ -149,7 +154,8 @@ fn each_family_has_an_mtu_of_its_own_if_it_is_set() {
     }
     let config = router.cli("show running-config");
     assert!(
-        config.contains("set interface mtu ip4 600 e1") && config.contains("set interface mtu ip6 1300 e1")
+        config.contains("set interface mtu ip4 600 e1")
+            && config.contains("set interface mtu ip6 1300 e1")
     );
     assert!(router.cli("show interface e1").contains("9000/600/1300/0"));
     router.refused("set interface mtu ip6 1279 e1");

@@ -130,7 +130,8 @@ fn virtual_reassembly_lets_fragments_go_on_as_they_are() {
         let whole = Whole::transit(family, 1, DATA);
         send_all(&mut router, &whole.frames(1232));
         let left = left(&mut router);
-        let sent: Vec<Vec<u8>> = whole.frames(1232).iter().map(|frame| frame[14..].to_vec()).collect();
+        let sent: Vec<Vec<u8>> =
+            whole.frames(1232).iter().map(|frame| frame[14..].to_vec()).collect();
         let behind = if family == Four { 20 } else { 40 };
         assert_eq!(left.len(), 4);
         assert!(left.iter().zip(&sent).all(|(a, b)| a[behind..] == b[behind..]));
@@ -158,7 +159,11 @@ fn fragments_wait_for_the_first_and_go_on_behind_it_in_order() {
         // The last finds the ports known, and closes the packet.
         send_all(&mut router, &[frames[3].clone()]);
         assert_eq!(left(&mut router).len(), 1);
-        assert!(router.cli(&format!("show {}-sv-reassembly details", family.word())).contains("No packet"));
+        assert!(
+            router
+                .cli(&format!("show {}-sv-reassembly details", family.word()))
+                .contains("No packet")
+        );
     }
 }
 
@@ -199,7 +204,10 @@ fn a_second_first_fragment_with_other_ports_refuses_the_packet() {
         let mut other = whole.clone();
         other.payload[3] = 53;
         let frames = whole.frames(1232);
-        send_all(&mut router, &[frames[0].clone(), other.frames(1232)[0].clone(), frames[1].clone()]);
+        send_all(
+            &mut router,
+            &[frames[0].clone(), other.frames(1232)[0].clone(), frames[1].clone()],
+        );
         assert_eq!(left(&mut router).len(), 1);
         assert_eq!(router.count(family.shallow(), "overlap"), 1);
     }
@@ -211,7 +219,10 @@ fn a_duplicate_goes_on_as_the_first_did() {
         let mut router = router();
         router.cli("set interface reassembly e0 virtual on");
         let frames = Whole::transit(family, 1, DATA).frames(1232);
-        send_all(&mut router, &[frames[0].clone(), frames[1].clone(), frames[0].clone(), frames[1].clone()]);
+        send_all(
+            &mut router,
+            &[frames[0].clone(), frames[1].clone(), frames[0].clone(), frames[1].clone()],
+        );
         assert_eq!(left(&mut router).len(), 4);
     }
 }
@@ -221,7 +232,8 @@ fn a_tcp_header_in_two_fragments_does_not_pass() {
     for family in Family::BOTH {
         let mut router = router();
         router.cli("set interface reassembly e0 virtual on");
-        let whole = Whole { protocol: quiver_wire::IpProtocol::TCP, ..Whole::transit(family, 1, 400) };
+        let whole =
+            Whole { protocol: quiver_wire::IpProtocol::TCP, ..Whole::transit(family, 1, 400) };
         send_all(&mut router, &whole.frames(8)[..2]);
         assert!(left(&mut router).is_empty());
         let why = if family == Four { "tiny-fragment" } else { "headers-cut" };
@@ -333,7 +345,9 @@ fn with_two_ways() -> quiver_testkit::Router {
 
 #[test]
 fn fragments_whose_ports_are_known_take_the_way_of_whole_packets_of_their_flow() {
-    for (family, hash) in [(Four, ""), (Six, ""), (Four, "sport dport symmetric"), (Six, "src sport")] {
+    for (family, hash) in
+        [(Four, ""), (Six, ""), (Four, "sport dport symmetric"), (Six, "src sport")]
+    {
         let mut router = with_two_ways();
         router.cli(&format!("set interface reassembly e0 virtual {}", family.word()));
         if !hash.is_empty() {

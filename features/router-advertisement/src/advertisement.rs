@@ -28,7 +28,11 @@ struct Advertisement {
 }
 
 impl Advertisement {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<NodeId, RouterDiscoveryDrop> {
+    fn decide(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+    ) -> Result<NodeId, RouterDiscoveryDrop> {
         let (header, message) = read(packet.bytes())?;
         let nd::Message::RouterAdvertisement {
             hop_limit,
@@ -50,7 +54,8 @@ impl Advertisement {
             _ => None,
         });
         let mtu_bytes = mtu_bytes.unwrap_or(0);
-        let says = RouterSays { hop_limit, flags, lifetime_s, reachable_ms, retransmit_ms, mtu_bytes };
+        let says =
+            RouterSays { hop_limit, flags, lifetime_s, reachable_ms, retransmit_ms, mtu_bytes };
         Notification::Router { from, says }.send(cx, packet.rx);
         let prefixes = options.iter().filter_map(|option| match option {
             NdOption::Prefix(says) => Some(says),
@@ -75,10 +80,18 @@ impl Advertisement {
 
 impl Advertisement {
     /// Tell of routes behind the router (RFC 4191 §2.3).
-    fn tell_routes(&self, cx: &mut Context<'_>, rx: InterfaceId, from: Ipv6Addr, options: Options<'_>) {
+    fn tell_routes(
+        &self,
+        cx: &mut Context<'_>,
+        rx: InterfaceId,
+        from: Ipv6Addr,
+        options: Options<'_>,
+    ) {
         let mut told = 0;
         for option in options.iter() {
-            let NdOption::Other { kind: option_kind::ROUTE_INFORMATION, data } = option else { continue };
+            let NdOption::Other { kind: option_kind::ROUTE_INFORMATION, data } = option else {
+                continue;
+            };
             match RouteSays::parse(data) {
                 Some(says) if told < ROUTES_TOLD_MAX => {
                     Notification::Route { from, says }.send(cx, rx);

@@ -117,7 +117,8 @@ fn change(
 }
 
 fn nothing_said(args: &Args<'_>) -> Refusal {
-    Refusal::new(format!("{}: nothing to set", args.command())).remedy("ip6 nd INTERFACE ra-interval 30 10")
+    Refusal::new(format!("{}: nothing to set", args.command()))
+        .remedy("ip6 nd INTERFACE ra-interval 30 10")
 }
 
 fn not_there(args: &Args<'_>, name: &str, what: &str) -> Refusal {
@@ -186,10 +187,12 @@ fn set_usual(config: &mut RaConfig, args: &Args<'_>) -> Result<(), Refusal> {
         config.lifetime_s = usual.lifetime_s;
     }
     if has("ra-initial") {
-        (config.initial_count, config.initial_interval_s) = (usual.initial_count, usual.initial_interval_s);
+        (config.initial_count, config.initial_interval_s) =
+            (usual.initial_count, usual.initial_interval_s);
     }
     if has("ra-interval") {
-        (config.max_interval_s, config.min_interval_s) = (usual.max_interval_s, usual.min_interval_s);
+        (config.max_interval_s, config.min_interval_s) =
+            (usual.max_interval_s, usual.min_interval_s);
     }
     if has("ra-hop-limit") {
         config.hop_limit = usual.hop_limit;
@@ -263,7 +266,9 @@ fn set_dns_domain(config: &mut RaConfig, args: &Args<'_>) -> Result<(), Refusal>
     let domain: &str = args.get("domain")?;
     if !is_domain(domain) {
         let what = format!("'{domain}' is no domain name");
-        return Err(args.refuse("domain", what).remedy("labels of letters, digits and hyphens, with dots"));
+        return Err(args
+            .refuse("domain", what)
+            .remedy("labels of letters, digits and hyphens, with dots"));
     }
     let done = set_in_list(&mut config.dns_domains, domain.to_owned(), args)?;
     if done { Ok(()) } else { Err(not_there(args, "domain", domain)) }
@@ -301,13 +306,21 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
         for (prefix, route) in &config.routes {
             let lifetime = lifetime_words(route.lifetime_s);
             let preference = route.preference.word();
-            out.command(format_args!("ip6 nd {name} ra-route {prefix}{lifetime} preference {preference}"));
+            out.command(format_args!(
+                "ip6 nd {name} ra-route {prefix}{lifetime} preference {preference}"
+            ));
         }
         for (server, lifetime) in &config.dns_servers {
-            out.command(format_args!("ip6 nd {name} ra-dns-server {server}{}", lifetime_words(*lifetime)));
+            out.command(format_args!(
+                "ip6 nd {name} ra-dns-server {server}{}",
+                lifetime_words(*lifetime)
+            ));
         }
         for (domain, lifetime) in &config.dns_domains {
-            out.command(format_args!("ip6 nd {name} ra-dns-search {domain}{}", lifetime_words(*lifetime)));
+            out.command(format_args!(
+                "ip6 nd {name} ra-dns-search {domain}{}",
+                lifetime_words(*lifetime)
+            ));
         }
         if config.advertise {
             out.command(format_args!("ip6 nd {name} no ra-suppress"));
@@ -324,11 +337,16 @@ pub(crate) fn prefix_words(said: &PrefixConfig) -> String {
     let usual = PrefixConfig::default();
     let mut words = match (said.valid_s, said.preferred_s) {
         (FOREVER_S, FOREVER_S) => " infinite".to_owned(),
-        (valid, preferred) if (valid, preferred) == (usual.valid_s, usual.preferred_s) => String::new(),
+        (valid, preferred) if (valid, preferred) == (usual.valid_s, usual.preferred_s) => {
+            String::new()
+        }
         (valid, preferred) => format!(" {valid} {preferred}"),
     };
-    let flags =
-        [(said.on_link, " off-link"), (said.autonomous, " no-autoconfig"), (said.advertise, " no-advertise")];
+    let flags = [
+        (said.on_link, " off-link"),
+        (said.autonomous, " no-autoconfig"),
+        (said.advertise, " no-advertise"),
+    ];
     words.extend(flags.into_iter().filter(|(set, _)| !set).map(|(_, word)| word));
     words
 }

@@ -224,9 +224,12 @@ impl RaConfig {
                 format!("it must be 3 to {most} s: at most three quarters of the longest"),
             ));
         }
-        if let Some(lifetime) = self.lifetime_s.filter(|lifetime| *lifetime != 0 && *lifetime < max) {
+        if let Some(lifetime) = self.lifetime_s.filter(|lifetime| *lifetime != 0 && *lifetime < max)
+        {
             return Err((
-                format!("a lifetime of {lifetime} s ends before the next advertisement, up to {max} s later"),
+                format!(
+                    "a lifetime of {lifetime} s ends before the next advertisement, up to {max} s later"
+                ),
                 format!("it must be 0, or {max} to {LIFETIME_S_MAX} s"),
             ));
         }
@@ -236,7 +239,10 @@ impl RaConfig {
                     "{prefix} cannot be preferred for {} s when it is valid for {} s only",
                     said.preferred_s, said.valid_s
                 );
-                return Err((what, "the valid lifetime comes first, and is the longer one".to_owned()));
+                return Err((
+                    what,
+                    "the valid lifetime comes first, and is the longer one".to_owned(),
+                ));
             }
         }
         self.check_limits()
@@ -255,9 +261,10 @@ impl RaConfig {
             ),
         ];
         match counts.into_iter().find(|(_, count, max)| count > max) {
-            Some((what, count, max)) => {
-                Err((format!("{count} {what} do not fit into an advertisement"), format!("at most {max} do")))
-            }
+            Some((what, count, max)) => Err((
+                format!("{count} {what} do not fit into an advertisement"),
+                format!("at most {max} do"),
+            )),
             None => Ok(()),
         }
     }
@@ -266,7 +273,8 @@ impl RaConfig {
 /// Is this a domain name that can be sent: labels of 1 to 63 letters, digits and hyphens (RFC 1035 §2.3.1)?
 pub fn is_domain(name: &str) -> bool {
     let is_label = |label: &str| {
-        (1..=63).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
     };
     name.len() <= 253 && name.split('.').all(is_label)
 }
@@ -278,7 +286,10 @@ mod tests {
     #[test]
     fn what_is_not_said_follows_from_the_longest_interval() {
         let mut config = RaConfig { max_interval_s: 30, ..RaConfig::default() };
-        assert_eq!((config.lifetime_s(), config.min_interval_s(), config.dns_lifetime_s()), (90, 22, 90));
+        assert_eq!(
+            (config.lifetime_s(), config.min_interval_s(), config.dns_lifetime_s()),
+            (90, 22, 90)
+        );
         assert!(config.check().is_ok());
         config.max_interval_s = 4;
         assert_eq!(config.min_interval_s(), 3);

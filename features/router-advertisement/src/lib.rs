@@ -18,7 +18,10 @@ use quiver_wire::icmp6::kind;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
-    registry.feature("router-advertisement", "Tells IPv6 hosts their prefixes, router and name servers");
+    registry.feature(
+        "router-advertisement",
+        "Tells IPv6 hosts their prefixes, router and name servers",
+    );
     registry.topic(&sender::ROUTER_ADVERTISEMENT);
     registry.graph.node(solicitation::spec());
     registry.graph.node(advertisement::spec());

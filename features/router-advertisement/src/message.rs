@@ -124,7 +124,8 @@ fn dns_options(config: &RaConfig, out: &mut Vec<u8>) {
         }
         bytes.push(0);
     }
-    let with_kind = |kind, all: BTreeMap<u32, Vec<u8>>| all.into_iter().map(move |(at, b)| (kind, at, b));
+    let with_kind =
+        |kind, all: BTreeMap<u32, Vec<u8>>| all.into_iter().map(move |(at, b)| (kind, at, b));
     let all = with_kind(option_kind::RDNSS, servers).chain(with_kind(option_kind::DNSSL, domains));
     for (kind, lifetime, bytes) in all {
         let mut data = vec![0, 0];
@@ -149,7 +150,13 @@ fn put(out: &mut Vec<u8>, option: NdOption<'_>) {
 
 /// The packet, from its IPv6 header on. The final one says that the router is no default router any more
 /// (RFC 4861 §6.2.5).
-pub fn packet(config: &RaConfig, own: &Own, gone: &[Gone], to: Ipv6Addr, last: bool) -> Option<Vec<u8>> {
+pub fn packet(
+    config: &RaConfig,
+    own: &Own,
+    gone: &[Gone],
+    to: Ipv6Addr,
+    last: bool,
+) -> Option<Vec<u8>> {
     let options = options(config, own, gone);
     let lifetime_s = if last { 0 } else { config.lifetime_s() };
     let managed = if config.managed { router_flags::MANAGED } else { 0 };
@@ -167,7 +174,8 @@ pub fn packet(config: &RaConfig, own: &Own, gone: &[Gone], to: Ipv6Addr, last: b
     let length = Icmp6Header::LEN + TIMERS_BYTES + options.len();
     let mut bytes = vec![0; Ip6Header::LEN + length];
     message.emit(own.link_local, to, bytes.get_mut(Ip6Header::LEN..)?).ok()?;
-    let header = Ip6Header::new(own.link_local, to, IpProtocol::ICMP6, nd::HOP_LIMIT, length as u16);
+    let header =
+        Ip6Header::new(own.link_local, to, IpProtocol::ICMP6, nd::HOP_LIMIT, length as u16);
     header.write(&mut bytes).ok()?;
     Some(bytes)
 }
@@ -237,15 +245,18 @@ mod tests {
             let route = RouteConfig { lifetime_s: None, preference: Preference::Low };
             config.routes.insert(prefix.parse().unwrap(), route);
             let options = sent(&config, false);
-            let Some(NdOption::Other { kind: 24, data }) = options.last() else { panic!("{options:?}") };
+            let Some(NdOption::Other { kind: 24, data }) = options.last() else {
+                panic!("{options:?}")
+            };
             assert_eq!((data.len(), data[1]), (bytes, 0x18), "{prefix}");
         }
     }
 
     #[test]
     fn the_largest_advertisement_fits_into_the_smallest_mtu() {
-        let prefix =
-            |n: u16, length| Ip6Prefix::covering(Ipv6Addr::new(n, 1, 2, 3, 0, 0, 0, 0), length).unwrap();
+        let prefix = |n: u16, length| {
+            Ip6Prefix::covering(Ipv6Addr::new(n, 1, 2, 3, 0, 0, 0, 0), length).unwrap()
+        };
         let config = RaConfig {
             prefixes: (0..20).map(|n| (prefix(n, 64), PrefixConfig::default())).collect(),
             routes: (0..ROUTES_MAX as u16)
@@ -255,7 +266,9 @@ mod tests {
                     (Ip6Prefix::host(address), route)
                 })
                 .collect(),
-            dns_servers: (0..DNS_SERVERS_MAX as u32).map(|n| (Ipv6Addr::LOCALHOST, Some(n))).collect(),
+            dns_servers: (0..DNS_SERVERS_MAX as u32)
+                .map(|n| (Ipv6Addr::LOCALHOST, Some(n)))
+                .collect(),
             dns_domains: (0..DNS_DOMAINS_MAX as u32).map(|n| ("x".repeat(31), Some(n))).collect(),
             ..RaConfig::default()
         };
@@ -267,7 +280,8 @@ mod tests {
 
     #[test]
     fn the_last_one_says_that_the_router_is_none_and_has_no_preference() {
-        let config = RaConfig { preference: Preference::High, managed: true, ..RaConfig::default() };
+        let config =
+            RaConfig { preference: Preference::High, managed: true, ..RaConfig::default() };
         let bytes = packet(&config, &own(), &[], ALL_NODES, true).unwrap();
         assert_eq!(bytes[40 + 5], 0x80);
         assert_eq!(bytes[40 + 6..40 + 8], [0, 0]);

@@ -56,7 +56,8 @@ impl Routers {
             self.not_kept += 1;
             return None;
         }
-        let new = Router { says, heard_ns: now_ns, prefixes: BTreeMap::new(), contradicts: Vec::new() };
+        let new =
+            Router { says, heard_ns: now_ns, prefixes: BTreeMap::new(), contradicts: Vec::new() };
         let router = self.known.entry((on, from)).or_insert(new);
         (router.says, router.heard_ns) = (says, now_ns);
         router.contradicts.clear();
@@ -65,8 +66,9 @@ impl Routers {
 
     /// Forget those that have been silent for too long.
     pub fn forget_old(&mut self, now_ns: u64) {
-        let keep_ns =
-            |router: &Router| FORGET_AFTER_NS.max(u64::from(router.says.lifetime_s) * 1_000_000_000);
+        let keep_ns = |router: &Router| {
+            FORGET_AFTER_NS.max(u64::from(router.says.lifetime_s) * 1_000_000_000)
+        };
         self.known.retain(|_, router| now_ns.saturating_sub(router.heard_ns) < keep_ns(router));
     }
 
@@ -85,19 +87,27 @@ pub fn contradictions(config: &RaConfig, own: &Own, says: &RouterSays) -> Vec<St
         ("retransmit time", config.retransmit_ms, says.retransmit_ms),
         ("MTU", mtu_bytes, says.mtu_bytes),
     ];
-    let differs =
-        numbers.into_iter().filter(|(_, ours, theirs)| *ours != 0 && *theirs != 0 && ours != theirs);
+    let differs = numbers
+        .into_iter()
+        .filter(|(_, ours, theirs)| *ours != 0 && *theirs != 0 && ours != theirs);
     let flags = [
         ("managed flag", config.managed, says.flags & router_flags::MANAGED != 0),
         ("other flag", config.other, says.flags & router_flags::OTHER != 0),
     ];
     let flags = flags.into_iter().filter(|(_, ours, theirs)| ours != theirs);
-    differs.map(|(name, ..)| name.to_owned()).chain(flags.map(|(name, ..)| name.to_owned())).collect()
+    differs
+        .map(|(name, ..)| name.to_owned())
+        .chain(flags.map(|(name, ..)| name.to_owned()))
+        .collect()
 }
 
 /// Does another router say something else of a prefix that we tell, too? Lifetimes that run down in real
 /// time may differ a little.
-pub fn contradicts_prefix(config: &RaConfig, own: &Own, says: &PrefixInformation) -> Option<String> {
+pub fn contradicts_prefix(
+    config: &RaConfig,
+    own: &Own,
+    says: &PrefixInformation,
+) -> Option<String> {
     let prefix = Ip6Prefix::covering(says.prefix, says.length).ok()?;
     let (_, ours) = prefixes(config, own, &[]).0.into_iter().find(|(known, _)| *known == prefix)?;
     let differs = ours.valid_s != says.valid_s || ours.preferred_s != says.preferred_s;

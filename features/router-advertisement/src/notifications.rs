@@ -100,7 +100,9 @@ impl Notification {
             Notification::Prefix { from, says } => {
                 out.put(&from.octets());
                 out.put(&[says.length, says.flags]);
-                [says.valid_s, says.preferred_s].iter().for_each(|word| out.put(&word.to_be_bytes()));
+                [says.valid_s, says.preferred_s]
+                    .iter()
+                    .for_each(|word| out.put(&word.to_be_bytes()));
                 out.put(&says.prefix.octets());
                 2
             }
@@ -136,15 +138,24 @@ impl Notification {
                 let lifetime_s = u16::from_be_bytes(bytes.take()?);
                 let (reachable_ms, retransmit_ms) = (bytes.word()?, bytes.word()?);
                 let mtu_bytes = bytes.word()?;
-                let says =
-                    RouterSays { hop_limit, flags, lifetime_s, reachable_ms, retransmit_ms, mtu_bytes };
+                let says = RouterSays {
+                    hop_limit,
+                    flags,
+                    lifetime_s,
+                    reachable_ms,
+                    retransmit_ms,
+                    mtu_bytes,
+                };
                 Some(Notification::Router { from, says })
             }
             3 => {
                 let [length, flags] = bytes.take()?;
                 let lifetime_s = bytes.word()?;
                 let prefix = Ipv6Addr::from_octets(bytes.take()?);
-                Some(Notification::Route { from, says: RouteSays { prefix, length, flags, lifetime_s } })
+                Some(Notification::Route {
+                    from,
+                    says: RouteSays { prefix, length, flags, lifetime_s },
+                })
             }
             _ => {
                 let [length, flags] = bytes.take()?;
@@ -164,8 +175,12 @@ mod tests {
     #[test]
     fn a_route_has_as_many_bytes_as_its_length_asks_for() {
         let data = [48, 0x08, 0, 0, 0, 9, 0x20, 1, 0x0d, 0xb8, 0, 7, 0, 0];
-        let expected =
-            RouteSays { prefix: "2001:db8:7::".parse().unwrap(), length: 48, flags: 0x08, lifetime_s: 9 };
+        let expected = RouteSays {
+            prefix: "2001:db8:7::".parse().unwrap(),
+            length: 48,
+            flags: 0x08,
+            lifetime_s: 9,
+        };
         assert_eq!(RouteSays::parse(&data), Some(expected));
         assert!(RouteSays::parse(&data[..6]).is_none(), "48 bits in none");
         assert!(RouteSays::parse(&[0, 0, 0, 0, 0, 9]).is_some_and(|says| says.length == 0));
@@ -194,7 +209,8 @@ mod tests {
             preferred_s: 4,
             prefix: Ipv6Addr::LOCALHOST,
         };
-        let route = RouteSays { prefix: Ipv6Addr::LOCALHOST, length: 65, flags: 0x18, lifetime_s: 5 };
+        let route =
+            RouteSays { prefix: Ipv6Addr::LOCALHOST, length: 65, flags: 0x18, lifetime_s: 5 };
         for notice in [
             Notification::Route { from, says: route },
             Notification::Solicitation { from },

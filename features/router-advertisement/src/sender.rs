@@ -48,10 +48,14 @@ pub(crate) fn start(engine: &mut Engine) {
 }
 
 /// Change the state, and let the timer follow.
-pub(crate) fn work<R>(engine: &mut Engine, change: impl FnOnce(&mut Engine, &mut RaState) -> R) -> R {
+pub(crate) fn work<R>(
+    engine: &mut Engine,
+    change: impl FnOnce(&mut Engine, &mut RaState) -> R,
+) -> R {
     engine.with(|engine, state: &mut RaState| {
         let result = change(engine, state);
-        let due_ns = state.interfaces.values().filter_map(|advertiser| advertiser.phase.due_ns()).min();
+        let due_ns =
+            state.interfaces.values().filter_map(|advertiser| advertiser.phase.due_ns()).min();
         state.alarm.set(engine, due_ns, fire);
         result
     })
@@ -80,7 +84,8 @@ pub(crate) fn own(engine: &Engine, id: InterfaceId) -> Option<Own> {
         IpAddr::V4(_) => None,
     };
     let addresses: Vec<(Ipv6Addr, u8)> = fib.addresses(id).filter_map(six).collect();
-    let link_local = addresses.iter().map(|(address, _)| *address).find(|address| is_link_local(*address))?;
+    let link_local =
+        addresses.iter().map(|(address, _)| *address).find(|address| is_link_local(*address))?;
     let mut prefixes: Vec<_> = addresses
         .iter()
         .filter(|(address, length)| !is_link_local(*address) && *length < Ip6Prefix::LENGTH_MAX)
@@ -107,19 +112,28 @@ fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
 /// The interface goes down: hosts hear that the router is none any more, before nothing can be sent.
 fn say_last(engine: &mut Engine, state: &mut RaState, id: InterfaceId) {
     let Some(advertiser) = state.interfaces.get_mut(&id) else { return };
-    if let Phase::Advertising { own, .. } | Phase::Ceasing { own, .. } = std::mem::take(&mut advertiser.phase)
+    if let Phase::Advertising { own, .. } | Phase::Ceasing { own, .. } =
+        std::mem::take(&mut advertiser.phase)
     {
         let last = packet(&advertiser.config, &own, &[], ALL_NODES, true);
         send_to_all(engine, id, advertiser, last);
         if let Err(stalled) = engine.settle(WorkerId(0)) {
-            tracing::warn!("{}: the last router advertisement: {stalled}", engine.interface_name(id));
+            tracing::warn!(
+                "{}: the last router advertisement: {stalled}",
+                engine.interface_name(id)
+            );
         }
     }
 }
 
 /// Something else is configured than `before`: hosts hear of it soon, and leave the addresses of prefixes
 /// that are not told any more.
-pub(crate) fn configured(engine: &mut Engine, state: &mut RaState, id: InterfaceId, before: &RaConfig) {
+pub(crate) fn configured(
+    engine: &mut Engine,
+    state: &mut RaState,
+    id: InterfaceId,
+    before: &RaConfig,
+) {
     if let Some(Advertiser { config, phase: Phase::Advertising { own, gone, .. }, .. }) =
         state.interfaces.get_mut(&id)
     {
@@ -194,7 +208,8 @@ fn send_due(engine: &mut Engine, state: &mut RaState, id: InterfaceId, now_ns: u
         Phase::Silent => {}
         Phase::Advertising { initial_left, next_ns, own, gone, answers } => {
             let own = own.clone();
-            let due: Vec<_> = answers.extract_if(.., |(at, _)| *at <= now_ns).map(|(_, to)| to).collect();
+            let due: Vec<_> =
+                answers.extract_if(.., |(at, _)| *at <= now_ns).map(|(_, to)| to).collect();
             let told = gone.clone();
             let to_all = (*next_ns <= now_ns).then(|| {
                 gone.iter_mut().for_each(|gone| gone.left -= 1);
@@ -233,7 +248,12 @@ fn interval_ns(config: &RaConfig, initial_left: &mut u8, jitter: &mut Jitter) ->
 }
 
 /// Send a packet to all nodes of the link.
-fn send_to_all(engine: &mut Engine, id: InterfaceId, advertiser: &mut Advertiser, packet: Option<Vec<u8>>) {
+fn send_to_all(
+    engine: &mut Engine,
+    id: InterfaceId,
+    advertiser: &mut Advertiser,
+    packet: Option<Vec<u8>>,
+) {
     let info = engine.get::<Fib>().and_then(|fib| fib.interface(id));
     let Some((info, packet)) = info.zip(packet) else { return };
     let mut frame = info.header_to_group(ALL_NODES.into());
@@ -248,13 +268,19 @@ fn send_to_all(engine: &mut Engine, id: InterfaceId, advertiser: &mut Advertiser
 }
 
 /// Send a packet to one host; its MAC address is found, or asked for, on the way.
-fn send_to_one(engine: &mut Engine, id: InterfaceId, advertiser: &mut Advertiser, packet: Option<Vec<u8>>) {
+fn send_to_one(
+    engine: &mut Engine,
+    id: InterfaceId,
+    advertiser: &mut Advertiser,
+    packet: Option<Vec<u8>>,
+) {
     let lookup = engine.node_id("ip6-lookup");
     let Some((lookup, packet)) = lookup.zip(packet) else { return };
     let sent = engine.post(WorkerId(0), move |worker: &mut Worker| {
         worker.inject(&packet, lookup, id, id, 0);
     });
-    let count = if sent { &mut advertiser.counts.sent_unicast } else { &mut advertiser.counts.not_sent };
+    let count =
+        if sent { &mut advertiser.counts.sent_unicast } else { &mut advertiser.counts.not_sent };
     *count += 1;
 }
 
@@ -302,7 +328,10 @@ pub(crate) static ROUTER_ADVERTISEMENT: Topic = Topic {
         Field { key: "interface", help: "the interface that heard it" },
         Field { key: "router", help: "the link-local address of the router" },
         Field { key: "lifetime_s", help: "how long it is a default router; of a prefix, nothing" },
-        Field { key: "hop_limit", help: "what hosts are to put into their packets; 0 leaves it open" },
+        Field {
+            key: "hop_limit",
+            help: "what hosts are to put into their packets; 0 leaves it open",
+        },
         Field { key: "flags", help: "the byte of flags of the router, or of the prefix" },
         Field { key: "mtu_bytes", help: "the MTU of the link; 0 leaves it open" },
         Field { key: "prefix", help: "the prefix, if the event is about one" },
@@ -359,7 +388,10 @@ fn hear_router(engine: &mut Engine, on: InterfaceId, from: Ipv6Addr, says: Route
             return;
         }
         advertiser.counts.inconsistent += 1;
-        tracing::warn!("{name}: router {from} advertises another {} than this one", found.join(", "));
+        tracing::warn!(
+            "{name}: router {from} advertises another {} than this one",
+            found.join(", ")
+        );
         if let Some(router) = router {
             router.contradicts = found;
         }

@@ -49,10 +49,13 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
         Column::left("Prefixes").key("prefixes"),
     ])
     .when_empty("No interface advertises anything; ip6 nd INTERFACE no ra-suppress lets one begin");
-    for (id, advertiser) in state.interfaces.iter().filter(|(id, _)| only.is_none_or(|only| only == **id)) {
+    for (id, advertiser) in
+        state.interfaces.iter().filter(|(id, _)| only.is_none_or(|only| only == **id))
+    {
         let Advertiser { config, phase, counts, .. } = advertiser;
         let (min_s, max_s) = (config.min_interval_s(), config.max_interval_s);
-        let interval = Cell::new(format!("{min_s}-{max_s}"), json!({ "min_s": min_s, "max_s": max_s }));
+        let interval =
+            Cell::new(format!("{min_s}-{max_s}"), json!({ "min_s": min_s, "max_s": max_s }));
         let (told, left_out) = told_prefixes(engine, *id, advertiser);
         let mut words: Vec<String> =
             told.iter().map(|(prefix, said)| format!("{prefix}{}", prefix_words(said))).collect();
@@ -69,7 +72,10 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
             .cell(counts.sent)
             .cell(counts.sent_unicast)
             .cell(counts.not_sent)
-            .cell(Cell::new(asked_words(counts.solicitations, counts.unanswered), counts.solicitations))
+            .cell(Cell::new(
+                asked_words(counts.solicitations, counts.unanswered),
+                counts.solicitations,
+            ))
             .cell(counts.advertisements)
             .cell(counts.inconsistent)
             .cell(Cell::new(words.join(", "), words.clone()));
@@ -90,8 +96,11 @@ fn told_prefixes(engine: &Engine, id: InterfaceId, advertiser: &Advertiser) -> (
 }
 
 fn flag_words(managed: bool, other: bool, preference: Preference) -> Cell {
-    let words =
-        [(managed, "managed"), (other, "other"), (preference != Preference::Medium, preference.word())];
+    let words = [
+        (managed, "managed"),
+        (other, "other"),
+        (preference != Preference::Medium, preference.word()),
+    ];
     let words: Vec<_> = words.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect();
     Cell::new(words.join(" "), words)
 }
@@ -117,8 +126,11 @@ fn heard(engine: &Engine, only: Option<InterfaceId>) -> Output {
         let age = engine.now_ns().saturating_sub(router.heard_ns) as f64 / 1e9;
         let says = &router.says;
         let flag = |bit: u8| says.flags & bit != 0;
-        let flags =
-            flag_words(flag(router_flags::MANAGED), flag(router_flags::OTHER), Preference::of(says.flags));
+        let flags = flag_words(
+            flag(router_flags::MANAGED),
+            flag(router_flags::OTHER),
+            Preference::of(says.flags),
+        );
         let prefixes: Vec<_> = router.prefixes.values().map(heard_prefix_words).collect();
         table
             .row()

@@ -71,7 +71,11 @@ struct Solicitation {
 }
 
 impl Solicitation {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<NodeId, RouterDiscoveryDrop> {
+    fn decide(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+    ) -> Result<NodeId, RouterDiscoveryDrop> {
         let (header, message) = read(packet.bytes())?;
         if !matches!(message, nd::Message::RouterSolicitation { .. }) {
             return Err(RouterDiscoveryDrop::BadMessage);
@@ -103,6 +107,10 @@ pub(crate) fn spec() -> NodeSpec {
     .describe(|record, names| {
         let from = icmp6::within(record.bytes()).map(|(header, _)| header.source().to_string());
         let from = from.unwrap_or_else(|| "somebody".to_owned());
-        format!("{from} on {} asks for routers, to {}", names.interface(record.rx), names.node(record.next))
+        format!(
+            "{from} on {} asks for routers, to {}",
+            names.interface(record.rx),
+            names.node(record.next)
+        )
     })
 }

@@ -7,7 +7,8 @@ fn router() -> Router {
     let features: [Register; 3] =
         [quiver_ethernet::register, quiver_ip::register, quiver_router_advertisement::register];
     let mut router = Router::new(&features);
-    for (name, node) in [("n0", "icmp6-router-solicitation"), ("n1", "icmp6-router-advertisement")] {
+    for (name, node) in [("n0", "icmp6-router-solicitation"), ("n1", "icmp6-router-advertisement")]
+    {
         router.cli(&format!("create test interface {name} input {node}"));
         router.cli(&format!("set interface state {name} up"));
         router.cli(&format!("set interface ip address {name} 2001:db8:{}::1/64", &name[1..]));

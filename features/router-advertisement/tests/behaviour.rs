@@ -236,8 +236,9 @@ fn the_running_configuration_makes_the_same_advertisements() {
     let mut first = router();
     lines.iter().for_each(|line| drop(first.cli(line)));
     let written = first.cli("show running-config");
-    let ours =
-        |text: &str| text.lines().filter(|l| l.starts_with("ip6 nd")).map(str::to_owned).collect::<Vec<_>>();
+    let ours = |text: &str| {
+        text.lines().filter(|l| l.starts_with("ip6 nd")).map(str::to_owned).collect::<Vec<_>>()
+    };
     let mut second = router();
     ours(&written).iter().for_each(|line| drop(second.cli(line)));
     assert_eq!(ours(&second.cli("show running-config")), ours(&written));
@@ -340,7 +341,9 @@ fn told_of(router: &mut Router, wanted: Ipv6Addr) -> Vec<(u32, u32)> {
     for frame in router.sent("e0") {
         let Some((header, message)) = within(&frame[14..]) else { continue };
         let parsed = Message::parse(header.source(), header.destination(), message);
-        let Ok(Message::Nd(nd::Message::RouterAdvertisement { options, .. })) = parsed else { continue };
+        let Ok(Message::Nd(nd::Message::RouterAdvertisement { options, .. })) = parsed else {
+            continue;
+        };
         for option in options.iter() {
             if let NdOption::Prefix(PrefixInformation { prefix, valid_s, preferred_s, .. }) = option
                 && prefix == wanted

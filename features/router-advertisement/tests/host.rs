@@ -42,8 +42,12 @@ fn frame(source: &str, to: Ipv6Addr, message: nd::Message<'_>) -> Vec<u8> {
     let source = source.parse().unwrap();
     let mut frame = vec![0; 14 + 40 + 1400];
     let length = Message::Nd(message).emit(source, to, &mut frame[54..]).unwrap();
-    EthernetHeader::new(MacAddress::for_ip6_multicast(to), PEER, EtherType::IPV6).write(&mut frame).unwrap();
-    Ip6Header::new(source, to, IpProtocol::ICMP6, 255, length as u16).write(&mut frame[14..]).unwrap();
+    EthernetHeader::new(MacAddress::for_ip6_multicast(to), PEER, EtherType::IPV6)
+        .write(&mut frame)
+        .unwrap();
+    Ip6Header::new(source, to, IpProtocol::ICMP6, 255, length as u16)
+        .write(&mut frame[14..])
+        .unwrap();
     frame.truncate(54 + length);
     frame
 }
@@ -98,7 +102,9 @@ fn state(router: &mut Router, of: &str) -> Value {
 
 /// Where packets to an address go, and by whose word.
 fn leads(router: &mut Router, to: &str) -> (Value, Value) {
-    let Ok(shown) = router.execute(&format!("show ip6 fib {to}")) else { return (Value::Null, Value::Null) };
+    let Ok(shown) = router.execute(&format!("show ip6 fib {to}")) else {
+        return (Value::Null, Value::Null);
+    };
     let best = shown.to_json();
     (best[0]["prefix"].clone(), best[0]["source"].clone())
 }
@@ -108,14 +114,18 @@ fn ping(to: &str) -> Vec<u8> {
     let message = Message::EchoRequest { identifier: 1, sequence: 1, data: b"ping" };
     let mut frame = vec![0; 54 + 12];
     let length = message.emit(from, to, &mut frame[54..]).unwrap();
-    EthernetHeader::new(MacAddress([2, 0xfe, 0, 0, 0, 1]), PEER, EtherType::IPV6).write(&mut frame).unwrap();
+    EthernetHeader::new(MacAddress([2, 0xfe, 0, 0, 0, 1]), PEER, EtherType::IPV6)
+        .write(&mut frame)
+        .unwrap();
     Ip6Header::new(from, to, IpProtocol::ICMP6, 64, length as u16).write(&mut frame[14..]).unwrap();
     frame
 }
 
 /// ICMPv6 types that e1 has sent, with their sources.
 fn sent(router: &mut Router) -> Vec<(u8, Ipv6Addr)> {
-    let read = |frame: Vec<u8>| within(&frame[14..]).map(|(header, message)| (message[0], header.source()));
+    let read = |frame: Vec<u8>| {
+        within(&frame[14..]).map(|(header, message)| (message[0], header.source()))
+    };
     router.sent("e1").into_iter().filter_map(read).collect()
 }
 
@@ -159,7 +169,8 @@ fn a_solicitation_is_as_rfc_4861_has_it() {
         (header.source(), header.destination(), header.hop_limit()),
         (from, "ff02::2".parse().unwrap(), 255)
     );
-    let Ok(Message::Nd(message)) = Message::parse(header.source(), header.destination(), message) else {
+    let Ok(Message::Nd(message)) = Message::parse(header.source(), header.destination(), message)
+    else {
         panic!("{message:?}")
     };
     assert_eq!(message.options().source_mac(), Some(MacAddress([2, 0xfe, 0, 0, 0, 1])));
@@ -181,8 +192,14 @@ fn an_address_is_made_asked_for_and_then_used() {
     router.send("e1", &ping(OWN));
     seconds(&mut router, 0.5);
     let own: Ipv6Addr = OWN.parse().unwrap();
-    assert!(sent(&mut router).contains(&(135, "fe80::fe:ff:fe00:1".parse().unwrap())), "it answers {own}");
-    assert_eq!(leads(&mut router, "2001:db8:1::9"), (json!("2001:db8:1::/64"), json!("advertised")));
+    assert!(
+        sent(&mut router).contains(&(135, "fe80::fe:ff:fe00:1".parse().unwrap())),
+        "it answers {own}"
+    );
+    assert_eq!(
+        leads(&mut router, "2001:db8:1::9"),
+        (json!("2001:db8:1::/64"), json!("advertised"))
+    );
     assert_eq!(leads(&mut router, "2001:db8:9::9"), (json!("::/0"), json!("advertised")));
     let shown = router.json("show interface address e1");
     assert_eq!(shown[0]["autoconfigured"], json!([format!("{OWN}/128")]));
@@ -205,7 +222,11 @@ fn somebody_elses_address_is_not_used() {
     seconds(&mut router, 1.0);
     assert!(sent(&mut router).iter().all(|(kind, _)| ![129, 136].contains(kind)), "nobody answers");
     hear(&mut router, 1800, &[usual()]);
-    assert_eq!(state(&mut router, "2001:db8:1::/64"), "duplicate", "an advertisement does not change that");
+    assert_eq!(
+        state(&mut router, "2001:db8:1::/64"),
+        "duplicate",
+        "an advertisement does not change that"
+    );
 }
 
 #[test]
@@ -239,7 +260,10 @@ fn what_was_advertised_is_no_configuration_and_goes_with_the_command() {
     let options = [usual(), route("2001:db8:f::", 48, 0, 1800)];
     hear(&mut router, 1800, &options);
     seconds(&mut router, 2.0);
-    assert_eq!(leads(&mut router, "2001:db8:f::9"), (json!("2001:db8:f::/48"), json!("advertised")));
+    assert_eq!(
+        leads(&mut router, "2001:db8:f::9"),
+        (json!("2001:db8:f::/48"), json!("advertised"))
+    );
     let with_routes = router.cli("show running-config");
     assert_eq!(with_routes, before.replace("autoconfig e1", "autoconfig e1 default-route"));
     router.cli("ip6 nd address autoconfig e1");
@@ -266,7 +290,9 @@ fn an_address_is_deprecated_and_then_forgotten() {
     seconds(&mut router, 60.0);
     assert_eq!(state(&mut router, "2001:db8:1::/64"), "deprecated");
     let sources = quiver_forwarding::ip::Addresses {
-        ip6: [OWN, "2001:db8:2:0:fe:ff:fe00:1"].map(|own| format!("{own}/128").parse().unwrap()).to_vec(),
+        ip6: [OWN, "2001:db8:2:0:fe:ff:fe00:1"]
+            .map(|own| format!("{own}/128").parse().unwrap())
+            .to_vec(),
         deprecated: vec![OWN.parse().unwrap()],
         ..Default::default()
     };
@@ -355,7 +381,8 @@ fn a_link_that_goes_down_is_learned_anew() {
 fn forged_advertisements_fill_no_more_than_the_tables_and_change_no_route() {
     let mut router = ready("default-route");
     for n in 0..60_u16 {
-        let prefixes = (0..16).map(|at| prefix(&format!("2001:db8:{n:x}:{at:x}::/64"), 0xc0, 9_000, 9_000));
+        let prefixes =
+            (0..16).map(|at| prefix(&format!("2001:db8:{n:x}:{at:x}::/64"), 0xc0, 9_000, 9_000));
         let options: Vec<_> =
             prefixes.chain([route(&format!("2001:db8:{n:x}::"), 48, 0x08, 9_000)]).collect();
         router.send("e1", &advertisement(&format!("fe80::{:x}", n + 1), 9_000, 0, &options));
@@ -375,7 +402,12 @@ fn forged_advertisements_fill_no_more_than_the_tables_and_change_no_route() {
     fresh.send("e1", &advertisement("fe80::fe:ff:fe00:1", 1800, 0, &[usual()]));
     fresh.send(
         "e1",
-        &advertisement(ROUTER, 0, 0, &[prefix("fe80::/64", 0xc0, 9, 9), prefix("::/0", 0xc0, 9, 9)]),
+        &advertisement(
+            ROUTER,
+            0,
+            0,
+            &[prefix("fe80::/64", 0xc0, 9, 9), prefix("::/0", 0xc0, 9, 9)],
+        ),
     );
     assert_eq!(fresh.json("show ip6 autoconfig")["prefixes"], json!([]));
     assert_eq!(fresh.json("show ip6 nd routers"), json!([]));

@@ -36,7 +36,10 @@ impl Spans {
     pub fn all(&self) -> impl Iterator<Item = Copied> {
         self.mirrors.iter().flat_map(|(from, mirror)| {
             let only_tx = mirror.tx.iter().filter(|to| !mirror.rx.contains(to));
-            let rx = mirror.rx.iter().map(|to| (*to, if mirror.tx.contains(to) { "both" } else { "rx" }));
+            let rx = mirror
+                .rx
+                .iter()
+                .map(|to| (*to, if mirror.tx.contains(to) { "both" } else { "rx" }));
             rx.chain(only_tx.map(|to| (*to, "tx"))).map(|(to, directions)| (*from, to, directions))
         })
     }
@@ -83,7 +86,9 @@ pub fn set(
         }
         if list.len() > DESTINATIONS_MAX {
             let name = engine.interface_name(from);
-            return Err(Refusal::new(format!("{name} is mirrored to {DESTINATIONS_MAX} interfaces already")));
+            return Err(Refusal::new(format!(
+                "{name} is mirrored to {DESTINATIONS_MAX} interfaces already"
+            )));
         }
     }
     settle(engine, from, mirror).inspect_err(|_| {
@@ -107,7 +112,11 @@ pub fn end(
     if mirror == before {
         let what = match to {
             Some(to) => {
-                format!("{} is not mirrored to {}", engine.interface_name(from), engine.interface_name(to))
+                format!(
+                    "{} is not mirrored to {}",
+                    engine.interface_name(from),
+                    engine.interface_name(to)
+                )
             }
             None => format!("{} is not mirrored", engine.interface_name(from)),
         };

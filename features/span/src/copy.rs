@@ -91,8 +91,12 @@ impl Node for Span {
             let id = direction.interface_of(packet);
             let row = cx.interface(id);
             let next = match direction {
-                Direction::Rx => cx.next_in_arc(DEVICE_INPUT, id, packet, row.map_or(DROP, |row| row.input)),
-                Direction::Tx => cx.next_in_arc(INTERFACE_OUTPUT, id, packet, row.map_or(DROP, |row| row.tx)),
+                Direction::Rx => {
+                    cx.next_in_arc(DEVICE_INPUT, id, packet, row.map_or(DROP, |row| row.input))
+                }
+                Direction::Tx => {
+                    cx.next_in_arc(INTERFACE_OUTPUT, id, packet, row.map_or(DROP, |row| row.tx))
+                }
             };
             Ok::<_, Never>(next)
         });
@@ -105,17 +109,19 @@ pub(crate) fn spec(direction: Direction, mirrors: &Arc<Published>) -> NodeSpec {
         Direction::Rx => "Copies what an interface receives to the destinations of its mirror",
         Direction::Tx => "Copies what an interface sends to the destinations of its mirror",
     };
-    NodeSpec::new(direction.node(), help, move |_| Box::new(Span { direction, mirrors: mirrors.clone() }))
-        .reasons::<SpanEvent>()
-        .describe(move |record, names| {
-            let next = names.node(record.next);
-            match direction {
-                Direction::Rx => {
-                    format!("received on {}: mirrored, goes on to {next}", names.interface(record.rx))
-                }
-                Direction::Tx => {
-                    format!("sent on {}: mirrored, goes on to {next}", names.interface(record.tx))
-                }
+    NodeSpec::new(direction.node(), help, move |_| {
+        Box::new(Span { direction, mirrors: mirrors.clone() })
+    })
+    .reasons::<SpanEvent>()
+    .describe(move |record, names| {
+        let next = names.node(record.next);
+        match direction {
+            Direction::Rx => {
+                format!("received on {}: mirrored, goes on to {next}", names.interface(record.rx))
             }
-        })
+            Direction::Tx => {
+                format!("sent on {}: mirrored, goes on to {next}", names.interface(record.tx))
+            }
+        }
+    })
 }

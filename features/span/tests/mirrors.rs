@@ -166,7 +166,9 @@ fn mirrors_come_and_go_under_traffic_without_a_loss() {
     let mut passed = 0;
     for round in 0..40 {
         (0..20).for_each(|number| router.inject("e0", &frame(number, 60)));
-        router.cli(["set interface span e0 destination e2", "set interface span e0 disable"][round % 2]);
+        router.cli(
+            ["set interface span e0 destination e2", "set interface span e0 disable"][round % 2],
+        );
         router.run();
         passed += router.sent("e1").len();
     }
@@ -181,7 +183,9 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         router.interface(&format!("e{more}"));
     }
     router.cli("set interface span e0 destination e2 rx");
-    (4..11).for_each(|more| drop(router.cli(&format!("set interface span e0 destination e{more} rx"))));
+    (4..11).for_each(|more| {
+        drop(router.cli(&format!("set interface span e0 destination e{more} rx")))
+    });
     let before = router.cli("show running-config");
     for (line, why) in [
         ("set interface span e0 destination e0", "cannot be mirrored to itself"),

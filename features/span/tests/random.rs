@@ -48,11 +48,12 @@ impl Model {
         if !is_up(port) {
             return out;
         }
-        let copies = |mirrors: &BTreeSet<(usize, usize)>, of: usize, out: &mut [usize; PORTS.len()]| {
-            for (_, to) in mirrors.iter().filter(|(from, to)| *from == of && is_up(*to)) {
-                out[*to] += 1;
-            }
-        };
+        let copies =
+            |mirrors: &BTreeSet<(usize, usize)>, of: usize, out: &mut [usize; PORTS.len()]| {
+                for (_, to) in mirrors.iter().filter(|(from, to)| *from == of && is_up(*to)) {
+                    out[*to] += 1;
+                }
+            };
         copies(&self.rx, port, &mut out);
         if let Some(partner) = PARTNERS[port].filter(|partner| is_up(*partner)) {
             out[partner] += 1;
@@ -92,15 +93,25 @@ fn play(acts: Vec<Act>, superblocks: bool) {
                     (0..copies).for_each(|_| all.extend(frames.iter().cloned()));
                     out.sort();
                     all.sort();
-                    assert_eq!(out, all, "{} of {} received by {}", PORTS[other], count, PORTS[port]);
+                    assert_eq!(
+                        out, all,
+                        "{} of {} received by {}",
+                        PORTS[other], count, PORTS[port]
+                    );
                 }
             }
             Act::Mirror { from, to, .. } if from == to => {
-                router.refused(&format!("set interface span {} destination {}", PORTS[from], PORTS[to]));
+                router.refused(&format!(
+                    "set interface span {} destination {}",
+                    PORTS[from], PORTS[to]
+                ));
             }
             Act::Mirror { from, to, direction } => {
                 let word = DIRECTIONS[direction];
-                router.cli(&format!("set interface span {} destination {} {word}", PORTS[from], PORTS[to]));
+                router.cli(&format!(
+                    "set interface span {} destination {} {word}",
+                    PORTS[from], PORTS[to]
+                ));
                 for (mirrors, word) in [(&mut model.rx, "tx"), (&mut model.tx, "rx")] {
                     mirrors.remove(&(from, to));
                     if DIRECTIONS[direction] != word {
@@ -110,7 +121,8 @@ fn play(acts: Vec<Act>, superblocks: bool) {
             }
             Act::End { from, to } => {
                 let (rx, tx) = (model.rx.remove(&(from, to)), model.tx.remove(&(from, to)));
-                let line = format!("set interface span {} disable destination {}", PORTS[from], PORTS[to]);
+                let line =
+                    format!("set interface span {} disable destination {}", PORTS[from], PORTS[to]);
                 if rx || tx {
                     router.cli(&line);
                 } else {

@@ -3,7 +3,8 @@
 use std::net::Ipv6Addr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry, Table, Work,
+    Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
+    Table, Work,
 };
 use quiver_core::Engine;
 use quiver_tables::prefix::IpPrefix;
@@ -23,28 +24,32 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
     for kind in &kinds {
         add = add.word(kind.name, kind.help);
         add = kind.words.iter().fold(add, |add, (word, help)| add.word(word, help));
-        add = add.example(format!("sr localsid address fc00:0:1::1 behavior {}", kind.example).leak());
+        add = add
+            .example(format!("sr localsid address fc00:0:1::1 behavior {}", kind.example).leak());
     }
     registry.command(add.run(move |engine: &mut Engine, args| {
         let place = Place::of(engine, args)?;
         let name: &str = args.get("behavior")?;
         let kind = kinds.iter().find(|kind| kind.name == name);
-        let kind = kind.ok_or_else(|| args.refuse("behavior", format!("no behaviour is called {name}")))?;
+        let kind =
+            kind.ok_or_else(|| args.refuse("behavior", format!("no behaviour is called {name}")))?;
         let behavior = (kind.make)(engine, args)?;
         local_sids::add(engine, place, behavior)?;
         let prefix = IpPrefix::V6(place.prefix);
         Ok(local_sids::warn_if_shadowed(engine, place.table, prefix, Output::none()))
     }));
     registry.command(
-        Command::new("sr localsid del address (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>]")
-            .group(GROUP)
-            .help("Delete a local SID")
-            .example("sr localsid del address fc00:0:1::1")
-            .run(|engine: &mut Engine, args| {
-                let place = Place::of(engine, args)?;
-                local_sids::delete(engine, place)?;
-                Ok(Output::none())
-            }),
+        Command::new(
+            "sr localsid del address (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>]",
+        )
+        .group(GROUP)
+        .help("Delete a local SID")
+        .example("sr localsid del address fc00:0:1::1")
+        .run(|engine: &mut Engine, args| {
+            let place = Place::of(engine, args)?;
+            local_sids::delete(engine, place)?;
+            Ok(Output::none())
+        }),
     );
     registry.command(
         Command::new("show sr localsids [<sid:ip6>|<locator:prefix6>]")
@@ -91,8 +96,9 @@ fn full(place: Place) -> String {
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let wanted = wanted(args)?;
     let one = args.optional::<Ipv6Addr>("sid")?;
-    let none =
-        one.map(|sid| args.refuse("sid", format!("no local SID is {sid}")).remedy("`show sr localsids`"));
+    let none = one.map(|sid| {
+        args.refuse("sid", format!("no local SID is {sid}")).remedy("`show sr localsids`")
+    });
     let columns = [
         Column::left("SID").key("sid"),
         Column::right("Table"),
@@ -104,8 +110,9 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     ];
     let (mut last, mut found) = (None, false);
     let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {
-        let sids =
-            engine.get::<LocalSids>().ok_or_else(|| Refusal::new("the local SIDs are being changed"))?;
+        let sids = engine
+            .get::<LocalSids>()
+            .ok_or_else(|| Refusal::new("the local SIDs are being changed"))?;
         let shown = Shown { engine };
         let mut looked_at = 0;
         for (place, sid) in sids.after(last).take(most) {

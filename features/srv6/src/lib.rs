@@ -15,7 +15,8 @@ use quiver_control::{Registry, along, order};
 
 pub use crate::csid::{Compressed, CompressedCross, NextCsid, ReplaceCsid};
 pub use crate::endpoint::{
-    CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, DecapsulateToBridge, Endpoint,
+    CrossConnect, DecapsulateCross, DecapsulateFrame, DecapsulateLookUp, DecapsulateToBridge,
+    Endpoint,
 };
 pub use crate::headend::{BindingEncaps, BindingInsert, Encaps, EncapsL2, Insert, SteerL2};
 pub use crate::l2_tunnel::TunnelL2;

@@ -67,7 +67,16 @@ mod tests {
             let options = [17, 0, 1, 4, 0, 0, 0, 0];
             let options = if hop_by_hop { &options[..] } else { &[] };
             let mut frame = vec![0; 14];
-            frame.extend([0x60, 0, 0, 0, 0, 8 + options.len() as u8, if hop_by_hop { 0 } else { 17 }, 64]);
+            frame.extend([
+                0x60,
+                0,
+                0,
+                0,
+                0,
+                8 + options.len() as u8,
+                if hop_by_hop { 0 } else { 17 },
+                64,
+            ]);
             frame.extend([0xfc; 32]);
             frame.extend(options);
             let udp = [0xaa, 0xaa, 0, 9, 0, 8, 0, 0];

@@ -3,7 +3,8 @@
 use quiver_testkit::Router;
 
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
     router.interface("e0");
     router.cli("set interface ip address e0 2001:db8::1/64");
     router

@@ -7,7 +7,8 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 /// e0, e1, e2 with a neighbour each, whose MAC address ends with the number of the port.
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
     for (number, name) in ["e0", "e1", "e2"].into_iter().enumerate() {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 2001:db8:{number}::1/64"));
@@ -138,7 +139,8 @@ fn a_trace_shows_the_segments_with_the_active_one_marked() {
 
 /// A router whose e2 is a customer's, in table 10, where SIDs lead to; e0 and e1 are the provider's.
 fn edge() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
     for name in ["e0", "e1", "e2"] {
         router.interface(name);
     }
@@ -179,7 +181,8 @@ fn tunnelled(sid: &str, protocol: IpProtocol, inner: &[u8]) -> Vec<u8> {
 /// A UDP packet of the customer's other site over IPv4.
 fn inner4(to: [u8; 4], ttl: u8, bytes: usize) -> Vec<u8> {
     let mut packet = vec![0; bytes];
-    let repr = quiver_wire::ip4::Repr::new([10, 1, 0, 2].into(), to.into(), IpProtocol::UDP, bytes - 20);
+    let repr =
+        quiver_wire::ip4::Repr::new([10, 1, 0, 2].into(), to.into(), IpProtocol::UDP, bytes - 20);
     repr.emit(&mut packet).unwrap();
     // Not to be fragmented.
     packet[6] = 0x40;
@@ -194,7 +197,9 @@ fn inner4(to: [u8; 4], ttl: u8, bytes: usize) -> Vec<u8> {
 fn inner6(to: &str, hops: u8, bytes: usize) -> Vec<u8> {
     let mut packet = vec![0; bytes];
     let (from, to) = ("2001:db8:a::2".parse().unwrap(), to.parse().unwrap());
-    Ip6Header::new(from, to, IpProtocol::UDP, hops, (bytes - 40) as u16).write(&mut packet).unwrap();
+    Ip6Header::new(from, to, IpProtocol::UDP, hops, (bytes - 40) as u16)
+        .write(&mut packet)
+        .unwrap();
     packet
 }
 
@@ -205,8 +210,11 @@ fn errors_about_inner_packets_are_sent_by_the_table_that_they_belong_to() {
     // By the SID: hops that end, packets that do not fit, and no route.
     let cases = [("fc00:0:1::46", true), ("fc00:0:1::4", false), ("fc00:0:1::6", false)];
     for (sid, has_table) in cases {
-        let packets4 =
-            [inner4([10, 2, 0, 2], 1, 60), inner4([10, 2, 0, 2], 9, 1400), inner4([10, 7, 0, 7], 9, 60)];
+        let packets4 = [
+            inner4([10, 2, 0, 2], 1, 60),
+            inner4([10, 2, 0, 2], 9, 1400),
+            inner4([10, 7, 0, 7], 9, 60),
+        ];
         let to = "2001:db8:2::2";
         let packets6 = [inner6(to, 1, 60), inner6(to, 9, 1400), inner6("2001:db8:7::7", 9, 60)];
         let told = if has_table { 3 } else { 2 };
@@ -215,7 +223,11 @@ fn errors_about_inner_packets_are_sent_by_the_table_that_they_belong_to() {
                 router.send("e0", &tunnelled(sid, IpProtocol::IPV4, packet));
                 let sent = router.sent("e2");
                 assert_eq!(sent.len(), 1, "{sid}");
-                assert_eq!((sent[0][23], &sent[0][26..34]), (1, &[10, 2, 0, 1, 10, 1, 0, 2][..]), "{sid}");
+                assert_eq!(
+                    (sent[0][23], &sent[0][26..34]),
+                    (1, &[10, 2, 0, 1, 10, 1, 0, 2][..]),
+                    "{sid}"
+                );
             }
         }
         if sid != "fc00:0:1::4" {
@@ -248,7 +260,8 @@ fn a_vector_of_different_tables_keeps_them_apart() {
     }
     router.run();
     for (port, from) in [("e2", [10, 2, 0, 1]), ("e1", [10, 3, 0, 1])] {
-        let sources: Vec<_> = router.sent(port).iter().map(|frame| frame[26..30].to_vec()).collect();
+        let sources: Vec<_> =
+            router.sent(port).iter().map(|frame| frame[26..30].to_vec()).collect();
         assert_eq!(sources, [from, from, from], "{port}");
     }
 }
@@ -266,7 +279,10 @@ fn packets_with_the_o_flag_are_shown_as_they_came_and_no_more_than_are_bearable(
     let copy = &router.json("show sr oam")[0];
     assert_eq!((&copy["sid"], &copy["interface"]), (&"fc00:0:1::1".into(), &"e0".into()));
     let words = copy["text"].as_str().unwrap();
-    assert!(words.ends_with("hop limit 64, 88 bytes, segments [fc00:0:1::1] fc00:0:9::9, 1 left"), "{words}");
+    assert!(
+        words.ends_with("hop limit 64, 88 bytes, segments [fc00:0:1::1] fc00:0:9::9, 1 left"),
+        "{words}"
+    );
     assert!(copy["time_s"].as_f64().unwrap() > 1e9);
     assert_eq!(router.sent("e1").len(), 2, "it goes on all the same");
     // A SID that is the last looks, too.

@@ -40,7 +40,9 @@ fn ip6(from: &str, to: &str, port: u16, bytes: usize) -> Vec<u8> {
     frame.extend(((bytes - 40) as u16).to_be_bytes());
     frame.extend([17, 64]);
     frame.extend(octets(from).iter().chain(&octets(to)));
-    frame.extend(port.to_be_bytes().iter().chain(&[0, 53]).chain(&((bytes - 40) as u16).to_be_bytes()));
+    frame.extend(
+        port.to_be_bytes().iter().chain(&[0, 53]).chain(&((bytes - 40) as u16).to_be_bytes()),
+    );
     frame.resize(14 + bytes, 0);
     frame
 }
@@ -67,7 +69,8 @@ fn ip4(bytes: usize, dont_fragment: bool) -> Vec<u8> {
         100,
         2,
     ]);
-    let sum: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+    let sum: u32 =
+        header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
     let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
     header[10..12].copy_from_slice(&sum.to_be_bytes());
     let mut frame = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0xa0, 8, 0];
@@ -102,8 +105,12 @@ fn flows_are_shared_by_weight_and_each_keeps_its_list() {
     }
     assert!((250..350).contains(&first), "{first} of 400");
     let shown = router.json("show sr policies");
-    let packets: Vec<u64> =
-        shown["lists"].as_array().unwrap().iter().map(|row| row["packets"].as_u64().unwrap()).collect();
+    let packets: Vec<u64> = shown["lists"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["packets"].as_u64().unwrap())
+        .collect();
     assert_eq!(packets, [2 * first as u64, 800 - 2 * first as u64]);
     assert_eq!(shown["policies"][0]["packets"], 800);
     router.cli("sr policy mod bsid fc00:0:1::b1 del sl index 0");
@@ -257,10 +264,14 @@ fn the_source_address_and_the_hop_limit_change_for_policies_that_are_there() {
 fn a_source_to_which_no_error_can_come_back_is_told() {
     let mut router = router();
     let says = |text: &str| text.contains("ICMPv6 errors about outer packets do not come back");
-    let ours = |router: &mut Router| router.json("show sr encaps source addr")[0]["of_this_router"].clone();
+    let ours = |router: &mut Router| {
+        router.json("show sr encaps source addr")[0]["of_this_router"].clone()
+    };
     assert!(says(&router.cli("set sr encaps source addr fc00:0:1::5")));
     assert!(says(&router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap")));
-    assert!(says(&router.cli("show sr policies")) && says(&router.cli("show sr encaps source addr")));
+    assert!(
+        says(&router.cli("show sr policies")) && says(&router.cli("show sr encaps source addr"))
+    );
     assert_eq!(ours(&mut router), false);
     // What inserts has no source of its own.
     assert_eq!(router.cli("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 insert"), "");
@@ -271,7 +282,9 @@ fn a_source_to_which_no_error_can_come_back_is_told() {
     // It becomes the router's by a SID, and is so without one.
     router.cli("set sr encaps source addr fc00:0:1::5");
     router.cli("sr localsid address fc00:0:1::5 behavior end");
-    assert!(!says(&router.cli("show sr policies")) && !says(&router.cli("show sr encaps source addr")));
+    assert!(
+        !says(&router.cli("show sr policies")) && !says(&router.cli("show sr encaps source addr"))
+    );
     assert_eq!(ours(&mut router), true);
     router.cli("sr localsid del address fc00:0:1::5");
     assert!(says(&router.cli("show sr policies")));
@@ -281,7 +294,8 @@ fn a_source_to_which_no_error_can_come_back_is_told() {
     router.cli("sr localsid address fc00:0:1::5 behavior end");
     router.cli("set sr encaps source addr fc00:0:1::5");
     let written = router.cli("show running-config");
-    let at = |what: &str| written.find(what).unwrap_or_else(|| panic!("{what} is not in\n{written}"));
+    let at =
+        |what: &str| written.find(what).unwrap_or_else(|| panic!("{what} is not in\n{written}"));
     assert!(at("sr localsid address fc00:0:1::5") < at("set sr encaps source addr"));
 }
 
@@ -295,11 +309,15 @@ fn what_is_steered_into_another_policy_changes_over_and_the_answer_says_so() {
         router.cli(line);
     }
     for what in ["l3 2001:db8:b::/48", "l3 198.51.100.0/24", "l2 e2"] {
-        let steer =
-            |router: &mut Router, bsid| router.cli(&format!("sr steer {what} via bsid fc00:0:1::{bsid}"));
+        let steer = |router: &mut Router, bsid| {
+            router.cli(&format!("sr steer {what} via bsid fc00:0:1::{bsid}"))
+        };
         assert_eq!(steer(&mut router, "b1"), "");
         assert_eq!(steer(&mut router, "b1"), "", "as it was");
-        assert_eq!(steer(&mut router, "b2"), format!("{what} changed over from SR policy fc00:0:1::b1\n"));
+        assert_eq!(
+            steer(&mut router, "b2"),
+            format!("{what} changed over from SR policy fc00:0:1::b1\n")
+        );
     }
     assert_eq!(sent_to(&mut router, &ip6(H6, TO6, 1, 100)), ["fc00:0:3::1"]);
     router.cli("sr policy del bsid fc00:0:1::b1");
@@ -333,7 +351,11 @@ fn what_is_refused_changes_nothing() {
         assert!(refused.contains(why), "{line}: {refused}");
     }
     let many = " next fc00:0:2::1".repeat(13);
-    assert!(router.refused(&format!("sr policy add bsid fc00:0:1::b2{many} encap")).contains("too many"));
+    assert!(
+        router
+            .refused(&format!("sr policy add bsid fc00:0:1::b2{many} encap"))
+            .contains("too many")
+    );
     assert_eq!(router.cli("show running-config"), before);
 }
 
@@ -403,12 +425,15 @@ fn a_policy_that_changes_for_ever_leaves_no_rows_behind() {
 
 #[test]
 fn what_is_inserted_is_signed_for_every_packet_by_its_source() {
-    for (form, text) in [("insert", ""), ("insert.red", ""), ("insert", " linux"), ("insert.red", " linux")] {
+    for (form, text) in
+        [("insert", ""), ("insert.red", ""), ("insert", " linux"), ("insert.red", " linux")]
+    {
         let key = format!("sr hmac key 7 algo sha256 secret horse{text}");
         let mut router = router();
         router.cli(&key);
-        router
-            .cli(&format!("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 next fc00:0:3::1 {form} hmac 7"));
+        router.cli(&format!(
+            "sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 next fc00:0:3::1 {form} hmac 7"
+        ));
         router.cli("sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b1");
         let mut other = self::router();
         other.cli(&key);
@@ -457,15 +482,20 @@ fn a_policy_may_have_a_source_of_its_own() {
     );
     let shown = router.json("show sr policies");
     assert_eq!(shown["policies"][1]["source"], "fc00:0:9::7");
-    assert!(router.cli("show sr policies").contains("fc00:0:9::7 is neither an address nor a local SID"));
-    let refusal =
-        router.refused("sr policy add bsid fc00:0:1::b3 next fc00:0:2::1 insert encap-src fc00:0:9::7");
+    assert!(
+        router
+            .cli("show sr policies")
+            .contains("fc00:0:9::7 is neither an address nor a local SID")
+    );
+    let refusal = router
+        .refused("sr policy add bsid fc00:0:1::b3 next fc00:0:2::1 insert encap-src fc00:0:9::7");
     assert!(refusal.contains("no outer header"), "{refusal}");
 }
 
 #[test]
 fn a_router_without_a_common_source_takes_policies_that_have_their_own() {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
     router.interface("e1");
     router.refused("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap");
     router.cli("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 encap encap-src fc00:0:9::7");
@@ -491,6 +521,7 @@ fn packets_leave_alike_while_they_are_counted_by_adjacency() {
     router.cli("adjacency counters enable");
     assert_eq!(sent(&mut router), plain);
     let shown = router.json("show adj");
-    let row = shown.as_array().unwrap().iter().find(|row| row["next_hop"] == "2001:db8:1::2").unwrap();
+    let row =
+        shown.as_array().unwrap().iter().find(|row| row["next_hop"] == "2001:db8:1::2").unwrap();
     assert_eq!(row["packets"], 3);
 }

@@ -33,7 +33,10 @@ const SIDS: [(&str, &str); 42] = [
     ("fc00:0:1::f", "end.dt4 0"),
     ("fc00:0:1::10", "end psp"),
     ("fc00:0:1::11", "end usp"),
-    ("fc00:0:1::20", "end.as nh 10.0.3.2 oif e3 iif e3 src fc00::1 next fc00:0:5::5 next fc00:0:9::9"),
+    (
+        "fc00:0:1::20",
+        "end.as nh 10.0.3.2 oif e3 iif e3 src fc00::1 next fc00:0:5::5 next fc00:0:9::9",
+    ),
     ("fc00:0:1::21", "end.as nh 2001:db8:3::2 oif e3 iif e3 src fc00::1 next fc00:0:5::5 reduced"),
     ("fc00:0:1::22", "end.as oif e4 iif e4 src fc00::1 next fc00:0:9::9"),
     ("fc00:0:1::23", "end.ad nh 10.0.5.2 oif e5 iif e5"),
@@ -105,7 +108,8 @@ fn router() -> Router {
         router.cli(&format!("set interface ip address e{port} 10.0.{port}.1/24"));
         router.cli(&format!("set interface ip address e{port} 2001:db8:{port}::1/64"));
         router.cli(&format!("ip neighbor e{port} 10.0.{port}.2 02:00:00:00:00:0{port} static"));
-        router.cli(&format!("ip neighbor e{port} 2001:db8:{port}::2 02:00:00:00:00:0{port} static"));
+        router
+            .cli(&format!("ip neighbor e{port} 2001:db8:{port}::2 02:00:00:00:00:0{port} static"));
     }
     router.cli("set sr encaps source addr fc00:0:1::1");
     router.cli("ip route add fc00::/16 via 2001:db8:1::2");
@@ -132,7 +136,8 @@ fn router() -> Router {
 /// The address that packets to a SID have; behind a prefix stands what the packet had.
 fn aim(frame: &mut [u8], sid: &str) {
     let (address, length) = sid.split_once('/').unwrap_or((sid, "128"));
-    let (address, length): (std::net::Ipv6Addr, u32) = (address.parse().unwrap(), length.parse().unwrap());
+    let (address, length): (std::net::Ipv6Addr, u32) =
+        (address.parse().unwrap(), length.parse().unwrap());
     if let Some(place) = frame.get_mut(38..54).and_then(|place| place.first_chunk_mut::<16>()) {
         let behind = u128::MAX.checked_shr(length).unwrap_or(0);
         *place = (address.to_bits() | u128::from_be_bytes(*place) & behind).to_be_bytes();

@@ -74,14 +74,24 @@ fn a_frame_of_an_ethernet_segment_does_not_come_back_to_it_by_another_router() {
         own.cli(&format!(
             "sr policy add bsid fc00:0:{router}::c{other} next fc00:0:{other}:{router}:d2::5 encap.red"
         ));
-        own.cli(&format!("set sr l2-tunnel sr_l2_tunnel0 flood group 5 bsid fc00:0:{router}::c{other}"));
+        own.cli(&format!(
+            "set sr l2-tunnel sr_l2_tunnel0 flood group 5 bsid fc00:0:{router}::c{other}"
+        ));
     }
     routers[0].send("e1", &frame(BROADCAST, mac(1), 60));
     carry(&mut routers);
-    assert_eq!(["e0", "e1"].map(|port| routers[1].sent(port).len()), [1, 0], "not back to the segment");
+    assert_eq!(
+        ["e0", "e1"].map(|port| routers[1].sent(port).len()),
+        [1, 0],
+        "not back to the segment"
+    );
     routers[0].send("e0", &frame(BROADCAST, mac(2), 60));
     carry(&mut routers);
-    assert_eq!(["e0", "e1"].map(|port| routers[1].sent(port).len()), [1, 1], "from elsewhere, it is");
+    assert_eq!(
+        ["e0", "e1"].map(|port| routers[1].sent(port).len()),
+        [1, 1],
+        "from elsewhere, it is"
+    );
     // An argument for a group that nobody has excludes nobody.
     routers[0].cli("sr policy add bsid fc00:0:1::d2 next fc00:0:2:1:d2::7 encap.red");
     routers[0].cli("set sr l2-tunnel sr_l2_tunnel0 flood group 5 bsid fc00:0:1::d2");
@@ -180,17 +190,26 @@ fn what_end_dt2m_brings_for_a_station_is_not_flooded_where_unknown_stations_are_
 #[test]
 fn questions_that_end_dt2m_brings_are_answered_where_the_domain_knows_the_answer() {
     let mut routers = [edge(1, &[2], 1), edge(2, &[1], 2)];
-    for line in ["set bridge-domain arp term 1", "set bridge-domain arp entry 1 192.0.2.7 02:00:00:00:aa:07"]
-    {
+    for line in [
+        "set bridge-domain arp term 1",
+        "set bridge-domain arp entry 1 192.0.2.7 02:00:00:00:aa:07",
+    ] {
         routers[1].cli(line);
     }
     for (host, port, answers) in [(7, 0, 1), (8, 1, 0)] {
         routers[0].send("e0", &arp_request(mac(1), [192, 0, 2, 9], [192, 0, 2, host]));
         carry(&mut routers);
-        assert_eq!(["e0", "e1"].map(|at| routers[1].sent(at).len()), [port; 2], "flooded if it is not known");
+        assert_eq!(
+            ["e0", "e1"].map(|at| routers[1].sent(at).len()),
+            [port; 2],
+            "flooded if it is not known"
+        );
         let sent = routers[0].sent("e0");
         assert_eq!(sent.len(), answers);
-        assert!(sent.iter().all(|frame| frame[..6] == mac(1) && frame[20..22] == [0, 2]), "a reply");
+        assert!(
+            sent.iter().all(|frame| frame[..6] == mac(1) && frame[20..22] == [0, 2]),
+            "a reply"
+        );
     }
     // What is flooded afterwards still leaves out whom the argument excludes.
     routers[1].cli("set interface l2 bridge e1 1 5");
@@ -239,7 +258,8 @@ fn many_routers_may_send_to_one_sid_and_each_is_known_by_its_source() {
         assert_eq!(["e0", "e1"].map(|port| routers[0].sent(port).len()), [1, 0]);
     }
     let sids = routers[0].json("show sr localsids");
-    let packets: u64 = sids.as_array().into_iter().flatten().filter_map(|sid| sid["packets"].as_u64()).sum();
+    let packets: u64 =
+        sids.as_array().into_iter().flatten().filter_map(|sid| sid["packets"].as_u64()).sum();
     assert_eq!(packets, 4);
     let rx = ["sr_l2_tunnel0", "sr_l2_tunnel1"].map(|name| routers[0].totals(name).rx_packets);
     assert_eq!(rx, [2, 2]);
@@ -270,7 +290,8 @@ fn frames_of_several_remotes_in_one_vector_are_told_apart() {
         assert_eq!(routers[0].sent("e0").len(), 40, "{round}");
     }
     let known = routers[0].cli("show l2fib all");
-    for (station, tunnel) in [("02:00:00:00:aa:03", "sr_l2_tunnel0"), ("02:00:00:00:aa:04", "sr_l2_tunnel1")]
+    for (station, tunnel) in
+        [("02:00:00:00:aa:03", "sr_l2_tunnel0"), ("02:00:00:00:aa:04", "sr_l2_tunnel1")]
     {
         let line = known.lines().find(|line| line.contains(station)).unwrap_or_default();
         assert!(line.contains(tunnel), "{known}");

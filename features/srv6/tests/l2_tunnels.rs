@@ -13,9 +13,13 @@ fn tunnels_of_two_routers_have_different_addresses() {
         let id = routers[router].id(name);
         routers[router].engine().interface(id).expect("made above").row().mac
     };
-    let all = [address(0, "sr_l2_tunnel0"), address(0, "sr_l2_tunnel1"), address(1, "sr_l2_tunnel0")];
+    let all =
+        [address(0, "sr_l2_tunnel0"), address(0, "sr_l2_tunnel1"), address(1, "sr_l2_tunnel0")];
     assert!(all[0] != all[1] && all[0] != all[2] && all[1] != all[2], "{all:x?}");
-    assert!(all.iter().all(|mac| mac[0] & 3 == 2), "locally administered, of one station: {all:x?}");
+    assert!(
+        all.iter().all(|mac| mac[0] & 3 == 2),
+        "locally administered, of one station: {all:x?}"
+    );
 }
 
 #[test]
@@ -159,7 +163,8 @@ fn tunnels_are_written_back_as_they_were_made() {
         quiver_srv6::register,
     ]);
     again.interface("core");
-    let own: Vec<&str> = all.lines().filter(|line| !line.starts_with("create test interface")).collect();
+    let own: Vec<&str> =
+        all.lines().filter(|line| !line.starts_with("create test interface")).collect();
     again.script("running", &own.join("\n")).expect("what was written back is taken");
     let (before, after) = (configured(&mut router), configured(&mut again));
     assert_eq!(after, before);
@@ -199,7 +204,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         ("sr policy del bsid fc00:0:1::a2", "a layer 2 tunnel sends by SR policy"),
         ("sr policy del bsid fc00:0:1::b2", "a layer 2 tunnel sends by SR policy"),
         ("sr localsid address fc00:0:1::77 behavior end.dt2u e0", "no layer 2 tunnel"),
-        ("sr localsid address fc00:0:7::/64 behavior end.dt2m sr_l2_tunnel0", "64 bits is longer than 32"),
+        (
+            "sr localsid address fc00:0:7::/64 behavior end.dt2m sr_l2_tunnel0",
+            "64 bits is longer than 32",
+        ),
         (
             "sr localsid address fc00:0:7::/112 behavior end.dt2m sr_l2_tunnel0 arg-fe2 17",
             "no room for 17 bits",

@@ -3,7 +3,8 @@
 use quiver_testkit::Router;
 
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
     for (number, name) in ["e0", "e1"].into_iter().enumerate() {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 2001:db8:{number}::1/64"));
@@ -52,7 +53,10 @@ fn a_sid_beside_an_address_is_taken_in_either_order_and_the_address_goes_before_
     let mut router = router();
     let said = router.cli("sr localsid address 2001:db8:0::1 behavior end");
     assert!(said.contains("also an address or a subnet of the router itself"), "{said}");
-    assert!(router.cli("show ip6 fib 2001:db8:0::1/128").contains("local"), "the address goes before it");
+    assert!(
+        router.cli("show ip6 fib 2001:db8:0::1/128").contains("local"),
+        "the address goes before it"
+    );
 }
 
 #[test]
@@ -85,7 +89,9 @@ fn a_sid_that_cannot_be_is_refused_and_changes_nothing() {
     router.cli("sr localsid address fc00:0:1::2 behavior end.t 10");
     assert!(router.refused("ip6 table del 10").contains("a local SID"));
     assert!(
-        router.refused("sr localsid address fc00:0:1::3 behavior end.t 10 usd").contains("IPv4 table 10")
+        router
+            .refused("sr localsid address fc00:0:1::3 behavior end.t 10 usd")
+            .contains("IPv4 table 10")
     );
 }
 

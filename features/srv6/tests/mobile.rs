@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use quiver_testkit::Router;
 
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
     for (number, name) in ["e0", "e1"].into_iter().enumerate() {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 2001:db8:{number}::1/64"));
@@ -68,7 +69,9 @@ fn gateways_are_written_back_as_they_were_given() {
 #[test]
 fn a_gateway_that_cannot_be_is_refused_and_changes_nothing() {
     let mut router = router();
-    router.cli("sr policy add bsid fc00:1::d1 behavior t.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64");
+    router.cli(
+        "sr policy add bsid fc00:1::d1 behavior t.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64",
+    );
     let before = configured(&mut router);
     let next = " next fc00:5::5".repeat(10);
     for (line, says) in [
@@ -80,13 +83,22 @@ fn a_gateway_that_cannot_be_is_refused_and_changes_nothing() {
         ("sr localsid address fc01::/32 behavior end.m.gtp4.e fib-table 77", "no IPv4 table 77"),
         ("sr localsid address fc01::/89 behavior end.m.gtp6.e", "leaves no room"),
         ("sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::/89", "leaves no room"),
-        ("sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::1/64", "bits set behind its length"),
+        (
+            "sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::1/64",
+            "bits set behind its length",
+        ),
         (
             "sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::/64 next ff02::1",
             "cannot be a segment",
         ),
-        (&format!("sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::/64{next}"), "too many"),
-        ("sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::/64 fib-table 77", "no IPv6 table 77"),
+        (
+            &format!("sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::/64{next}"),
+            "too many",
+        ),
+        (
+            "sr localsid address fc01::/64 behavior end.m.gtp6.d fc00:2::/64 fib-table 77",
+            "no IPv6 table 77",
+        ),
         ("sr localsid address fc01::1 behavior end.map fc00::1 fib-table 77", "no IPv6 table 77"),
         (
             "sr policy add bsid fc00:1::d1 behavior t.m.gtp4.d fc00::/32 v6src_prefix fc00:1::/64",
@@ -124,8 +136,13 @@ fn frame(to: &str, protocol: u8, behind: &[u8]) -> Vec<u8> {
         }
         std::net::IpAddr::V4(to) => {
             let from = std::net::Ipv4Addr::new(10, 0, 0, 2);
-            let header =
-                quiver_wire::Ip4Header::new(from, to, quiver_wire::IpProtocol(protocol), 64, behind.len());
+            let header = quiver_wire::Ip4Header::new(
+                from,
+                to,
+                quiver_wire::IpProtocol(protocol),
+                64,
+                behind.len(),
+            );
             frame.extend([8, 0]);
             frame.extend(quiver_wire::IntoBytes::as_bytes(&header.unwrap()));
         }

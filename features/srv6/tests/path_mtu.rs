@@ -126,10 +126,21 @@ fn too_big(mtu: u32) -> (u8, u8, u32) {
 fn heard(router: &mut Router) -> Vec<(u8, u8, u16, String)> {
     let icmp = |frame: Vec<u8>| {
         let (at, quoted) = match frame[12] {
-            0x86 => (54, Ip6Header::overlay(&frame[62..]).map(|header| header.destination().to_string())),
-            _ => (34, Ip4Header::overlay(&frame[42..]).map(|header| header.destination().to_string())),
+            0x86 => (
+                54,
+                Ip6Header::overlay(&frame[62..]).map(|header| header.destination().to_string()),
+            ),
+            _ => (
+                34,
+                Ip4Header::overlay(&frame[42..]).map(|header| header.destination().to_string()),
+            ),
         };
-        (frame[at], frame[at + 1], u16::from_be_bytes([frame[at + 6], frame[at + 7]]), quoted.unwrap())
+        (
+            frame[at],
+            frame[at + 1],
+            u16::from_be_bytes([frame[at + 6], frame[at + 7]]),
+            quoted.unwrap(),
+        )
     };
     router.sent("e0").into_iter().map(icmp).collect()
 }
@@ -141,7 +152,10 @@ fn path_mtu(router: &mut Router) -> Option<u64> {
 
 fn counted(router: &mut Router, reason: &str) -> u64 {
     let found = router.events().into_iter().chain(router.dropped());
-    found.filter(|(node, why, _)| node == "sr-pl-icmp6-error" && why == reason).map(|(.., count)| count).sum()
+    found
+        .filter(|(node, why, _)| node == "sr-pl-icmp6-error" && why == reason)
+        .map(|(.., count)| count)
+        .sum()
 }
 
 const FAR: &str = "2001:db8:b::2";
@@ -289,8 +303,10 @@ fn the_path_of_a_list_is_known_by_what_is_left_of_its_segments() {
 
 #[test]
 fn frames_and_packets_to_binding_sids_go_by_what_is_known_of_the_path() {
-    let mut router =
-        router(&[&format!("sr policy add bsid fc00:0:1::b1 {TWO}"), "sr steer l2 e2 via bsid fc00:0:1::b1"]);
+    let mut router = router(&[
+        &format!("sr policy add bsid fc00:0:1::b1 {TWO}"),
+        "sr steer l2 e2 via bsid fc00:0:1::b1",
+    ]);
     let frame = six(1300);
     router.send("e2", &frame);
     let sent = router.sent("e1").remove(0).split_off(14);
@@ -300,7 +316,8 @@ fn frames_and_packets_to_binding_sids_go_by_what_is_known_of_the_path() {
     assert!(router.sent("e1").is_empty());
     let died = router.dropped();
     assert!(
-        died.iter().any(|(node, why, _)| node == "sr-pl-rewrite-encaps-l2" && why == "frame-too-big"),
+        died.iter()
+            .any(|(node, why, _)| node == "sr-pl-rewrite-encaps-l2" && why == "frame-too-big"),
         "{died:?}"
     );
 }
@@ -371,16 +388,25 @@ fn a_first_segment_of_the_router_itself_is_no_black_hole() {
             "ip route add 2001:db8:b::/48 via 2001:db8:1::2 e1",
             "set interface mtu packet 1400 e1",
         ]);
-        let header = router.json("show sr policies")["lists"][0]["segments"].as_array().unwrap().len();
+        let header =
+            router.json("show sr policies")["lists"][0]["segments"].as_array().unwrap().len();
         let is_insert = policy.contains("insert");
         let entries = header + usize::from(is_insert) - usize::from(policy.contains(".red"));
         let added = if is_insert { 0 } else { 40 } + 8 + 16 * entries;
         let room = total - added;
         router.send("e0", &six(1500));
-        assert_eq!(heard(&mut router), [(2, 0, room.max(1280) as u16, FAR.into())], "{behavior} {policy}");
+        assert_eq!(
+            heard(&mut router),
+            [(2, 0, room.max(1280) as u16, FAR.into())],
+            "{behavior} {policy}"
+        );
         router.send("e0", &six(room));
         let sent = router.sent("e1");
-        assert!(sent.len() == 1 && sent[0].len() - 14 <= 1400, "{behavior} {policy}: {:?}", router.dropped());
+        assert!(
+            sent.len() == 1 && sent[0].len() - 14 <= 1400,
+            "{behavior} {policy}: {:?}",
+            router.dropped()
+        );
         assert!(heard(&mut router).is_empty());
     }
 }
@@ -395,10 +421,17 @@ fn what_goes_on_inside_and_cannot_be_made_smaller_goes_in_fragments() {
     ]);
     router.send("e0", &four(1400, false));
     let sent = router.sent("e1");
-    assert!(sent.len() == 2 && sent.iter().all(|frame| frame.len() - 14 <= 1300), "{:?}", router.dropped());
+    assert!(
+        sent.len() == 2 && sent.iter().all(|frame| frame.len() - 14 <= 1300),
+        "{:?}",
+        router.dropped()
+    );
     for frame in &sent {
         let (srh, _) = Srh::parse(&frame[54..]).unwrap();
-        assert_eq!((srh.header().segments_left(), srh.header().next_header()), (0, IpProtocol::FRAGMENT));
+        assert_eq!(
+            (srh.header().segments_left(), srh.header().next_header()),
+            (0, IpProtocol::FRAGMENT)
+        );
     }
 }
 
@@ -422,7 +455,9 @@ fn an_error_that_the_router_itself_sends_to_its_headend_is_told_to_the_sender() 
 fn each_list_has_a_path_of_its_own_and_copies_are_known_by_it() {
     for spray in ["", " spray"] {
         let mut router = router(&[
-            &format!("sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 next fc00:0:3::1{spray} encap"),
+            &format!(
+                "sr policy add bsid fc00:0:1::b1 next fc00:0:2::1 next fc00:0:3::1{spray} encap"
+            ),
             "sr policy mod bsid fc00:0:1::b1 add sl next fc00:0:4::1 next fc00:0:3::1",
             "sr steer l3 2001:db8:b::/48 via bsid fc00:0:1::b1",
         ]);
@@ -438,7 +473,8 @@ fn each_list_has_a_path_of_its_own_and_copies_are_known_by_it() {
         // What was known of a list is gone with it.
         router.cli("set sr encaps hop-limit 9");
         assert_eq!(
-            router.json("show sr policies")["lists"][usize::from(!first)]["path_mtu_bytes"].as_u64(),
+            router.json("show sr policies")["lists"][usize::from(!first)]["path_mtu_bytes"]
+                .as_u64(),
             None
         );
     }

@@ -34,7 +34,8 @@ const STATIC: &str = "sr localsid address fc00:0:1::4 behavior end.as nh 10.0.2.
 #[test]
 fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
     let mut router = router();
-    let features = |router: &mut Router, name: &str| router.json(&format!("show interface features {name}"));
+    let features =
+        |router: &mut Router, name: &str| router.json(&format!("show interface features {name}"));
     let before = (features(&mut router, "e3"), features(&mut router, "e5"));
     let lines = [
         STATIC,
@@ -70,16 +71,25 @@ fn a_proxy_that_cannot_be_is_refused_and_changes_nothing() {
     let before = configured(&mut router);
     let segments: String = (0..12).map(|at| format!(" next fc00:0:2::{at:x}")).collect();
     for (line, says) in [
-        ("end.ad nh 10.0.2.2 oif e2 iif e3", "e3 is the return interface of local SID fc00:0:1::4 already"),
+        (
+            "end.ad nh 10.0.2.2 oif e2 iif e3",
+            "e3 is the return interface of local SID fc00:0:1::4 already",
+        ),
         ("end.ad oif e4 iif e5", "e5 is the return interface of local SID fc00:0:1::b already"),
-        ("end.ad nh 10.0.2.2 oif e2 iif e5", "e5 is the return interface of local SID fc00:0:1::b already"),
+        (
+            "end.ad nh 10.0.2.2 oif e2 iif e5",
+            "e5 is the return interface of local SID fc00:0:1::b already",
+        ),
         ("end.ad oif e4 iif e3", "e3 is the return interface"),
         ("end.ad oif e4 iif e2", "e2 has addresses"),
         ("end.am nh 10.0.2.2 oif e2 iif e2", "is IPv6"),
         ("end.as nh 10.0.2.2 oif e2 iif e2 src fc00::1", "next"),
         ("end.as nh 10.0.2.2 oif e2 iif e2 src ff02::1 next fc00::2", "no address that segments"),
         ("end.as nh 10.0.2.2 oif e2 iif e2 src fc00::1 next ff02::2", "cannot be a segment"),
-        (&format!("end.as nh 10.0.2.2 oif e2 iif e2 src fc00::1{segments}"), "12 segments are more than fit"),
+        (
+            &format!("end.as nh 10.0.2.2 oif e2 iif e2 src fc00::1{segments}"),
+            "12 segments are more than fit",
+        ),
         ("end.ad nh 10.0.2.2 oif e9 iif e2", "e9"),
     ] {
         let refusal = router.refused(&format!("sr localsid address fc00:0:1::9 behavior {line}"));
@@ -87,7 +97,10 @@ fn a_proxy_that_cannot_be_is_refused_and_changes_nothing() {
     }
     for line in ["set interface ip address e5 10.0.5.1/24", "set interface l2 bridge e5 7"] {
         let refusal = router.refused(line);
-        assert!(refusal.contains("the return interface of local SID fc00:0:1::b"), "{line}: {refusal}");
+        assert!(
+            refusal.contains("the return interface of local SID fc00:0:1::b"),
+            "{line}: {refusal}"
+        );
     }
     assert_eq!(configured(&mut router), before);
 }
@@ -106,7 +119,11 @@ fn packets_of_another_kind_go_past_the_function_only_when_told_so() {
             packet[4..6].copy_from_slice(&((8 + 32 + 40) as u16).to_be_bytes());
             router.send("e0", &frame(0, [0x86, 0xdd], &packet));
             let (sent, past) = (router.sent("e1"), u64::from(!bypass.is_empty()));
-            assert_eq!((sent.len() as u64, router.sent("e2").len()), (past, 0), "{behavior}{bypass}");
+            assert_eq!(
+                (sent.len() as u64, router.sent("e2").len()),
+                (past, 0),
+                "{behavior}{bypass}"
+            );
             assert_eq!(router.count(node, "bypassed"), past);
             assert_eq!(router.count(node, "inner-kind-wrong"), 1 - past);
             for frame in sent {
@@ -139,7 +156,8 @@ fn frame(port: u8, kind: [u8; 2], behind: &[u8]) -> Vec<u8> {
 
 /// A packet to a SID with an SRH and something inside; then bytes of it are changed.
 fn packet(sid: u8, number: u8, list: u8, inside: &[u8], changes: &[(usize, u8)]) -> Vec<u8> {
-    let mut srh = vec![number, 2 * list, 4, list.saturating_sub(1), list.saturating_sub(1), 0, 0, 0];
+    let mut srh =
+        vec![number, 2 * list, 4, list.saturating_sub(1), list.saturating_sub(1), 0, 0, 0];
     for at in 0..list {
         srh.extend([0xfc, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, at + 1]);
     }

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+};
 use quiver_core::{Engine, InterfaceId};
 use quiver_encap::tunnel::{NextHop, TEIB_ENTRIES_MAX, Teib};
 use quiver_forwarding::fib::Fib;
@@ -54,11 +56,12 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = multipoint(engine, args)?;
     let peer: IpAddr = args.get("peer")?;
     let to = NextHop { address: args.get("nh")?, table: args.or("nh-table-id", 0)? };
-    if engine.get::<Teib>().is_some_and(|teib| teib.len() >= TEIB_ENTRIES_MAX && teib.get(id, peer).is_none())
+    if engine
+        .get::<Teib>()
+        .is_some_and(|teib| teib.len() >= TEIB_ENTRIES_MAX && teib.get(id, peer).is_none())
     {
-        return Err(
-            Refusal::new(format!("there are {TEIB_ENTRIES_MAX} entries already")).remedy("delete some")
-        );
+        return Err(Refusal::new(format!("there are {TEIB_ENTRIES_MAX} entries already"))
+            .remedy("delete some"));
     }
     Teib::set(engine, id, peer, Some(to)).map_err(|error| args.refuse("nh", error.to_string()))?;
     Ok(Output::none())
@@ -76,8 +79,12 @@ fn delete(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let keys: Vec<(InterfaceId, IpAddr)> =
-        engine.get::<Teib>().into_iter().flat_map(Teib::iter).map(|(id, peer, _)| (id, peer)).collect();
+    let keys: Vec<(InterfaceId, IpAddr)> = engine
+        .get::<Teib>()
+        .into_iter()
+        .flat_map(Teib::iter)
+        .map(|(id, peer, _)| (id, peer))
+        .collect();
     let columns = [
         Column::left("Interface"),
         Column::left("Peer"),
@@ -89,13 +96,16 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         let row = table.row().cell(engine.interface_name(id)).cell(peer.to_string());
         row.cell(to.address.to_string()).cell(to.table);
     };
-    Listing::over("teib", columns, keys, add).when_empty("no next hops of multipoint tunnels").begin(engine)
+    Listing::over("teib", columns, keys, add)
+        .when_empty("no next hops of multipoint tunnels")
+        .begin(engine)
 }
 
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for (id, peer, to) in engine.get::<Teib>().into_iter().flat_map(Teib::iter) {
-        let table = if to.table == 0 { String::new() } else { format!(" nh-table-id {}", to.table) };
+        let table =
+            if to.table == 0 { String::new() } else { format!(" nh-table-id {}", to.table) };
         let (name, nh) = (engine.interface_name(id), to.address);
         config.command(format_args!("create teib interface {name} peer {peer} nh {nh}{table}"));
     }

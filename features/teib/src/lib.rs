@@ -9,7 +9,10 @@ use quiver_encap::tunnel::Teib;
 
 /// Register commands.
 pub fn register(registry: &mut Registry) {
-    registry.feature("teib", "TEIB: behind which outer addresses the next hops of multipoint tunnels are");
+    registry.feature(
+        "teib",
+        "TEIB: behind which outer addresses the next hops of multipoint tunnels are",
+    );
     commands::register(registry);
     registry.running_config(order::NEIGHBORS, commands::write_config);
     registry.on_start(|engine| {

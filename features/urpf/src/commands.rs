@@ -1,8 +1,8 @@
 //! Commands.
 
 use quiver_control::{
-    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry, Table, Work,
-    in_slices,
+    Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry,
+    Table, Work, in_slices,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError};
@@ -42,7 +42,9 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show urpf [<interface>]")
             .group(GROUP)
-            .help("Show which interfaces check the sources of packets, and which sources are exempt")
+            .help(
+                "Show which interfaces check the sources of packets, and which sources are exempt",
+            )
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 Ok(shown(engine, only))
@@ -85,7 +87,9 @@ fn accept(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let written: Written = args.get("prefix")?;
     if written.has_host_bits() {
         let what = format!("{written} has bits set behind its length");
-        return Err(args.refuse("prefix", what).remedy(format!("{} would be right", written.network())));
+        return Err(args
+            .refuse("prefix", what)
+            .remedy(format!("{} would be right", written.network())));
     }
     let family = Family::of(written.address);
     let table = table_of(engine, args, family, args.or("table", 0u32)?)?;
@@ -122,13 +126,15 @@ enum Shown {
 }
 
 fn shown(engine: &mut Engine, only: Option<quiver_core::InterfaceId>) -> Work<Engine> {
-    let columns = ["Interface", "Family", "Direction", "Mode", "Table", "Default route"].map(Column::left);
+    let columns =
+        ["Interface", "Family", "Direction", "Mode", "Table", "Default route"].map(Column::left);
     let exempt = Table::new([Column::left("Exempt"), Column::right("Table")]);
     let Some(urpf) = engine.get::<Urpf>() else { return Work::Done(Output::none()) };
     let checks = urpf.checks().filter(|((on, ..), _)| only.is_none_or(|o| o == *on));
     let checks = checks.map(|(place, check)| Shown::Check(*place, *check));
-    let rows =
-        checks.chain(urpf.exempt().filter(|_| only.is_none()).map(|row| Shown::Exempt(*row))).collect();
+    let rows = checks
+        .chain(urpf.exempt().filter(|_| only.is_none()).map(|row| Shown::Exempt(*row)))
+        .collect();
     let end = |_: &Engine, (checks, exempt): (Table, Table)| {
         let output = Output::none().table("checks", checks);
         if exempt.is_empty() { output } else { output.table("exempt", exempt) }
@@ -188,7 +194,9 @@ fn write_row(engine: &Engine, config: &mut ConfigWriter, row: &Shown) {
             let table = table.map_or(String::new(), |id| format!(" table {id}"));
             let default = if check.default_route { "" } else { " no-default" };
             let (mode, name) = (mode_word(check.mode), engine.interface_name(*on));
-            config.command(format_args!("set urpf {family_word} {direction} {mode} {name}{table}{default}"));
+            config.command(format_args!(
+                "set urpf {family_word} {direction} {mode} {name}{table}{default}"
+            ));
         }
     }
 }

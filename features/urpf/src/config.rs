@@ -60,7 +60,8 @@ impl Urpf {
     }
 
     fn publish_exempt(&self) {
-        self.published.set_exempt(self.exempt.iter().map(|(_, table, prefix)| (*table, *prefix)).collect());
+        self.published
+            .set_exempt(self.exempt.iter().map(|(_, table, prefix)| (*table, *prefix)).collect());
     }
 }
 
@@ -119,7 +120,11 @@ pub(crate) fn set_exempt(
         }
         urpf.publish_exempt();
         if let (true, Some(fib)) = (changed, engine.get_mut::<Fib>()) {
-            if on { fib.hold_table(family, table, HOLDER) } else { fib.release_table(family, table, HOLDER) }
+            if on {
+                fib.hold_table(family, table, HOLDER)
+            } else {
+                fib.release_table(family, table, HOLDER)
+            }
         }
         Ok(())
     })

@@ -19,7 +19,8 @@ use crate::tables::Checks;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
-    registry.feature("urpf", "Reverse path checks: drops packets whose source cannot come from there");
+    registry
+        .feature("urpf", "Reverse path checks: drops packets whose source cannot come from there");
     let checks = Arc::new(Checks::new(registry.graph.epochs()));
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
     registry.graph.node(rx::spec::<Ip4>(arc4, &checks));

@@ -102,7 +102,9 @@ impl SourceCheck {
         if word.is_single() & check.default_route {
             let hop = word.hop();
             let known = hop.next == self.sending[0];
-            if known & ((check.mode == Mode::Loose) || self.tables.adjacencies.get(hop.index).tx == rx) {
+            if known
+                & ((check.mode == Mode::Loose) || self.tables.adjacencies.get(hop.index).tx == rx)
+            {
                 return Ok(());
             }
         }
@@ -176,7 +178,9 @@ pub(crate) fn has_no_address_yet<F: IpFamily>(bytes: &[u8], source: F::Address) 
         return false;
     }
     match F::FAMILY {
-        Family::Ip4 => Ip4Header::overlay(bytes).is_some_and(|header| header.destination().is_broadcast()),
+        Family::Ip4 => {
+            Ip4Header::overlay(bytes).is_some_and(|header| header.destination().is_broadcast())
+        }
         Family::Ip6 => Ip6Header::overlay(bytes).is_some_and(|header| {
             let to = header.destination();
             ip6::address::is_multicast(to) && ip6::address::multicast_scope(to) <= 2

@@ -65,20 +65,25 @@ impl<F: IpFamily> TxCheck<F> {
         let table = self.table(check, tx);
         let lpm = F::table(&self.judge.tables, table);
         let has_frames = row.mac != [0; 6];
-        let source =
-            |packet: &Packet| inside::<F>(packet.bytes(), has_frames).and_then(F::source).unwrap_or_default();
+        let source = |packet: &Packet| {
+            inside::<F>(packet.bytes(), has_frames).and_then(F::source).unwrap_or_default()
+        };
         let (packets, next) = frame.split_mut();
         let (found, keys) = self.sources.find(cx.variant, lpm, packets, source);
         for (((packet, next), group), key) in packets.iter_mut().zip(next).zip(found).zip(keys) {
             let judged = match inside::<F>(packet.bytes(), has_frames).filter(|_| !is_own(packet)) {
                 Some(bytes) => {
                     let judged = self.judge.decide::<F>(check, table, *group, *key, packet.rx);
-                    judged.or_else(|why| appeal::<F>(StageContext::new(cx), checks, table, bytes, *key, why))
+                    judged.or_else(|why| {
+                        appeal::<F>(StageContext::new(cx), checks, table, bytes, *key, why)
+                    })
                 }
                 None => Ok(()),
             };
-            *next =
-                next_or_drop(judged.map(|()| cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx)), packet);
+            *next = next_or_drop(
+                judged.map(|()| cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx)),
+                packet,
+            );
         }
     }
 
@@ -88,11 +93,15 @@ impl<F: IpFamily> TxCheck<F> {
             let tx = packet.tx;
             let row = cx.interface(tx).ok_or(UrpfDrop::Gone)?;
             let bytes = inside::<F>(packet.bytes(), row.mac != [0; 6]).filter(|_| !is_own(packet));
-            if let (Some(check), Some(bytes)) = (checks.get((tx, F::FAMILY, Direction::Tx), cx.pass), bytes) {
+            if let (Some(check), Some(bytes)) =
+                (checks.get((tx, F::FAMILY, Direction::Tx), cx.pass), bytes)
+            {
                 let (table, key) = (self.table(check, tx), F::source(bytes).unwrap_or_default());
                 let group = F::table(&self.judge.tables, table).lookup(key);
                 let judged = self.judge.decide::<F>(check, table, group, key, packet.rx);
-                judged.or_else(|why| appeal::<F>(StageContext::new(cx), checks, table, bytes, key, why))?;
+                judged.or_else(|why| {
+                    appeal::<F>(StageContext::new(cx), checks, table, bytes, key, why)
+                })?;
             }
             Ok::<_, UrpfDrop>(cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx))
         });
@@ -127,8 +136,7 @@ pub(crate) fn spec<F: IpFamily>(checks: &Arc<Checks>) -> NodeSpec {
         Family::Ip4 => "ip4-tx-urpf",
         Family::Ip6 => "ip6-tx-urpf",
     };
-    let help =
-        "Drops packets that are about to leave, whose source cannot come by the interface they came by";
+    let help = "Drops packets that are about to leave, whose source cannot come by the interface they came by";
     NodeSpec::new(name, help, move |wiring| {
         Box::new(TxCheck::<F> {
             checks: checks.clone(),

@@ -3,7 +3,8 @@
 use quiver_testkit::Router;
 
 fn router() -> Router {
-    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_urpf::register]);
+    let mut router =
+        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_urpf::register]);
     for (name, net) in [("e0", 0), ("e1", 1), ("e2", 2)] {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 10.0.{net}.1/24"));
@@ -25,15 +26,21 @@ fn ip4(into: u8, source: [u8; 4], destination: [u8; 4]) -> Vec<u8> {
     header.extend(source.iter().chain(&destination));
     let checksum = sum(&header);
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
-    [&[2, 0xfe, 0, 0, 0, into, 2, 0, 0, 0, 0, into, 8, 0], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]].concat()
+    [&[2, 0xfe, 0, 0, 0, into, 2, 0, 0, 0, 0, into, 8, 0], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]]
+        .concat()
 }
 
 /// An IPv6 packet in a frame for the interface with this number.
 fn ip6(into: u8, source: &str, destination: &str) -> Vec<u8> {
     let address = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
-    let header = [&[0x60, 0, 0, 0, 0, 8, 17, 64], &address(source)[..], &address(destination)[..]].concat();
-    [&[2, 0xfe, 0, 0, 0, into, 2, 0, 0, 0, 0, into, 0x86, 0xdd], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]]
-        .concat()
+    let header =
+        [&[0x60, 0, 0, 0, 0, 8, 17, 64], &address(source)[..], &address(destination)[..]].concat();
+    [
+        &[2, 0xfe, 0, 0, 0, into, 2, 0, 0, 0, 0, into, 0x86, 0xdd],
+        &header[..],
+        &[0, 1, 0, 2, 0, 8, 0, 0],
+    ]
+    .concat()
 }
 
 /// Does a packet from this source, which came by e0, leave by e1?
@@ -50,7 +57,9 @@ fn passes6(router: &mut Router, source: &str) -> bool {
 #[test]
 fn strict_asks_for_the_interface_and_loose_for_a_route() {
     let mut router = router();
-    for (mode, here, there, nowhere) in [("strict", true, false, false), ("loose", true, true, false)] {
+    for (mode, here, there, nowhere) in
+        [("strict", true, false, false), ("loose", true, true, false)]
+    {
         router.cli(&format!("set urpf ip4 rx {mode} e0"));
         router.cli(&format!("set urpf ip6 rx {mode} e0"));
         assert_eq!(passes4(&mut router, [10, 0, 0, 2]), here, "{mode}");
@@ -154,7 +163,10 @@ fn exempt_prefixes_pass_whatever_the_routes_say() {
     router.cli("set urpf-accept add 198.51.100.0/24");
     router.cli("set urpf-accept add 2001:db8:f::/48");
     assert!(passes4(&mut router, [198, 51, 100, 1]) && passes6(&mut router, "2001:db8:f::1"));
-    assert_eq!((router.count("ip4-rx-urpf", "exempt"), router.count("ip6-rx-urpf", "exempt")), (1, 1));
+    assert_eq!(
+        (router.count("ip4-rx-urpf", "exempt"), router.count("ip6-rx-urpf", "exempt")),
+        (1, 1)
+    );
     router.cli("set urpf-accept del 198.51.100.0/24");
     assert!(!passes4(&mut router, [198, 51, 100, 1]));
 }
@@ -168,9 +180,11 @@ fn who_has_no_address_yet_is_heard() {
     router.send("e0", &ip4(0, [0, 0, 0, 0], [255, 255, 255, 255]));
     router.send("e0", &ip6(0, "::", "ff02::1:ff00:1"));
     router.send("e0", &ip6(0, "fe80::77", "2001:db8:0::1"));
-    for (node, reason) in
-        [("ip4-rx-urpf", "no-route"), ("ip6-rx-urpf", "no-route"), ("ip6-rx-urpf", "wrong-interface")]
-    {
+    for (node, reason) in [
+        ("ip4-rx-urpf", "no-route"),
+        ("ip6-rx-urpf", "no-route"),
+        ("ip6-rx-urpf", "wrong-interface"),
+    ] {
         assert_eq!(router.count(node, reason), 0, "{node} {reason}");
     }
     router.sent("e0");

@@ -39,7 +39,8 @@ fn icmp_error(frame: &[u8]) -> Option<String> {
 
 /// What becomes of a frame, in words.
 pub fn outcome(router: &mut Router, port: &str, frame: &[u8]) -> (String, Vec<Vec<u8>>) {
-    let ports: Vec<String> = router.interfaces().into_iter().filter(|name| name.starts_with('e')).collect();
+    let ports: Vec<String> =
+        router.interfaces().into_iter().filter(|name| name.starts_with('e')).collect();
     // In the first vector the chain of nodes is found.
     (0..2).for_each(|_| router.send(port, frame));
     ports.iter().for_each(|port| drop(router.sent(port)));

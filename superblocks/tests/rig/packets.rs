@@ -68,7 +68,8 @@ impl Srh {
 
     pub fn bytes(&self, next: u8) -> Vec<u8> {
         let count = self.segments.len() as u8;
-        let (length, last) = (self.length.unwrap_or(count * 2), self.last.unwrap_or(count.wrapping_sub(1)));
+        let (length, last) =
+            (self.length.unwrap_or(count * 2), self.last.unwrap_or(count.wrapping_sub(1)));
         let mut bytes = vec![next, length, self.kind, self.left, last, self.flags, 0, 0];
         self.segments.iter().for_each(|segment| bytes.extend(octets(segment)));
         bytes

@@ -32,12 +32,15 @@ pub fn seen_of(router: &mut Router, ports: &[&str]) -> Seen {
     });
     let frames = frames.collect();
     let all: Vec<String> = router.engine().all_interfaces().map(|i| i.name.clone()).collect();
-    let interfaces = all.iter().map(|name| router.totals(name).fields().map(|(_, value)| value)).collect();
+    let interfaces =
+        all.iter().map(|name| router.totals(name).fields().map(|(_, value)| value)).collect();
     let (dropped, events) = (router.dropped(), router.events());
     let engine = router.engine();
     let nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (id, node.spec.name.clone())).collect();
-    let packets_by_node =
-        nodes.into_iter().map(|(id, name)| (name, engine.node_totals(WorkerId(0), id).vectors)).collect();
+    let packets_by_node = nodes
+        .into_iter()
+        .map(|(id, name)| (name, engine.node_totals(WorkerId(0), id).vectors))
+        .collect();
     Seen { frames, dropped, events, interfaces, packets_by_node }
 }
 
@@ -49,7 +52,9 @@ pub fn forms() -> impl Iterator<Item = Settings> {
 }
 
 /// What is seen is the same in every form.
-pub fn alike<T: Debug + PartialEq>(mut run: impl FnMut(Settings) -> T) -> Result<(), TestCaseError> {
+pub fn alike<T: Debug + PartialEq>(
+    mut run: impl FnMut(Settings) -> T,
+) -> Result<(), TestCaseError> {
     let plain = Settings { variant: Variant::Scalar, superblocks: false, ..Settings::default() };
     let expected = run(plain);
     for form in forms() {
@@ -68,7 +73,8 @@ pub fn in_any_order(mut seen: Seen) -> Seen {
 /// Without the identifications of fragments, which no two routers choose alike (RFC 7739).
 pub fn without_identifications(mut seen: Seen) -> Seen {
     for frame in seen.frames.iter_mut().flatten() {
-        let (is_routed, behind) = (frame.get(20) == Some(&43), frame.get(54..56).map(<[u8]>::to_vec));
+        let (is_routed, behind) =
+            (frame.get(20) == Some(&43), frame.get(54..56).map(<[u8]>::to_vec));
         if let (true, Some([44, length])) = (is_routed, behind.as_deref()) {
             let at = 54 + (usize::from(*length) + 1) * 8 + 4;
             frame[at..at + 4].fill(0);

@@ -39,7 +39,8 @@ fn an_alarm_fires_once_for_each_thing_that_is_due_and_for_nothing_that_is_no_mor
     let start_ns = router.now_ns();
     let seconds = |seconds: u64| start_ns + seconds * 1_000_000_000;
     let fired = Rc::default();
-    let due = Due { at_ns: vec![seconds(9), seconds(5)], fired_ns: Rc::clone(&fired), ..Due::default() };
+    let due =
+        Due { at_ns: vec![seconds(9), seconds(5)], fired_ns: Rc::clone(&fired), ..Due::default() };
     router.engine().insert(due);
     set(router.engine(), |_| {});
     set(router.engine(), |due| due.at_ns.push(seconds(2)));

@@ -69,8 +69,10 @@ fn line() -> impl Strategy<Value = String> {
         Just("create loopback interface".to_owned()),
         (0..3u8).prop_map(|n| format!("set interface state loop{n} up")),
         (0..3u8).prop_map(|n| format!("delete loopback interface intfc loop{n}")),
-        (0..2u8, any::<bool>())
-            .prop_map(|(n, up)| format!("set interface state e{n} {}", if up { "up" } else { "down" })),
+        (0..2u8, any::<bool>()).prop_map(|(n, up)| format!(
+            "set interface state e{n} {}",
+            if up { "up" } else { "down" }
+        )),
         (0..2u8, 0..2u8).prop_map(|(n, w)| format!("set interface rx-placement e{n} worker {w}")),
         Just("clear runtime".to_owned()),
         Just("show runtime verbose".to_owned()),

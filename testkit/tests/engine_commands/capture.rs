@@ -56,7 +56,8 @@ fn a_long_frame_is_captured_whole() {
 #[test]
 fn a_capture_never_writes_through_a_link() {
     let (folder, mut router) = (Folder::new("links"), router());
-    let (precious, link, other) = (folder.file("precious"), folder.file("link"), folder.file("other"));
+    let (precious, link, other) =
+        (folder.file("precious"), folder.file("link"), folder.file("other"));
     fs::write(&precious, "precious").expect("written");
     symlink(&precious, &link).expect("a link");
     let refusal = router.refused(&format!("pcap trace rx file {link}"));
@@ -65,7 +66,11 @@ fn a_capture_never_writes_through_a_link() {
     let refusal = router.refused(&format!("pcap trace rx file {other}"));
     assert!(refusal.contains("hard links"), "{refusal}");
     assert!(router.refused("pcap trace rx file /dev/null").contains("is not a regular file"));
-    assert!(router.refused("pcap trace rx file /does/not/exist.pcap").contains("/does/not/exist.pcap: "));
+    assert!(
+        router
+            .refused("pcap trace rx file /does/not/exist.pcap")
+            .contains("/does/not/exist.pcap: ")
+    );
     assert_eq!(fs::read(&precious).expect("read"), b"precious");
     assert!(router.refused("pcap trace off").contains("no capture is under way"));
 }

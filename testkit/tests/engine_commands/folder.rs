@@ -8,7 +8,8 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quiver-testkit-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("quiver-testkit-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a folder");
         Folder(path)

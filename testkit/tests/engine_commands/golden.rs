@@ -77,7 +77,10 @@ fn a_frame_that_differs_is_shown_by_field() {
     other[7] ^= 0xff;
     let text = wrong_with("differs", "01-out.e1+2.pcap", Some(&pcap(&[other])));
     assert!(text.contains("step 01, out of e1/2:"), "{text}");
-    assert!(text.contains("ethernet source (byte 6): expected 06f808090a0b, sent 060708090a0b"), "{text}");
+    assert!(
+        text.contains("ethernet source (byte 6): expected 06f808090a0b, sent 060708090a0b"),
+        "{text}"
+    );
     assert!(text.contains("[f8]") && text.contains("[07]"), "{text}");
 }
 
@@ -86,7 +89,10 @@ fn frames_too_many_and_too_few_are_told() {
     let text = wrong_with("few", "01-out.e1+2.pcap", Some(&pcap(&[frame(1, 60), frame(1, 60)])));
     assert!(text.contains("2 frames expected, 1 sent") && text.contains("is missing"), "{text}");
     let text = wrong_with("many", "01-out.e1+2.pcap", None);
-    assert!(text.contains("0 frames expected, 1 sent") && text.contains("was not expected"), "{text}");
+    assert!(
+        text.contains("0 frames expected, 1 sent") && text.contains("was not expected"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -98,8 +104,11 @@ fn counters_that_differ_are_told() {
     assert!(text.contains("2 drops expected by toy-forward, other; there are 0"), "{text}");
     assert!(text.contains("e0 rx_packets: 7 expected, 2 counted"), "{text}");
     assert!(text.contains("there is no counter x of an interface e0"), "{text}");
-    let text =
-        wrong_with("event", "02-counters.json", Some(br#"{"events": {"ethernet-input": {"long": 3}}}"#));
+    let text = wrong_with(
+        "event",
+        "02-counters.json",
+        Some(br#"{"events": {"ethernet-input": {"long": 3}}}"#),
+    );
     assert!(text.contains("3 events expected at ethernet-input, long; there are 1"), "{text}");
 }
 

@@ -54,7 +54,10 @@ fn the_json_of_an_interface_is_complete() {
     assert_eq!(e0["counters"]["rx_packets"], 1);
     assert_eq!(e0["counters"]["tx_error"], 0);
     assert_eq!(e0["rx_queues"][0]["mode"], "polling");
-    assert_eq!(e0["features"][0], serde_json::json!({ "arc": "device-input", "features": ["toy-watch"] }));
+    assert_eq!(
+        e0["features"][0],
+        serde_json::json!({ "arc": "device-input", "features": ["toy-watch"] })
+    );
     assert_eq!(json["interfaces"].as_array().map(Vec::len), Some(1));
 }
 
@@ -80,11 +83,18 @@ fn a_name_or_number_that_cannot_be_is_refused_with_its_place() {
     assert!(said.contains("20") && said.contains("68"), "{said}");
     assert!(router.refused("set interface mtu ip6 1279 e0").contains("1280 or more"));
     assert!(
-        router.refused("set interface rx-placement e0 worker 3").contains("there is no worker 3 (word 6)")
+        router
+            .refused("set interface rx-placement e0 worker 3")
+            .contains("there is no worker 3 (word 6)")
     );
-    assert!(router.refused("set interface rx-mode e0 queue 9 polling").contains("no receive queue 9"));
+    assert!(
+        router.refused("set interface rx-mode e0 queue 9 polling").contains("no receive queue 9")
+    );
     assert!(router.refused("set interface rx-mode e0 interrupt").contains("only polling works"));
-    assert_eq!(router.json("show interface e0")["interfaces"][0]["rx_queues"][0]["mode"], "polling");
+    assert_eq!(
+        router.json("show interface e0")["interfaces"][0]["rx_queues"][0]["mode"],
+        "polling"
+    );
 }
 
 #[test]

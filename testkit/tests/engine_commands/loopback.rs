@@ -33,8 +33,12 @@ fn instances_and_addresses_are_taken_as_given_and_only_once() {
     assert_eq!(router.cli("create loopback interface instance 1 mac 02:00:00:00:00:09"), "loop1\n");
     assert_eq!(router.cli("loopback create-interface"), "loop0\n");
     assert_eq!(router.cli("loopback create-interface"), "loop2\n");
-    assert!(router.refused("create loopback interface instance 1").contains("loop1 exists already"));
-    assert!(router.refused("create loopback interface mac ff:ff:ff:ff:ff:ff").contains("group address"));
+    assert!(
+        router.refused("create loopback interface instance 1").contains("loop1 exists already")
+    );
+    assert!(
+        router.refused("create loopback interface mac ff:ff:ff:ff:ff:ff").contains("group address")
+    );
     let json = router.json("show interface loop1");
     assert_eq!(json["interfaces"][0]["mac"], "02:00:00:00:00:09");
     assert_eq!(json["interfaces"][0]["mtu_bytes"], 9000);
@@ -55,7 +59,8 @@ fn only_loopbacks_are_deleted_as_loopbacks() {
 }
 
 #[test]
-fn loopbacks_of_two_routers_have_different_addresses_and_those_of_one_router_the_same_at_every_start() {
+fn loopbacks_of_two_routers_have_different_addresses_and_those_of_one_router_the_same_at_every_start()
+ {
     let mac = |number: [u8; 3]| {
         let mut router = router();
         router.engine().insert(quiver_control::commands::RouterNumber(number));

@@ -10,7 +10,10 @@ fn a_node_is_shown_with_its_edges_and_reasons() {
     assert!(text.starts_with("ethernet-input (internal): Looks at the length\n"), "{text}");
     assert!(text.contains("from: test-input, toy-watch\n"), "{text}");
     assert!(text.contains("to:   error-drop, toy-forward\n"), "{text}");
-    assert!(text.contains("    1  truncated  error     the frame is shorter than its header\n"), "{text}");
+    assert!(
+        text.contains("    1  truncated  error     the frame is shorter than its header\n"),
+        "{text}"
+    );
     let json = router.json("show node toy-forward json");
     assert_eq!(json["previous"], serde_json::json!(["ethernet-input"]));
     assert_eq!(json["reasons"][0]["reason"], "no-interface");
@@ -22,7 +25,10 @@ fn a_node_is_shown_with_its_edges_and_reasons() {
 fn the_graph_is_drawn_with_the_edges_of_arcs_and_interfaces() {
     let mut router = router();
     let plain = router.cli("show graph");
-    assert!(plain.lines().any(|l| l.starts_with("test-input") && l.ends_with("ethernet-input")), "{plain}");
+    assert!(
+        plain.lines().any(|l| l.starts_with("test-input") && l.ends_with("ethernet-input")),
+        "{plain}"
+    );
     let id = router.id("e0");
     router.engine().set_feature(id, "device-input", "toy-watch", true).expect("feature");
     let dot = router.cli("show graph dot");

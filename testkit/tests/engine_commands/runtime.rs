@@ -25,12 +25,20 @@ fn show_runtime_has_the_columns_that_operators_know() {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("Thread 1 quiver_wk_0 (lcore 0)"));
     let time = lines.next().expect("time");
-    assert!(time.starts_with("Time 2.0, 10 sec internal node vector rate 2.20 loops/sec "), "{time}");
-    assert_eq!(lines.next(), Some("  vector rates in 2.0000e0, out 1.5000e0, drop 5.0000e-1, punt 0.0000e0"));
+    assert!(
+        time.starts_with("Time 2.0, 10 sec internal node vector rate 2.20 loops/sec "),
+        "{time}"
+    );
+    assert_eq!(
+        lines.next(),
+        Some("  vector rates in 2.0000e0, out 1.5000e0, drop 5.0000e-1, punt 0.0000e0")
+    );
     let heads: Vec<&str> = lines.next().expect("heads").split_whitespace().collect();
     assert_eq!(heads, ["Name", "State", "Calls", "Vectors", "Suspends", "Clocks", "Vectors/Call"]);
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split_whitespace().collect()).collect();
-    let row = |name: &str| rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("{name}: {text}"));
+    let row = |name: &str| {
+        rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("{name}: {text}"))
+    };
     assert_eq!(row("toy-forward")[1..5], ["active", "2", "4", "0"]);
     assert_eq!(row("toy-forward")[6], "2.00");
     assert_eq!(row("test-input")[1], "polling");
@@ -40,7 +48,10 @@ fn show_runtime_has_the_columns_that_operators_know() {
     let verbose = router.cli("show runtime verbose");
     assert!(verbose.contains("toy-watch"));
     let row = verbose.lines().find(|line| line.starts_with("toy-forward")).expect("a node");
-    assert!(verbose.contains("Vectors/Call  In superblocks\n") && row.ends_with("   0"), "{verbose}");
+    assert!(
+        verbose.contains("Vectors/Call  In superblocks\n") && row.ends_with("   0"),
+        "{verbose}"
+    );
     assert_eq!(router.cli("show run summary").lines().count(), 3);
     assert!(router.cli("show runtime max").contains("Max Node Clocks"));
 }
@@ -54,7 +65,8 @@ fn the_json_of_the_runtime_is_what_the_lab_reads() {
     let thread = &json["threads"][0];
     assert_eq!((&thread["name"], &thread["id"]), (&"quiver_wk_0".into(), &1.into()));
     assert_eq!(thread["core"], 0);
-    for key in ["elapsed_s", "loops_per_s", "vector_rate_in", "vector_rate_out", "vector_rate_drop"] {
+    for key in ["elapsed_s", "loops_per_s", "vector_rate_in", "vector_rate_out", "vector_rate_drop"]
+    {
         assert!(thread[key].is_number(), "{key}");
     }
     let forward = node(&json, "toy-forward");
@@ -95,7 +107,9 @@ fn the_rates_look_back_ten_seconds_and_start_afresh_at_a_clear() {
     }
     router.run();
     let rate = |router: &mut Router| {
-        router.json("show runtime")["threads"][0]["internal_vectors_per_call"].as_f64().expect("a rate")
+        router.json("show runtime")["threads"][0]["internal_vectors_per_call"]
+            .as_f64()
+            .expect("a rate")
     };
     assert_eq!(rate(&mut router), 8.0);
     router.advance(Duration::from_secs(20));

@@ -27,7 +27,9 @@ impl Node for Input {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let long = frame.packets().iter().filter(|packet| packet.is_chained()).count();
         cx.count(InputDrop::Long, long as u64);
-        frame.route(|packet| if packet.length() < 14 { Err(InputDrop::Truncated) } else { Ok(self.0) });
+        frame.route(
+            |packet| if packet.length() < 14 { Err(InputDrop::Truncated) } else { Ok(self.0) },
+        );
     }
 }
 
@@ -47,7 +49,9 @@ struct Watch(NodeId);
 
 impl Node for Watch {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| Ok::<_, Never>(cx.next_in_arc(DEVICE_INPUT, packet.rx, packet, self.0)));
+        frame.route(|packet| {
+            Ok::<_, Never>(cx.next_in_arc(DEVICE_INPUT, packet.rx, packet, self.0))
+        });
     }
 }
 
@@ -62,7 +66,9 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(
         NodeSpec::new("toy-forward", "Looks at the first byte", |_| Box::new(Forward))
             .reasons::<ForwardDrop>()
-            .describe(|record, names| format!("the first byte says {}", names.interface(record.tx))),
+            .describe(|record, names| {
+                format!("the first byte says {}", names.interface(record.tx))
+            }),
     );
     registry.graph.node(NodeSpec::new("toy-watch", "Lets everything pass", |wiring| {
         Box::new(Watch(wiring.node("ethernet-input")))

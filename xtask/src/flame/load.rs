@@ -86,7 +86,11 @@ impl Load {
         let deadline = Instant::now() + START_MAX;
         while !self.folder.join("api.sock").exists() {
             if self.router.try_wait()?.is_some() || Instant::now() > deadline {
-                bail!("the router did not start: {}{}", self.said("quiverd.log"), self.said("quiverd.err"));
+                bail!(
+                    "the router did not start: {}{}",
+                    self.said("quiverd.log"),
+                    self.said("quiverd.err")
+                );
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -124,7 +128,8 @@ impl Drop for Load {
 
 /// A program of ours, as `make build` leaves it.
 fn program(name: &str) -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let path = target.join("release").join(name);
     if !path.exists() {
         bail!("{} is not built: `make build`", path.display());

@@ -79,14 +79,15 @@ fn event() -> Result<&'static str> {
          `dnf install perf` (Fedora)",
     )?;
     let said = String::from_utf8_lossy(&tried.stderr).into_owned();
-    let counts = tried.status.success() && !said.contains("not supported") && !said.contains("not counted");
+    let counts =
+        tried.status.success() && !said.contains("not supported") && !said.contains("not counted");
     Ok(if counts { "cycles" } else { "cpu-clock" })
 }
 
 /// The numbers of the worker threads of a process.
 fn workers(pid: u32) -> Result<Vec<u32>> {
-    let tasks =
-        fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("there is no process {pid}"))?;
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .with_context(|| format!("there is no process {pid}"))?;
     let mut threads = Vec::new();
     for task in tasks.flatten() {
         let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
@@ -114,7 +115,8 @@ fn record(event: &str, threads: &[u32], seconds: u64, data: &Path) -> Result<()>
         .output()
         .context("perf record")?;
     if !done.status.success() {
-        let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+        let paranoid =
+            fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
         bail!(
             "perf record: {}(kernel.perf_event_paranoid is {}; be root, or `sysctl kernel.perf_event_paranoid=1`)",
             String::from_utf8_lossy(&done.stderr),
@@ -146,7 +148,8 @@ fn read_samples(data: &Path, script: &Path) -> Result<()> {
 /// Fold the stacks and draw them. Returns how many different ones there were.
 fn draw(script: &Path, event: &str, pid: u32, output: &Path) -> Result<usize> {
     let mut folded = Vec::new();
-    Folder::from(FoldOptions::default()).collapse(BufReader::new(File::open(script)?), &mut folded)?;
+    Folder::from(FoldOptions::default())
+        .collapse(BufReader::new(File::open(script)?), &mut folded)?;
     let folded = String::from_utf8_lossy(&folded).into_owned();
     let lines: Vec<String> = folded.lines().map(from_the_loop).collect();
     if lines.is_empty() {
@@ -193,7 +196,10 @@ mod tests {
     #[test]
     fn a_stack_begins_at_the_workers_loop() {
         let line = "quiver_wk_0;clone3;start_thread;quiver_core::worker::Worker::run;pass;now_ns 7";
-        assert_eq!(from_the_loop(line), "quiver_wk_0;quiver_core::worker::Worker::run;pass;now_ns 7");
+        assert_eq!(
+            from_the_loop(line),
+            "quiver_wk_0;quiver_core::worker::Worker::run;pass;now_ns 7"
+        );
         assert_eq!(from_the_loop("quiver_wk_0;[unknown] 1"), "quiver_wk_0;[unknown] 1");
     }
 

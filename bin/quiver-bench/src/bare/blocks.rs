@@ -72,8 +72,12 @@ impl Asked {
         let Asked { four, six, found } = self;
         match layer {
             Layer::Frame => {}
-            Layer::Ip4 => tables.ip4.table(0).lookup_slice(variant, &four[..count], &mut found[..count]),
-            Layer::Ip6 => tables.ip6.table(0).lookup_slice(variant, &six[..count], &mut found[..count]),
+            Layer::Ip4 => {
+                tables.ip4.table(0).lookup_slice(variant, &four[..count], &mut found[..count])
+            }
+            Layer::Ip6 => {
+                tables.ip6.table(0).lookup_slice(variant, &six[..count], &mut found[..count])
+            }
         }
     }
 }

@@ -65,7 +65,9 @@ impl Exchange {
 #[inline(always)]
 fn differs(bytes: &[u8]) -> u64 {
     let words = bytes.as_chunks::<8>().0.iter().zip(&KEPT);
-    words.fold(0, |differ, (word, kept)| differ | (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(*kept)))
+    words.fold(0, |differ, (word, kept)| {
+        differ | (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(*kept))
+    })
 }
 
 /// Add up what is behind an IPv6 header. A checksum of UDP is never 0.

@@ -67,15 +67,18 @@ impl Packets {
                     _ => segments::SID,
                 };
                 let base = first.to_bits();
-                let destinations = (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
+                let destinations =
+                    (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
                 Template::Segments(segments::frame(carried), Arc::new(destinations.collect()))
             }
             Packets::Made(frame) => Template::Made(frame()),
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
-            Packets::Ip4 { count, random: true } => {
-                ip4_template((0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32))
+            Packets::Ip4 { count, random: true } => ip4_template(
+                (0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32),
+            ),
+            Packets::Ip4 { count, random: false } => {
+                ip4_template((0..count).map(|i| 0x1400_0000 + i))
             }
-            Packets::Ip4 { count, random: false } => ip4_template((0..count).map(|i| 0x1400_0000 + i)),
             Packets::FullUniform => ip4_template((0..DRAWN).map(|_| {
                 loop {
                     let address = random.below(1 << 32) as u32;

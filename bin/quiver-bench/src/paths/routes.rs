@@ -31,8 +31,9 @@ pub enum Routes {
 impl Routes {
     /// The files.
     pub fn files(self) -> Box<dyn Iterator<Item = String>> {
-        let files =
-            |count: u32| (0..count).step_by(LINES as usize).map(move |at| (at, count.min(at + LINES)));
+        let files = |count: u32| {
+            (0..count).step_by(LINES as usize).map(move |at| (at, count.min(at + LINES)))
+        };
         match self {
             Routes::FullIp4 => Box::new(std::iter::once(lines4(internet_ip4(FULL_IP4, 1)))),
             Routes::FullIp6 => Box::new(std::iter::once(lines6(internet_ip6(FULL_IP6, 1)))),
@@ -46,7 +47,10 @@ impl Routes {
             })),
             Routes::Hosts6(count) => Box::new(files(count).map(|(from, to)| {
                 let base = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).to_bits();
-                lines6((from..to).map(move |i| format!("{}/128", Ipv6Addr::from_bits(base + u128::from(i)))))
+                lines6(
+                    (from..to)
+                        .map(move |i| format!("{}/128", Ipv6Addr::from_bits(base + u128::from(i)))),
+                )
             })),
         }
     }
@@ -61,12 +65,19 @@ fn lines6(prefixes: impl IntoIterator<Item: std::fmt::Display>) -> String {
 }
 
 /// A command for each prefix, by a next hop drawn for it.
-fn lines(prefixes: impl IntoIterator<Item: std::fmt::Display>, hop: impl Fn(u64) -> String) -> String {
+fn lines(
+    prefixes: impl IntoIterator<Item: std::fmt::Display>,
+    hop: impl Fn(u64) -> String,
+) -> String {
     use std::fmt::Write;
     let mut random = Random::new(5);
     let mut lines = String::new();
     for prefix in prefixes {
-        let _ = writeln!(lines, "ip route add {prefix} via {} bench1", hop(2 + random.below(NEXT_HOPS)));
+        let _ = writeln!(
+            lines,
+            "ip route add {prefix} via {} bench1",
+            hop(2 + random.below(NEXT_HOPS))
+        );
     }
     lines
 }

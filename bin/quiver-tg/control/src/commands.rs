@@ -20,12 +20,14 @@ pub fn commands<S: Surroundings + 'static>() -> Commands<Station<S>> {
     add_changes(&mut commands);
     shows::add(&mut commands);
     commands.add(
-        Command::new("shutdown").group("Session").help("End the generator").example("shutdown").run(
-            |station: &mut Station<S>, _| {
+        Command::new("shutdown")
+            .group("Session")
+            .help("End the generator")
+            .example("shutdown")
+            .run(|station: &mut Station<S>, _| {
                 station.quits = true;
                 Ok(Output::text("ends"))
-            },
-        ),
+            }),
     );
     commands
 }

@@ -62,7 +62,8 @@ impl Host {
         signals.set_nonblocking(true)?;
         let interrupted = Rc::new(Cell::new(false));
         let quit = interrupted.clone();
-        let station = Station::new(move |profile: &Profile| session::make_machine(profile, quit.clone()));
+        let station =
+            Station::new(move |profile: &Profile| session::make_machine(profile, quit.clone()));
         Ok(Host { station, commands: commands(), server: None, signals, interrupted, watched: 0 })
     }
 

@@ -77,7 +77,9 @@ fn picture<S: Surroundings>(station: &mut Station<S>, is_table: bool) -> Option<
         "{:<8}{:<10}{:>16}{:>16}{:>12}{:>15}{:>15}{:>10}{:>10}",
         "stream", "way", "sent", "back", "missing", "sends", "receives", "p50, µs", "p99, µs"
     );
-    for (number, (facts, (sent, back))) in facts.iter().zip(&look.streams).enumerate().take(ROWS_MAX) {
+    for (number, (facts, (sent, back))) in
+        facts.iter().zip(&look.streams).enumerate().take(ROWS_MAX)
+    {
         let _ = writeln!(
             text,
             "{number:<8}{:<10}{:>16}{:>16}{:>12}{:>15}{:>15}{:>10}{:>10}",

@@ -35,7 +35,12 @@ pub struct Wishes {
 impl Wishes {
     fn request(&self, rate: Rate) -> Measure {
         let usual = Measure::new(rate, self.duration_s);
-        Measure { warmup_s: self.warmup_s, drain_s: self.drain_s, histograms: self.histograms, ..usual }
+        Measure {
+            warmup_s: self.warmup_s,
+            drain_s: self.drain_s,
+            histograms: self.histograms,
+            ..usual
+        }
     }
 
     /// The rate where no frame is needed to tell it.
@@ -62,10 +67,14 @@ pub fn run(profile: &Path, wishes: &Wishes, places: &Places) -> anyhow::Result<(
     }
     host.load(profile)?;
     let rate = host.station.rate(wishes.rate, None).map_err(|refusal| anyhow!("{refusal}"))?;
-    let number = host.station.start(&wishes.request(rate)).map_err(|refusal| anyhow!("{refusal}"))?;
+    let number =
+        host.station.start(&wishes.request(rate)).map_err(|refusal| anyhow!("{refusal}"))?;
     let measured = watch(&mut host, number)?;
-    let text =
-        if wishes.json { serde_json::to_string_pretty(&measured)? + "\n" } else { measured.report.render() };
+    let text = if wishes.json {
+        serde_json::to_string_pretty(&measured)? + "\n"
+    } else {
+        measured.report.render()
+    };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

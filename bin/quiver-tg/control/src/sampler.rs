@@ -36,7 +36,8 @@ impl Sampler {
         if passed_ns < INTERVAL_NS {
             return;
         }
-        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 * 1e9 / passed_ns as f64;
+        let rate =
+            |now: u64, before: u64| now.saturating_sub(before) as f64 * 1e9 / passed_ns as f64;
         let times = std::mem::replace(&mut self.spreads, spreads());
         let both = look.streams.iter().zip(&last.streams);
         self.rates = both
@@ -44,7 +45,10 @@ impl Sampler {
             .map(|(stream, (now, before))| Rates {
                 sent_pps: rate(now.0, before.0),
                 received_pps: rate(now.1, before.1),
-                latency: spread::between(times.get(stream).map_or(&[], Vec::as_slice), &self.spreads[stream]),
+                latency: spread::between(
+                    times.get(stream).map_or(&[], Vec::as_slice),
+                    &self.spreads[stream],
+                ),
             })
             .collect();
         self.last = Some(look.clone());

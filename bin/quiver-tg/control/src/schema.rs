@@ -20,7 +20,9 @@ pub fn schema(of: Of) -> Json {
     let settings = SchemaSettings::draft2020_12();
     let schema = match of {
         Of::Result => settings.for_serialize().into_generator().into_root_schema_for::<Found>(),
-        Of::Profile => settings.for_deserialize().into_generator().into_root_schema_for::<Profile>(),
+        Of::Profile => {
+            settings.for_deserialize().into_generator().into_root_schema_for::<Profile>()
+        }
     };
     schema.to_value()
 }
@@ -34,7 +36,8 @@ mod tests {
     fn every_header_and_field_of_the_declarations_is_in_the_schema_of_profiles() {
         let schema = schema(Of::Profile);
         for header in header::all() {
-            let known = &schema["$defs"][format!("Header_{}", header.name)]["anyOf"][0]["properties"];
+            let known =
+                &schema["$defs"][format!("Header_{}", header.name)]["anyOf"][0]["properties"];
             for field in header.fields {
                 assert!(known.get(field.name).is_some(), "{}.{}", header.name, field.name);
             }

@@ -56,7 +56,8 @@ fn prepare(profile: Option<&Path>, core: Option<usize>, places: &Places) -> anyh
 
 /// What is told unasked: the generator takes requests from now on.
 fn ready(host: &mut Host) -> Json {
-    let counts = host.station.generator().map_or((0, 0), |g| (g.port_states().len(), g.streams().len()));
+    let counts =
+        host.station.generator().map_or((0, 0), |g| (g.port_states().len(), g.streams().len()));
     json!({"jsonrpc": "2.0", "method": "ready", "params": {
         "version": env!("CARGO_PKG_VERSION"), "ports": counts.0, "streams": counts.1,
     }})

@@ -39,8 +39,9 @@ pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
                 let count = args.or("count", super::station::RESULTS_MAX)?;
                 let mut kept: Vec<&Measured> = station.results().rev().take(count).collect();
                 kept.reverse();
-                let texts =
-                    kept.iter().map(|m| format!("measurement {}\n{}", m.measurement, m.report.render()));
+                let texts = kept
+                    .iter()
+                    .map(|m| format!("measurement {}\n{}", m.measurement, m.report.render()));
                 Ok(Output::both(texts.collect::<Vec<_>>().join("\n"), json!(kept)))
             }),
     );

@@ -169,7 +169,9 @@ impl<S: Surroundings> Station<S> {
     pub fn start(&mut self, request: &Measure) -> Result<u64, Refusal> {
         self.check_idle("another begins")?;
         if !self.links()? {
-            return Err(Refusal::new("the ports have no links yet").remedy("wait until load has answered"));
+            return Err(
+                Refusal::new("the ports have no links yet").remedy("wait until load has answered")
+            );
         }
         let loaded = self.loaded()?;
         loaded.generator.begin(request).map_err(in_words)?;
@@ -193,7 +195,9 @@ impl<S: Surroundings> Station<S> {
 
     /// How long nothing is to be done unless somebody asks for it; a second at most.
     pub fn pause(&mut self) -> Duration {
-        let Some((due_ns, loaded)) = self.due_ns.zip(self.loaded.as_mut()) else { return PAUSE_MAX };
+        let Some((due_ns, loaded)) = self.due_ns.zip(self.loaded.as_mut()) else {
+            return PAUSE_MAX;
+        };
         let left = Duration::from_nanos(due_ns.saturating_sub(loaded.generator.engine().now_ns()));
         left.clamp(PAUSE_MIN, PAUSE_MAX)
     }
@@ -330,8 +334,12 @@ pub(super) fn parse(text: &str) -> Result<Profile, Refusal> {
 
 fn of_profile(error: ProfileError) -> Refusal {
     match error {
-        ProfileError::Text { path, line, message } => Refusal::new(message).in_file(path, line as u32),
-        ProfileError::Read { path, source } => Refusal::new(format!("{path} cannot be read: {source}")),
+        ProfileError::Text { path, line, message } => {
+            Refusal::new(message).in_file(path, line as u32)
+        }
+        ProfileError::Read { path, source } => {
+            Refusal::new(format!("{path} cannot be read: {source}"))
+        }
     }
 }
 

@@ -31,7 +31,8 @@ fn rates_of<S: Surroundings>(station: &mut Station<S>) -> [Rates; 2] {
 pub fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refusal> {
     let look = station.transactions();
     let rates = rates_of(station);
-    let (measurement, profile) = (station.last(), station.loaded()?.profile.path.display().to_string());
+    let (measurement, profile) =
+        (station.last(), station.loaded()?.profile.path.display().to_string());
     let state = match &look {
         None if station.loaded()?.waits_until_ns.is_some() => "waiting for links",
         None => "idle",
@@ -40,10 +41,12 @@ pub fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, R
     let machine = &mut station.loaded()?.generator;
     let (now_ns, ports) = (machine.engine().now_ns(), ports(machine));
     let kind = machine.of_transactions().map(|generator| generator.stateful().kind);
-    let (clients, servers) =
-        look.as_ref().map_or((None, None), |look| (look.clients.as_deref(), look.servers.as_deref()));
+    let (clients, servers) = look
+        .as_ref()
+        .map_or((None, None), |look| (look.clients.as_deref(), look.servers.as_deref()));
     let mut text = format!("{state}\n");
-    for (name, counters, rates) in [("clients", clients, rates[0]), ("servers", servers, rates[1])] {
+    for (name, counters, rates) in [("clients", clients, rates[0]), ("servers", servers, rates[1])]
+    {
         if let Some(counters) = counters {
             text += &describe(name, counters, &rates);
         }
@@ -90,8 +93,11 @@ fn describe(name: &str, counters: &Counters, rates: &Rates) -> String {
 /// How it goes, on a line.
 pub(crate) fn line<S: Surroundings>(station: &mut Station<S>, look: &Look) -> String {
     let rates = rates_of(station);
-    let Some((counters, rates)) =
-        look.clients.as_ref().map(|c| (c, rates[0])).or(look.servers.as_ref().map(|c| (c, rates[1])))
+    let Some((counters, rates)) = look
+        .clients
+        .as_ref()
+        .map(|c| (c, rates[0]))
+        .or(look.servers.as_ref().map(|c| (c, rates[1])))
     else {
         return String::new();
     };

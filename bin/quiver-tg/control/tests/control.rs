@@ -20,8 +20,9 @@ struct Under(Execution<Bench2>);
 
 impl Desk {
     fn new() -> Desk {
-        let make =
-            |profile: &_| Ok(unlinked(profile, usize::MAX, Box::new(|port, _, _| cross(port, 5_000))).into());
+        let make = |profile: &_| {
+            Ok(unlinked(profile, usize::MAX, Box::new(|port, _, _| cross(port, 5_000))).into())
+        };
         Desk { station: Station::new(make), commands: commands() }
     }
 
@@ -84,7 +85,8 @@ fn sending_goes_on_until_stop_and_is_looked_at_meanwhile() {
     desk.pass(2.05);
     let seen = desk.say("show statistics").expect("statistics");
     assert_eq!(seen["state"], "sending");
-    let rates: Vec<f64> = (0..2).map(|n| seen["streams"][n]["sent_pps"].as_f64().expect("a rate")).collect();
+    let rates: Vec<f64> =
+        (0..2).map(|n| seen["streams"][n]["sent_pps"].as_f64().expect("a rate")).collect();
     assert!(rates.iter().all(|rate| (rate - 5_000.0).abs() < 20.0), "{rates:?}");
     let report = desk.say("stop").expect("a report");
     let offered = report["offered"].as_i64().expect("frames");
@@ -148,8 +150,9 @@ fn a_rate_may_be_in_bits_and_in_per_cent_of_a_line() {
 fn a_profile_with_the_same_ports_keeps_them() {
     let mut desk = Desk::loaded();
     desk.say("measure rate 1kpps duration 1").expect("a report");
-    let sent =
-        |desk: &mut Desk| desk.say("show statistics").expect("statistics")["ports"][0]["tx_frames"].clone();
+    let sent = |desk: &mut Desk| {
+        desk.say("show statistics").expect("statistics")["ports"][0]["tx_frames"].clone()
+    };
     let before = sent(&mut desk);
     assert!(before.as_u64() >= Some(500), "{before}");
     // Ports that were made again would have counted nothing.
@@ -209,7 +212,9 @@ fn a_stream_that_waits_is_begun_and_ended_while_others_are_sent() {
     assert!(desk.station.links().expect("links"));
     desk.say("start rate 10kpps duration 3").expect("started");
     let sent = |desk: &mut Desk, stream: usize| {
-        desk.say("show statistics").expect("statistics")["streams"][stream]["sent"].as_u64().expect("frames")
+        desk.say("show statistics").expect("statistics")["streams"][stream]["sent"]
+            .as_u64()
+            .expect("frames")
     };
     desk.pass(1.05);
     assert_eq!(sent(&mut desk, 1), 0);
@@ -248,7 +253,9 @@ fn what_pauses_sends_nothing_and_goes_on() {
 #[test]
 fn a_measurement_whose_client_leaves_is_stopped() {
     let mut desk = Desk::loaded();
-    let Started::Running(execution) = desk.begin("measure rate 10kpps duration 100").expect("begun") else {
+    let Started::Running(execution) =
+        desk.begin("measure rate 10kpps duration 100").expect("begun")
+    else {
         panic!("it must take a while");
     };
     desk.pass(0.2);
@@ -264,7 +271,8 @@ fn what_cannot_be_now_is_refused_with_what_could_be() {
     let mut desk = Desk::new();
     assert!(refused(&mut desk, "start").contains("no profile is loaded: `load FILE` loads one"));
     assert!(refused(&mut desk, "load /nowhere/profile.yaml").contains("/nowhere/profile.yaml"));
-    let inline = refused(&mut desk, r#"load inline {"ports": [{"tap": {"name": "a"}}], "stream": []}"#);
+    let inline =
+        refused(&mut desk, r#"load inline {"ports": [{"tap": {"name": "a"}}], "stream": []}"#);
     assert!(inline.starts_with("inline:1: ") && inline.contains("stream"), "{inline}");
     let mut desk = Desk::loaded();
     assert!(refused(&mut desk, "start rate fast").contains("500kpps"));
@@ -277,7 +285,8 @@ fn what_cannot_be_now_is_refused_with_what_could_be() {
     assert!(refused(&mut desk, "start").contains("measurement 1 is under way"));
     assert!(refused(&mut desk, "unload").contains("measurement 1 is under way"));
     let path = std::env::temp_dir().join(format!("quiver-tg-load-{}.json", std::process::id()));
-    std::fs::write(&path, "{\"ports\": [{\"tap\": {\"name\": \"a\"}}], \"streams\": []}").expect("a file");
+    std::fs::write(&path, "{\"ports\": [{\"tap\": {\"name\": \"a\"}}], \"streams\": []}")
+        .expect("a file");
     let text = refused(&mut desk, &format!("load {}", path.display()));
     std::fs::remove_file(&path).expect("a file");
     assert!(text.contains("0 streams") || text.contains("under way"), "{text}");
@@ -294,7 +303,9 @@ fn every_example_is_a_command() {
         let station = Desk::new().station;
         for line in command["examples"].as_array().expect("examples") {
             let line = line.as_str().expect("text");
-            commands.parse(&station, line, |_| ()).unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
+            commands
+                .parse(&station, line, |_| ())
+                .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
         }
     }
 }

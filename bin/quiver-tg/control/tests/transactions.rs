@@ -22,12 +22,15 @@ struct Desk {
 impl Desk {
     /// With a profile of these transactions.
     fn loaded(name: &str, stateful: Json) -> Desk {
-        let socket = std::env::temp_dir().join(format!("quiver-tg-{name}-{}.sock", std::process::id()));
-        let station = Station::new(|profile| session::make_machine(profile, Rc::new(Cell::new(false))));
+        let socket =
+            std::env::temp_dir().join(format!("quiver-tg-{name}-{}.sock", std::process::id()));
+        let station =
+            Station::new(|profile| session::make_machine(profile, Rc::new(Cell::new(false))));
         let mut desk = Desk { station, commands: commands(), socket };
         let port = |role: &str, mac: &str| json!({"memif": {"socket": desk.socket, "role": role}, "gateway_mac": mac});
         let ports = [port("master", "02:00:00:00:00:01"), port("slave", "02:00:00:00:00:00")];
-        desk.say(&format!("load inline {}", json!({"ports": ports, "stateful": stateful}))).expect("loaded");
+        desk.say(&format!("load inline {}", json!({"ports": ports, "stateful": stateful})))
+            .expect("loaded");
         desk
     }
 
@@ -40,7 +43,8 @@ impl Desk {
 
     /// A command to its end.
     fn say(&mut self, line: &str) -> Result<Json, String> {
-        let started = self.commands.start(&mut self.station, line).map_err(|refusal| refusal.to_string())?;
+        let started =
+            self.commands.start(&mut self.station, line).map_err(|refusal| refusal.to_string())?;
         let mut execution = match started {
             Started::Done(output) => return Ok(output.to_json()),
             Started::Running(execution) => execution,
@@ -98,7 +102,11 @@ fn transactions_are_measured_and_answered_with_their_report() {
     let report = desk.say("measure rate 2000").expect("a report");
     let counts = &report["clients"]["transactions"];
     assert_eq!((&report["measurement"], &report["intended"]), (&json!(1), &json!(300)));
-    assert_eq!((&counts["attempted"], &counts["successful"]), (&json!(300), &json!(300)), "{report:#}");
+    assert_eq!(
+        (&counts["attempted"], &counts["successful"]),
+        (&json!(300), &json!(300)),
+        "{report:#}"
+    );
     for way in report["per_direction"].as_array().expect("ways") {
         let count = |key: &str| way[key].as_i64().expect("a count");
         assert_eq!(count("offered"), count("received") + count("lost"));
@@ -116,11 +124,16 @@ fn they_are_started_changed_paused_and_stopped_while_they_begin() {
     assert_eq!(desk.say("start rate 500").expect("started")["measurement"], 1);
     assert!(desk.say("start").expect_err("refused").contains("measurement 1 is under way"));
     let seen = desk.until("some have begun", |seen| begun(seen) >= 50);
-    assert_eq!((&seen["state"], &seen["transactions"]["rate_cps"]), (&json!("sending"), &json!(500.0)));
+    assert_eq!(
+        (&seen["state"], &seen["transactions"]["rate_cps"]),
+        (&json!("sending"), &json!(500.0))
+    );
     desk.say("rate 2000").expect("changed");
     assert!(desk.say("rate 5 stream 0").expect_err("refused").contains("leave `stream` out"));
     let faster = desk.until("rates are known", |seen| {
-        seen["transactions"]["clients"]["rates"]["attempted_cps"].as_f64().is_some_and(|rate| rate > 600.0)
+        seen["transactions"]["clients"]["rates"]["attempted_cps"]
+            .as_f64()
+            .is_some_and(|rate| rate > 600.0)
     });
     assert_eq!(faster["transactions"]["rate_cps"], 2000.0);
     desk.say("pause").expect("paused");
@@ -147,7 +160,9 @@ fn a_second_stop_does_not_wait_for_transactions_that_rest() {
     let mut desk = Desk::loaded("stopped", tcp(&json!({"hold_s": 600})));
     desk.say("start rate 1000").expect("started");
     desk.until("some are connected", |seen| {
-        seen["transactions"]["clients"]["transactions"]["connected"].as_u64().is_some_and(|n| n >= 20)
+        seen["transactions"]["clients"]["transactions"]["connected"]
+            .as_u64()
+            .is_some_and(|n| n >= 20)
     });
     desk.station.stop().expect("stopped");
     desk.until("it waits for the ends", |seen| seen["state"] == "waiting for ends");

@@ -21,6 +21,9 @@ pub fn judge(report: &mut Report, own: Option<&OwnShare>, is_flat_out: bool) {
                 .to_owned()
         }
     };
-    report.generator_bound =
-        Some(GeneratorBound { side, ceiling_pps: own.map(|own| own.loop_pps).filter(|pps| *pps > 0.0), why });
+    report.generator_bound = Some(GeneratorBound {
+        side,
+        ceiling_pps: own.map(|own| own.loop_pps).filter(|pps| *pps > 0.0),
+        why,
+    });
 }

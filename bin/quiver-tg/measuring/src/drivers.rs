@@ -53,7 +53,8 @@ pub fn engine_config(profile: &Profile) -> EngineConfig {
 pub fn first_core() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let digits = list.map(|l| l.trim().chars().take_while(char::is_ascii_digit).collect::<String>());
+    let digits =
+        list.map(|l| l.trim().chars().take_while(char::is_ascii_digit).collect::<String>());
     digits.and_then(|d| d.parse().ok()).unwrap_or(0)
 }
 
@@ -70,7 +71,10 @@ impl Drivers {
 
     /// The number of a port's socket.
     fn socket(&mut self, engine: &mut Engine, memif: &Memif) -> anyhow::Result<u32> {
-        let known = self.sockets.iter().find(|(path, role, _)| *path == memif.socket && *role == memif.role);
+        let known = self
+            .sockets
+            .iter()
+            .find(|(path, role, _)| *path == memif.socket && *role == memif.role);
         if let Some((_, _, number)) = known {
             return Ok(*number);
         }
@@ -90,7 +94,12 @@ impl Drivers {
         Ok(number)
     }
 
-    fn make_memif(&mut self, engine: &mut Engine, memif: &Memif, input: &str) -> anyhow::Result<InterfaceId> {
+    fn make_memif(
+        &mut self,
+        engine: &mut Engine,
+        memif: &Memif,
+        input: &str,
+    ) -> anyhow::Result<InterfaceId> {
         let number = self.socket(engine, memif)?;
         let role = match memif.role {
             MemifRole::Master => Role::Master,
@@ -149,13 +158,22 @@ impl Surroundings for Drivers {
             };
             let ring_frames = xdp.ring_size;
             let input = Some(input.to_owned());
-            let config = XdpConfig { ring_frames, transmit, input, ..XdpConfig::new(&xdp.interface) };
+            let config =
+                XdpConfig { ring_frames, transmit, input, ..XdpConfig::new(&xdp.interface) };
             return Ok(quiver_af_xdp::create_interface(engine, config)?);
         }
-        let host_name =
-            port.tap.as_ref().context("a port is one of memif, af_packet, af_xdp and tap")?.name.clone();
-        let config =
-            TapConfig { id: number as u32, host_name: Some(host_name), rx_queues: 1, ..TapConfig::default() };
+        let host_name = port
+            .tap
+            .as_ref()
+            .context("a port is one of memif, af_packet, af_xdp and tap")?
+            .name
+            .clone();
+        let config = TapConfig {
+            id: number as u32,
+            host_name: Some(host_name),
+            rx_queues: 1,
+            ..TapConfig::default()
+        };
         Ok(quiver_tap::create_tap(engine, config)?)
     }
 

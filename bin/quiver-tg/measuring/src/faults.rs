@@ -65,8 +65,16 @@ impl Done {
     }
 
     fn counts(&self) -> [&Count; 7] {
-        let Done { measurement: _, lost, duplicated, reordered, corrupted, delayed, missed, overflowed } =
-            self;
+        let Done {
+            measurement: _,
+            lost,
+            duplicated,
+            reordered,
+            corrupted,
+            delayed,
+            missed,
+            overflowed,
+        } = self;
         [lost, duplicated, reordered, corrupted, delayed, missed, overflowed]
     }
 

@@ -14,7 +14,8 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// An empty histogram. It never grows, so a worker may record into it.
 pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS).expect("bounds are constant and valid")
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS)
+        .expect("bounds are constant and valid")
 }
 
 /// What is told of a histogram, nanoseconds.
@@ -134,11 +135,14 @@ mod tests {
     fn variation_is_of_frames_sent_one_after_the_other_that_came_in_that_order() {
         let mut times = Times::new(16);
         // 48 is lost, 96 and 80 change places: pairs are (0, 16), (16, 32), (96, 112).
-        for (sequence, age) in [(0, 100), (16, 130), (32, 130), (64, 500), (96, 90), (80, 300), (112, 95)] {
+        for (sequence, age) in
+            [(0, 100), (16, 130), (32, 130), (64, 500), (96, 90), (80, 300), (112, 95)]
+        {
             times.note(sequence, age);
         }
         assert_eq!(times.latency.len(), 7);
-        let mut pairs: Vec<u64> = times.ipdv.iter_recorded().map(|v| v.value_iterated_to()).collect();
+        let mut pairs: Vec<u64> =
+            times.ipdv.iter_recorded().map(|v| v.value_iterated_to()).collect();
         pairs.sort_unstable();
         assert_eq!(pairs, [0, 5, 30]);
     }
@@ -160,8 +164,9 @@ mod tests {
         let text = encode(&histogram);
         assert!(text.starts_with("HISTFAAA"), "{}", &text[..16]);
         let bytes = STANDARD.decode(&text).expect("base64");
-        let back: Histogram<u64> =
-            hdrhistogram::serialization::Deserializer::new().deserialize(&mut &bytes[..]).expect("histogram");
+        let back: Histogram<u64> = hdrhistogram::serialization::Deserializer::new()
+            .deserialize(&mut &bytes[..])
+            .expect("histogram");
         assert_eq!(back, histogram);
     }
 }

@@ -54,7 +54,8 @@ impl Sending {
             None => times_ns.as_ref().map(|times| Rate::Pps(mean_pps(times))),
         };
         let packets = source.packets().filter(|_| times_ns.is_some() && stream.after.is_some());
-        let bursts = stream.bursts.or(packets.map(|packets| Bursts { packets, count: 1, gap: 0.0 }));
+        let bursts =
+            stream.bursts.or(packets.map(|packets| Bursts { packets, count: 1, gap: 0.0 }));
         Ok(Sending {
             from: stream.from,
             weight: stream.weight,
@@ -171,7 +172,8 @@ impl Ordering<'_> {
             }
             let bursts = sending.bursts.unwrap_or(Bursts { packets: ENDLESS, count: 1, gap: 0.0 });
             let first = first_of(stream);
-            let chain = (0..rounds.len()).filter(|other| stream == first && first_of(*other) == first);
+            let chain =
+                (0..rounds.len()).filter(|other| stream == first && first_of(*other) == first);
             Some(Box::new(Plan {
                 packets: bursts.packets,
                 bursts: bursts.count,
@@ -230,14 +232,18 @@ impl Ordering<'_> {
             (None, Pacing::Poisson) => {
                 pacer.with_schedule(Schedule::Poisson(Box::new(Gaps::new(stream as u64 + 1))))
             }
-            (None, Pacing::BurstsOf(frames)) => pacer.with_schedule(Schedule::Bursts(u64::from(frames))),
+            (None, Pacing::BurstsOf(frames)) => {
+                pacer.with_schedule(Schedule::Bursts(u64::from(frames)))
+            }
         }
     }
 
     /// Frames of a stream in so many seconds. Of those that share a rate they are cumulated, so that rounding
     /// loses no frame of the whole.
     fn frames(&self, stream: usize, own_pps: f64, seconds: f64) -> u64 {
-        let Rate::Pps(rate) = self.request.rate else { return self.request.frames(own_pps, seconds) };
+        let Rate::Pps(rate) = self.request.rate else {
+            return self.request.frames(own_pps, seconds);
+        };
         if self.sendings[stream].rate.is_some() {
             return self.request.frames(own_pps, seconds);
         }

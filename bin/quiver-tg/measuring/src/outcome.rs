@@ -115,7 +115,13 @@ impl Outcome {
     }
 
     /// One stream, over so many seconds.
-    fn stream(&self, stream: usize, facts: &StreamFacts, duration_s: f64, whole: bool) -> StreamReport {
+    fn stream(
+        &self,
+        stream: usize,
+        facts: &StreamFacts,
+        duration_s: f64,
+        whole: bool,
+    ) -> StreamReport {
         let own = || self.legs().filter(move |leg| usize::from(leg.stream) == stream);
         let offered = own().map(Leg::sent).sum::<u64>();
         let numbers = own().map(|leg| leg.counted).sum::<u64>();
@@ -129,7 +135,8 @@ impl Outcome {
         let told = |of: fn(&Arrivals) -> &Histogram<u64>| {
             arrivals.and_then(|a| Distribution::with_histogram(of(a), whole))
         };
-        let bits = |overhead_bytes: f64| 8.0 * (received_bytes as f64 + overhead_bytes * received as f64);
+        let bits =
+            |overhead_bytes: f64| 8.0 * (received_bytes as f64 + overhead_bytes * received as f64);
         let intended = own().map(|leg| leg.intended).sum::<u64>();
         let mut departures = latency::histogram();
         own().for_each(|leg| {
@@ -173,11 +180,17 @@ impl Outcome {
     }
 
     /// Streams of the load by direction; times of those streams that are timed.
-    fn directions(&self, streams: &[StreamFacts], each: &[StreamReport], whole: bool) -> Vec<Direction> {
+    fn directions(
+        &self,
+        streams: &[StreamFacts],
+        each: &[StreamReport],
+        whole: bool,
+    ) -> Vec<Direction> {
         let timed = timed_kind(streams);
         let mut all: Vec<(Direction, Sums, f64)> = Vec::new();
         for (facts, stream) in streams.iter().zip(each) {
-            let is_same = |(d, ..): &(Direction, Sums, f64)| (d.from, d.to) == (facts.from, facts.to);
+            let is_same =
+                |(d, ..): &(Direction, Sums, f64)| (d.from, d.to) == (facts.from, facts.to);
             let place = all.iter().position(is_same).unwrap_or_else(|| {
                 all.push((Direction::new(facts.from, facts.to), Sums::new(), 0.0));
                 all.len() - 1
@@ -208,8 +221,9 @@ impl Outcome {
     /// What came to a port.
     fn port(&self, port: usize) -> PortReport {
         let reception = &self.received[port];
-        let of_streams =
-            |of: fn(&crate::reception::StreamReception) -> u64| reception.streams.iter().map(of).sum::<u64>();
+        let of_streams = |of: fn(&crate::reception::StreamReception) -> u64| {
+            reception.streams.iter().map(of).sum::<u64>()
+        };
         let arrived = |of: fn(&Arrivals) -> u64| {
             reception.streams.iter().filter_map(|s| s.arrivals.as_ref()).map(of).sum::<u64>()
         };
@@ -229,7 +243,14 @@ impl Outcome {
     }
 
     /// `due_pps` is the rate of the frames that came due, taken or not.
-    fn verdict(&self, request: &Measure, intended: u64, due_pps: f64, lost: i64, offered: u64) -> Verdict {
+    fn verdict(
+        &self,
+        request: &Measure,
+        intended: u64,
+        due_pps: f64,
+        lost: i64,
+        offered: u64,
+    ) -> Verdict {
         let bursts: u64 = self.sent.iter().map(|t| t.bursts).sum();
         let full: u64 = self.sent.iter().map(|t| t.full_bursts).sum();
         let by_load = self.received.iter().any(|r| r.ring_full > 0);
@@ -245,7 +266,8 @@ impl Outcome {
         };
         // Flat out the received rate is the result: a few frames do not change it.
         let is_lossy = lost as f64 > if is_flat_out { LOST_PART_MIN * offered as f64 } else { 0.0 };
-        let missing_s = request.duration_s - due_pps * request.duration_s.powi(2) / intended.max(1) as f64;
+        let missing_s =
+            request.duration_s - due_pps * request.duration_s.powi(2) / intended.max(1) as f64;
         let slept_long = !is_flat_out && self.stalls.report(0).total_s >= missing_s;
         let limit = match (is_lossy && by_load, is_slow && !slept_long) {
             (true, _) => Some(Limit::Receive),
@@ -255,7 +277,11 @@ impl Outcome {
         Verdict { limit, is_host_stalled: is_lossy && by_stall || is_slow && slept_long }
     }
 
-    fn times(&self, streams: &[StreamFacts], whole: bool) -> (Option<Distribution>, Option<Distribution>) {
+    fn times(
+        &self,
+        streams: &[StreamFacts],
+        whole: bool,
+    ) -> (Option<Distribution>, Option<Distribution>) {
         let timed = timed_kind(streams);
         let mut sums = Sums::new();
         for (number, facts) in streams.iter().enumerate().filter(|(_, facts)| facts.kind == timed) {
@@ -290,8 +316,8 @@ impl Outcome {
         let filled = self.received.iter().map(|port| port.ring_full_stalled).sum();
         let (latency_ns, ipdv_ns) = self.times(streams, whole);
         let load = || each.iter().filter(|s| s.kind == Kind::Load);
-        let offered_l1_bits =
-            load().map(|s| (s.frame_bytes + FCS_BYTES + WIRE_OVERHEAD_BYTES) * 8.0 * s.offered as f64);
+        let offered_l1_bits = load()
+            .map(|s| (s.frame_bytes + FCS_BYTES + WIRE_OVERHEAD_BYTES) * 8.0 * s.offered as f64);
         Report {
             intended,
             offered,

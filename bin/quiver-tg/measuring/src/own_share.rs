@@ -29,6 +29,9 @@ pub struct OwnLatency {
 impl OwnShare {
     /// The own latency at the rate that is next to this one from above; at the highest one beyond.
     pub fn latency_at(&self, rate_pps: f64) -> Option<&OwnLatency> {
-        self.latencies.iter().find(|own| own.offered_pps >= rate_pps * 0.99).or(self.latencies.last())
+        self.latencies
+            .iter()
+            .find(|own| own.offered_pps >= rate_pps * 0.99)
+            .or(self.latencies.last())
     }
 }

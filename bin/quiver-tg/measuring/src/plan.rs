@@ -63,7 +63,8 @@ impl Plan {
     #[inline]
     pub fn allow(&mut self, now_ns: u64, from_ns: u64) -> Allowance {
         if self.step == Step::Waiting && now_ns >= from_ns && self.may_begin() {
-            let begin_ns = if self.after.is_none() && self.own.get() == 0 { from_ns } else { now_ns };
+            let begin_ns =
+                if self.after.is_none() && self.own.get() == 0 { from_ns } else { now_ns };
             self.bursts_left = self.bursts;
             self.step = Step::Until(begin_ns.saturating_add(self.delay_ns));
         }

@@ -8,7 +8,11 @@ use quiver_tg_traffic::profile::quantity::{FCS_BYTES, RATE_PPS_MAX, WIRE_OVERHEA
 
 /// Frames a second of one stream, or of all together. In per cent all together are as fast as the line allows
 /// that has most to carry of them. The message says what would be right.
-pub fn in_frames(sendings: &[Sending], rate: StreamRate, stream: Option<usize>) -> Result<Rate, String> {
+pub fn in_frames(
+    sendings: &[Sending],
+    rate: StreamRate,
+    stream: Option<usize>,
+) -> Result<Rate, String> {
     rate.check()?;
     let found = match (rate, stream) {
         (StreamRate::Pps(pps), _) => return Ok(Rate::Pps(pps)),
@@ -53,7 +57,9 @@ fn of_lines(sendings: &[Sending], percent: f64) -> Result<f64, String> {
         let on_port = || all.iter().filter(|sending| sending.from == port);
         let line = on_port().find_map(|sending| sending.line_rate_bps);
         let line = line.ok_or_else(|| {
-            format!("a rate in per cent needs the `line_rate` of port {port}, like 10G, in the profile")
+            format!(
+                "a rate in per cent needs the `line_rate` of port {port}, like 10G, in the profile"
+            )
         })?;
         let bits = |sending: &&&Sending| {
             sending.weight / weight * (sending.frame_bytes + FCS_BYTES + WIRE_OVERHEAD_BYTES) * 8.0
@@ -84,7 +90,8 @@ mod tests {
         let text = format!("ports: [{}, {}]\nstreams: {streams}", port(0), port(1));
         let profile = Profile::parse(&text, Path::new("x")).expect("a profile");
         let of = |stream: &quiver_tg_traffic::profile::Stream| {
-            Sending::new(&profile, stream, &Source::new(stream).expect("a source")).expect("a sending")
+            Sending::new(&profile, stream, &Source::new(stream).expect("a source"))
+                .expect("a sending")
         };
         profile.streams.iter().map(|stream| of(&stream.value)).collect()
     }
@@ -99,8 +106,10 @@ mod tests {
     #[test]
     fn the_rate_of_the_whole_is_divided_by_what_its_frames_weigh() {
         // 88 B and 176 B on a wire, 68 B and 156 B with FCS.
-        let two =
-            sendings(["", ""], "[{from: 0, to: 1, frame: 64, weight: 3}, {from: 1, to: 0, frame: 152}]");
+        let two = sendings(
+            ["", ""],
+            "[{from: 0, to: 1, frame: 64, weight: 3}, {from: 1, to: 0, frame: 152}]",
+        );
         assert_eq!(pps(&two, "1kpps", None), 1000.0);
         assert_eq!(pps(&two, "880Mbps", None).round(), 1e6);
         assert_eq!(pps(&two, "720MbpsL2", None).round(), 1e6);
@@ -118,7 +127,8 @@ mod tests {
         let other = sendings(["704M", "7.04G"], streams);
         assert_eq!(pps(&other, "100%", None).round(), 2e6);
         let unstated = sendings(["704M", ""], streams);
-        let refused = in_frames(&unstated, StreamRate::Percent(50.0), None).expect_err("no line rate");
+        let refused =
+            in_frames(&unstated, StreamRate::Percent(50.0), None).expect_err("no line rate");
         assert!(refused.contains("`line_rate` of port 1"), "{refused}");
     }
 
@@ -129,6 +139,10 @@ mod tests {
         let own = sendings(["", ""], "[{from: 0, to: 1, rate: 5}]");
         let refused = in_frames(&own, StreamRate::L1(1e9), None).expect_err("nobody shares it");
         assert!(refused.contains("rate of its own"), "{refused}");
-        assert!(in_frames(&own, StreamRate::L1(1e9), Some(1)).expect_err("no stream").contains("0 to 0"));
+        assert!(
+            in_frames(&own, StreamRate::L1(1e9), Some(1))
+                .expect_err("no stream")
+                .contains("0 to 0")
+        );
     }
 }

@@ -78,7 +78,9 @@ impl Receiver {
             answer: vec![0; ANSWER_BYTES_MAX].into_boxed_slice(),
             replies,
             full_vectors: 0,
-            ring_vectors: rings.untold_frames.map(|frames| (frames / FRAME_PACKETS_MAX).max(1) as u64),
+            ring_vectors: rings
+                .untold_frames
+                .map(|frames| (frames / FRAME_PACKETS_MAX).max(1) as u64),
             filled_before: 0,
             wake: Wake::new(patience),
             last_ns: 0,
@@ -111,8 +113,11 @@ impl Receiver {
             _ => 0,
         };
         if filled > 0 && now_ns >= self.current.counted_from_ns {
-            let count =
-                if is_wake { &mut self.current.ring_full_stalled } else { &mut self.current.ring_full };
+            let count = if is_wake {
+                &mut self.current.ring_full_stalled
+            } else {
+                &mut self.current.ring_full
+            };
             *count += filled;
         }
     }
@@ -127,7 +132,8 @@ impl Receiver {
         self.current.foreign += 1;
         let Some(length) = self.neighbours.answer(packet.bytes(), &mut self.answer) else { return };
         let Some(mut reply) = cx.buffers.packet() else { return };
-        let reply = if reply.append(&self.answer[..length], cx.buffers) { Ok(reply) } else { Err(reply) };
+        let reply =
+            if reply.append(&self.answer[..length], cx.buffers) { Ok(reply) } else { Err(reply) };
         if let Err(unsent) = reply.and_then(|reply| self.replies.put(reply)) {
             cx.buffers.free(unsent);
         }

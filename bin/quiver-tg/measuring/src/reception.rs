@@ -141,7 +141,12 @@ impl Reception {
     }
 
     /// For `port` in a measurement whose warm-up ends at `counted_from_ns`.
-    pub fn new(port: usize, measurement: u8, streams: &[Wanted], counted_from_ns: u64) -> Box<Reception> {
+    pub fn new(
+        port: usize,
+        measurement: u8,
+        streams: &[Wanted],
+        counted_from_ns: u64,
+    ) -> Box<Reception> {
         let stream = |wanted: &Wanted| StreamReception {
             arrivals: (wanted.to == port).then(|| Arrivals::new(wanted.timed_every)),
             misdelivered: 0,
@@ -150,7 +155,10 @@ impl Reception {
             live: wanted.live.clone(),
         };
         let streams = streams.iter().map(stream).collect();
-        Box::new(Reception { counted_from_ns, ..Reception::for_streams(Some(measurement), streams) })
+        Box::new(Reception {
+            counted_from_ns,
+            ..Reception::for_streams(Some(measurement), streams)
+        })
     }
 
     /// A frame of `bytes` bytes that ends with `end` has come at `now_ns`. What it counts is known
@@ -209,7 +217,8 @@ impl Reception {
         let number = usize::from(stamp.stream);
         let is_current = Some(stamp.measurement) == self.measurement;
         let Some(stream) = self.streams.get_mut(number) else {
-            let count = if is_current { &mut self.corrupted_nameless } else { &mut self.stale_nameless };
+            let count =
+                if is_current { &mut self.corrupted_nameless } else { &mut self.stale_nameless };
             *count += 1;
             return Seen::Ours;
         };

@@ -45,7 +45,14 @@ const DRAIN_S: f64 = 0.02;
 impl Measure {
     /// With the usual warm-up and drain times.
     pub fn new(rate: Rate, duration_s: f64) -> Measure {
-        Measure { rate, duration_s, warmup_s: WARMUP_S, drain_s: DRAIN_S, make_up: true, histograms: false }
+        Measure {
+            rate,
+            duration_s,
+            warmup_s: WARMUP_S,
+            drain_s: DRAIN_S,
+            make_up: true,
+            histograms: false,
+        }
     }
 
     /// Frames in so many seconds.
@@ -81,7 +88,10 @@ impl Measure {
                 ));
             }
             if self.frames(rate, self.duration_s) == 0 {
-                return Err(format!("{rate} frames a second for {} s make no frame", self.duration_s));
+                return Err(format!(
+                    "{rate} frames a second for {} s make no frame",
+                    self.duration_s
+                ));
             }
         }
         Ok(())

@@ -23,7 +23,8 @@ pub struct Schedule {
 impl Schedule {
     /// Streams with these rates, from `counted_from_ns` on.
     pub fn new(rates: impl Iterator<Item = Rate>, counted_from_ns: u64) -> Schedule {
-        let plan = |rate| Plan { rate, is_paused: false, counted_to_ns: counted_from_ns, frames: 0.0 };
+        let plan =
+            |rate| Plan { rate, is_paused: false, counted_to_ns: counted_from_ns, frames: 0.0 };
         let plans: Vec<Plan> = rates.map(plan).collect();
         let was_flat_out = plans.iter().any(|plan| plan.rate == Rate::Max);
         Schedule { plans, is_changed: false, was_flat_out }
@@ -69,7 +70,8 @@ impl Schedule {
         if self.was_flat_out {
             return Rate::Max;
         }
-        let frames: f64 = self.plans.iter().map(|plan| plan.frames + plan.frames_until(now_ns)).sum();
+        let frames: f64 =
+            self.plans.iter().map(|plan| plan.frames + plan.frames_until(now_ns)).sum();
         Rate::Pps(frames / duration_s)
     }
 }

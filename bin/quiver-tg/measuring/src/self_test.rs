@@ -152,7 +152,12 @@ fn own_loop(core: usize, wishes: &Wishes, folder: &Path) -> anyhow::Result<Part>
     both(&mut session::open_profile(&profile)?, wishes.duration_s)
 }
 
-fn over_peer(core: usize, peer_core: usize, wishes: &Wishes, folder: &Path) -> anyhow::Result<Part> {
+fn over_peer(
+    core: usize,
+    peer_core: usize,
+    wishes: &Wishes,
+    folder: &Path,
+) -> anyhow::Result<Part> {
     let socket = folder.join("peer.sock");
     let port = |id| format!("memif: {{socket: \"{}\", id: {id}}}", socket.display());
     let profile = profile(core, wishes.frame, &[port(0), port(1)])?;
@@ -176,14 +181,17 @@ pub fn self_test(wishes: &Wishes) -> anyhow::Result<()> {
             .map(|peer| over_peer(core, peer, wishes, &folder.0).context("peer"))
             .transpose()?,
     };
-    let text = if wishes.json { serde_json::to_string_pretty(&result)? + "\n" } else { render(&result) };
+    let text =
+        if wishes.json { serde_json::to_string_pretty(&result)? + "\n" } else { render(&result) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 
 fn render(result: &SelfTest) -> String {
-    let mut text =
-        format!("core {}, frames of {} B, both directions summed\n", result.core, result.frame_bytes);
+    let mut text = format!(
+        "core {}, frames of {} B, both directions summed\n",
+        result.core, result.frame_bytes
+    );
     let parts = [
         ("transmit only", Some(&result.transmit)),
         ("loop over memif", Some(&result.own_loop)),
@@ -193,7 +201,8 @@ fn render(result: &SelfTest) -> String {
         let Some(part) = part else { continue };
         text += &format!("{name:<16} sent {:>14}", scaled(part.offered_pps, "pps"));
         if part.received_pps > 0.0 {
-            text += &format!("  received {:>14}  lost {}", scaled(part.received_pps, "pps"), part.lost);
+            text +=
+                &format!("  received {:>14}  lost {}", scaled(part.received_pps, "pps"), part.lost);
         }
         if let Some(l) = &part.latency_ns {
             text += &format!(

@@ -39,5 +39,6 @@ pub fn make_with(profile: &Profile, drivers: Drivers) -> anyhow::Result<Session>
 /// forwarder there.
 pub fn stay_on(config: &EngineConfig) -> anyhow::Result<()> {
     let core = config.worker_cores[0];
-    quiver_core::cpu::pin_to_core(core).with_context(|| format!("cores: core {core} cannot be used"))
+    quiver_core::cpu::pin_to_core(core)
+        .with_context(|| format!("cores: core {core} cannot be used"))
 }

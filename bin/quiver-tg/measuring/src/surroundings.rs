@@ -28,7 +28,8 @@ pub struct Rings {
 
 impl Rings {
     /// In memory shared with the forwarder.
-    pub const SHARED: Rings = Rings { untold_frames: None, refuses_the_rest: true, is_kernel: false };
+    pub const SHARED: Rings =
+        Rings { untold_frames: None, refuses_the_rest: true, is_kernel: false };
 }
 
 /// What differs between a generator that runs and one that a test steps.

@@ -30,7 +30,9 @@ fn times(text: &mut String, title: &str, rows: &[(String, Option<&Distribution>)
     for (name, row) in rows {
         let Some(d) = row else { continue };
         let _ = write!(text, "{name:<14}");
-        for value in [d.min, d.mean as u64, d.p50, d.p90, d.p99, d.p99_9, d.p99_99, d.p99_9999, d.max] {
+        for value in
+            [d.min, d.mean as u64, d.p50, d.p90, d.p99, d.p99_9, d.p99_99, d.p99_9999, d.max]
+        {
             let _ = write!(text, "{:>9}", micros(value));
         }
         let _ = writeln!(text, "{:>12}", grouped(d.count));
@@ -84,8 +86,11 @@ fn others(text: &mut String, report: &Report) {
         ("clock steps", report.clock_steps),
         ("impossible times", report.time_impossible),
     ];
-    let others: Vec<String> =
-        others.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+    let others: Vec<String> = others
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(name, n)| format!("{name} {}", grouped(*n)))
+        .collect();
     if !others.is_empty() {
         let _ = writeln!(text, "also        {}", others.join(", "));
     }
@@ -109,7 +114,8 @@ fn others(text: &mut String, report: &Report) {
             ("missed", faults.missed),
             ("overflowed", faults.overflowed),
         ];
-        let done: Vec<String> = done.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+        let done: Vec<String> =
+            done.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
         let _ = writeln!(text, "faults      port {}: {}", port.port, done.join(", "));
     }
     let not_sent = [
@@ -117,10 +123,14 @@ fn others(text: &mut String, report: &Report) {
         ("held up", report.not_sent.held_up),
         ("no buffers", report.not_sent.no_buffers),
     ];
-    let not_sent: Vec<String> =
-        not_sent.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+    let not_sent: Vec<String> = not_sent
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(name, n)| format!("{name} {}", grouped(*n)))
+        .collect();
     if !not_sent.is_empty() {
-        let _ = writeln!(text, "not sent    {} of {}", not_sent.join(", "), grouped(report.intended));
+        let _ =
+            writeln!(text, "not sent    {} of {}", not_sent.join(", "), grouped(report.intended));
     }
     if report.host_stalls.count > 0 {
         let HostStalls { count, total_s, longest_s, rings_filled } = report.host_stalls;
@@ -133,7 +143,11 @@ fn others(text: &mut String, report: &Report) {
         );
     }
     if report.held_up_s > 0.0 {
-        let _ = writeln!(text, "held up     {:.1} ms by other programs on its core", report.held_up_s * 1e3);
+        let _ = writeln!(
+            text,
+            "held up     {:.1} ms by other programs on its core",
+            report.held_up_s * 1e3
+        );
     }
 }
 

@@ -169,14 +169,18 @@ impl Transmission {
     /// Is nothing left to send?
     pub fn is_over(&self, now_ns: u64) -> bool {
         let duration_ns = self.end_ns - self.start_ns;
-        let overtime_ns = (duration_ns / OVERTIME_PART).clamp(*OVERTIME_NS.start(), *OVERTIME_NS.end());
+        let overtime_ns =
+            (duration_ns / OVERTIME_PART).clamp(*OVERTIME_NS.start(), *OVERTIME_NS.end());
         self.legs.iter().all(|leg| {
             let is_late = match (&leg.plan, leg.is_flat_out) {
                 (None, false) => now_ns >= self.end_ns.saturating_add(overtime_ns),
                 _ => now_ns >= self.end_ns,
             };
             let has_all = !leg.is_flat_out && leg.made >= leg.warmup.saturating_add(leg.planned);
-            leg.is_ended || is_late || has_all || leg.plan.as_ref().is_some_and(|plan| plan.is_ended())
+            leg.is_ended
+                || is_late
+                || has_all
+                || leg.plan.as_ref().is_some_and(|plan| plan.is_ended())
         })
     }
 

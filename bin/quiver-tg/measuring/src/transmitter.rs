@@ -189,7 +189,8 @@ impl Transmitter {
         if self.burst == 0 {
             return;
         }
-        let refused = cx.interface_counters(self.way.interface).tx_errors.get() - self.refused_before;
+        let refused =
+            cx.interface_counters(self.way.interface).tx_errors.get() - self.refused_before;
         let limit = self.current.burst_frames_max as u64;
         if refused > 0 {
             let legs = self.current.legs.len();
@@ -219,7 +220,8 @@ impl Transmitter {
     fn make(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let now_ns = cx.now_ns;
         let transmission = &mut *self.current;
-        let Transmission { measurement, counted_from_ns, end_ns, burst_frames_max, .. } = *transmission;
+        let Transmission { measurement, counted_from_ns, end_ns, burst_frames_max, .. } =
+            *transmission;
         let times = Times { counted_from_ns, end_ns };
         let is_flat_out = transmission.legs.iter().any(|leg| leg.is_flat_out);
         let limit = if is_flat_out { self.quota } else { burst_frames_max as u64 };
@@ -294,7 +296,8 @@ impl Order<'_> {
         let source = match source {
             Source::Made(made) => &mut **made,
             Source::Replay(replay, _) => {
-                return self.write(cx, frame, |p, s, bytes, cache| replay.write(p, s, bytes, cache));
+                return self
+                    .write(cx, frame, |p, s, bytes, cache| replay.write(p, s, bytes, cache));
             }
         };
         match source.kernel() {
@@ -321,7 +324,12 @@ impl Order<'_> {
         let data_bytes = cx.buffers.pool().data_bytes();
         // Numbers count from 0 in the warm-up and from 0 again behind it.
         let first = if self.batch.is_counted { self.leg.counted } else { self.leg.made };
-        let blank = Stamp { measurement: self.measurement, stream: self.leg.stream, sequence: 0, sent_ns: 0 };
+        let blank = Stamp {
+            measurement: self.measurement,
+            stream: self.leg.stream,
+            sequence: 0,
+            sent_ns: 0,
+        };
         let sample = self.leg.sample;
         for sequence in first..first + self.batch.frames {
             let Some(mut packet) = cx.buffers.packet() else { return sequence - first };

@@ -191,7 +191,9 @@ mod tests {
 
     #[test]
     fn a_run_is_as_many_frames_one_after_the_other() {
-        for (before, count) in [(0, 1), (0, 64), (3, 61), (3, 62), (60, 300), (64, 128), (1000, 256)] {
+        for (before, count) in
+            [(0, 1), (0, 64), (3, 61), (3, 62), (60, 300), (64, 128), (1000, 256)]
+        {
             let (mut one, mut other) = (Window::new(128), Window::new(128));
             // A round of the bitmap before, so that old bits are there to be cleared.
             for sequence in (0..before).filter(|s| s % 3 != 0 || s + 1 == before) {

@@ -22,7 +22,8 @@ impl File {
     fn frames(&self) -> (usize, usize) {
         let bytes = std::fs::read(&self.0).expect("the capture's file");
         let (mut at, mut received, mut sent, mut before) = (0, 0, 0, 0);
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let word =
+            |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         while at < bytes.len() {
             let length = word(at + 4) as usize;
             if word(at) == 6 {
@@ -54,7 +55,11 @@ fn capturing(captures: &str) -> Generator<Bench> {
     generator(
         &text,
         usize::MAX,
-        Box::new(|port, number, _| if port == 0 && number % 10 == 0 { vec![] } else { cross(port, 5_000) }),
+        Box::new(
+            |port, number, _| {
+                if port == 0 && number % 10 == 0 { vec![] } else { cross(port, 5_000) }
+            },
+        ),
     )
 }
 
@@ -87,7 +92,8 @@ fn a_filter_a_direction_and_a_limit_choose_frames() {
     let (some, few) = (File::new("filter"), File::new("limit"));
     let filter = "port: 0, direction: received, filter: \"udp and src host 10.0.0.3 and stream 1\"";
     let limit = "port: 0, direction: sent, limit: 7";
-    let report = measure(&mut capturing(&format!("{}, {}", spec(&some.0, filter), spec(&few.0, limit))));
+    let report =
+        measure(&mut capturing(&format!("{}, {}", spec(&some.0, filter), spec(&few.0, limit))));
     assert_eq!(some.frames(), (500, 0));
     assert_eq!(few.frames(), (0, 7));
     assert_eq!((report.captures[0].is_full, report.captures[1].is_full), (false, true));

@@ -17,30 +17,45 @@ const NO_LIMIT: usize = usize::MAX;
 
 /// A wire of 5 µs; port 1 has these faults.
 fn faulty(streams: &str, faults: &str) -> Generator<Bench> {
-    generator_with(streams, &format!(", faults: {{{faults}}}"), NO_LIMIT, Box::new(|p, _, _| cross(p, 5_000)))
+    generator_with(
+        streams,
+        &format!(", faults: {{{faults}}}"),
+        NO_LIMIT,
+        Box::new(|p, _, _| cross(p, 5_000)),
+    )
 }
 
 /// As [`faulty`]; when so manieth frames of port 0 leave, the clock is set by so many nanoseconds.
-fn faulty_with_steps(streams: &str, faults: &str, delay_ns: u64, steps: Vec<(u64, i64)>) -> Generator<Bench> {
+fn faulty_with_steps(
+    streams: &str,
+    faults: &str,
+    delay_ns: u64,
+    steps: Vec<(u64, i64)>,
+) -> Generator<Bench> {
     let clock: Arc<OnceLock<Arc<AtomicU64>>> = Arc::default();
     let set = clock.clone();
     let fault = move |port: usize, number: u64, _: &mut Vec<u8>| {
         for (_, step) in steps.iter().filter(|(at, _)| port == 0 && *at == number) {
             let time = set.get().expect("the clock");
-            time.store(time.load(Ordering::Relaxed).saturating_add_signed(*step), Ordering::Relaxed);
+            time.store(
+                time.load(Ordering::Relaxed).saturating_add_signed(*step),
+                Ordering::Relaxed,
+            );
         }
         cross(port, delay_ns)
     };
     let keys = format!(", faults: {{{faults}}}");
     // Announcements leave before there is a clock, and are frames of port 0.
-    let mut generator = generator_with(streams, &keys, NO_LIMIT, Box::new(|p, _, _| cross(p, 5_000)));
+    let mut generator =
+        generator_with(streams, &keys, NO_LIMIT, Box::new(|p, _, _| cross(p, 5_000)));
     let _ = clock.set(generator.surroundings().time.clone());
     generator.surroundings().wires.lock().expect("wires").set_fault(Box::new(fault));
     generator
 }
 
 fn measure(generator: &mut Generator<Bench>) -> Report {
-    let request = Measure { warmup_s: 0.0, drain_s: 0.03, ..Measure::new(Rate::Pps(20_000.0), 0.2) };
+    let request =
+        Measure { warmup_s: 0.0, drain_s: 0.03, ..Measure::new(Rate::Pps(20_000.0), 0.2) };
     let report = generator.measure(&request, &mut Nobody).expect("report");
     check_counts(&report);
     report
@@ -48,11 +63,14 @@ fn measure(generator: &mut Generator<Bench>) -> Report {
 
 #[test]
 fn each_fault_is_found_as_often_as_it_was_done() {
-    let mut generator = faulty(ONE_WAY, "loss: 0.02, duplicate: 0.03, reorder: 0.01, corrupt: 0.02");
+    let mut generator =
+        faulty(ONE_WAY, "loss: 0.02, duplicate: 0.03, reorder: 0.01, corrupt: 0.02");
     for _ in 0..3 {
         let report = measure(&mut generator);
         let done = report.per_port[1].faults.expect("faults");
-        assert!(done.lost > 40 && done.duplicated > 60 && done.reordered > 20 && done.corrupted > 40);
+        assert!(
+            done.lost > 40 && done.duplicated > 60 && done.reordered > 20 && done.corrupted > 40
+        );
         assert_eq!((done.missed, done.overflowed), (0, 0));
         assert_eq!(report.lost as u64, done.lost + done.corrupted);
         let found = (report.duplicated, report.reordered, report.corrupted);

@@ -21,7 +21,8 @@ fn measure(generator: &mut Generator<Bench>, rate: Rate) -> Report {
 
 fn one_way(fault: impl FnMut(u64, &mut Vec<u8>) -> Fate + Send + 'static) -> Report {
     let mut fault = fault;
-    let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(move |_, number, bytes| fault(number, bytes)));
+    let mut generator =
+        generator(ONE_WAY, NO_LIMIT, Box::new(move |_, number, bytes| fault(number, bytes)));
     measure(&mut generator, Rate::Pps(10_000.0))
 }
 
@@ -36,7 +37,10 @@ fn a_perfect_wire_loses_nothing_and_takes_as_long_as_it_is() {
     for _ in 0..3 {
         let report = measure(&mut generator, Rate::Pps(10_000.0));
         assert_eq!((report.intended, report.offered, report.received), (10_000, 10_000, 10_000));
-        assert_eq!((report.lost, report.reordered, report.duplicated, report.corrupted), (0, 0, 0, 0));
+        assert_eq!(
+            (report.lost, report.reordered, report.duplicated, report.corrupted),
+            (0, 0, 0, 0)
+        );
         assert_eq!(
             (report.misdelivered, report.foreign, report.too_late, report.not_sent.ring_full),
             (0, 0, 0, 0)
@@ -46,10 +50,15 @@ fn a_perfect_wire_loses_nothing_and_takes_as_long_as_it_is() {
         assert!((report.duration_s - 1.0).abs() < 1e-4, "{}", report.duration_s);
         let latency = report.latency_ns.expect("latency");
         assert_eq!((latency.count, latency.min / 10, latency.max / 10), (10_000, 500, 500));
-        let each: Vec<_> = report.per_direction.iter().map(|d| (d.from, d.to, d.received)).collect();
+        let each: Vec<_> =
+            report.per_direction.iter().map(|d| (d.from, d.to, d.received)).collect();
         assert_eq!(each, [(0, 1, 5_000), (1, 0, 5_000)]);
         // 64 B with FCS, preamble and gap are 88 B.
-        assert!((report.offered_l1_bps - 10_000.0 * 88.0 * 8.0).abs() < 1e3, "{}", report.offered_l1_bps);
+        assert!(
+            (report.offered_l1_bps - 10_000.0 * 88.0 * 8.0).abs() < 1e3,
+            "{}",
+            report.offered_l1_bps
+        );
     }
 }
 
@@ -128,7 +137,10 @@ fn repeated_frames_are_duplicates_and_not_received_twice() {
         Some(n) if n % 50 == 0 => vec![(1, 5_000), (1, 5_000), (1, 2_000_000)],
         _ => vec![(1, 5_000)],
     });
-    assert_eq!((report.received, report.lost, report.duplicated, report.reordered), (10_000, 0, 400, 0));
+    assert_eq!(
+        (report.received, report.lost, report.duplicated, report.reordered),
+        (10_000, 0, 400, 0)
+    );
 }
 
 #[test]
@@ -213,7 +225,8 @@ fn a_rate_that_the_generator_cannot_reach_is_told_and_is_no_loss() {
     // Passes take 4 µs here and make at most 256 frames.
     generator.surroundings().pass_ns = 4_000;
     for (duration_s, offered) in [(0.002, 200_000..=200_000), (0.1, 7_600_000..=7_700_000)] {
-        let request = Measure { warmup_s: 0.0, drain_s: 0.001, ..Measure::new(Rate::Pps(100e6), duration_s) };
+        let request =
+            Measure { warmup_s: 0.0, drain_s: 0.001, ..Measure::new(Rate::Pps(100e6), duration_s) };
         let report = generator.measure(&request, &mut Nobody).expect("report");
         assert_eq!((report.intended as f64, report.lost), (100e6 * duration_s, 0));
         // A short one is completed in its overtime (20 ms), and was too slow all the same.

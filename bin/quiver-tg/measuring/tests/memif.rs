@@ -41,7 +41,11 @@ fn what_goes_in_at_one_end_comes_out_at_the_other() {
         assert!(report.offered > 0);
         assert_eq!(report.lost, 0, "{report:?}");
         let not_sent = report.not_sent;
-        assert_eq!(report.intended, report.offered + not_sent.ring_full + not_sent.held_up, "{not_sent:?}");
+        assert_eq!(
+            report.intended,
+            report.offered + not_sent.ring_full + not_sent.held_up,
+            "{not_sent:?}"
+        );
         assert_eq!((report.reordered, report.duplicated, report.corrupted), (0, 0, 0));
         assert_eq!((report.misdelivered, report.foreign), (0, 0));
         assert!(report.latency_ns.is_some());
@@ -57,13 +61,18 @@ fn before_a_profile_is_opened_the_generator_measures_itself_and_results_say_what
     let text = format!("ports:\n{}{}{STREAMS}", port("master"), port("slave"));
     let profile = Profile::parse(&text, Path::new("test.yaml")).expect("profile");
     let mut session =
-        quiver_tg_measuring::self_test::make_tested(&profile, Rc::new(Cell::new(false))).expect("session");
+        quiver_tg_measuring::self_test::make_tested(&profile, Rc::new(Cell::new(false)))
+            .expect("session");
     session.wait_for_links().expect("links");
-    let report = session.measure(&Measure::new(Rate::Pps(20_000.0), 0.1), &mut Nobody).expect("report");
+    let report =
+        session.measure(&Measure::new(Rate::Pps(20_000.0), 0.1), &mut Nobody).expect("report");
     let own = report.self_test.as_ref().expect("a self-test");
     assert!(own.transmit_pps > 20_000.0 && own.loop_pps > 20_000.0, "{own:?}");
     let latency = report.own_latency.as_ref().expect("an own latency");
-    assert!(latency.offered_pps >= 0.99 * report.offered_pps && latency.latency_ns.count > 0, "{latency:?}");
+    assert!(
+        latency.offered_pps >= 0.99 * report.offered_pps && latency.latency_ns.count > 0,
+        "{latency:?}"
+    );
     // Loaded again, it is remembered.
     let again = quiver_tg_measuring::self_test::own_share(&profile).expect("own share");
     assert_eq!((again.transmit_pps, again.loop_pps), (own.transmit_pps, own.loop_pps));

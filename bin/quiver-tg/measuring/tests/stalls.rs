@@ -53,10 +53,16 @@ fn a_ring_that_filled_while_the_worker_did_not_run_is_the_hosts_doing() {
     let mut generator = behind(|_, now_ns| now_ns + 20_000_000, Some(STALLS_AT));
     let report = measure(&mut generator, 50_000.0);
     assert!((440..=540).contains(&report.lost), "{}", report.lost);
-    assert_eq!((report.limit, report.limited_by_generator, report.host_stalled), (None, false, true));
+    assert_eq!(
+        (report.limit, report.limited_by_generator, report.host_stalled),
+        (None, false, true)
+    );
     let stalls = report.host_stalls;
     assert_eq!((stalls.count, stalls.rings_filled), (1, 1), "{stalls:?}");
-    assert!((0.02..0.021).contains(&stalls.longest_s) && stalls.total_s == stalls.longest_s, "{stalls:?}");
+    assert!(
+        (0.02..0.021).contains(&stalls.longest_s) && stalls.total_s == stalls.longest_s,
+        "{stalls:?}"
+    );
 }
 
 #[test]

@@ -65,7 +65,8 @@ fn a_stream_with_a_rate_of_its_own_keeps_it_and_the_others_share_what_is_asked_f
 
 #[test]
 fn a_latency_stream_goes_beside_a_load_that_fills_the_ring() {
-    let streams = format!("streams:\n{}{}", stream(0, 1, "weight: 1"), stream(0, 2, "latency: true"));
+    let streams =
+        format!("streams:\n{}{}", stream(0, 1, "weight: 1"), stream(0, 2, "latency: true"));
     let (report, _) = measure(&streams, Rate::Max, 0.01);
     let kinds: Vec<_> = report.per_stream.iter().map(|s| s.kind).collect();
     assert_eq!(kinds, [Kind::Load, Kind::Latency]);
@@ -134,7 +135,8 @@ fn packets_are_sent_as_they_are_written_and_counted_by_their_stamps() {
     assert_eq!(counts(&report.per_stream[0]), (100, 100, 100));
     assert_eq!(report.per_stream[1].kind, Kind::Unstamped);
     assert_eq!((report.offered, report.lost), (100, 0));
-    let lengths: Vec<_> = seen.iter().filter(|(port, _)| *port == 0).map(|(_, b)| b.len()).take(3).collect();
+    let lengths: Vec<_> =
+        seen.iter().filter(|(port, _)| *port == 0).map(|(_, b)| b.len()).take(3).collect();
     // The payload has room for the stamp; behind an ARP question it is appended.
     assert_eq!(lengths, [58, 58, 58]);
     assert!(seen.iter().filter(|(port, _)| *port == 1).all(|(_, bytes)| bytes.len() == 42));

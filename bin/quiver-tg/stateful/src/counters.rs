@@ -92,7 +92,9 @@ impl Transactions {
 
     /// Neither successful nor failed.
     pub fn open(&self) -> u64 {
-        (self.attempted.get()).saturating_sub(self.successful.get()).saturating_sub(self.failed_total())
+        (self.attempted.get())
+            .saturating_sub(self.successful.get())
+            .saturating_sub(self.failed_total())
     }
 
     /// One failed.

@@ -118,8 +118,9 @@ fn read_ip4<'a>(packet: &'a [u8], hosts: &Hosts) -> Result<Ip<'a>, Unread> {
     if header.is_fragment() {
         return Err(Unread::Fragment);
     }
-    let payload =
-        packet.get(header.header_len()..usize::from(header.total_length())).ok_or(Unread::Malformed)?;
+    let payload = packet
+        .get(header.header_len()..usize::from(header.total_length()))
+        .ok_or(Unread::Malformed)?;
     let (source, destination) = (header.source(), header.destination());
     Ok(Ip {
         protocol: header.protocol(),
@@ -137,8 +138,9 @@ fn read_ip6<'a>(packet: &'a [u8], hosts: &Hosts) -> Result<Ip<'a>, Unread> {
         return Err(Unread::Foreign);
     }
     ip6::validate(packet, packet.len()).map_err(|_| Unread::Malformed)?;
-    let payload =
-        packet.get(Ip6Header::LEN..).and_then(|rest| rest.get(..usize::from(header.payload_length())));
+    let payload = packet
+        .get(Ip6Header::LEN..)
+        .and_then(|rest| rest.get(..usize::from(header.payload_length())));
     let payload = payload.ok_or(Unread::Malformed)?;
     let (source, destination) = (header.source(), header.destination());
     Ok(Ip {
@@ -158,8 +160,11 @@ fn read_udp<'a>(ip: &Ip<'a>, near: u32) -> Result<(Key, Content<'a>), Unread> {
         return Err(Unread::Malformed);
     }
     // None is right over IPv4 (RFC 768); over IPv6 there must be one (RFC 8200 §8.1).
-    let is_good =
-        if header.checksum == 0 { ip.destination >> 32 == 0 } else { ip.pseudo.bytes(datagram).is_good() };
+    let is_good = if header.checksum == 0 {
+        ip.destination >> 32 == 0
+    } else {
+        ip.pseudo.bytes(datagram).is_good()
+    };
     if !is_good {
         return Err(Unread::BadChecksum);
     }
@@ -182,7 +187,10 @@ fn read_tcp<'a>(ip: &Ip<'a>, near: u32) -> Result<(Key, Content<'a>), Unread> {
         segment_bytes_max,
         data,
     };
-    Ok((Key::new(near, header.destination_port, ip.source, header.source_port), Content::Tcp(segment)))
+    Ok((
+        Key::new(near, header.destination_port, ip.source, header.source_port),
+        Content::Tcp(segment),
+    ))
 }
 
 fn mss_of(options: &[u8]) -> Option<u16> {
@@ -200,14 +208,17 @@ fn undelivered4(message: &[u8], hosts: &Hosts, kind: Kind) -> Option<Key> {
     }
     let header = Ip4Header::overlay(error.data)?;
     let ports = error.data.get(header.header_len()..)?;
-    let (source, destination) = (u128::from(header.source_bits()), u128::from(header.destination_bits()));
-    (header.version() == 4).then(|| about(header.protocol(), source, destination, ports, hosts, kind))?
+    let (source, destination) =
+        (u128::from(header.source_bits()), u128::from(header.destination_bits()));
+    (header.version() == 4)
+        .then(|| about(header.protocol(), source, destination, ports, hosts, kind))?
 }
 
 /// As [`undelivered4`].
 #[cold]
 fn undelivered6(ip: &Ip<'_>, hosts: &Hosts, kind: Kind) -> Option<Key> {
-    let (source, destination) = (Ipv6Addr::from_bits(ip.source), Ipv6Addr::from_bits(ip.destination));
+    let (source, destination) =
+        (Ipv6Addr::from_bits(ip.source), Ipv6Addr::from_bits(ip.destination));
     let Icmp6::DestinationUnreachable { packet, .. } =
         icmp6::Message::parse(source, destination, ip.payload).ok()?
     else {
@@ -293,7 +304,8 @@ impl Heading {
             Ip4Header::new(source, destination, protocol, HOPS, bytes)?.write(packet).ok()?;
             Sum::pseudo4(source, destination, protocol, bytes as u16)
         };
-        let (transport, padding) = packet.get_mut(self.ip_bytes()..)?.split_at_mut_checked(bytes)?;
+        let (transport, padding) =
+            packet.get_mut(self.ip_bytes()..)?.split_at_mut_checked(bytes)?;
         padding.fill(0);
         Some((transport, sum))
     }
@@ -315,7 +327,8 @@ impl Heading {
         data: &[u8],
     ) -> Option<()> {
         let header_bytes = header_bytes(segment);
-        let (transport, sum) = self.begin(out, to, key, IpProtocol::TCP, header_bytes + data.len())?;
+        let (transport, sum) =
+            self.begin(out, to, key, IpProtocol::TCP, header_bytes + data.len())?;
         let [high, low] = segment.segment_bytes_max.unwrap_or(0).to_be_bytes();
         let mss = [OPTION_MSS, 4, high, low];
         let header = tcp::Repr {
@@ -357,7 +370,8 @@ impl Heading {
         udp::UdpHeader::new(key.near_port(), key.far_port(), label.len() + data.len())?
             .write(transport)
             .ok()?;
-        let (first, second) = transport.get_mut(udp::UdpHeader::LEN..)?.split_at_mut_checked(label.len())?;
+        let (first, second) =
+            transport.get_mut(udp::UdpHeader::LEN..)?.split_at_mut_checked(label.len())?;
         first.copy_from_slice(label);
         second.copy_from_slice(data);
         let checksum = sum.bytes(transport).udp_checksum();

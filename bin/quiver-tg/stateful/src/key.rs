@@ -83,7 +83,8 @@ mod tests {
         let secret = Secret::new(1);
         let mut buckets = vec![0u32; 1 << 16];
         for session in 0..1u32 << 16 {
-            let key = Key::new(session / 63, 1024 + (session % 63) as u16, u128::from(session / 63), 80);
+            let key =
+                Key::new(session / 63, 1024 + (session % 63) as u16, u128::from(session / 63), 80);
             buckets[secret.hash(&key) as usize & 0xffff] += 1;
         }
         assert!(buckets.iter().all(|n| *n < 12), "{:?}", buckets.iter().max());

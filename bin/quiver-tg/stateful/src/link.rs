@@ -59,7 +59,8 @@ impl Link {
     #[inline]
     pub fn open<'a>(&self, frame: &'a [u8]) -> Option<(MacAddress, &'a [u8])> {
         let (header, packet) = frame.split_at_checked(self.length)?;
-        let (own, kinds) = (self.bytes.get(ADDRESSES_BYTES..self.length)?, header.get(ADDRESSES_BYTES..)?);
+        let (own, kinds) =
+            (self.bytes.get(ADDRESSES_BYTES..self.length)?, header.get(ADDRESSES_BYTES..)?);
         let is_same = own.iter().zip(kinds).enumerate().all(|(place, (own, came))| {
             let mask = if place % TAG_BYTES == 2 { IDENTIFIER_HIGH } else { 0xff };
             *own == came & mask

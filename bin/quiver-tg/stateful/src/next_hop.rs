@@ -52,7 +52,16 @@ impl NextHop {
     /// Everything goes to one gateway, or to each of `targets` itself.
     pub fn new(envelope: Envelope, from: IpAddr, targets: Hosts, is_gateway: bool) -> NextHop {
         let macs = vec![None; targets.count() as usize].into_boxed_slice();
-        NextHop { envelope, from, unknown: macs.len(), macs, targets, is_gateway, asked_ns: 0, place: 0 }
+        NextHop {
+            envelope,
+            from,
+            unknown: macs.len(),
+            macs,
+            targets,
+            is_gateway,
+            asked_ns: 0,
+            place: 0,
+        }
     }
 
     /// How many have not answered.
@@ -142,8 +151,9 @@ impl NextHop {
         let to = MacAddress::for_ip6_multicast(group);
         self.envelope.seal(out, to, EtherType::IPV6, |out| {
             let have = out.len();
-            let room =
-                out.get_mut(Ip6Header::LEN..).ok_or(WireError::NoRoom { need: Ip6Header::LEN, have })?;
+            let room = out
+                .get_mut(Ip6Header::LEN..)
+                .ok_or(WireError::NoRoom { need: Ip6Header::LEN, have })?;
             let length = message.emit(from, group, room)?;
             Ip6Header::new(from, group, IpProtocol::ICMP6, HOP_LIMIT, length as u16).write(out)?;
             Ok(Ip6Header::LEN + length)
@@ -160,7 +170,9 @@ impl NextHop {
             }
             EtherType::IPV6 => {
                 let (ip, message) = within(letter.packet)?;
-                let Message::Nd(said) = Message::parse(ip.source(), ip.destination(), message).ok()? else {
+                let Message::Nd(said) =
+                    Message::parse(ip.source(), ip.destination(), message).ok()?
+                else {
                     return None;
                 };
                 said.check(ip.source(), ip.destination(), ip.hop_limit()).ok()?;

@@ -151,11 +151,15 @@ mod tests {
                 );
                 let stateful: Stateful = serde_saphyr::from_str(&text).expect("YAML");
                 let clients = stateful.clients.as_ref().expect("clients");
-                let mut plan = Plan::new(&stateful, clients, stateful.servers.hosts().expect("hosts"));
+                let mut plan =
+                    Plan::new(&stateful, clients, stateful.servers.hosts().expect("hosts"));
                 assert_eq!(plan.sessions(), sessions);
                 let keys: HashSet<Key> = (0..10_000).map(|_| plan.next_key()).collect();
                 assert_eq!(keys.len(), 10_000);
-                assert!(keys.iter().all(|key| key.near() < hosts && (1024..1087).contains(&key.near_port())));
+                assert!(
+                    keys.iter()
+                        .all(|key| key.near() < hosts && (1024..1087).contains(&key.near_port()))
+                );
             }
         }
     }

@@ -42,9 +42,11 @@ impl Program {
     pub fn new(stateful: &Stateful, role: Role) -> Program {
         let is_udp = stateful.kind == quiver_tg_traffic::profile::stateful::Kind::Udp;
         let or_none = |seconds: f64| if seconds > 0.0 { ticks(seconds) } else { 0 };
-        let of =
-            |packets: u16, bytes: Option<u32>| if is_udp { u32::from(packets) } else { bytes.unwrap_or(0) };
-        let packet_bytes = if is_udp { stateful.datagram_bytes() } else { stateful.segment_bytes() };
+        let of = |packets: u16, bytes: Option<u32>| {
+            if is_udp { u32::from(packets) } else { bytes.unwrap_or(0) }
+        };
+        let packet_bytes =
+            if is_udp { stateful.datagram_bytes() } else { stateful.segment_bytes() };
         Program {
             role,
             request: of(stateful.requests(), stateful.request_bytes),

@@ -52,7 +52,9 @@ pub struct Sampler {
 impl Sampler {
     /// The counts are these now.
     pub fn see(&mut self, look: &Look) {
-        let of = |counters: &Option<_>| counters.as_ref().map_or([0; 7], |c: &std::sync::Arc<_>| sums(c));
+        let of = |counters: &Option<_>| {
+            counters.as_ref().map_or([0; 7], |c: &std::sync::Arc<_>| sums(c))
+        };
         let now = [of(&look.clients), of(&look.servers)];
         let Some((then_ns, before)) = self.last else {
             self.last = Some((look.now_ns, now));

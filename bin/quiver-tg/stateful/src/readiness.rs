@@ -62,7 +62,12 @@ impl Readiness {
 
     /// Ask a few at a time, each again until it is answered. `send` is given the server and a frame whose
     /// destination it says.
-    pub fn ask(&mut self, now_ns: u64, mac_of: impl Fn(u128) -> MacAddress, mut send: impl FnMut(&[u8])) {
+    pub fn ask(
+        &mut self,
+        now_ns: u64,
+        mac_of: impl Fn(u128) -> MacAddress,
+        mut send: impl FnMut(&[u8]),
+    ) {
         if self.left == 0 || self.place == 0 && now_ns.wrapping_sub(self.asked_ns) < AGAIN_NS {
             return;
         }
@@ -92,18 +97,22 @@ impl Readiness {
             (IpAddr::V4(from), IpAddr::V4(target)) => {
                 let message = icmp4::Message::EchoRequest { identifier: IDENTIFIER, sequence };
                 let ping = icmp4::Repr { message, data: &DATA };
-                let ip =
-                    ip4::Repr { ttl: HOPS, ..ip4::Repr::new(from, target, IpProtocol::ICMP, ping.len()) };
+                let ip = ip4::Repr {
+                    ttl: HOPS,
+                    ..ip4::Repr::new(from, target, IpProtocol::ICMP, ping.len())
+                };
                 self.envelope.seal(out, to, EtherType::IPV4, |out| {
                     let at = ip.emit(out)?;
                     Ok(at + ping.emit(behind(out, at)?)?)
                 })
             }
             (IpAddr::V6(from), IpAddr::V6(target)) => {
-                let ping = icmp6::Message::EchoRequest { identifier: IDENTIFIER, sequence, data: &DATA };
+                let ping =
+                    icmp6::Message::EchoRequest { identifier: IDENTIFIER, sequence, data: &DATA };
                 self.envelope.seal(out, to, EtherType::IPV6, |out| {
                     let length = ping.emit(from, target, behind(out, Ip6Header::LEN)?)?;
-                    Ip6Header::new(from, target, IpProtocol::ICMP6, HOPS, length as u16).write(out)?;
+                    Ip6Header::new(from, target, IpProtocol::ICMP6, HOPS, length as u16)
+                        .write(out)?;
                     Ok(Ip6Header::LEN + length)
                 })
             }
@@ -140,9 +149,12 @@ fn answer_in(letter: &Letter<'_>) -> Option<(IpAddr, IpAddr, u16)> {
     match letter.ether_type {
         EtherType::IPV4 => {
             let (ip, payload) = ip4::Repr::parse(letter.packet).ok()?;
-            let is_icmp = ip.protocol == IpProtocol::ICMP && !ip.more_fragments && ip.fragment_offset == 0;
-            let reply = icmp4::Repr::parse(payload.get(..ip.payload_len)?).ok().filter(|_| is_icmp)?;
-            let icmp4::Message::EchoReply { identifier: IDENTIFIER, sequence } = reply.message else {
+            let is_icmp =
+                ip.protocol == IpProtocol::ICMP && !ip.more_fragments && ip.fragment_offset == 0;
+            let reply =
+                icmp4::Repr::parse(payload.get(..ip.payload_len)?).ok().filter(|_| is_icmp)?;
+            let icmp4::Message::EchoReply { identifier: IDENTIFIER, sequence } = reply.message
+            else {
                 return None;
             };
             Some((ip.destination.into(), ip.source.into(), sequence))
@@ -177,7 +189,8 @@ mod tests {
         let tags: Tags = serde_saphyr::from_str(tags).expect("tags");
         let mut readiness = Readiness::new(Envelope::new(OURS, &tags), clients, servers);
         let port = Port { vlan: tags, ..Port::default() };
-        let neighbours = Neighbours::new(THEIRS, &port, &std::sync::Arc::default()).with_hosts(vec![played]);
+        let neighbours =
+            Neighbours::new(THEIRS, &port, &std::sync::Arc::default()).with_hosts(vec![played]);
         for pass in 0..200 {
             let mut answers = Vec::new();
             readiness.ask(
@@ -216,10 +229,13 @@ mod tests {
 
     #[test]
     fn other_frames_are_no_answers() {
-        let mut readiness = ask(hosts("10.0.0.0", 3), hosts("20.0.0.0", 3), hosts("20.0.0.9", 1), "[]");
+        let mut readiness =
+            ask(hosts("10.0.0.0", 3), hosts("20.0.0.0", 3), hosts("20.0.0.9", 1), "[]");
         let mut out = [0; QUESTION_BYTES];
         let length = readiness.question(&mut out, OURS, 0).expect("a question");
-        assert!(!readiness.hear(&out[..length]) && !readiness.hear(&[]) && !readiness.hear(&[0; 60]));
+        assert!(
+            !readiness.hear(&out[..length]) && !readiness.hear(&[]) && !readiness.hear(&[0; 60])
+        );
         assert_eq!(readiness.left(), 3);
     }
 }

@@ -74,7 +74,10 @@ impl Counts {
             failed: transactions.failed_total(),
             open: transactions.open(),
             open_max: transactions.open_max.get(),
-            failures: transactions.failures().map(|(name, count)| (name.to_owned(), count.into())).collect(),
+            failures: transactions
+                .failures()
+                .map(|(name, count)| (name.to_owned(), count.into()))
+                .collect(),
         }
     }
 }
@@ -128,7 +131,8 @@ impl Way {
     fn new((from, sender): (usize, &Counters), (to, receiver): (usize, &Counters)) -> Way {
         let came = &receiver.packets;
         let damaged = came.bad_checksum.get() + came.malformed.get() + came.fragments.get();
-        let (offered, received) = (sender.packets.tx_packets.get(), came.rx_packets.get() + damaged);
+        let (offered, received) =
+            (sender.packets.tx_packets.get(), came.rx_packets.get() + damaged);
         Way { from, to, offered, received, lost: offered as i64 - received as i64 }
     }
 }
@@ -206,11 +210,13 @@ impl StatefulReport {
         let rate = |count: u64| count as f64 / duration_s;
         let transactions = clients.or(servers).map(|c| &c.transactions);
         let of = |count: fn(&Transactions) -> u64| transactions.map_or(0, count);
-        let packets =
-            |count: fn(&Counters) -> u64| clients.into_iter().chain(servers).map(count).sum::<u64>();
+        let packets = |count: fn(&Counters) -> u64| {
+            clients.into_iter().chain(servers).map(count).sum::<u64>()
+        };
         let asked_cps = intended.map_or(0.0, |intended| intended as f64 / whole_s.max(1e-9));
         let is_paced = schedule.rate_cps.is_finite() && !facts.is_interrupted;
-        let is_slow = is_paced && (rate(facts.begun) < RATE_PART_MIN * asked_cps || not_attempted > 0);
+        let is_slow =
+            is_paced && (rate(facts.begun) < RATE_PART_MIN * asked_cps || not_attempted > 0);
         let times = remains.times.as_ref();
         StatefulReport {
             kind: if facts.stateful.kind == Kind::Udp { "udp" } else { "tcp" },
@@ -324,7 +330,9 @@ impl StatefulReport {
             let _ = write!(text, "{heading:>12}");
         }
         text.push('\n');
-        for (name, times) in [("first answer", &self.connect_ns), ("transaction", &self.transaction_ns)] {
+        for (name, times) in
+            [("first answer", &self.connect_ns), ("transaction", &self.transaction_ns)]
+        {
             let Some(l) = times else { continue };
             let _ = write!(text, "{name:<12}");
             for ns in [l.min, l.p50, l.p90, l.p99, l.p99_9, l.max] {
@@ -350,8 +358,14 @@ fn port_faults(faults: &[Option<FaultsReport>]) -> Vec<PortFaults> {
 }
 
 /// The counts that are not zero, on a line.
-fn told(text: &mut String, heading: &str, counts: &Map<String, Value>, is_told: impl Fn(&str) -> bool) {
-    let named = counts.iter().filter_map(|(name, count)| Some((name, count.as_u64().filter(|n| *n > 0)?)));
+fn told(
+    text: &mut String,
+    heading: &str,
+    counts: &Map<String, Value>,
+    is_told: impl Fn(&str) -> bool,
+) {
+    let named =
+        counts.iter().filter_map(|(name, count)| Some((name, count.as_u64().filter(|n| *n > 0)?)));
     let all: Vec<String> = named
         .filter(|(name, _)| is_told(name))
         .map(|(name, count)| format!("{} {}", name.replace('_', " "), grouped(count)))

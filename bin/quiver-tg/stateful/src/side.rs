@@ -170,7 +170,11 @@ impl<F: Flow> Side<F> {
     /// Transactions that no longer count as under way: answered where they rest, otherwise successful.
     pub fn arrived(&self) -> u64 {
         let transactions = &self.counters.transactions;
-        if self.program.hold > 0 { transactions.connected.get() } else { transactions.successful.get() }
+        if self.program.hold > 0 {
+            transactions.connected.get()
+        } else {
+            transactions.successful.get()
+        }
     }
 
     /// How often a transaction had to wait for what was lost.

@@ -71,7 +71,8 @@ const NAT_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 impl<F: Flow> Simulation<F> {
     pub fn new(stateful: &Stateful, faults: Faults, seed: u64) -> Simulation<F> {
         let clients = stateful.clients.clone().expect("clients");
-        let (near, far) = (clients.hosts().expect("hosts"), stateful.servers.hosts().expect("hosts"));
+        let (near, far) =
+            (clients.hosts().expect("hosts"), stateful.servers.hosts().expect("hosts"));
         let start = 1_000_000_000;
         let side = |role, hosts, mac, listens| {
             let program = Program::new(stateful, role);
@@ -174,7 +175,8 @@ impl<F: Flow> Simulation<F> {
     /// Go on until both tables are empty, at most so many seconds.
     pub fn run_until_empty(&mut self, seconds: u64) {
         let until = self.now_ns + seconds * 1_000_000_000;
-        let is_busy = |s: &Self| s.sides.iter().any(|side| !side.table().is_empty()) || !s.channel.is_empty();
+        let is_busy =
+            |s: &Self| s.sides.iter().any(|side| !side.table().is_empty()) || !s.channel.is_empty();
         while is_busy(self) && self.now_ns < until {
             self.step(10_000_000);
         }

@@ -153,7 +153,13 @@ impl Line for Wire<'_, '_> {
 }
 
 impl<F: Flow> Player<F> {
-    fn arrive(&mut self, cx: &mut Context<'_>, now_ns: u64, packets: &[Packet], scratch: &mut Vec<u8>) {
+    fn arrive(
+        &mut self,
+        cx: &mut Context<'_>,
+        now_ns: u64,
+        packets: &[Packet],
+        scratch: &mut Vec<u8>,
+    ) {
         for packet in packets {
             if !packet.is_chained() {
                 self.take(cx, now_ns, packet.bytes());
@@ -186,7 +192,9 @@ impl<F: Flow> Player<F> {
         if let Some(hop) = self.hop.as_ref().filter(|_| told) {
             self.side.gateway = hop.gateway();
         }
-        answered.is_some() || told || self.readiness.as_mut().is_some_and(|readiness| readiness.hear(bytes))
+        answered.is_some()
+            || told
+            || self.readiness.as_mut().is_some_and(|readiness| readiness.hear(bytes))
     }
 
     /// Layer 2 address of who takes packets for this address.
@@ -229,7 +237,11 @@ impl<F: Flow> Player<F> {
 
 impl<F: Flow> Performance<F> {
     /// With who is played.
-    pub fn new(clients: Option<(Player<F>, Plan)>, servers: Option<Player<F>>, live: Arc<Live>) -> Self {
+    pub fn new(
+        clients: Option<(Player<F>, Plan)>,
+        servers: Option<Player<F>>,
+        live: Arc<Live>,
+    ) -> Self {
         Performance {
             clients,
             servers,
@@ -249,7 +261,9 @@ impl<F: Flow> Performance<F> {
 
     /// How many may begin now, of those that are due.
     fn may_begin(&mut self, cx: &Context<'_>, now_ns: u64) -> u64 {
-        let (Some(schedule), Some((clients, _))) = (&self.schedule, &self.clients) else { return 0 };
+        let (Some(schedule), Some((clients, _))) = (&self.schedule, &self.clients) else {
+            return 0;
+        };
         let due = schedule.due(now_ns).saturating_sub(self.begun);
         let passed_ns = now_ns.saturating_sub(self.turned_ns);
         self.turned_ns = now_ns;
@@ -377,7 +391,8 @@ impl<F: Flow> Play for Performance<F> {
             let unknown = player.hop.as_ref().and_then(NextHop::first_unknown);
             remains.unknown_hop = remains.unknown_hop.or(unknown);
             if let Some(readiness) = &player.readiness {
-                (remains.unready, remains.unready_pair) = (readiness.left(), readiness.first_left());
+                (remains.unready, remains.unready_pair) =
+                    (readiness.left(), readiness.first_left());
             }
         };
         if let Some((clients, _)) = &mut self.clients {

@@ -56,7 +56,10 @@ impl<F: Copy + Default> Table<F> {
 
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.entries) + self.free.capacity() * 4 + self.index.bytes() + self.wheel.bytes()
+        size_of_val(&*self.entries)
+            + self.free.capacity() * 4
+            + self.index.bytes()
+            + self.wheel.bytes()
     }
 
     /// The secret hash of a key.

@@ -55,9 +55,12 @@ fn udp_transactions_are_the_packets_that_are_asked_for() {
 #[test]
 fn either_end_may_close_first_with_bytes_and_without() {
     for keys in ["close: client", "close: server"] {
-        for bytes in
-            ["", ", request_bytes: 3000", ", response_bytes: 3000", ", request_bytes: 1, response_bytes: 1"]
-        {
+        for bytes in [
+            "",
+            ", request_bytes: 3000",
+            ", response_bytes: 3000",
+            ", request_bytes: 1, response_bytes: 1",
+        ] {
             let mut simulation = tcp(&format!("{keys}{bytes}"), Faults::default(), 3);
             (0..10).for_each(|_| simulation.begin());
             simulation.run_until_empty(5);
@@ -87,12 +90,14 @@ fn a_rest_keeps_transactions_open_and_time_does_not_end_them() {
 #[test]
 fn ip6_is_spoken_as_well() {
     let text = format!("{{kind: tcp, request_bytes: 5000, response_bytes: 5000, {HOSTS6}}}");
-    let mut simulation: Simulation<Connection> = Simulation::new(&stateful(&text), Faults::default(), 1);
+    let mut simulation: Simulation<Connection> =
+        Simulation::new(&stateful(&text), Faults::default(), 1);
     simulation.begin();
     simulation.run_until_empty(5);
     assert_eq!(simulation.outcome(), (1, 0));
     let text = format!("{{kind: udp, requests: 3, {HOSTS6}}}");
-    let mut simulation: Simulation<Exchange> = Simulation::new(&stateful(&text), Faults::default(), 1);
+    let mut simulation: Simulation<Exchange> =
+        Simulation::new(&stateful(&text), Faults::default(), 1);
     simulation.begin();
     simulation.run_until_empty(5);
     assert_eq!(simulation.outcome(), (1, 0));
@@ -100,7 +105,8 @@ fn ip6_is_spoken_as_well() {
 
 #[test]
 fn servers_answer_to_the_address_that_a_translator_shows_them() {
-    let mut simulation = tcp("request_bytes: 4000, response_bytes: 4000", Faults::default(), 1).with_nat();
+    let mut simulation =
+        tcp("request_bytes: 4000, response_bytes: 4000", Faults::default(), 1).with_nat();
     (0..32).for_each(|_| simulation.begin());
     simulation.run_until_empty(5);
     simulation.check_balance();
@@ -155,7 +161,8 @@ fn a_session_that_is_only_remembered_begins_anew() {
 #[test]
 fn damage_that_checksums_find_costs_time_and_no_transaction() {
     let faults = Faults { damage: 100, ..Faults::default() };
-    let mut simulation = tcp("request_bytes: 20000, response_bytes: 20000, timeout_s: 300", faults, 5);
+    let mut simulation =
+        tcp("request_bytes: 20000, response_bytes: 20000, timeout_s: 300", faults, 5);
     (0..32).for_each(|_| simulation.begin());
     simulation.run_until_empty(1000);
     simulation.check_balance();
@@ -174,11 +181,17 @@ fn hostile_frame(random: &mut Random, is_tcp: bool, side: usize) -> Vec<u8> {
     let far = [20, 10][side] << 24 | random.below(6) as u32;
     let near = [10, 20][side] << 24 | random.below(6) as u32;
     let protocol = if is_tcp { IpProtocol::TCP } else { IpProtocol::UDP };
-    let header = Ip4Header::new(far.into(), near.into(), protocol, 64, length - 34).expect("header");
+    let header =
+        Ip4Header::new(far.into(), near.into(), protocol, 64, length - 34).expect("header");
     header.write(&mut frame[14..]).expect("room");
     frame[34..36].copy_from_slice(&(1024 + random.below(9) as u16).to_be_bytes());
     frame[36..38].copy_from_slice(&(1024 + random.below(9) as u16).to_be_bytes());
-    let sum = quiver_wire::checksum::Sum::pseudo4(far.into(), near.into(), protocol, (length - 34) as u16);
+    let sum = quiver_wire::checksum::Sum::pseudo4(
+        far.into(),
+        near.into(),
+        protocol,
+        (length - 34) as u16,
+    );
     if is_tcp {
         frame[46] = 0x50 | (random.below(4) as u8) << 4;
         frame[50..52].fill(0);

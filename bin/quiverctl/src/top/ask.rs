@@ -35,6 +35,7 @@ impl Ask<Snapshot> for Router {
         };
         let answers = connection.answers(COMMANDS).map_err(words)?;
         self.connection = Some(connection);
-        Snapshot::read(&answers).ok_or_else(|| "the router's answers are not those of this version".into())
+        Snapshot::read(&answers)
+            .ok_or_else(|| "the router's answers are not those of this version".into())
     }
 }

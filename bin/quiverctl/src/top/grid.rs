@@ -35,7 +35,8 @@ const WORKERS: [Column; 8] = [
     number("Pkts/call", 10),
     number("Sleeps/s", 9),
 ];
-const DROPS: [Column; 4] = [words("Node", 22), number("Per s", 9), number("Count", 11), words("Reason", 38)];
+const DROPS: [Column; 4] =
+    [words("Node", 22), number("Per s", 9), number("Count", 11), words("Reason", 38)];
 
 impl View for Picture {
     type Snapshot = Snapshot;
@@ -47,7 +48,8 @@ impl View for Picture {
         Pane { title: "Workers", columns: &WORKERS, sorted_by: 0 },
         Pane { title: "Drops", columns: &DROPS, sorted_by: 1 },
     ];
-    const KEYS: &'static str = "? help  Tab pane  s sort  / filter  w worker  p pause  +- interval  q quit";
+    const KEYS: &'static str =
+        "? help  Tab pane  s sort  / filter  w worker  p pause  +- interval  q quit";
     const HELP: &'static [&'static str] = &[
         "Tab, 1-4     next pane, or this one",
         "s, r         sort by the next column; reverse",
@@ -105,8 +107,9 @@ impl View for Picture {
     }
 
     fn alert(&self) -> Option<String> {
-        let stalled =
-            |w: &Worker| Some(format!("worker {} STALLS for {:.0} s {}", w.worker, w.stalled_s?, w.at));
+        let stalled = |w: &Worker| {
+            Some(format!("worker {} STALLS for {:.0} s {}", w.worker, w.stalled_s?, w.at))
+        };
         let all: Vec<String> = self.workers.iter().filter_map(stalled).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
@@ -154,7 +157,8 @@ const BAR_CHARS: usize = 10;
 
 fn bar(share: f64) -> String {
     let full = (share * BAR_CHARS as f64).round() as usize;
-    (0..BAR_CHARS).fold("[".to_owned(), |bar, place| bar + if place < full { "#" } else { "." }) + "]"
+    (0..BAR_CHARS).fold("[".to_owned(), |bar, place| bar + if place < full { "#" } else { "." })
+        + "]"
 }
 
 fn worker_row(worker: &Worker) -> Vec<Value> {

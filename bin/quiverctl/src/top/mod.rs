@@ -46,9 +46,15 @@ fn interval(text: &str) -> Result<f64, String> {
 }
 
 /// Run it with the words behind `top`.
-pub fn run(words: &[String], socket: PathBuf, as_json: bool, printer: &mut Printer) -> Result<(), Failure> {
-    let arguments =
-        Arguments::parse_from(std::iter::once("quiverctl top".to_owned()).chain(words.iter().cloned()));
+pub fn run(
+    words: &[String],
+    socket: PathBuf,
+    as_json: bool,
+    printer: &mut Printer,
+) -> Result<(), Failure> {
+    let arguments = Arguments::parse_from(
+        std::iter::once("quiverctl top".to_owned()).chain(words.iter().cloned()),
+    );
     let socket = arguments.socket.clone().unwrap_or(socket);
     let interval = Duration::from_secs_f64(arguments.interval);
     let as_json = as_json || arguments.json;

@@ -121,8 +121,9 @@ impl Picture {
     fn nodes_together(&self) -> Vec<Node> {
         let mut all: BTreeMap<&str, Node> = BTreeMap::new();
         for node in &self.nodes {
-            let sum =
-                all.entry(&node.name).or_insert_with(|| Node { name: node.name.clone(), ..Node::default() });
+            let sum = all
+                .entry(&node.name)
+                .or_insert_with(|| Node { name: node.name.clone(), ..Node::default() });
             // Sums first: what is per packet or per call is weighed by packets and calls.
             sum.clocks_per_packet += node.clocks_per_packet * node.pps;
             sum.calls_per_s += node.calls_per_s;
@@ -236,9 +237,13 @@ mod tests {
 
     fn snapshot(at_ns: u64, packets: u64, clocks: u64) -> Snapshot {
         let node = snapshot::Node { calls: packets / 100, packets, clocks };
-        let worker = snapshot::Worker { node_clocks: clocks, idle_clocks: clocks / 2, ..Default::default() };
-        let interface =
-            snapshot::Interface { rx_packets: packets, rx_bytes: 64 * packets, ..Default::default() };
+        let worker =
+            snapshot::Worker { node_clocks: clocks, idle_clocks: clocks / 2, ..Default::default() };
+        let interface = snapshot::Interface {
+            rx_packets: packets,
+            rx_bytes: 64 * packets,
+            ..Default::default()
+        };
         Snapshot {
             at_ns,
             clocks_per_s: 1e9,
@@ -256,14 +261,20 @@ mod tests {
         assert_eq!(picture.interfaces[0].traffic.rx_pps, 10_000.0);
         assert_eq!(picture.total.rx_bps, 10_000.0 * 64.0 * 8.0);
         let node = &picture.nodes[0];
-        assert_eq!((node.pps, node.packets_per_call, node.clocks_per_packet), (10_000.0, 100.0, 50_000.0));
+        assert_eq!(
+            (node.pps, node.packets_per_call, node.clocks_per_packet),
+            (10_000.0, 100.0, 50_000.0)
+        );
         assert_eq!((node.share, picture.workers[0].busy), (0.5, 0.25));
     }
 
     #[test]
     fn nodes_of_all_workers_are_weighed_by_their_packets() {
         let mut now = snapshot(1_000_000_000, 1000, 100_000);
-        now.nodes.insert((1, "a".to_owned()), snapshot::Node { calls: 10, packets: 3000, clocks: 900_000 });
+        now.nodes.insert(
+            (1, "a".to_owned()),
+            snapshot::Node { calls: 10, packets: 3000, clocks: 900_000 },
+        );
         let picture = Picture::between(&snapshot(0, 0, 0), &now).unwrap();
         let together = &picture.nodes_of(None)[0];
         assert_eq!((together.pps, together.clocks_per_packet), (4000.0, 250.0));
@@ -273,7 +284,8 @@ mod tests {
 
     #[test]
     fn a_counter_that_was_cleared_counts_from_nothing() {
-        let picture = Picture::between(&snapshot(0, 5000, 0), &snapshot(1_000_000_000, 70, 0)).unwrap();
+        let picture =
+            Picture::between(&snapshot(0, 5000, 0), &snapshot(1_000_000_000, 70, 0)).unwrap();
         assert_eq!(picture.interfaces[0].traffic.rx_pps, 70.0);
     }
 

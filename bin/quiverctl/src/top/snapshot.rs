@@ -101,7 +101,9 @@ impl Snapshot {
             clocks_per_s: workers["clocks_per_s"].as_f64()?,
             workers: list(workers, "workers").map(worker).collect(),
             nodes: nodes(runtime),
-            interfaces: list(interfaces, "interfaces").map(|i| (text(i, "name"), interface(i))).collect(),
+            interfaces: list(interfaces, "interfaces")
+                .map(|i| (text(i, "name"), interface(i)))
+                .collect(),
             reasons: list(errors, "errors")
                 .map(|reason| {
                     let value = Reason {
@@ -144,7 +146,8 @@ fn place(worker: &Json) -> String {
 
 fn nodes(runtime: &Json) -> BTreeMap<(usize, String), Node> {
     let threads = list(runtime, "threads").enumerate();
-    let all = threads.flat_map(|(worker, thread)| list(thread, "nodes").map(move |node| (worker, node)));
+    let all =
+        threads.flat_map(|(worker, thread)| list(thread, "nodes").map(move |node| (worker, node)));
     all.map(|(worker, node)| {
         let value = Node {
             calls: number(node, "calls"),
@@ -166,6 +169,9 @@ fn interface(interface: &Json) -> Interface {
         tx_packets: number(counters, "tx_packets"),
         tx_bytes: number(counters, "tx_bytes"),
         drops: number(counters, "drops"),
-        errors: ["rx_no_buffer", "rx_error", "tx_error"].iter().map(|key| number(counters, key)).sum(),
+        errors: ["rx_no_buffer", "rx_error", "tx_error"]
+            .iter()
+            .map(|key| number(counters, key))
+            .sum(),
     }
 }

@@ -79,7 +79,8 @@ fn unpublished(schema: &Json, value: &Json, place: &str) -> Vec<String> {
 
 #[test]
 fn what_the_made_up_router_answers_is_what_real_ones_publish() {
-    let published: Json = serde_json::from_str(include_str!("../../../quiverd/answers.json")).unwrap();
+    let published: Json =
+        serde_json::from_str(include_str!("../../../quiverd/answers.json")).unwrap();
     for (command, answer) in super::snapshot::COMMANDS.lines().zip(answers(10)) {
         assert!(published.get(command).is_some(), "{command}");
         assert_eq!(unpublished(&published[command], &answer, command), Vec::<String>::new());
@@ -96,7 +97,8 @@ fn counted(seconds: u64) -> News<Snapshot> {
 
 /// A screen that has heard of two moments.
 fn app() -> App<Picture> {
-    let mut app = App::new("/run/quiver/api.sock".into(), Duration::from_secs(1), String::new(), true);
+    let mut app =
+        App::new("/run/quiver/api.sock".into(), Duration::from_secs(1), String::new(), true);
     app.hear(counted(1));
     app.hear(counted(2));
     app
@@ -169,7 +171,9 @@ fn a_worker_that_stalls_is_told_on_every_pane() {
 #[test]
 fn a_router_that_is_gone_is_said_and_counted_anew_when_it_is_back() {
     let mut app = app();
-    app.hear(News::Lost("cannot reach the router at /run/quiver/api.sock: nobody listens there".into()));
+    app.hear(News::Lost(
+        "cannot reach the router at /run/quiver/api.sock: nobody listens there".into(),
+    ));
     insta::assert_snapshot!("gone", screen_of(&mut app, 80, 24));
     // A new router has counted less.
     app.hear(counted(1));

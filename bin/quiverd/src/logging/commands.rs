@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use quiver_control::{
-    Args, BuiltIn, Column, Command, ConfigWriter, Output, Refusal, Registry, Section, StartupPart, Table,
-    order,
+    Args, BuiltIn, Column, Command, ConfigWriter, Output, Refusal, Registry, Section, StartupPart,
+    Table, order,
 };
 use quiver_core::Engine;
 
@@ -29,7 +29,10 @@ pub fn register(registry: &mut Registry) {
         .help("Say what is kept and written of the messages of one class")
         .word("rate-limit", "messages a second; more are left out for the unthrottle-time")
         .word("level", "the least grave that is kept for `show logging`")
-        .word("syslog-level", "the least grave that is written to the log file or to standard error")
+        .word(
+            "syslog-level",
+            "the least grave that is written to the log file or to standard error",
+        )
         .example("set logging class memif level debug")
         .run(|engine: &mut Engine, args| {
             let class: String = args.get("class")?;
@@ -52,7 +55,9 @@ pub fn register(registry: &mut Registry) {
              [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>]}",
         )
         .group(GROUP)
-        .help("Say what is kept and written of the messages of classes of which nothing else is said")
+        .help(
+            "Say what is kept and written of the messages of classes of which nothing else is said",
+        )
         .example("set logging default level notice syslog-level err")
         .run(|engine: &mut Engine, args| {
             let new = differs(args)?;
@@ -133,12 +138,14 @@ fn register_shows(registry: &mut Registry) {
                     .table("classes", table))
             }),
     );
-    registry.command(Command::new("clear logging").group(GROUP).help("Forget the messages of the log").run(
-        |engine: &mut Engine, _| {
-            log(engine)?.clear();
-            Ok(Output::none())
-        },
-    ));
+    registry.command(
+        Command::new("clear logging").group(GROUP).help("Forget the messages of the log").run(
+            |engine: &mut Engine, _| {
+                log(engine)?.clear();
+                Ok(Output::none())
+            },
+        ),
+    );
 }
 
 fn log(engine: &Engine) -> Result<Arc<Log>, Refusal> {
@@ -157,7 +164,9 @@ fn check_class(engine: &Engine, args: &Args<'_>, class: &str) -> Result<(), Refu
         return Ok(());
     }
     let all: Vec<&str> = known.iter().map(String::as_str).collect();
-    Err(args.refuse("class", format!("no class '{class}'")).remedy(format!("there are {}", all.join(", "))))
+    Err(args
+        .refuse("class", format!("no class '{class}'"))
+        .remedy(format!("there are {}", all.join(", "))))
 }
 
 fn differs(args: &Args<'_>) -> Result<Differs, Refusal> {
@@ -206,7 +215,10 @@ pub fn startup() -> StartupPart {
     let section = Section::new("logging")
         .help("The log")
         .entry("size <:0-100000>", "messages that `show logging` has")
-        .entry("unthrottle-time <:0-86400>", "seconds for which a class that says too much is silent")
+        .entry(
+            "unthrottle-time <:0-86400>",
+            "seconds for which a class that says too much is silent",
+        )
         .entry(
             "default-log-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>",
             "the least grave that is kept",
@@ -233,7 +245,9 @@ fn commands(args: &Args<'_>) -> Result<Vec<String>, Refusal> {
     if let Some(seconds) = args.optional::<u64>("unthrottle-time")? {
         lines.push(format!("set logging unthrottle-time {seconds}"));
     }
-    for (entry, word) in [("default-log-level", "level"), ("default-syslog-log-level", "syslog-level")] {
+    for (entry, word) in
+        [("default-log-level", "level"), ("default-syslog-log-level", "syslog-level")]
+    {
         if let Some(level) = args.optional::<&str>(entry)? {
             lines.push(format!("set logging default {word} {level}"));
         }

@@ -12,9 +12,17 @@ use quiverd::features;
 const PATHS: [(&str, &str, &str); 7] = [
     ("exec", "file", "exec /etc/hostname"),
     ("pcap trace", "file", "pcap trace rx file /etc/quiver-test.pcap"),
-    ("create memif socket id", "filename", "create memif socket id 7 filename /etc/quiver-test.sock"),
+    (
+        "create memif socket id",
+        "filename",
+        "create memif socket id 7 filename /etc/quiver-test.sock",
+    ),
     ("create tap", "host-ns", "create tap id 0 host-ns /proc/1/ns/net"),
-    ("packet-generator new {", "pcap", "packet-generator new { name x interface pg0 pcap /etc/hostname }"),
+    (
+        "packet-generator new {",
+        "pcap",
+        "packet-generator new { name x interface pg0 pcap /etc/hostname }",
+    ),
     ("create pcap", "rx", "create pcap id 0 rx /etc/hostname"),
     ("create pcap", "tx", "create pcap id 0 tx /etc/quiver-test.pcap"),
 ];
@@ -36,7 +44,9 @@ fn router() -> (Engine, std::rc::Rc<std::cell::RefCell<Commands<Engine>>>) {
 fn said(commands: &Commands<Engine>, engine: &mut Engine, line: &str) -> Result<String, String> {
     let done = match commands.start_as(engine, line, OTHER) {
         Ok(Started::Done(output)) => Ok(output),
-        Ok(Started::Running(execution)) => execution.finish(commands, engine, &mut Collected::default()),
+        Ok(Started::Running(execution)) => {
+            execution.finish(commands, engine, &mut Collected::default())
+        }
         Err(refusal) => Err(refusal),
     };
     done.map(|output| output.to_text()).map_err(|refusal| refusal.to_string())
@@ -46,7 +56,8 @@ fn said(commands: &Commands<Engine>, engine: &mut Engine, line: &str) -> Result<
 fn every_path_that_a_command_takes_is_known_and_confined() {
     let (mut engine, commands) = router();
     let mut found: Vec<_> = commands.borrow().values_of("path");
-    let mut known: Vec<_> = PATHS.iter().map(|(command, value, _)| ((*command).to_owned(), *value)).collect();
+    let mut known: Vec<_> =
+        PATHS.iter().map(|(command, value, _)| ((*command).to_owned(), *value)).collect();
     found.sort();
     known.sort();
     assert_eq!(found, known, "who adds a path to a command says here how it is confined");
@@ -58,7 +69,10 @@ fn every_path_that_a_command_takes_is_known_and_confined() {
     commands.execute(&mut engine, "create packet-generator interface pg0").unwrap();
     for (_, _, line) in PATHS {
         let refused = said(&commands, &mut engine, line).expect_err(line);
-        assert!(refused.contains("is not inside") || refused.contains("is a path"), "{line}: {refused}");
+        assert!(
+            refused.contains("is not inside") || refused.contains("is a path"),
+            "{line}: {refused}"
+        );
     }
     for left in ["/etc/quiver-test.pcap", "/etc/quiver-test.sock"] {
         assert!(!std::path::Path::new(left).exists(), "{left} was made");
@@ -78,8 +92,16 @@ fn what_is_called_like_a_path_is_declared_as_one() {
 }
 
 /// What secrets are called.
-const SECRET_NAMES: [&str; 8] =
-    ["secret", "shared-secret", "key-material", "password", "passphrase", "psk", "token", "crypto-key"];
+const SECRET_NAMES: [&str; 8] = [
+    "secret",
+    "shared-secret",
+    "key-material",
+    "password",
+    "passphrase",
+    "psk",
+    "token",
+    "crypto-key",
+];
 
 #[test]
 fn what_is_called_like_a_secret_is_declared_as_one() {

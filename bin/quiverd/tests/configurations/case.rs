@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use quiver_testkit::choices::{Choices, Numbers, Random};
-use quiver_testkit::configuration::{self, Fault, START, changes_state, difference, kind_of, running};
+use quiver_testkit::configuration::{
+    self, Fault, START, changes_state, difference, kind_of, running,
+};
 use quiver_testkit::{Router, Settings};
 use quiverd::features;
 
@@ -24,10 +26,12 @@ pub fn sequence(seed: u64, folder: &'static Path) -> Vec<String> {
     let mut router = router(folder);
     let all: Vec<(usize, String)> =
         router.commands().borrow().form_names().map(str::to_owned).enumerate().collect();
-    let mut wanted: Vec<(usize, String)> = all.into_iter().filter(|(_, name)| changes_state(name)).collect();
+    let mut wanted: Vec<(usize, String)> =
+        all.into_iter().filter(|(_, name)| changes_state(name)).collect();
     if random.below(2) == 0 {
         // Those of two families, which have more to do with each other.
-        let family = |name: &str| name.replace("set ", "").split(' ').next().unwrap_or("").to_owned();
+        let family =
+            |name: &str| name.replace("set ", "").split(' ').next().unwrap_or("").to_owned();
         let families = [0, 1].map(|_| family(&wanted[random.below(wanted.len())].1));
         wanted.retain(|(_, name)| families.contains(&family(name)));
     }
@@ -44,7 +48,8 @@ pub fn sequence(seed: u64, folder: &'static Path) -> Vec<String> {
             router.engine().all_interfaces().map(|interface| interface.name.clone()).collect();
         let form = forms[random.below(forms.len())];
         let density = [2, 5, 8][random.below(3)];
-        let mut choices = Choices { numbers: &mut random, interfaces: &interfaces, folder, density };
+        let mut choices =
+            Choices { numbers: &mut random, interfaces: &interfaces, folder, density };
         let line = router.commands().borrow().random_line(form, &mut choices);
         let done = catch_unwind(AssertUnwindSafe(|| router.execute(&line)));
         assert!(done.is_ok(), "seed {seed}: `{line}` panics after\n{}", lines.join("\n"));
@@ -62,7 +67,10 @@ pub fn fault(lines: &[String], folder: &'static Path) -> Option<Fault> {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             let text = text.unwrap_or_default();
-            Some(Fault { kind: format!("panic {}", kind_of(&text)), text: format!("panic: {text}") })
+            Some(Fault {
+                kind: format!("panic {}", kind_of(&text)),
+                text: format!("panic: {text}"),
+            })
         }
     }
 }
@@ -76,8 +84,10 @@ fn check(lines: &[String], folder: &'static Path) -> Option<Fault> {
         if let Err(refusal) = done
             && after != before
         {
-            let text =
-                format!("`{line}` is refused ({refusal}) and changes\n{}", difference(&before, &after));
+            let text = format!(
+                "`{line}` is refused ({refusal}) and changes\n{}",
+                difference(&before, &after)
+            );
             router.discard();
             return Some(Fault { kind: format!("refused but changed: {}", kind_of(line)), text });
         }
@@ -101,7 +111,11 @@ fn loads_again(lines: &str, config: &str, folder: &'static Path) -> Option<Fault
 }
 
 /// The fewest commands that lead to a fault of the same kind.
-pub fn shrink(mut lines: Vec<String>, fault_of: &Fault, folder: &'static Path) -> (Vec<String>, Fault) {
+pub fn shrink(
+    mut lines: Vec<String>,
+    fault_of: &Fault,
+    folder: &'static Path,
+) -> (Vec<String>, Fault) {
     let mut last = fault_of.clone();
     let mut size = lines.len().div_ceil(2);
     loop {

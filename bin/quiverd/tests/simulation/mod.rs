@@ -24,8 +24,9 @@ fn number(variable: &str) -> Option<u64> {
 fn whatever_happens_in_whatever_order_packets_buffers_and_configuration_are_accounted_for() {
     let folder = folder("simulation");
     let one = number("QUIVER_SIMULATION_SEED");
-    let seeds =
-        one.map_or(1..number("QUIVER_SIMULATION_COUNT").unwrap_or(SCHEDULES) + 1, |seed| seed..seed + 1);
+    let seeds = one.map_or(1..number("QUIVER_SIMULATION_COUNT").unwrap_or(SCHEDULES) + 1, |seed| {
+        seed..seed + 1
+    });
     let mut failed = Vec::new();
     for seed in seeds {
         let mut steps = Vec::new();
@@ -39,5 +40,8 @@ fn whatever_happens_in_whatever_order_packets_buffers_and_configuration_are_acco
         }
     }
     let _ = std::fs::remove_dir_all(folder);
-    assert!(failed.is_empty(), "something does not hold after the schedules of the seeds {failed:?}");
+    assert!(
+        failed.is_empty(),
+        "something does not hold after the schedules of the seeds {failed:?}"
+    );
 }

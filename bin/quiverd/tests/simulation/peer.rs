@@ -5,12 +5,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use quiver_memif::protocol::{AddRing, Init, MESSAGE_BYTES, Message, NAME_BYTES, SECRET_BYTES, VERSION};
+use quiver_memif::protocol::{
+    AddRing, Init, MESSAGE_BYTES, Message, NAME_BYTES, SECRET_BYTES, VERSION,
+};
 use quiver_testkit::choices::Numbers;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, connect, sendmsg, socket_with,
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, sendmsg, socket_with,
 };
 
 /// Bytes of the memory that it offers.
@@ -44,11 +46,15 @@ impl Peer {
                     bytes.truncate(numbers.below(MESSAGE_BYTES));
                 }
                 send(&self.connections[connection], &bytes, memory.then(region).as_ref());
-                format!("the peer says a message of type {kind}, {} bytes, memory {memory}", bytes.len())
+                format!(
+                    "the peer says a message of type {kind}, {} bytes, memory {memory}",
+                    bytes.len()
+                )
             }
             _ if self.connections.len() < CONNECTIONS_MAX => {
                 let made = open(path);
-                let words = if made.is_some() { "the peer connects" } else { "the peer finds nobody" };
+                let words =
+                    if made.is_some() { "the peer connects" } else { "the peer finds nobody" };
                 self.connections.extend(made);
                 words.into()
             }
@@ -59,7 +65,8 @@ impl Peer {
 
 fn open(path: &Path) -> Option<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("a socket");
+    let socket =
+        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("a socket");
     let address = SocketAddrUnix::new(path).expect("a short name");
     connect(&socket, &address).ok().map(|()| socket)
 }

@@ -120,7 +120,10 @@ impl Simulation<'_> {
         self.steps.push(format!("{line}{}", if done.is_ok() { "" } else { " (refused)" }));
         let config = running(&mut self.router);
         if let Err(refusal) = done {
-            assert_eq!(self.config, config, "`{line}` is refused ({refusal}) and changes something");
+            assert_eq!(
+                self.config, config,
+                "`{line}` is refused ({refusal}) and changes something"
+            );
         }
         self.config = config;
     }
@@ -195,7 +198,9 @@ impl Simulation<'_> {
     fn frames(&mut self, port: &str) {
         let cases = golden();
         let case = &cases[self.random.below(cases.len())];
-        let Some((_, frame)) = case.frames.get(self.random.below(case.frames.len())) else { return };
+        let Some((_, frame)) = case.frames.get(self.random.below(case.frames.len())) else {
+            return;
+        };
         let mut frame = frame.clone();
         if self.random.below(2) == 0 {
             let place = self.random.below(frame.len());
@@ -246,11 +251,17 @@ impl Simulation<'_> {
         if self.router.buffers_in_use() > 0 {
             self.router.advance(REST);
         }
-        assert_eq!(self.router.buffers_in_use(), 0, "buffers that nothing gives back, with\n{config}");
+        assert_eq!(
+            self.router.buffers_in_use(),
+            0,
+            "buffers that nothing gives back, with\n{config}"
+        );
         let (workers, superblocks) = (self.router.engine().worker_count(), true);
         assert_eq!(config, running(&mut self.router), "time alone changes the configuration");
         drop(self.router);
-        if let Some(fault) = loads_again(router(self.folder, workers, superblocks), &config, &config) {
+        if let Some(fault) =
+            loads_again(router(self.folder, workers, superblocks), &config, &config)
+        {
             panic!("{}: {}", fault.kind, fault.text);
         }
     }

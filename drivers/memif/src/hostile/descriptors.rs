@@ -15,7 +15,8 @@ use crate::socket::{Channel, Listener};
 /// A TCP socket whose last close waits for an hour, as nobody reads what it has sent; and its peer.
 fn lingering() -> (std::net::TcpStream, std::net::TcpStream) {
     let listener = std::net::TcpListener::bind("[::1]:0").expect("bind");
-    let sender = std::net::TcpStream::connect(listener.local_addr().expect("address")).expect("connect");
+    let sender =
+        std::net::TcpStream::connect(listener.local_addr().expect("address")).expect("connect");
     let (receiver, _) = listener.accept().expect("accept");
     sender.set_nonblocking(true).expect("flag");
     while std::io::Write::write(&mut &sender, &[0; 1 << 16]).is_ok() {}
@@ -62,7 +63,8 @@ fn assert_all_closed(mut rest: std::os::unix::net::UnixStream) {
 fn descriptors_of_every_message_that_is_not_wanted_are_closed() {
     let path = socket("stowaways");
     let (mut master, id) = Router::with(&path, Role::Master, |_| {});
-    let [ack, region] = [Message::Ack, Message::AddRegion { index: 0, size: 4096 }].map(|m| m.encode());
+    let [ack, region] =
+        [Message::Ack, Message::AddRegion { index: 0, size: 4096 }].map(|m| m.encode());
     let messages: [&[u8]; 7] =
         [b"", b"short", &[7; 300], &[0xff; MESSAGE_BYTES], &ack, &region, &init(0).encode()];
     for message in messages {
@@ -90,7 +92,8 @@ fn a_descriptor_whose_close_blocks_holds_up_nobody() {
     let path = socket("linger");
     let (mut master, id) = Router::with(&path, Role::Master, |_| {});
     let region = Message::AddRegion { index: 0, size: 4096 }.encode();
-    let ring = AddRing { flags: 1, index: 0, region: 0, offset: 0, log2_size: 3, private_header_bytes: 0 };
+    let ring =
+        AddRing { flags: 1, index: 0, region: 0, offset: 0, log2_size: 3, private_header_bytes: 0 };
     let ring = Message::AddRing(ring).encode();
     let messages: [(&[u8], bool); 6] = [
         (b"", false),
@@ -193,7 +196,8 @@ impl SilentFuse {
         let folder = std::env::temp_dir().join(format!("quiver-memif-fuse-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("folder");
         let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/fuse");
-        let device: OwnedFd = device.map_err(|error| eprintln!("skipped: /dev/fuse: {error}")).ok()?.into();
+        let device: OwnedFd =
+            device.map_err(|error| eprintln!("skipped: /dev/fuse: {error}")).ok()?.into();
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0\0", device.as_raw_fd());
         let target = std::ffi::CString::new(folder.to_str().expect("UTF-8")).expect("no zero");
         // SAFETY: strings that end with a zero and live through the call.
@@ -235,7 +239,8 @@ fn serve(device: &OwnedFd) {
     let mut request = vec![0u8; 1 << 17];
     loop {
         // SAFETY: room for as many bytes as announced.
-        let size = unsafe { libc::read(device.as_raw_fd(), request.as_mut_ptr().cast(), request.len()) };
+        let size =
+            unsafe { libc::read(device.as_raw_fd(), request.as_mut_ptr().cast(), request.len()) };
         if size < 40 {
             return; // unmounted
         }
@@ -282,7 +287,8 @@ fn a_file_whose_server_never_answers_holds_up_nobody() {
     let path = socket("fuse");
     let (mut master, id) = Router::with(&path, Role::Master, |_| {});
     let region = Message::AddRegion { index: 0, size: 4096 };
-    let ring = AddRing { flags: 1, index: 0, region: 0, offset: 0, log2_size: 3, private_header_bytes: 0 };
+    let ring =
+        AddRing { flags: 1, index: 0, region: 0, offset: 0, log2_size: 3, private_header_bytes: 0 };
     for message in [region, Message::AddRing(ring), Message::Ack] {
         let channel = Channel::connect(&path).expect("connect");
         channel.send(&init(0), None).expect("send");

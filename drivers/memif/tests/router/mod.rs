@@ -62,19 +62,31 @@ impl Router {
         let (ethernet, ip) = (Seen::default(), Seen::default());
         for (name, seen) in [("ethernet-input", &ethernet), ("ip-input", &ip)] {
             let seen = seen.clone();
-            graph.node(NodeSpec::new(name, "writes down", move |_| Box::new(Recorder(seen.clone()))).sink());
+            graph.node(
+                NodeSpec::new(name, "writes down", move |_| Box::new(Recorder(seen.clone())))
+                    .sink(),
+            );
         }
         Router { engine: Engine::build(graph).expect("engine"), ethernet, ip, time }
     }
 
     /// With one interface on socket 1.
-    pub fn with(path: &str, role: Role, change: impl FnOnce(&mut MemifConfig)) -> (Router, InterfaceId) {
+    pub fn with(
+        path: &str,
+        role: Role,
+        change: impl FnOnce(&mut MemifConfig),
+    ) -> (Router, InterfaceId) {
         let mut router = Router::new(1);
         let id = router.add(path, role, change);
         (router, id)
     }
 
-    pub fn add(&mut self, path: &str, role: Role, change: impl FnOnce(&mut MemifConfig)) -> InterfaceId {
+    pub fn add(
+        &mut self,
+        path: &str,
+        role: Role,
+        change: impl FnOnce(&mut MemifConfig),
+    ) -> InterfaceId {
         let _ = quiver_memif::add_socket(&mut self.engine, 1, path);
         let mut config = MemifConfig::new(1, 0, role);
         change(&mut config);

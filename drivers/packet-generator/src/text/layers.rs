@@ -143,7 +143,8 @@ fn layer(
     words.next();
     let first = words.need("what the layer goes from")?;
     let kind = first.text.split(['-', '+']).next().unwrap_or("");
-    if types::mac(kind).is_some() || types::mac(first.text).is_some() || dotted_mac(kind).is_some() {
+    if types::mac(kind).is_some() || types::mac(first.text).is_some() || dotted_mac(kind).is_some()
+    {
         return ethernet(words, word, name, first, packet, expect).map(Some);
     }
     if let Ok(source) = kind.parse::<Ipv4Addr>() {
@@ -166,7 +167,9 @@ fn check(word: Word<'_>, expect: Expect, ether_type: u16, protocol: u8) -> Resul
         Expect::Anything => Ok(()),
         Expect::EtherType(announced) if announced == ether_type => Ok(()),
         Expect::Protocol(ip) if ip.protocol == protocol => Ok(()),
-        _ => Err(word.wrong("the layer before announces another protocol than the one that follows")),
+        _ => {
+            Err(word.wrong("the layer before announces another protocol than the one that follows"))
+        }
     }
 }
 
@@ -175,7 +178,13 @@ fn put(packet: &mut Description, width: usize, range: Range) {
     let offset = packet.headers.len();
     packet.headers.extend_from_slice(&range.low.to_be_bytes()[16 - width..]);
     if range.count > 1 {
-        packet.fields.push(Field { offset, width, low: range.low, count: range.count, order: range.order });
+        packet.fields.push(Field {
+            offset,
+            width,
+            low: range.low,
+            count: range.count,
+            order: range.order,
+        });
     }
 }
 
@@ -205,12 +214,14 @@ fn range(
         (low, order, read(last.text).ok_or_else(|| wrong(last))?, last)
     } else {
         let at = first.text.find(['-', '+']).ok_or_else(|| wrong(first))?;
-        let order = if first.text.as_bytes()[at] == b'-' { Order::Increment } else { Order::Random };
+        let order =
+            if first.text.as_bytes()[at] == b'-' { Order::Increment } else { Order::Random };
         let low = read(&first.text[..at]).ok_or_else(|| wrong(first))?;
         (low, order, read(&first.text[at + 1..]).ok_or_else(|| wrong(first))?, first)
     };
-    let count =
-        high.checked_sub(low).ok_or_else(|| last.wrong("a range goes from the lower to the higher"))?;
+    let count = high
+        .checked_sub(low)
+        .ok_or_else(|| last.wrong("a range goes from the lower to the higher"))?;
     let count = u64::try_from(count).ok().and_then(|c| c.checked_add(1));
     let count = count.ok_or_else(|| last.wrong("a range has less than 2^64 values"))?;
     Ok(Range { low, count, order })
@@ -293,7 +304,9 @@ fn ethernet(
 fn protocol(word: Word<'_>, name: &str) -> Result<u8, TextError> {
     let known = PROTOCOLS.iter().find(|(n, _)| name.eq_ignore_ascii_case(n)).map(|(_, p)| *p);
     known.or_else(|| number(name).and_then(|n| u8::try_from(n).ok())).ok_or_else(|| {
-        word.wrong("the protocol is UDP, TCP, ICMP, ICMP6, IP4, IP6, GRE, ESP, SCTP, IGMP or a number")
+        word.wrong(
+            "the protocol is UDP, TCP, ICMP, ICMP6, IP4, IP6, GRE, ESP, SCTP, IGMP or a number",
+        )
     })
 }
 
@@ -327,7 +340,8 @@ fn ip4(
         } else if words.take("fragment-id") {
             header(packet, 4, &(words.number("the identification", 65_535)? as u16).to_be_bytes());
         } else if words.take("offset") {
-            let [high, low] = (words.number("the fragment offset (in 8 bytes)", 8191)? as u16).to_be_bytes();
+            let [high, low] =
+                (words.number("the fragment offset (in 8 bytes)", 8191)? as u16).to_be_bytes();
             packet.headers[start + 6] |= high;
             packet.headers[start + 7] = low;
         } else if words.take("df") {
@@ -406,7 +420,11 @@ fn ports(
     let ip = match expect {
         Expect::Protocol(ip) if ip.protocol == if kind == Upper::Udp { 17 } else { 6 } => Some(ip),
         Expect::Anything => None,
-        _ => return Err(word.wrong("the layer before announces another protocol than the one that follows")),
+        _ => {
+            return Err(
+                word.wrong("the layer before announces another protocol than the one that follows")
+            );
+        }
     };
     let start = packet.headers.len();
     let read = |t: &str| number(t).filter(|n| *n <= 65_535).map(u128::from);
@@ -416,7 +434,9 @@ fn ports(
     let (mut length, mut checksum) = (kind == Upper::Udp, ip.is_some());
     match kind {
         Upper::Udp => packet.headers.extend_from_slice(&[0; 4]),
-        _ => packet.headers.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0, 0xff, 0xff, 0, 0, 0, 0]),
+        _ => packet
+            .headers
+            .extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0, 0xff, 0xff, 0, 0, 0, 0]),
     }
     let tcp = kind == Upper::Tcp;
     let header = |packet: &mut Description, at: usize, bytes: &[u8]| {
@@ -432,9 +452,17 @@ fn ports(
             header(packet, 4, &(words.number("the length", 65_535)? as u16).to_be_bytes());
             length = false;
         } else if tcp && words.take("seq") {
-            header(packet, 4, &(words.number("the sequence number", u32::MAX.into())? as u32).to_be_bytes());
+            header(
+                packet,
+                4,
+                &(words.number("the sequence number", u32::MAX.into())? as u32).to_be_bytes(),
+            );
         } else if tcp && words.take("ack-number") {
-            header(packet, 8, &(words.number("the acknowledgement", u32::MAX.into())? as u32).to_be_bytes());
+            header(
+                packet,
+                8,
+                &(words.number("the acknowledgement", u32::MAX.into())? as u32).to_be_bytes(),
+            );
         } else if tcp && words.take("window") {
             header(packet, 14, &(words.number("the window", 65_535)? as u16).to_be_bytes());
         } else if let (true, Some((_, bit))) = (tcp, flag) {
@@ -458,13 +486,16 @@ fn icmp_layer(
 ) -> Result<Expect, TextError> {
     let is_icmp6 = ip.protocol == 58;
     if name.eq_ignore_ascii_case("ICMP6") != is_icmp6 && !name.eq_ignore_ascii_case("ICMP") {
-        return Err(word.wrong("the layer before announces another protocol than the one that follows"));
+        return Err(
+            word.wrong("the layer before announces another protocol than the one that follows")
+        );
     }
     let types: &[(&str, u8)] = if is_icmp6 { &ICMP6_TYPES } else { &ICMP4_TYPES };
     let first = words.need("the type of the ICMP message")?;
     let known = types.iter().find(|(n, _)| first.is(n)).map(|(_, t)| *t);
-    let message =
-        known.or_else(|| number(first.text).and_then(|n| u8::try_from(n).ok())).ok_or_else(|| {
+    let message = known
+        .or_else(|| number(first.text).and_then(|n| u8::try_from(n).ok()))
+        .ok_or_else(|| {
             let names: Vec<&str> = types.iter().map(|(n, _)| *n).collect();
             first.wrong(format!("the type is {} or a number from 0 to 255", names.join(", ")))
         })?;

@@ -72,9 +72,9 @@ impl Description {
         layers::parse(&mut words, &mut description)?;
         description.payload = payload::parse(&mut words)?;
         if let Some(word) = words.next() {
-            return Err(
-                word.wrong("a layer such as `UDP:`, `incrementing N`, `hex 0x…` or the end belongs here")
-            );
+            return Err(word.wrong(
+                "a layer such as `UDP:`, `incrementing N`, `hex 0x…` or the end belongs here",
+            ));
         }
         if description.headers.is_empty() && description.payload.bytes() == 0 {
             return Err(TextError::Whole("data describes nothing".into()));

@@ -40,7 +40,9 @@ impl Payload {
 /// `incrementing N`, `zero N`, `hex 0x… [0x… …]`, or nothing.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Payload, TextError> {
     if words.take("incrementing") {
-        return Ok(Payload::Incrementing(words.number("the count of bytes", PAYLOAD_BYTES_MAX)? as usize));
+        return Ok(Payload::Incrementing(
+            words.number("the count of bytes", PAYLOAD_BYTES_MAX)? as usize
+        ));
     }
     if words.take("zero") {
         let count = words.number("the count of bytes", PAYLOAD_BYTES_MAX)? as usize;
@@ -53,8 +55,13 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Payload, TextError> {
     let mut word = words.need("the hexadecimal digits")?;
     loop {
         let digits = word.text.strip_prefix("0x").unwrap_or(word.text);
-        if digits.is_empty() || digits.len() % 2 != 0 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(word.wrong("bytes are an even number of hexadecimal digits, with or without 0x"));
+        if digits.is_empty()
+            || digits.len() % 2 != 0
+            || !digits.bytes().all(|b| b.is_ascii_hexdigit())
+        {
+            return Err(
+                word.wrong("bytes are an even number of hexadecimal digits, with or without 0x")
+            );
         }
         for at in (0..digits.len()).step_by(2) {
             bytes.extend(u8::from_str_radix(&digits[at..at + 2], 16));

@@ -30,8 +30,9 @@ impl Description {
         let natural = (self.headers.len() + self.payload.bytes()) as u64;
         let (low, high) = sizes.unwrap_or((natural, natural));
         if low == 0 || low > high || high > PACKET_BYTES_MAX as u64 {
-            let what =
-                format!("a packet of {low} to {high} bytes cannot be: 1 to {PACKET_BYTES_MAX} are possible");
+            let what = format!(
+                "a packet of {low} to {high} bytes cannot be: 1 to {PACKET_BYTES_MAX} are possible"
+            );
             return Err(TextError::Whole(what));
         }
         let size_count = high - low + 1;
@@ -94,9 +95,15 @@ fn put(bytes: &mut [u8], at: usize, value: usize) {
 impl Fix {
     fn write_length(&self, bytes: &mut [u8], size: usize) {
         match *self {
-            Fix::Ip4 { start, length: true, .. } => put(bytes, start + 2, size.saturating_sub(start)),
-            Fix::Ip6 { start, length: true } => put(bytes, start + 4, size.saturating_sub(start + 40)),
-            Fix::Upper { start, length: true, .. } => put(bytes, start + 4, size.saturating_sub(start)),
+            Fix::Ip4 { start, length: true, .. } => {
+                put(bytes, start + 2, size.saturating_sub(start))
+            }
+            Fix::Ip6 { start, length: true } => {
+                put(bytes, start + 4, size.saturating_sub(start + 40))
+            }
+            Fix::Upper { start, length: true, .. } => {
+                put(bytes, start + 4, size.saturating_sub(start))
+            }
             _ => {}
         }
     }
@@ -108,8 +115,9 @@ impl Fix {
                 put(bytes, start + 10, usize::from(sum));
             }
             Fix::Upper { start, kind, ip, checksum: true, .. } => {
-                let sum =
-                    ip.map_or(Sum::new(), |ip| ip.pseudo_header(bytes, kind, start)).bytes(&bytes[start..]);
+                let sum = ip
+                    .map_or(Sum::new(), |ip| ip.pseudo_header(bytes, kind, start))
+                    .bytes(&bytes[start..]);
                 let sum = if kind == Upper::Udp { sum.udp_checksum() } else { sum.checksum() };
                 put(bytes, start + kind.checksum_at(), usize::from(sum));
             }
@@ -125,7 +133,8 @@ impl Fix {
                 Some(ChecksumField { offset: start as u16 + 10, is_udp: false })
             }
             Fix::Upper { start, kind, ip, checksum: true, .. } => {
-                let pseudo = |ip: Ip| kind != Upper::Icmp4 && ip.addresses().contains(&field.offset);
+                let pseudo =
+                    |ip: Ip| kind != Upper::Icmp4 && ip.addresses().contains(&field.offset);
                 (field.offset >= start || ip.is_some_and(pseudo)).then_some(ChecksumField {
                     offset: (start + kind.checksum_at()) as u16,
                     is_udp: kind == Upper::Udp,
@@ -149,7 +158,12 @@ impl Ip {
             (Upper::Icmp4, _) => Sum::new(),
             (_, false) => {
                 let address = |at: usize| {
-                    Ipv4Addr::new(addresses[at], addresses[at + 1], addresses[at + 2], addresses[at + 3])
+                    Ipv4Addr::new(
+                        addresses[at],
+                        addresses[at + 1],
+                        addresses[at + 2],
+                        addresses[at + 3],
+                    )
                 };
                 Sum::pseudo4(address(0), address(4), kind.protocol(), length as u16)
             }

@@ -71,16 +71,23 @@ fn a_large_range_is_written_when_sent_and_checksums_stay_right() {
 
 #[test]
 fn icmp_tcp_vlan_and_tunnels_have_right_checksums() {
-    let echo = &packets("ICMP: 1.1.1.1 -> 2.2.2.2 ICMP echo_request id 7 seq 9 incrementing 9", None)[0];
+    let echo =
+        &packets("ICMP: 1.1.1.1 -> 2.2.2.2 ICMP echo_request id 7 seq 9 incrementing 9", None)[0];
     assert_eq!(checksum::of(&echo[20..]), 0);
     assert_eq!(echo[20..22], [8, 0]);
     let echo = &packets("ICMP6: 2001:db8::1 -> ff02::1 ICMP6: echo_request code 3", None)[0];
     assert_eq!((echo[6], echo[40], echo[41]), (58, 128, 3));
-    let tcp =
-        &packets("TCP: 1.1.1.1 -> 2.2.2.2 ttl 3 df TCP: 80 -> 1024 syn ack seq 5 incrementing 5", None)[0];
+    let tcp = &packets(
+        "TCP: 1.1.1.1 -> 2.2.2.2 ttl 3 df TCP: 80 -> 1024 syn ack seq 5 incrementing 5",
+        None,
+    )[0];
     assert_eq!((tcp[8], tcp[6], tcp[33], tcp.len()), (3, 0x40, 0x12, 45));
-    let sum =
-        checksum::Sum::pseudo4([1, 1, 1, 1].into(), [2, 2, 2, 2].into(), quiver_wire::IpProtocol::TCP, 25);
+    let sum = checksum::Sum::pseudo4(
+        [1, 1, 1, 1].into(),
+        [2, 2, 2, 2].into(),
+        quiver_wire::IpProtocol::TCP,
+        25,
+    );
     assert!(sum.bytes(&tcp[20..]).is_good());
     let tagged = &packets("0x88b5: 1.2.3 -> 4.5.6 dot1ad 5 vlan 100 hex 0xabcd ef", None)[0];
     assert_eq!(tagged[12..], [0x88, 0xa8, 0, 5, 0x81, 0, 0, 100, 0x88, 0xb5, 0xab, 0xcd, 0xef]);
@@ -101,8 +108,14 @@ fn an_error_names_the_word() {
         ("IP4: 1.2.3 => 4.5.6", "word 3 of data, '=>': `->` belongs here"),
         ("IP5: 1.2.3 -> 4.5.6", "word 1 of data, 'IP5:': the kind of the frame is"),
         ("UDP: 1.2.3.4 -> 5.6.7.256", "word 4 of data, '5.6.7.256': an IPv4 address belongs here"),
-        ("IP4: 1.2.3 -> 4.5.6 UDP: ::1 -> ::2", "word 5 of data, 'UDP:': the layer before announces"),
-        ("UDP: 9.0.0.1 - 1.0.0.1 -> 2.2.2.2", "word 4 of data, '1.0.0.1': a range goes from the lower"),
+        (
+            "IP4: 1.2.3 -> 4.5.6 UDP: ::1 -> ::2",
+            "word 5 of data, 'UDP:': the layer before announces",
+        ),
+        (
+            "UDP: 9.0.0.1 - 1.0.0.1 -> 2.2.2.2",
+            "word 4 of data, '1.0.0.1': a range goes from the lower",
+        ),
         ("UDP: 1.1.1.1 -> 2.2.2.2 UDP: 1 -> 70000", "word 8 of data, '70000': a port"),
         ("UDP: 1.1.1.1 -> 2.2.2.2 TCP: 1 -> 2", "word 5 of data, 'TCP:': the layer before"),
         ("ICMP: 1.1.1.1 -> 2.2.2.2 ICMP hello", "word 6 of data, 'hello': the type is echo_reply"),

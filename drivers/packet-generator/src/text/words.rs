@@ -18,7 +18,11 @@ impl Word<'_> {
     /// This word is wrong; `what` would be right.
     pub(super) fn wrong(&self, what: impl Into<String>) -> TextError {
         let text = self.text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-        TextError::Word { number: self.number, text: text.take(SHOWN_CHARS_MAX).collect(), what: what.into() }
+        TextError::Word {
+            number: self.number,
+            text: text.take(SHOWN_CHARS_MAX).collect(),
+            what: what.into(),
+        }
     }
 
     /// The same word in any case of letters?

@@ -67,10 +67,13 @@ fn start(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         packets_max: args.or("max", CAPTURED_PACKETS_DEFAULT)?,
     };
     if !(spec.rx || spec.tx || spec.drop) {
-        return Err(Refusal::new("pcap trace: nothing to capture").remedy("say rx, tx or drop, or several"));
+        return Err(
+            Refusal::new("pcap trace: nothing to capture").remedy("say rx, tx or drop, or several")
+        );
     }
     // A worker could not survive a refusal of memory; ask before it is too late.
-    let bytes = spec.packets_max.saturating_mul(BYTES_PER_PACKET).saturating_mul(engine.worker_count());
+    let bytes =
+        spec.packets_max.saturating_mul(BYTES_PER_PACKET).saturating_mul(engine.worker_count());
     if !is_available(bytes) {
         let what = format!("{} packets of each worker need {} MiB", spec.packets_max, bytes >> 20);
         return Err(args.refuse("max", what).remedy("ask for fewer"));

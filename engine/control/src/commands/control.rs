@@ -28,7 +28,10 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
-    let load = engine.get::<Rc<RefCell<ControlLoad>>>().map(|load| load.borrow().clone()).unwrap_or_default();
+    let load = engine
+        .get::<Rc<RefCell<ControlLoad>>>()
+        .map(|load| load.borrow().clone())
+        .unwrap_or_default();
     let ms = |time: std::time::Duration| {
         let ms = time.as_secs_f64() * 1e3;
         Cell::new(format!("{ms:.3}"), ms)

@@ -24,7 +24,8 @@ pub fn counters_reference(engine: &Engine) -> String {
     for spec in rows {
         for reason in spec.reasons {
             let kind = if reason.severity == Severity::Info { "event" } else { "drop" };
-            let _ = writeln!(page, "| {} | {} | {kind} | {} |", spec.name, reason.name, reason.text);
+            let _ =
+                writeln!(page, "| {} | {} | {kind} | {} |", spec.name, reason.name, reason.text);
         }
     }
     page

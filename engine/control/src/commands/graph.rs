@@ -135,7 +135,8 @@ fn previous_of(engine: &Engine, edges: &Edges, id: NodeId) -> Vec<String> {
 
 /// All nodes in the order of their names.
 fn nodes_by_name(engine: &Engine) -> Vec<NodeId> {
-    let mut nodes: Vec<_> = engine.all_nodes().map(|(id, node)| (node.spec.name.as_str(), id)).collect();
+    let mut nodes: Vec<_> =
+        engine.all_nodes().map(|(id, node)| (node.spec.name.as_str(), id)).collect();
     nodes.sort_unstable();
     nodes.into_iter().map(|(_, id)| id).collect()
 }
@@ -144,7 +145,9 @@ fn show_node(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refus
     let edges = Edges::of(engine);
     if args.has("node") {
         let id = args.node(engine, "node")?;
-        let Some(info) = engine.node_info(id) else { return Err(args.refuse("node", "the node is gone")) };
+        let Some(info) = engine.node_info(id) else {
+            return Err(args.refuse("node", "the node is gone"));
+        };
         return Ok(Work::Done(one_node(engine, id, info, &edges)));
     }
     let add = move |engine: &Engine, (table, list): &mut (Table, Vec<Value>), id| {
@@ -229,7 +232,9 @@ fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refu
         let next = next_of(engine, &edges, id);
         drawn.table.row().cell(&info.spec.name).cell(next.join(", "));
         draw(info, &next, &mut drawn.dot);
-        drawn.list.push(json!({ "name": info.spec.name, "kind": kind_text(info.spec.kind), "next": next }));
+        drawn.list.push(
+            json!({ "name": info.spec.name, "kind": kind_text(info.spec.kind), "next": next }),
+        );
     };
     let end = move |_: &Engine, Drawn { list, table, dot: [nodes, edges] }: Drawn| {
         let text = match is_dot {

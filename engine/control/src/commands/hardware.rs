@@ -45,7 +45,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         if is_verbose {
             write_queues(engine, interface, text);
         }
-        let facts: Map<String, Value> = facts.into_iter().map(|(fact, value)| (key(&fact), value)).collect();
+        let facts: Map<String, Value> =
+            facts.into_iter().map(|(fact, value)| (key(&fact), value)).collect();
         list.push(json!({
             "name": name,
             "index": interface.id,
@@ -61,7 +62,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
 
 fn write_queues(engine: &Engine, interface: &Interface, text: &mut String) {
     for placement in &interface.rx {
-        let (queue, mode, thread) = (placement.queue, placement.mode, thread_name(placement.worker));
+        let (queue, mode, thread) =
+            (placement.queue, placement.mode, thread_name(placement.worker));
         let node = engine.node_name(placement.input_node);
         let _ = writeln!(text, "  rx queue {queue}: {mode}, served by {thread} in {node}");
     }
@@ -82,7 +84,10 @@ fn plain(value: &Value) -> String {
 
 /// `Link speed` is `link_speed` in JSON.
 fn key(fact: &str) -> String {
-    let words: Vec<String> =
-        fact.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase).collect();
+    let words: Vec<String> = fact
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect();
     words.join("_")
 }

@@ -69,7 +69,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show interface features <interface>")
             .group(GROUP)
-            .help("Show which features are enabled on an interface, by arc, in the order of packets")
+            .help(
+                "Show which features are enabled on an interface, by arc, in the order of packets",
+            )
             .example("show interface features e0")
             .run(show_features),
     );
@@ -114,7 +116,9 @@ fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             let mtu: u16 = args.get("mtu")?;
             if mtu != 0 && mtu < least {
                 let what = format!("an MTU of {mtu} bytes is too small for {protocol}");
-                return Err(args.refuse("mtu", what).remedy(format!("{least} or more ({why}), or 0")));
+                return Err(args
+                    .refuse("mtu", what)
+                    .remedy(format!("{least} or more ({why}), or 0")));
             }
             let own = Some(mtu).filter(|mtu| *mtu != 0);
             let set = engine.set_protocol_mtu(id, protocol, own);
@@ -135,7 +139,8 @@ fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 /// Protocols that can have an MTU of their own: the least, and who says so.
-const PROTOCOL_MTUS: [(&str, u16, &str); 2] = [("ip4", 68, "RFC 791 §3.2"), ("ip6", 1280, "RFC 8200 §5")];
+const PROTOCOL_MTUS: [(&str, u16, &str); 2] =
+    [("ip4", 68, "RFC 791 §3.2"), ("ip6", 1280, "RFC 8200 §5")];
 
 fn set_mac(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
@@ -227,7 +232,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
 
 fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {
     let state = if interface.admin_up { "up" } else { "down" };
-    let [ip4, ip6] = PROTOCOL_MTUS.map(|(name, ..)| interface.protocol_mtu_bytes(name).unwrap_or(0));
+    let [ip4, ip6] =
+        PROTOCOL_MTUS.map(|(name, ..)| interface.protocol_mtu_bytes(name).unwrap_or(0));
     let mtu = format!("{}/{ip4}/{ip6}/0", interface.row().mtu_bytes);
     let start = text.len();
     let _ = write!(
@@ -239,7 +245,8 @@ fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {
         centre(&mtu, 21)
     );
     let totals = engine.interface_totals(interface.id);
-    for (index, (name, count)) in totals.fields().iter().filter(|(_, count)| *count > 0).enumerate() {
+    for (index, (name, count)) in totals.fields().iter().filter(|(_, count)| *count > 0).enumerate()
+    {
         if index > 0 {
             let _ = write!(text, "{:COUNTERS_COLUMN$}", "");
         }
@@ -253,8 +260,11 @@ fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {
 
 fn interface_json(engine: &Engine, interface: &Interface) -> Value {
     let totals = engine.interface_totals(interface.id);
-    let counters: Map<String, Value> =
-        totals.fields().iter().map(|(name, count)| (name.replace(' ', "_"), json!(count))).collect();
+    let counters: Map<String, Value> = totals
+        .fields()
+        .iter()
+        .map(|(name, count)| (name.replace(' ', "_"), json!(count)))
+        .collect();
     let row = interface.row();
     let queues: Vec<Value> = interface
         .rx

@@ -93,9 +93,11 @@ struct Loopbacks(Vec<(InterfaceId, String)>);
 
 pub(super) fn register(registry: &mut Registry) {
     registry.graph.node(
-        NodeSpec::new("loopback-input", "What was sent to a loopback comes back as received on it", |_| {
-            Box::new(LoopbackInput)
-        })
+        NodeSpec::new(
+            "loopback-input",
+            "What was sent to a loopback comes back as received on it",
+            |_| Box::new(LoopbackInput),
+        )
         .reasons::<LoopbackDrop>()
         .describe(|record, names| {
             let (bytes, interface) = (record.packet_bytes, names.interface(record.rx));
@@ -141,13 +143,16 @@ fn write_config(
 }
 
 fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let free = |engine: &Engine, instance: u32| engine.is_interface_name_free(&format!("loop{instance}"));
+    let free =
+        |engine: &Engine, instance: u32| engine.is_interface_name_free(&format!("loop{instance}"));
     let instance = match args.optional::<u32>("instance")? {
         Some(instance) if free(engine, instance) => instance,
-        Some(instance) => return Err(args.refuse("instance", format!("loop{instance} exists already"))),
-        None => (0..=INSTANCE_MAX)
-            .find(|instance| free(engine, *instance))
-            .ok_or_else(|| Refusal::new(format!("there are {} loopbacks already", INSTANCE_MAX + 1)))?,
+        Some(instance) => {
+            return Err(args.refuse("instance", format!("loop{instance} exists already")));
+        }
+        None => (0..=INSTANCE_MAX).find(|instance| free(engine, *instance)).ok_or_else(|| {
+            Refusal::new(format!("there are {} loopbacks already", INSTANCE_MAX + 1))
+        })?,
     };
     let given: Option<[u8; 6]> = args.optional("mac")?;
     let [.., high, low] = instance.to_be_bytes();
@@ -158,7 +163,8 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     if mac[0] & 1 == 1 {
         return Err(args.refuse("mac", format!("{} is a group address", mac_text(mac))));
     }
-    let back = engine.node_id("loopback-input").ok_or_else(|| Refusal::new("loopback-input is gone"))?;
+    let back =
+        engine.node_id("loopback-input").ok_or_else(|| Refusal::new("loopback-input is gone"))?;
     let name = format!("loop{instance}");
     let id = engine.create_interface(InterfaceSpec {
         name: name.clone(),
@@ -167,7 +173,9 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         mtu_bytes: MTU_BYTES,
         input: "ethernet-input".to_owned(),
         link_up: true,
-        tx: (0..engine.worker_count()).map(|_| Box::new(LoopbackTx(back)) as Box<dyn TxQueue>).collect(),
+        tx: (0..engine.worker_count())
+            .map(|_| Box::new(LoopbackTx(back)) as Box<dyn TxQueue>)
+            .collect(),
     })?;
     let with_mac = given.map_or_else(String::new, |mac| format!("mac {} ", mac_text(mac)));
     let command = format!("create loopback interface {with_mac}instance {instance}");

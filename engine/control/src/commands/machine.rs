@@ -69,7 +69,10 @@ pub(super) fn register(registry: &mut Registry) {
             .run(show_buffers),
     );
     registry.command(
-        Command::new("show memory").group(GROUP).help("Show what memory the router uses").run(show_memory),
+        Command::new("show memory")
+            .group(GROUP)
+            .help("Show what memory the router uses")
+            .run(show_memory),
     );
     registry.command(
         Command::new("show version [verbose]")
@@ -105,7 +108,10 @@ fn system_threads() -> Vec<(String, u32)> {
 fn show_threads(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let columns = ["ID", "Name", "Type", "LWP", "lcore", "State"].map(Column::left);
     let mut table = Table::new(
-        columns.into_iter().chain([Column::right("Passes"), Column::right("Sleeps")]).collect::<Vec<_>>(),
+        columns
+            .into_iter()
+            .chain([Column::right("Passes"), Column::right("Sleeps")])
+            .collect::<Vec<_>>(),
     );
     let lwps = system_threads();
     let lwp = |name: &str| lwps.iter().find(|(other, _)| other == name).map(|(_, lwp)| *lwp);
@@ -116,13 +122,19 @@ fn show_threads(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         let name = thread_name(worker);
         let state = if engine.is_asleep(worker) { "asleep" } else { "running" };
         let counters = engine.worker_counters(worker);
-        let row = table.row().cell(thread_number(worker)).cell(&name).cell("worker").cell(lwp(&name));
+        let row =
+            table.row().cell(thread_number(worker)).cell(&name).cell("worker").cell(lwp(&name));
         let row = row.cell(engine.worker_core(worker).map(|core| core as u64)).cell(state);
         row.cell(counters.map(|c| c.passes.get())).cell(counters.map(|c| c.sleeps.get()));
     }
     let list = Output::from(table.clone()).to_json();
     let output = Output::both(Output::from(table).to_text(), json!({ "threads": list }));
-    Ok(output.nullable(&["threads[].lcore", "threads[].lwp", "threads[].passes", "threads[].sleeps"]))
+    Ok(output.nullable(&[
+        "threads[].lcore",
+        "threads[].lwp",
+        "threads[].passes",
+        "threads[].sleeps",
+    ]))
 }
 
 fn show_buffers(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
@@ -140,7 +152,8 @@ fn show_buffers(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     ]);
     // Caches report once per pass, so while workers run the sum can be off by what moves just now.
     let used = total.saturating_sub(free);
-    let row = table.row().cell("default").cell(pool.stride_bytes()).cell(pool.data_bytes()).cell(total);
+    let row =
+        table.row().cell("default").cell(pool.stride_bytes()).cell(pool.data_bytes()).cell(total);
     row.cell(free.saturating_sub(cached)).cell(cached).cell(used).cell(pool.failures());
     let pools = Output::from(table.clone()).to_json();
     Ok(Output::both(Output::from(table).to_text(), json!({ "pools": pools })))
@@ -198,7 +211,8 @@ fn show_version(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal>
     let version = env!("CARGO_PKG_VERSION");
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
-    let built_in: Vec<&str> = engine.get::<BuiltIn>().iter().flat_map(|b| &b.0).map(|f| f.name).collect();
+    let built_in: Vec<&str> =
+        engine.get::<BuiltIn>().iter().flat_map(|b| &b.0).map(|f| f.name).collect();
     let kernel = system_file("/proc/sys/kernel/osrelease").trim_end().to_owned();
     let built = engine.get::<Built>();
     let refused = engine.get::<RefusedAtStart>().cloned().unwrap_or_default();
@@ -256,13 +270,15 @@ fn show_cpu(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let info = system_file("/proc/cpuinfo");
     let model = cpu_value(&info, "model name").unwrap_or("unknown");
     let all: BTreeSet<&str> = cpu_value(&info, "flags").unwrap_or("").split_whitespace().collect();
-    let (present, absent): (Vec<&str>, Vec<&str>) = FLAGS.iter().partition(|flag| all.contains(*flag));
+    let (present, absent): (Vec<&str>, Vec<&str>) =
+        FLAGS.iter().partition(|flag| all.contains(*flag));
     // Not those that this thread may run on: it is pinned.
     let cores = info.lines().filter(|line| line.starts_with("processor")).count();
     let variant = engine.variant().name();
     let available: Vec<&str> = Variant::available().map(Variant::name).collect();
     let tsc_ghz = clocks_per_second() / 1e9;
-    let workers: Vec<Option<usize>> = all_workers(engine).map(|worker| engine.worker_core(worker)).collect();
+    let workers: Vec<Option<usize>> =
+        all_workers(engine).map(|worker| engine.worker_core(worker)).collect();
     let mut text = String::new();
     for (label, value) in [
         ("Model name", model.to_owned()),

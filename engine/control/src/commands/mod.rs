@@ -69,12 +69,18 @@ fn all_workers(engine: &Engine) -> impl Iterator<Item = WorkerId> + use<> {
 
 /// All interfaces in the order of their numbers, or only one.
 fn ids(engine: &Engine, only: Option<InterfaceId>) -> Vec<InterfaceId> {
-    only.map_or_else(|| engine.all_interfaces().map(|interface| interface.id).collect(), |id| vec![id])
+    only.map_or_else(
+        || engine.all_interfaces().map(|interface| interface.id).collect(),
+        |id| vec![id],
+    )
 }
 
 /// The same in the order of their names.
 fn ids_by_name(engine: &Engine, only: Option<InterfaceId>) -> Vec<InterfaceId> {
-    only.map_or_else(|| by_name(engine).iter().map(|interface| interface.id).collect(), |id| vec![id])
+    only.map_or_else(
+        || by_name(engine).iter().map(|interface| interface.id).collect(),
+        |id| vec![id],
+    )
 }
 
 /// An error about an interface, naming it and its place in the command.

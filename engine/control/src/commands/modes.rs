@@ -34,7 +34,8 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show which interfaces route, which are cross-connected and which are bridged")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                let columns = [Column::left("Mode"), Column::left("Interface"), Column::left("With")];
+                let columns =
+                    [Column::left("Mode"), Column::left("Interface"), Column::left("With")];
                 let add = |engine: &Engine, table: &mut Table, id| {
                     let Some(interface) = engine.interface(id) else { return };
                     let layer_two = engine.get::<Modes>().and_then(|modes| modes.of(id));

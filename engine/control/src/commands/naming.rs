@@ -90,7 +90,9 @@ fn set_name(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     // It stands in commands as a word, and `local` is what the router sends itself.
     if quoted(name) != name || matches!(name, "local" | "any" | "json" | "del") {
         let what = format!("'{name}' cannot be the name of an interface");
-        return Err(args.refuse("name", what).remedy("letters, digits and signs such as `-`, `.` and `/`"));
+        return Err(args
+            .refuse("name", what)
+            .remedy("letters, digits and signs such as `-`, `.` and `/`"));
     }
     engine.rename_interface(id, name).map_err(|error| refuse_interface(engine, args, id, error))?;
     Ok(Output::none())
@@ -100,7 +102,9 @@ fn set_tag(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
     let tag: String = args.get("tag")?;
     if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX || tag.contains(char::is_control) {
-        return Err(args.refuse("tag", format!("a tag has 1 to {TAG_CHARS_MAX} printable characters")));
+        return Err(
+            args.refuse("tag", format!("a tag has 1 to {TAG_CHARS_MAX} printable characters"))
+        );
     }
     engine.get_mut::<Tags>().map(|tags| tags.0.insert(id, tag));
     Ok(Output::none())
@@ -119,7 +123,11 @@ fn show_tags(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refus
 
 fn write_names(interface: &Interface, config: &mut ConfigWriter, subs: bool) {
     if interface.made_name() != interface.name && interface.row().is_sub_interface() == subs {
-        config.command(format_args!("set interface name {} {}", interface.made_name(), interface.name));
+        config.command(format_args!(
+            "set interface name {} {}",
+            interface.made_name(),
+            interface.name
+        ));
     }
 }
 

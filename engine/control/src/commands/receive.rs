@@ -65,7 +65,11 @@ fn set_placement(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal
         let refusal = args.refuse("worker", format!("there is no worker {}", worker.0));
         return Err(refusal.remedy(format!("workers are counted from 0 to {last}")));
     }
-    wish(engine, args, RxWish { queue: Some(args.or("queue", 0)?), worker: Some(worker), mode: None })
+    wish(
+        engine,
+        args,
+        RxWish { queue: Some(args.or("queue", 0)?), worker: Some(worker), mode: None },
+    )
 }
 
 fn wish(engine: &mut Engine, args: &Args<'_>, wish: RxWish) -> Result<Output, Refusal> {
@@ -82,7 +86,10 @@ fn write_config(_: &Engine, interface: &Interface, config: &mut ConfigWriter) {
             config.command(format_args!("set interface rx-mode {name}{queue} {mode}"));
         }
         if let Some(worker) = wish.worker {
-            config.command(format_args!("set interface rx-placement {name}{queue} worker {}", worker.0));
+            config.command(format_args!(
+                "set interface rx-placement {name}{queue} worker {}",
+                worker.0
+            ));
         }
     }
 }

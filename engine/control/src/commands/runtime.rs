@@ -46,19 +46,21 @@ pub(super) fn register(registry: &mut Registry) {
             .run_or_begin(show),
     );
     registry.command(
-        Command::new("clear runtime").group("Seeing inside").help("Count what nodes do from here").run(
-            |engine: &mut Engine, _| {
+        Command::new("clear runtime")
+            .group("Seeing inside")
+            .help("Count what nodes do from here")
+            .run(|engine: &mut Engine, _| {
                 engine.clear_runtime();
                 let punts = all_workers(engine).map(|worker| punts(engine, worker)).collect();
                 engine.insert(Window { samples: VecDeque::new(), punts });
                 Ok(Output::none())
-            },
-        ),
+            }),
     );
     registry.on_start(|engine| {
         engine.insert(Window::default());
         engine.every(1_000_000_000, |engine| {
-            let now: Vec<Sample> = all_workers(engine).map(|worker| sample(engine, worker)).collect();
+            let now: Vec<Sample> =
+                all_workers(engine).map(|worker| sample(engine, worker)).collect();
             let Some(window) = engine.get_mut::<Window>() else { return };
             window.samples.push_back(now);
             if window.samples.len() > WINDOW_SECONDS {
@@ -91,7 +93,11 @@ fn sample(engine: &Engine, worker: WorkerId) -> Sample {
     let internal = engine.all_nodes().filter(|(_, node)| node.spec.kind == NodeKind::Internal);
     internal.map(|(id, _)| engine.node_totals(worker, id)).fold(
         Sample { at_ns: elapsed_ns, passes, calls: 0, vectors: 0 },
-        |sum, node| Sample { calls: sum.calls + node.calls, vectors: sum.vectors + node.vectors, ..sum },
+        |sum, node| Sample {
+            calls: sum.calls + node.calls,
+            vectors: sum.vectors + node.vectors,
+            ..sum
+        },
     )
 }
 
@@ -145,8 +151,11 @@ impl Thread {
             NodeKind::Sink => self.packets[1] += totals.vectors,
             _ => {}
         }
-        let state =
-            if node.spec.kind == NodeKind::Input { input_state(engine, worker, id) } else { "active" };
+        let state = if node.spec.kind == NodeKind::Input {
+            input_state(engine, worker, id)
+        } else {
+            "active"
+        };
         self.lines.push(Line { name: node.spec.name.clone(), state, totals });
     }
 
@@ -162,7 +171,8 @@ impl Thread {
         self.rates = [rx, tx, drop, punts].map(rate);
         // Before the window is full, it reaches back to the clear.
         let full = window.filter(|w| w.samples.len() == WINDOW_SECONDS);
-        let then = full.and_then(|w| w.samples.front()?.get(worker.index()).copied()).unwrap_or_default();
+        let then =
+            full.and_then(|w| w.samples.front()?.get(worker.index()).copied()).unwrap_or_default();
         let now = sample(engine, worker);
         let elapsed_ns = now.at_ns.saturating_sub(then.at_ns);
         self.loops_per_s = per_second(now.passes.saturating_sub(then.passes), elapsed_ns);
@@ -310,27 +320,34 @@ impl Told {
 /// From how many microseconds the classes are in which there is something, and how much.
 fn classes(counts: [u64; LONG_PASS_CLASSES], least_ns: u64) -> impl Iterator<Item = (u64, u64)> {
     let classes = counts.into_iter().enumerate();
-    classes.filter(|(_, count)| *count > 0).map(move |(class, count)| ((least_ns << class) / 1000, count))
+    classes
+        .filter(|(_, count)| *count > 0)
+        .map(move |(class, count)| ((least_ns << class) / 1000, count))
 }
 
 fn classes_json(counts: [u64; LONG_PASS_CLASSES], least_ns: u64) -> Value {
-    classes(counts, least_ns).map(|(from_us, count)| json!({ "from_us": from_us, "count": count })).collect()
+    classes(counts, least_ns)
+        .map(|(from_us, count)| json!({ "from_us": from_us, "count": count }))
+        .collect()
 }
 
 /// What the control thread had the worker do, and what took long.
 fn write_long(loops: &LoopTotals, text: &mut String) {
-    let _ = writeln!(text, "  {} errands in {:.1} us", loops.errands, loops.errand_ns as f64 / 1000.0);
+    let _ =
+        writeln!(text, "  {} errands in {:.1} us", loops.errands, loops.errand_ns as f64 / 1000.0);
     let errands = classes(loops.long_errands, LONG_ERRAND_NS).map(|class| ("errands", class));
     let passes = classes(loops.long_passes, LONG_PASS_NS).map(|class| ("passes", class));
     for (what, (from_us, count)) in errands.chain(passes) {
-        let _ = writeln!(text, "  {count} {what} of {from_us} us or more, and less than twice that");
+        let _ =
+            writeln!(text, "  {count} {what} of {from_us} us or more, and less than twice that");
     }
 }
 
 fn write_head(thread: &Thread, (worker, core): (WorkerId, Option<usize>), text: &mut String) {
     let core = core.map_or_else(|| "-".to_owned(), |core| core.to_string());
     let [rx, tx, drop, punt] = thread.rates;
-    let _ = writeln!(text, "Thread {} {} (lcore {core})", thread_number(worker), thread_name(worker));
+    let _ =
+        writeln!(text, "Thread {} {} (lcore {core})", thread_number(worker), thread_name(worker));
     let _ = writeln!(
         text,
         "Time {:.1}, {WINDOW_SECONDS} sec internal node vector rate {} loops/sec {}",
@@ -338,7 +355,10 @@ fn write_head(thread: &Thread, (worker, core): (WorkerId, Option<usize>), text: 
         two_digits(thread.vectors_per_call),
         two_digits(thread.loops_per_s)
     );
-    let _ = writeln!(text, "  vector rates in {rx:.4e}, out {tx:.4e}, drop {drop:.4e}, punt {punt:.4e}");
+    let _ = writeln!(
+        text,
+        "  vector rates in {rx:.4e}, out {tx:.4e}, drop {drop:.4e}, punt {punt:.4e}"
+    );
 }
 
 /// With `verbose` also how many calls of each node were part of a superblock.

@@ -26,20 +26,23 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let wanted: Option<&str> = args.optional("command")?;
-    let wanted = wanted.map(|words| words.strip_suffix("json").unwrap_or(words).trim()).unwrap_or_default();
+    let wanted =
+        wanted.map(|words| words.strip_suffix("json").unwrap_or(words).trim()).unwrap_or_default();
     let answers = engine.get::<Answers>().map(|answers| &answers.0);
     let answers = answers.ok_or_else(|| Refusal::new("no answers are published"))?;
     if wanted.is_empty() {
         return Ok(pretty(&Value::Object(answers.clone())));
     }
-    let full = if wanted.starts_with("show ") { wanted.to_owned() } else { format!("show {wanted}") };
+    let full =
+        if wanted.starts_with("show ") { wanted.to_owned() } else { format!("show {wanted}") };
     answers.get(&full).map(pretty).ok_or_else(|| {
         let near = nearest(&full, answers.keys().map(String::as_str));
         let remedy = match near.is_empty() {
             true => "`show schema` lists all".to_owned(),
             false => format!("did you mean {}?", either(&near)),
         };
-        Refusal::new(format!("no form of an answer is published for '{}'", shown(&full))).remedy(remedy)
+        Refusal::new(format!("no form of an answer is published for '{}'", shown(&full)))
+            .remedy(remedy)
     })
 }
 

@@ -56,13 +56,14 @@ pub(super) fn register(registry: &mut Registry) {
             .run_or_begin(show),
     );
     registry.command(
-        Command::new("clear trace").group(GROUP).help("Forget the traced packets, and trace no more").run(
-            |engine: &mut Engine, _| {
+        Command::new("clear trace")
+            .group(GROUP)
+            .help("Forget the traced packets, and trace no more")
+            .run(|engine: &mut Engine, _| {
                 engine.trace_clear()?;
                 engine.insert(View { verbose: false, ..engine_view(engine) });
                 Ok(Output::none())
-            },
-        ),
+            }),
     );
     registry.command(
         Command::new("trace filter include|exclude <node>")
@@ -72,17 +73,21 @@ pub(super) fn register(registry: &mut Registry) {
             .example("trace filter include error-drop")
             .run(set_filter),
     );
-    registry.command(Command::new("trace filter none").group(GROUP).help("Show all traced packets").run(
-        |engine: &mut Engine, _| {
-            engine.insert(View { filter: None, ..engine_view(engine) });
-            Ok(Output::none())
-        },
-    ));
+    registry.command(
+        Command::new("trace filter none").group(GROUP).help("Show all traced packets").run(
+            |engine: &mut Engine, _| {
+                engine.insert(View { filter: None, ..engine_view(engine) });
+                Ok(Output::none())
+            },
+        ),
+    );
     registry.on_start(|engine| engine.insert(View::default()));
 }
 
 fn engine_view(engine: &Engine) -> View {
-    engine.get::<View>().map_or_else(View::default, |v| View { verbose: v.verbose, filter: v.filter })
+    engine
+        .get::<View>()
+        .map_or_else(View::default, |v| View { verbose: v.verbose, filter: v.filter })
 }
 
 fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
@@ -92,7 +97,10 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         let inputs = engine.all_nodes().filter(|(_, n)| n.spec.kind == NodeKind::Input);
         let inputs: Vec<&str> = inputs.map(|(_, n)| n.spec.name.as_str()).collect();
         return Err(args
-            .refuse("node", format!("{name} receives nothing from a device, so no trace can begin there"))
+            .refuse(
+                "node",
+                format!("{name} receives nothing from a device, so no trace can begin there"),
+            )
             .remedy(format!("input nodes are {}", inputs.join(", "))));
     }
     engine.trace_add(id, args.get("packets")?)?;
@@ -103,8 +111,10 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 fn set_filter(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let node = args.node(engine, "node")?;
-    engine
-        .insert(View { filter: Some(Filter { node, include: args.has("include") }), ..engine_view(engine) });
+    engine.insert(View {
+        filter: Some(Filter { node, include: args.has("include") }),
+        ..engine_view(engine)
+    });
     Ok(Output::none())
 }
 
@@ -137,7 +147,9 @@ fn pieces(at: usize, trace: &WorkerTrace, view: &View, max: usize, out: &mut Vec
     by_packet.retain(|_, records| passes(records));
     let (hidden, more) = (all - by_packet.len(), by_packet.len().saturating_sub(max));
     out.push(Piece::Begin(at));
-    out.extend(by_packet.into_iter().take(max).map(|(mark, records)| Piece::Packet(at, mark, records)));
+    out.extend(
+        by_packet.into_iter().take(max).map(|(mark, records)| Piece::Packet(at, mark, records)),
+    );
     out.push(Piece::End { at, more, hidden });
 }
 
@@ -158,8 +170,13 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     for (at, trace) in traces.iter().enumerate() {
         pieces(at, trace, &view, max, &mut all);
     }
-    let told =
-        Told { traces, verbose: view.verbose, text: String::new(), threads: Vec::new(), packets: Vec::new() };
+    let told = Told {
+        traces,
+        verbose: view.verbose,
+        text: String::new(),
+        threads: Vec::new(),
+        packets: Vec::new(),
+    };
     let end = |_: &Engine, told: Told| {
         let output = Output::none().items("threads", told.text, told.threads);
         output.nullable(&["threads[].packets[].from", "threads[].packets[].nodes[].next"])
@@ -191,7 +208,8 @@ impl Told {
         records: &[usize],
     ) {
         let trace = &self.traces[at];
-        let records: Vec<&TraceRecord> = records.iter().map(|index| &trace.records[*index]).collect();
+        let records: Vec<&TraceRecord> =
+            records.iter().map(|index| &trace.records[*index]).collect();
         let from = (marked_by != trace.worker).then(|| thread_name(marked_by));
         match &from {
             Some(from) => _ = writeln!(self.text, "Packet {packet} of {from}\n"),
@@ -219,7 +237,8 @@ impl Told {
             let _ = writeln!(text, "{} hidden by the trace filter", packets_text(hidden));
         }
         if trace.cut > 0 {
-            let _ = writeln!(text, "{} steps found no room; trace fewer packets at a time", trace.cut);
+            let _ =
+                writeln!(text, "{} steps found no room; trace fewer packets at a time", trace.cut);
         }
         let (name, id) = (thread_name(trace.worker), thread_number(trace.worker));
         self.threads.push(json!({ "name": name, "id": id, "cut": trace.cut, "packets": packets }));
@@ -254,7 +273,9 @@ fn sentence(engine: &Engine, record: &TraceRecord) -> String {
     }
     let bytes = record.packet_bytes;
     match info.map(|info| info.spec.kind) {
-        Some(NodeKind::Input) => format!("received {bytes} bytes on {}", engine.interface_name(record.rx)),
+        Some(NodeKind::Input) => {
+            format!("received {bytes} bytes on {}", engine.interface_name(record.rx))
+        }
         Some(NodeKind::Sink) => format!("{bytes} bytes end here"),
         _ => format!("{bytes} bytes go on to {}", engine.node_name(record.next)),
     }

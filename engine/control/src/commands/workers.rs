@@ -82,14 +82,18 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     ]);
     let mut list = Vec::new();
     for worker in all_workers(engine) {
-        let (Some(health), Some(counters)) = (engine.health(worker), engine.worker_counters(worker)) else {
+        let (Some(health), Some(counters)) =
+            (engine.health(worker), engine.worker_counters(worker))
+        else {
             continue;
         };
         let row = table.row().cell(worker.0).cell(thread_name(worker));
-        let row = row.cell(engine.worker_core(worker).map(|core| core as u64)).cell(state_text(&health));
+        let row =
+            row.cell(engine.worker_core(worker).map(|core| core as u64)).cell(state_text(&health));
         let row = row.cell(engine.activity_text(health.activity));
         let row = row.cell(counters.passes.get()).cell(counters.sleeps.get()).cell(health.stalls);
-        row.cell(format!("{:.1} s", seconds(health.longest_ns))).cell(health.errands_waiting as u64);
+        row.cell(format!("{:.1} s", seconds(health.longest_ns)))
+            .cell(health.errands_waiting as u64);
         list.push(worker_json(engine, worker, &health));
     }
     let waiting = engine.waiting();
@@ -114,7 +118,11 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         },
         "workers": list,
     });
-    Ok(Output::both(text, json).nullable(&["workers[].core", "workers[].node", "workers[].stalled_s"]))
+    Ok(Output::both(text, json).nullable(&[
+        "workers[].core",
+        "workers[].node",
+        "workers[].stalled_s",
+    ]))
 }
 
 fn worker_json(engine: &Engine, worker: WorkerId, health: &Health) -> Value {

@@ -16,13 +16,17 @@ struct Fixture {
 
 impl Fixture {
     fn new(name: &str) -> Fixture {
-        let folder = std::env::temp_dir().join(format!("quiver-files-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("quiver-files-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("files/inner")).unwrap();
         fs::write(folder.join("secret"), "secret").unwrap();
         fs::write(folder.join("files/inner/here"), "here").unwrap();
-        let places =
-            Places { files_dir: folder.join("files"), sockets_dir: folder.join("sockets"), group: None };
+        let places = Places {
+            files_dir: folder.join("files"),
+            sockets_dir: folder.join("sockets"),
+            group: None,
+        };
         let user = rustix::process::geteuid().as_raw();
         let trust = Trust::Confined { user, group: rustix::process::getegid().as_raw() };
         let confined = Access { trust, places: places.clone() };
@@ -59,7 +63,8 @@ fn a_confined_client_names_files_inside_the_directory_alone() {
     let here = Fixture::new("inside");
     assert_eq!(text(&here.confined, "inner/here").unwrap(), "here");
     assert_eq!(text(&here.confined, here.file("inner/here")).unwrap(), "here");
-    for outside in ["../secret", "/etc/passwd", "inner/../../secret", "/proc/self/environ", "", "."] {
+    for outside in ["../secret", "/etc/passwd", "inner/../../secret", "/proc/self/environ", "", "."]
+    {
         let said = here.refused(outside);
         assert!(said.contains("is not inside"), "{outside}: {said}");
     }
@@ -89,7 +94,8 @@ fn links_lead_nowhere() {
 fn only_regular_files_are_opened() {
     let here = Fixture::new("regular");
     let fifo = here.file("fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
     for access in [&here.confined, &here.full] {
         for name in [fifo.clone(), here.file("inner")] {
             let said = access.open_to_read(&name).unwrap_err();
@@ -98,7 +104,8 @@ fn only_regular_files_are_opened() {
             access.open_to_continue(&name).unwrap_err();
         }
     }
-    for kernel in ["/proc/self/environ", "/sys/kernel/mm/transparent_hugepage/enabled", "/dev/zero"] {
+    for kernel in ["/proc/self/environ", "/sys/kernel/mm/transparent_hugepage/enabled", "/dev/zero"]
+    {
         let said = here.full.open_to_read(Path::new(kernel)).unwrap_err();
         assert!(said.contains("is not a regular file"), "{said}");
     }
@@ -117,7 +124,8 @@ fn a_new_file_takes_the_name_over_when_it_is_finished() {
     new.finish().unwrap();
     assert_eq!(fs::read(here.file("out")).unwrap(), b"new");
     drop(here.confined.create(Path::new("inner/other")).unwrap());
-    let left: Vec<_> = fs::read_dir(here.file("inner")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(here.file("inner")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["here"], "what is not finished is removed");
     // A link that takes the place meanwhile is not replaced.
     let new = here.confined.create(Path::new("out")).unwrap();
@@ -130,7 +138,9 @@ fn a_new_file_takes_the_name_over_when_it_is_finished() {
 #[test]
 fn a_confined_client_reads_what_its_user_may() {
     let here = Fixture::new("may");
-    let Access { trust: Trust::Confined { .. }, places } = here.confined.clone() else { unreachable!() };
+    let Access { trust: Trust::Confined { .. }, places } = here.confined.clone() else {
+        unreachable!()
+    };
     let other = Access { trust: Trust::Confined { user: 4_000_000, group: 4_000_000 }, places };
     let set = |mode| {
         fs::set_permissions(here.file("inner/here"), fs::Permissions::from_mode(mode)).unwrap();
@@ -159,5 +169,8 @@ fn sockets_of_confined_clients_are_in_one_folder() {
         path(outside).unwrap_err();
     }
     assert_eq!(here.full.socket_path(Path::new("@abstract")).unwrap(), Path::new("@abstract"));
-    assert!(here.confined.bare_name("/proc/1/ns/net").is_err() && here.confined.bare_name("lab").is_ok());
+    assert!(
+        here.confined.bare_name("/proc/1/ns/net").is_err()
+            && here.confined.bare_name("lab").is_ok()
+    );
 }

@@ -235,7 +235,9 @@ impl Output {
         for part in &self.parts {
             match part {
                 Part::Field { key, cell, .. } if cell.is_optional => allow_null(&mut schema, key),
-                Part::Nullable(members) => members.iter().for_each(|path| allow_null(&mut schema, path)),
+                Part::Nullable(members) => {
+                    members.iter().for_each(|path| allow_null(&mut schema, path))
+                }
                 Part::Table { key, table } => {
                     let items = match schema["type"].as_str() {
                         Some("array") => schema.get_mut("items"),
@@ -254,7 +256,8 @@ impl Output {
 
 /// Let a member of `schema` be null too: `mtu_bytes`, `threads[].core`.
 fn allow_null(schema: &mut Value, path: &str) {
-    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let (first, rest) =
+        path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let name = first.trim_end_matches("[]");
     let mut at = if name.is_empty() { Some(schema) } else { schema["properties"].get_mut(name) };
     for _ in 0..first.matches("[]").count() {
@@ -298,7 +301,10 @@ mod tests {
     fn text_and_json_of_a_table_come_from_the_same_rows() {
         let output = Output::from(table());
         assert_eq!(output.to_text(), "Name   MTU (L3)\ne0         1500\nloop0      9000\n");
-        assert_eq!(output.to_json(), json!([{"name": "e0", "mtu": 1500}, {"name": "loop0", "mtu": 9000}]));
+        assert_eq!(
+            output.to_json(),
+            json!([{"name": "e0", "mtu": 1500}, {"name": "loop0", "mtu": 9000}])
+        );
     }
 
     #[test]
@@ -314,7 +320,8 @@ mod tests {
         let mut table = Table::new([Column::left("Name"), Column::left("MAC")]);
         table.row().cell("e0").cell(Some("02:00:00:00:00:01"));
         let alone = Output::from(table.clone()).schema();
-        let with_field = Output::none().field("Peer", Some(1)).table("rows", table.clone()).schema();
+        let with_field =
+            Output::none().field("Peer", Some(1)).table("rows", table.clone()).schema();
         table.row().cell("e1").cell(None::<&str>);
         let both = Output::from(table.clone());
         assert_eq!(answers::differences(&alone, &both.to_json()), Vec::<String>::new());
@@ -323,8 +330,11 @@ mod tests {
         assert_eq!(answers::differences(&with_field, &none.to_json()), Vec::<String>::new());
         assert_eq!(alone["items"]["properties"]["name"]["type"], "string");
         let by_hand = |core| json!({ "threads": [{ "core": core, "cores": [1, core] }] });
-        let declared =
-            Output::both("", by_hand(Some(1))).nullable(&["threads[].core", "threads[].cores[]", "gone[].x"]);
+        let declared = Output::both("", by_hand(Some(1))).nullable(&[
+            "threads[].core",
+            "threads[].cores[]",
+            "gone[].x",
+        ]);
         assert_eq!(declared.to_json(), by_hand(Some(1)));
         assert_eq!(answers::differences(&declared.schema(), &by_hand(None)), Vec::<String>::new());
     }

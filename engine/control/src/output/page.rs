@@ -57,8 +57,10 @@ impl Output {
             return Err(next);
         }
         for part in next.parts {
-            let known =
-                self.parts.iter_mut().find(|known| matches!(known, Part::Table { .. } | Part::Items { .. }));
+            let known = self
+                .parts
+                .iter_mut()
+                .find(|known| matches!(known, Part::Table { .. } | Part::Items { .. }));
             match (known, part) {
                 (Some(Part::Table { table: known, .. }), Part::Table { table, .. }) => {
                     known.rows.extend(table.rows);
@@ -170,7 +172,12 @@ mod tests {
                 table.row().cell(format!("r{number}")).cell(number);
             }
             let next = table.continued();
-            let page = Page { first: index == 0, last: index + 1 == lengths.len(), is_object, rows_before };
+            let page = Page {
+                first: index == 0,
+                last: index + 1 == lengths.len(),
+                is_object,
+                rows_before,
+            };
             let mut output = Output::none();
             if index == 0 && is_object {
                 output = output.line("head").field("Total", lengths.iter().sum::<usize>());
@@ -194,7 +201,8 @@ mod tests {
                 assert!(whole.page().is_none(), "nothing is missing");
                 for form in [Form::Json, Form::Compact] {
                     let text: String = pages.iter().map(|page| page.written(form)).collect();
-                    let parsed: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+                    let parsed: Value =
+                        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
                     assert_eq!(parsed, whole.to_json(), "{lengths:?}");
                 }
                 let text: String = pages.iter().map(Output::as_told).collect();

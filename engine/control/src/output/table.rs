@@ -122,13 +122,22 @@ impl Table {
         }
     }
 
-    fn render_row<'c>(&self, cells: impl Iterator<Item = &'c str>, widths: &[usize], out: &mut String) {
+    fn render_row<'c>(
+        &self,
+        cells: impl Iterator<Item = &'c str>,
+        widths: &[usize],
+        out: &mut String,
+    ) {
         let start = out.len();
         for ((text, width), column) in cells.zip(widths).zip(&self.columns) {
             if out.len() > start {
                 out.push_str("  ");
             }
-            let _ = if column.right { write!(out, "{text:>width$}") } else { write!(out, "{text:<width$}") };
+            let _ = if column.right {
+                write!(out, "{text:>width$}")
+            } else {
+                write!(out, "{text:<width$}")
+            };
         }
         out.truncate(start + out[start..].trim_end().len());
         out.push('\n');

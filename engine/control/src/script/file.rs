@@ -29,7 +29,12 @@ pub(super) type FileId = (u64, u64);
 
 impl<S: Names + 'static> Commands<S> {
     /// Execute a file to its end, up to the first command that is refused. Returns how many were applied.
-    pub fn execute_file(&self, state: &mut S, path: &Path, sink: &mut dyn Sink) -> Result<u64, Refusal> {
+    pub fn execute_file(
+        &self,
+        state: &mut S,
+        path: &Path,
+        sink: &mut dyn Sink,
+    ) -> Result<u64, Refusal> {
         self.execute_file_with(state, path, OnRefusal::Stop, sink)
     }
 
@@ -54,7 +59,8 @@ impl<S: Names + 'static> Commands<S> {
     pub fn check_file(&self, path: &Path) -> Vec<Refusal> {
         let mut faults = Vec::new();
         let mut checked = Checked::default();
-        self.check_nested(path, &mut checked, &mut faults).unwrap_or_else(|refusal| faults.push(refusal));
+        self.check_nested(path, &mut checked, &mut faults)
+            .unwrap_or_else(|refusal| faults.push(refusal));
         faults
     }
 
@@ -96,11 +102,14 @@ impl<S: Names + 'static> Commands<S> {
         faults: &mut Vec<Refusal>,
     ) -> Result<(), Refusal> {
         let mut slots = Vec::new();
-        let form = self.matcher.parse(&(), text, words, &mut slots).map_err(Refusal::unquoted)? as usize;
+        let form =
+            self.matcher.parse(&(), text, words, &mut slots).map_err(Refusal::unquoted)? as usize;
         match self.registered(form).action {
-            Action::Exec => {
-                self.check_nested(Path::new(self.args(form, &slots).get::<&str>("file")?), checked, faults)
-            }
+            Action::Exec => self.check_nested(
+                Path::new(self.args(form, &slots).get::<&str>("file")?),
+                checked,
+                faults,
+            ),
             _ => Ok(()),
         }
     }
@@ -152,7 +161,9 @@ fn read(path: &Path, access: &Access, outer: &[FileId]) -> Result<(String, FileI
         return Err(Refusal::new(format!("files execute each other deeper than {EXEC_DEPTH_MAX}")));
     }
     let mut bytes = Vec::new();
-    file.take(EXEC_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|e| failed(format!("{name}: {e}")))?;
+    file.take(EXEC_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| failed(format!("{name}: {e}")))?;
     if bytes.len() as u64 > EXEC_BYTES_MAX {
         return Err(Refusal::new(format!("{name} is longer than 1 GiB")));
     }

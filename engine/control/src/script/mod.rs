@@ -100,7 +100,9 @@ impl<S: Names + 'static> Execution<S> {
                 }
                 None => Ok(Elsewhere::<String>::pause()),
             },
-            Kind::Configuration { writing, as_json: false } => Ok(writing.step(commands, state, sink)),
+            Kind::Configuration { writing, as_json: false } => {
+                Ok(writing.step(commands, state, sink))
+            }
             Kind::Configuration { writing, as_json: true } => {
                 match writing.step(commands, state, &mut AsJson(sink)) {
                     Step::Done(output) => Ok(Step::Done(output.showing_json())),
@@ -117,7 +119,9 @@ impl<S: Names + 'static> Execution<S> {
                         sink.output(Output::text(filters.end("")));
                         Ok(Step::Done(output))
                     }
-                    Step::Done(output) => Ok(Step::Done(Output::text(filters.end(&output.as_told())))),
+                    Step::Done(output) => {
+                        Ok(Step::Done(Output::text(filters.end(&output.as_told()))))
+                    }
                     step => Ok(step),
                 }
             }
@@ -148,7 +152,9 @@ impl<S: Names + 'static> Execution<S> {
             Kind::Job { job, .. } => job.must_end(),
             Kind::Reading(_) | Kind::Configuration { .. } => false,
             Kind::Filtered { inner, .. } => inner.must_end(),
-            Kind::Script(script) => script.child.as_ref().is_some_and(|(child, _)| child.must_end()),
+            Kind::Script(script) => {
+                script.child.as_ref().is_some_and(|(child, _)| child.must_end())
+            }
         }
     }
 
@@ -162,7 +168,9 @@ impl<S: Names + 'static> Execution<S> {
         loop {
             match self.step(commands, state, sink)? {
                 Step::Again => {}
-                Step::Until(when) => std::thread::sleep(when.saturating_duration_since(Instant::now())),
+                Step::Until(when) => {
+                    std::thread::sleep(when.saturating_duration_since(Instant::now()))
+                }
                 Step::Done(output) => return Ok(output),
             }
         }

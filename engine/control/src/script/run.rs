@@ -74,7 +74,11 @@ impl<S: Names + 'static> Script<S> {
             }
             if self.at == self.text.len() {
                 let output = Output::none().json("commands", json!(self.applied));
-                return Ok(Step::Done(if self.has_quit { output.json("quit", json!(true)) } else { output }));
+                return Ok(Step::Done(if self.has_quit {
+                    output.json("quit", json!(true))
+                } else {
+                    output
+                }));
             }
             if sink.must_pause() || Instant::now() >= deadline {
                 self.report(sink);
@@ -126,7 +130,13 @@ impl<S: Names + 'static> Script<S> {
 
     /// Keep a refusal in the journal. Returns it as its client may see it: of a file that the router
     /// read, no line is repeated that is not a command.
-    fn keep_refusal(&self, commands: &Commands<S>, state: &S, refused: Refused, line: u32) -> Refusal {
+    fn keep_refusal(
+        &self,
+        commands: &Commands<S>,
+        state: &S,
+        refused: Refused,
+        line: u32,
+    ) -> Refusal {
         let (refusal, is_command) = refused.parts();
         let file = self.name.as_deref().filter(|_| !is_command && !self.context.files.is_empty());
         match file {
@@ -173,7 +183,9 @@ impl<S: Names + 'static> Script<S> {
     ) -> Result<(), (Refused, u32)> {
         let (mut words, mut slots) = (Vec::new(), Vec::new());
         let text = &self.text[self.at..];
-        let Some((length, end)) = words::logical_line(text, &mut words, true) else { return Ok(()) };
+        let Some((length, end)) = words::logical_line(text, &mut words, true) else {
+            return Ok(());
+        };
         let (line, start) = (self.line, self.at);
         self.begun = start;
         self.at += length;
@@ -194,18 +206,26 @@ impl<S: Names + 'static> Script<S> {
             }
             if let Some((varies, run_many)) = &commands.registered(form).many {
                 let args = commands.args(form, &slots);
-                commands.admit(state, form, &args).map_err(|refusal| (Refused::Command(refusal), line))?;
+                commands
+                    .admit(state, form, &args)
+                    .map_err(|refusal| (Refused::Command(refusal), line))?;
                 commands.changes.set(commands.changes.get() + 1);
                 let place = Place { end: length, line, next_line: self.line };
                 let mut gathered = Gathered::new(commands, form, varies, slots, place);
-                let most = self.gather.min(usize::try_from(sink.units_left()).unwrap_or(usize::MAX)).max(1);
+                let most = self
+                    .gather
+                    .min(usize::try_from(sink.units_left()).unwrap_or(usize::MAX))
+                    .max(1);
                 gathered.fill(most, &*state, text, &mut words);
                 let (done, refusal) = match run_many(state, &gathered.batch) {
                     Ok(done) => (done.min(gathered.batch.len()), None),
-                    Err(refused) => (refused.applied.min(gathered.batch.len() - 1), Some(refused.refusal)),
+                    Err(refused) => {
+                        (refused.applied.min(gathered.batch.len() - 1), Some(refused.refusal))
+                    }
                 };
                 let all = done == gathered.batch.len();
-                self.gather = if all { (self.gather * 4).min(BATCH_COMMANDS_MAX) } else { done.max(1) };
+                self.gather =
+                    if all { (self.gather * 4).min(BATCH_COMMANDS_MAX) } else { done.max(1) };
                 let dealt_with = (done + usize::from(refusal.is_some())).max(1);
                 sink.spend(dealt_with as u64 - 1);
                 let last = gathered.places[dealt_with - 1];
@@ -219,7 +239,8 @@ impl<S: Names + 'static> Script<S> {
                 self.at += last.end - length;
                 self.line = last.next_line;
                 if refusal.is_some() || done > 0 {
-                    return refusal.map_or(Ok(()), |refusal| Err((Refused::Command(refusal), last.line)));
+                    return refusal
+                        .map_or(Ok(()), |refusal| Err((Refused::Command(refusal), last.line)));
                 }
                 // The first of them is for itself.
                 slots = gathered.batch.first().to_vec();

@@ -44,9 +44,9 @@ impl<S: Names + 'static> Commands<S> {
     pub fn start_as(&self, state: &mut S, line: &str, trust: Trust) -> Result<Started<S>, Refusal> {
         let mut words = Vec::new();
         let split = words::split(line, &mut words).and_then(|end| closed(end, words.len()));
-        let started = split
-            .map_err(Refused::NoCommand)
-            .and_then(|()| self.start_words(state, line, &words, &mut Vec::new(), &self.context(trust)));
+        let started = split.map_err(Refused::NoCommand).and_then(|()| {
+            self.start_words(state, line, &words, &mut Vec::new(), &self.context(trust))
+        });
         started.map_err(|refused| {
             let (refusal, is_command) = refused.parts();
             self.note_refused(&*state, line, &refusal, is_command);
@@ -55,7 +55,12 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// Begin many lines, with the router's own rights; messages call their source `name`.
-    pub fn start_script(&self, text: String, name: Option<String>, on_refusal: OnRefusal) -> Execution<S> {
+    pub fn start_script(
+        &self,
+        text: String,
+        name: Option<String>,
+        on_refusal: OnRefusal,
+    ) -> Execution<S> {
         self.start_script_as(text, name, on_refusal, Trust::Full)
     }
 
@@ -71,7 +76,10 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     fn context(&self, trust: Trust) -> Context {
-        Context { access: Rc::new(Access { trust, places: self.places.clone() }), files: Vec::new() }
+        Context {
+            access: Rc::new(Access { trust, places: self.places.clone() }),
+            files: Vec::new(),
+        }
     }
 
     pub(super) fn start_words<'a>(
@@ -85,7 +93,9 @@ impl<S: Names + 'static> Commands<S> {
         if let Some(pipe) = filters_of(line, words) {
             let mut filters = Filters::read(line, words, pipe).map_err(Refused::NoCommand)?;
             return Ok(match self.start_words(state, line, &words[..pipe], slots, context)? {
-                Started::Done(output) => Started::Done(Output::text(filters.end(&output.as_told()))),
+                Started::Done(output) => {
+                    Started::Done(Output::text(filters.end(&output.as_told())))
+                }
                 Started::Running(inner) => {
                     Started::Running(Execution(Kind::Filtered { inner: Box::new(inner), filters }))
                 }
@@ -97,7 +107,8 @@ impl<S: Names + 'static> Commands<S> {
             return Ok(Started::Done(self.help_at(&*state, line, &words[..words.len() - 1])));
         }
         slots.clear();
-        let form = self.matcher.parse(&*state, line, words, slots).map_err(Refused::NoCommand)? as usize;
+        let form =
+            self.matcher.parse(&*state, line, words, slots).map_err(Refused::NoCommand)? as usize;
         let started = self.start_form(state, form, slots, context).map_err(Refused::Command)?;
         if !self.only_looks(form) {
             self.note_done(&*state, line, 0);

@@ -130,7 +130,13 @@ impl Client {
 
     /// A request of this client, for the control thread.
     pub(crate) fn request(&self, client: u64, ask: Ask) -> Request {
-        Request { client, trust: self.peer.trust, who: self.who.clone(), flow: self.flow.clone(), ask }
+        Request {
+            client,
+            trust: self.peer.trust,
+            who: self.who.clone(),
+            flow: self.flow.clone(),
+            ask,
+        }
     }
 
     /// The place that it takes. A client that was there before the server takes none.
@@ -161,7 +167,11 @@ impl Client {
     /// What to wait for. Without any interest, the kernel still tells when the other side is gone.
     pub(crate) fn interest(&self, limits: &Limits) -> PollFlags {
         let mut interest = PollFlags::empty();
-        if !self.input_ended && !self.closing && self.busy.is_none() && self.waiting() < self.room(limits) {
+        if !self.input_ended
+            && !self.closing
+            && self.busy.is_none()
+            && self.waiting() < self.room(limits)
+        {
             interest |= PollFlags::IN;
         }
         if self.has_unread() {
@@ -199,7 +209,8 @@ impl Client {
 
     fn read(&mut self, limits: &Limits, closing: &Account) {
         let mut buffer = [0; READ_BYTES];
-        while !self.gone && !self.input_ended && !self.closing && self.waiting() < self.room(limits) {
+        while !self.gone && !self.input_ended && !self.closing && self.waiting() < self.room(limits)
+        {
             self.has_news = true;
             match self.stream.read(&mut buffer, closing) {
                 Ok(0) => self.input_ended = true,
@@ -219,7 +230,12 @@ impl Client {
     pub(crate) fn next(&mut self, limits: &Limits) -> Option<Ask> {
         for _ in 0..SERVED_MAX {
             self.flush();
-            if self.busy.is_some() || self.closing || self.gone || self.has_unread() || !self.has_news {
+            if self.busy.is_some()
+                || self.closing
+                || self.gone
+                || self.has_unread()
+                || !self.has_news
+            {
                 return None;
             }
             let is_full = self.waiting() >= self.room(limits);
@@ -326,7 +342,9 @@ impl Client {
 
     /// Write out answers up to the first that takes long. Returns whether there is one.
     pub(crate) fn write_light_answers(&mut self) -> bool {
-        while let Some((answer, weight)) = self.answers.pop_front_if(|(_, weight)| *weight < LIGHT_BYTES) {
+        while let Some((answer, weight)) =
+            self.answers.pop_front_if(|(_, weight)| *weight < LIGHT_BYTES)
+        {
             self.write_out(&answer, weight);
         }
         !self.answers.is_empty()
@@ -349,7 +367,8 @@ impl Client {
         let done = matches!(answer, Answer::Done(_));
         let text = match &mut self.busy {
             Some(Some(responder)) => {
-                let is_direct = matches!(answer, Answer::Part { is_direct: true, .. } | Answer::Done(_));
+                let is_direct =
+                    matches!(answer, Answer::Part { is_direct: true, .. } | Answer::Done(_));
                 responder.message(answer, is_direct)
             }
             Some(None) if matches!(self.input, Input::Plain(_)) => plain::text_of(answer),
@@ -380,7 +399,9 @@ impl Client {
     pub(crate) fn refuse_and_close(&mut self, refusal: &Refusal) {
         let text = match self.input {
             Input::Plain(_) => plain::error_text(refusal),
-            Input::Rpc(_) => rpc::error(&Json::Null, rpc::INVALID_REQUEST, &refusal.to_string(), None),
+            Input::Rpc(_) => {
+                rpc::error(&Json::Null, rpc::INVALID_REQUEST, &refusal.to_string(), None)
+            }
         };
         self.push(&text);
         self.closing = true;

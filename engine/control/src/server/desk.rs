@@ -204,12 +204,29 @@ impl<S: Names + 'static> Desk<S> {
             let (name, due) = (name_of(&ask, commands, state), Instant::now());
             let work = Work::Ask(ask);
             let (told, is_left, rests) = (None, false, false);
-            self.asked.push_back(Running { client, trust, who, flow, work, name, due, told, is_left, rests });
+            self.asked.push_back(Running {
+                client,
+                trust,
+                who,
+                flow,
+                work,
+                name,
+                due,
+                told,
+                is_left,
+                rests,
+            });
         }
     }
 
     /// Step one command if it is due and its client reads. If it is still under way then, it comes behind the others.
-    fn go_on(&mut self, mut running: Running<S>, turn: &mut Turn, commands: &Commands<S>, state: &mut S) {
+    fn go_on(
+        &mut self,
+        mut running: Running<S>,
+        turn: &mut Turn,
+        commands: &Commands<S>,
+        state: &mut S,
+    ) {
         if self.goes_on(&mut running, turn, commands, state) {
             self.running.push_back(running);
         }
@@ -285,7 +302,8 @@ impl<S: Names + 'static> Desk<S> {
         let is_direct = !execution.is_script();
         let answers = &self.answers;
         let now = Instant::now();
-        let mut sink = ToClient { client, flow, answers, told, now, turn, is_direct, has_sent: false };
+        let mut sink =
+            ToClient { client, flow, answers, told, now, turn, is_direct, has_sent: false };
         let step = execution.step(commands, state, &mut sink);
         if sink.has_sent {
             self.server_bell.ring();
@@ -382,7 +400,8 @@ fn begin<S: Names + 'static>(
 /// What a session said, each command behind its number; in JSON the commands alone.
 fn listed<S: Names + 'static>(commands: &Commands<S>, state: &S, lines: &[String]) -> Output {
     let masked: Vec<String> = lines.iter().map(|line| commands.masked(state, line)).collect();
-    let numbered = masked.iter().enumerate().map(|(index, line)| format!("{:5}  {line}\n", index + 1));
+    let numbered =
+        masked.iter().enumerate().map(|(index, line)| format!("{:5}  {line}\n", index + 1));
     Output::both(numbered.collect::<String>(), json!(masked))
 }
 
@@ -399,8 +418,13 @@ struct ToClient<'d> {
 }
 
 impl<'d> ToClient<'d> {
-    fn of<S>(running: &'d mut Running<S>, answers: &'d Sender<Answered>, turn: &'d mut Turn) -> Self {
-        let (client, flow, told, now) = (running.client, &*running.flow, &mut running.told, turn.began);
+    fn of<S>(
+        running: &'d mut Running<S>,
+        answers: &'d Sender<Answered>,
+        turn: &'d mut Turn,
+    ) -> Self {
+        let (client, flow, told, now) =
+            (running.client, &*running.flow, &mut running.told, turn.began);
         ToClient { client, flow, answers, told, now, turn, is_direct: false, has_sent: false }
     }
 
@@ -476,18 +500,21 @@ mod tests {
                 .help("Count for ever")
                 .run_or_begin(|(), _| Ok(Work::Begun(Box::new(Endless)))),
         );
-        commands.add(Command::new("hello").help("Say hello").run(|(), _| Ok(Output::text("hello"))));
+        commands
+            .add(Command::new("hello").help("Say hello").run(|(), _| Ok(Output::text("hello"))));
         commands
     }
 
     #[test]
     fn a_short_command_waits_for_none_that_takes_long_and_those_go_on_beside_many_short_ones() {
-        let (commands, (asking, requests), (answers, answered)) = (commands(), channel(), channel());
+        let (commands, (asking, requests), (answers, answered)) =
+            (commands(), channel(), channel());
         let bell = || Bell::new().expect("an eventfd");
         let mut desk = Desk::new(requests, answers, bell(), bell());
         let ask = |client, line: &str| {
             let (trust, flow) = (Trust::Full, Arc::new(Flow::new(1 << 20)));
-            let request = Request { client, trust, flow, who: "test".into(), ask: Ask::Line(line.into()) };
+            let request =
+                Request { client, trust, flow, who: "test".into(), ask: Ask::Line(line.into()) };
             asking.send(request).expect("a desk");
         };
         (0..40).for_each(|client| ask(client, "count"));
@@ -498,7 +525,8 @@ mod tests {
         for client in 40..1040 {
             ask(client, "hello");
             desk.turn(&commands, &mut ());
-            let Ok(Answered { client: who, answer: Answer::Done(Ok(_)), .. }) = answered.try_recv() else {
+            let Ok(Answered { client: who, answer: Answer::Done(Ok(_)), .. }) = answered.try_recv()
+            else {
                 panic!("{client} is not answered in the turn in which it asks");
             };
             assert_eq!(who, client);

@@ -220,7 +220,10 @@ impl Server {
     }
 
     /// The same, with more doors.
-    pub fn start_with<S>(config: &ServerConfig, more: MoreDoors) -> Result<(Server, Desk<S>), Refusal> {
+    pub fn start_with<S>(
+        config: &ServerConfig,
+        more: MoreDoors,
+    ) -> Result<(Server, Desk<S>), Refusal> {
         let mut listeners = Vec::new();
         let mut paths = Vec::new();
         let doors = [(&config.cli_socket, Protocol::Plain), (&config.api_socket, Protocol::Rpc)];
@@ -265,8 +268,9 @@ impl Server {
             desk_bell: desk_bell.clone(),
             stop: stop.clone(),
         };
-        let thread =
-            std::thread::Builder::new().name("quiver-server".into()).spawn(move || serving.serve())?;
+        let thread = std::thread::Builder::new()
+            .name("quiver-server".into())
+            .spawn(move || serving.serve())?;
         let server = Server { stop, bell: bell.clone(), thread: Some(thread), paths, tcp };
         Ok((server, Desk::new(requested, answers, desk_bell, bell)))
     }
@@ -347,7 +351,9 @@ impl Serving {
         let mut fds = vec![PollFd::new(&self.bell, PollFlags::IN)];
         fds.extend(self.listeners.iter().map(|(listener, _)| PollFd::new(listener, PollFlags::IN)));
         let others = fds.len();
-        fds.extend(self.clients.values().map(|c| PollFd::new(c.stream(), c.interest(&self.limits))));
+        fds.extend(
+            self.clients.values().map(|c| PollFd::new(c.stream(), c.interest(&self.limits))),
+        );
         let no_wait = self
             .clients
             .values()
@@ -389,10 +395,12 @@ impl Serving {
     fn admit(&mut self, stream: Stream, protocol: Protocol) {
         let token = self.token.clone().filter(|_| stream.is_tcp());
         let mut newcomer = Client::new(stream, protocol, &self.limits).must_say(token);
-        let seats: Vec<Seat> = self.clients.iter().filter_map(|(id, client)| client.seat(*id)).collect();
+        let seats: Vec<Seat> =
+            self.clients.iter().filter_map(|(id, client)| client.seat(*id)).collect();
         let Limits { clients_max, clients_per_user_max, .. } = self.limits;
         if self.closing.is_full() && !newcomer.peer().always_gets_in() {
-            newcomer.refuse_and_close(&Refusal::new("clients sent descriptors that cannot be closed"));
+            newcomer
+                .refuse_and_close(&Refusal::new("clients sent descriptors that cannot be closed"));
             newcomer.flush();
             return;
         }
@@ -405,7 +413,8 @@ impl Serving {
                 }
             }
             Entry::Refused => {
-                newcomer.refuse_and_close(&Refusal::new("too many clients").remedy("try again later"));
+                newcomer
+                    .refuse_and_close(&Refusal::new("too many clients").remedy("try again later"));
                 newcomer.flush();
                 return;
             }

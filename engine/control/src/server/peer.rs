@@ -21,7 +21,8 @@ impl Peer {
     /// Whoever connected to a Unix socket. One of whom the kernel says nothing is nobody.
     pub(crate) fn of(stream: impl AsFd) -> Peer {
         let known = rustix::net::sockopt::socket_peercred(stream);
-        let (user, group) = known.map_or((NOBODY, NOBODY), |known| (known.uid.as_raw(), known.gid.as_raw()));
+        let (user, group) =
+            known.map_or((NOBODY, NOBODY), |known| (known.uid.as_raw(), known.gid.as_raw()));
         Peer::new(user, group, rustix::process::geteuid().as_raw())
     }
 
@@ -72,8 +73,9 @@ pub(crate) enum Entry {
 pub(crate) fn entry(newcomer: Peer, seats: &[Seat], places: usize, of_user: usize) -> Entry {
     let count = |user| seats.iter().filter(|seat| seat.peer.user() == user).count();
     let is_own = |seat: &&Seat| seat.peer.user() == newcomer.user();
-    let oldest =
-        |seats: &mut dyn Iterator<Item = &Seat>| seats.min_by_key(|seat| seat.heard).map(|seat| seat.client);
+    let oldest = |seats: &mut dyn Iterator<Item = &Seat>| {
+        seats.min_by_key(|seat| seat.heard).map(|seat| seat.client)
+    };
     let instead = |client: Option<u64>| client.map_or(Entry::Refused, Entry::InsteadOf);
     if !newcomer.always_gets_in() && count(newcomer.user()) >= of_user {
         return instead(oldest(&mut seats.iter().filter(is_own).filter(|seat| seat.is_idle)));

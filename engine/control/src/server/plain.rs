@@ -74,7 +74,8 @@ impl PlainInput {
                 str::from_utf8(&joined[..error.valid_up_to()]).unwrap_or_default()
             }
         };
-        self.is_faulty |= valid.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+        self.is_faulty |=
+            valid.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
         self.text.push_str(valid);
         self.cut = joined[valid.len()..].to_vec();
     }
@@ -105,7 +106,9 @@ impl PlainInput {
         let from = self.at;
         self.at += length;
         match length {
-            0 if full => Err(Refusal::new(format!("the command is longer than {} bytes", self.len()))),
+            0 if full => {
+                Err(Refusal::new(format!("the command is longer than {} bytes", self.len())))
+            }
             0 => Ok(Next::Wait),
             _ => Ok(Next::Lines(self.text[from..self.at].to_owned())),
         }

@@ -82,7 +82,8 @@ impl Messages {
 
     /// The next message, of less than `most` bytes; none if it is not whole.
     pub(crate) fn next(&mut self, ended: bool, most: usize) -> Result<Option<Vec<u8>>, Refusal> {
-        let blanks = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let blanks =
+            self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         self.at += blanks;
         self.scanned = self.scanned.max(self.at);
         let found = self.bytes[self.scanned..].iter().position(|byte| *byte == b'\n');
@@ -170,8 +171,9 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
             Some(_) => Err((INVALID_PARAMS, format!("{method}: {name} must be a text"))),
         }
     };
-    let required =
-        |name: &str| text(name)?.ok_or_else(|| (INVALID_PARAMS, format!("{method}: {name} is missing")));
+    let required = |name: &str| {
+        text(name)?.ok_or_else(|| (INVALID_PARAMS, format!("{method}: {name} is missing")))
+    };
     let number = |name: &str| params.get(name).and_then(Json::as_u64);
     Ok(match method {
         "cli" => Ask::Line(required("line")?),
@@ -188,7 +190,8 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
         "command" => Ask::Command(Json::Object(params.clone())),
         "complete" => {
             let line = required("line")?;
-            let cursor = number("cursor").map_or(line.len(), |cursor| cursor.min(line.len() as u64) as usize);
+            let cursor = number("cursor")
+                .map_or(line.len(), |cursor| cursor.min(line.len() as u64) as usize);
             Ask::Complete { line, cursor }
         }
         "help" => Ask::Help(text("command")?.unwrap_or_default()),
@@ -204,7 +207,8 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
 
 /// The lines that a client said; more, and longer ones, than a session keeps are refused.
 fn history(params: &Map<String, Json>) -> Result<Vec<String>, (i32, String)> {
-    let wrong = || (INVALID_PARAMS, format!("history: lines must be at most {HISTORY_LINES_MAX} texts"));
+    let wrong =
+        || (INVALID_PARAMS, format!("history: lines must be at most {HISTORY_LINES_MAX} texts"));
     let lines = params.get("lines").and_then(Json::as_array).ok_or_else(wrong)?;
     let lines = (lines.len() <= HISTORY_LINES_MAX).then_some(lines).ok_or_else(wrong)?;
     lines.iter().map(|line| line.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
@@ -222,7 +226,8 @@ impl Responder {
             Answer::Part { output, .. } => self.notify("output", both(output)),
             Answer::Progress(_) if self.open.is_some() => String::new(),
             Answer::Progress(progress) => {
-                let told = json!({"what": progress.what, "done": progress.done, "total": progress.total});
+                let told =
+                    json!({"what": progress.what, "done": progress.done, "total": progress.total});
                 self.notify("progress", told)
             }
             Answer::Refused(refusal) => {
@@ -235,7 +240,9 @@ impl Responder {
             }
             Answer::Done(Err(refusal)) => match self.break_off(refusal) {
                 (broken, true) => broken,
-                (broken, false) => broken + &error(&self.id, REFUSED, &refusal.to_string(), Some(refusal)),
+                (broken, false) => {
+                    broken + &error(&self.id, REFUSED, &refusal.to_string(), Some(refusal))
+                }
             },
         }
     }
@@ -342,7 +349,8 @@ mod tests {
     #[test]
     fn no_bytes_make_the_parser_of_messages_panic() {
         bolero::check!().for_each(|bytes: &[u8]| {
-            let pieces: String = bytes.iter().map(|b| PIECES[usize::from(*b) % PIECES.len()]).collect();
+            let pieces: String =
+                bytes.iter().map(|b| PIECES[usize::from(*b) % PIECES.len()]).collect();
             for line in [bytes, pieces.as_bytes()] {
                 if let Err(response) = parse(line) {
                     let response: Json = serde_json::from_str(&response).unwrap();
@@ -385,7 +393,10 @@ mod tests {
         let mut text = responder.message(&part, true);
         text += &responder.message(&Answer::Done(Err(Refusal::new("the table is gone"))), true);
         let message: Json = serde_json::from_str(&text).unwrap();
-        assert_eq!((&message["id"], &message["result"]["json"][0]["name"]), (&json!(7), &json!("e0")));
+        assert_eq!(
+            (&message["id"], &message["result"]["json"][0]["name"]),
+            (&json!(7), &json!("e0"))
+        );
         assert_eq!(message["result"]["incomplete"]["message"], "the table is gone");
     }
 

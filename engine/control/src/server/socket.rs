@@ -55,7 +55,8 @@ const SOCKET_MODE: u32 = 0o660;
 /// Listen at `path`. A socket that a router left behind is replaced; one that answers is not.
 pub(crate) fn listen(path: &Path, group: Option<&str>) -> Result<UnixListener, Refusal> {
     let name = path.display();
-    let failed = |what: &str, error: io::Error| Refusal::new(format!("cannot {what} {name}: {error}"));
+    let failed =
+        |what: &str, error: io::Error| Refusal::new(format!("cannot {what} {name}: {error}"));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| failed("make the folder of", error))?;
     }
@@ -65,8 +66,9 @@ pub(crate) fn listen(path: &Path, group: Option<&str>) -> Result<UnixListener, R
                 .remedy("remove it, or listen elsewhere"));
         }
         Ok(_) if UnixStream::connect(path).is_ok() => {
-            return Err(Refusal::new(format!("another process answers at {name}"))
-                .remedy("stop it, or listen elsewhere (unix { cli-listen PATH runtime-dir PATH })"));
+            return Err(Refusal::new(format!("another process answers at {name}")).remedy(
+                "stop it, or listen elsewhere (unix { cli-listen PATH runtime-dir PATH })",
+            ));
         }
         Ok(_) => fs::remove_file(path).map_err(|error| failed("replace", error))?,
         Err(_) => {}
@@ -94,7 +96,8 @@ pub fn group_id(group: &str) -> Result<u32, Refusal> {
         (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok()).flatten()
     });
     found.ok_or_else(|| {
-        Refusal::new(format!("no group '{group}'")).remedy("`getent group` lists the groups of this machine")
+        Refusal::new(format!("no group '{group}'"))
+            .remedy("`getent group` lists the groups of this machine")
     })
 }
 

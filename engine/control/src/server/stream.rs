@@ -51,7 +51,9 @@ impl Stream {
     pub(crate) fn prepare(&self) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_nonblocking(true),
-            Stream::Tcp(stream) => stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)),
+            Stream::Tcp(stream) => {
+                stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true))
+            }
         }
     }
 

@@ -91,7 +91,9 @@ impl EventValue {
             EventValue::Text(text) => text.clone(),
             EventValue::Number(number) => number.to_string(),
             EventValue::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
-            EventValue::Mac([a, b, c, d, e, f]) => format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"),
+            EventValue::Mac([a, b, c, d, e, f]) => {
+                format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
+            }
             EventValue::Ip(address) => address.to_string(),
             EventValue::None => "-".to_owned(),
         }
@@ -158,7 +160,12 @@ impl Subscriptions {
     }
 
     fn add(&self, topic: &'static Topic, at_ns: u64, values: Box<[EventValue]>) {
-        debug_assert_eq!(values.len(), topic.fields.len(), "a value for each field of {}", topic.name);
+        debug_assert_eq!(
+            values.len(),
+            topic.fields.len(),
+            "a value for each field of {}",
+            topic.name
+        );
         let mut rings = self.0.borrow_mut();
         let number = rings.last_number + 1;
         let kept_max = rings.kept_max;
@@ -188,14 +195,20 @@ impl Subscriptions {
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<u32> {
-        self.0.borrow().rings.iter().position(|ring| ring.topic.name == name).map(|place| place as u32)
+        self.0
+            .borrow()
+            .rings
+            .iter()
+            .position(|ring| ring.topic.name == name)
+            .map(|place| place as u32)
     }
 
     /// A client that hears of these topics from now on; of all when none is named.
     fn subscribe(&self, topics: &[usize]) -> Subscription {
         let mut rings = self.0.borrow_mut();
         let all = 0..rings.rings.len();
-        let mut places: Vec<usize> = all.filter(|at| topics.is_empty() || topics.contains(at)).collect();
+        let mut places: Vec<usize> =
+            all.filter(|at| topics.is_empty() || topics.contains(at)).collect();
         places.dedup();
         let cursors = places.into_iter().map(|at| {
             let ring = &mut rings.rings[at];
@@ -240,11 +253,15 @@ impl Subscription {
         while out.len() < max {
             let front = |(at, place): &(usize, u64)| {
                 let ring = &rings.rings[*at];
-                ring.events.get((*place - ring.first) as usize).map(|event| (event.number, ring.topic, event))
+                ring.events
+                    .get((*place - ring.first) as usize)
+                    .map(|event| (event.number, ring.topic, event))
             };
             let waiting = self.cursors.iter().enumerate();
-            let oldest = waiting.filter_map(|(which, cursor)| front(cursor).map(|event| (which, event)));
-            let Some((which, (_, topic, event))) = oldest.min_by_key(|(_, (number, ..))| *number) else {
+            let oldest =
+                waiting.filter_map(|(which, cursor)| front(cursor).map(|event| (which, event)));
+            let Some((which, (_, topic, event))) = oldest.min_by_key(|(_, (number, ..))| *number)
+            else {
                 break;
             };
             out.push(shown(topic, event));
@@ -317,7 +334,8 @@ impl Job<Engine> for Follow {
         if sink.must_pause() {
             return Ok(Step::Until(Instant::now() + LOOK));
         }
-        let max = self.left.map_or(EVENTS_PER_TURN, |left| left.min(EVENTS_PER_TURN as u64) as usize);
+        let max =
+            self.left.map_or(EVENTS_PER_TURN, |left| left.min(EVENTS_PER_TURN as u64) as usize);
         let events = self.subscription.take(max);
         let is_more = events.len() == max;
         for event in events {
@@ -402,7 +420,8 @@ fn begin(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Job<Engine>>, R
     for event in args.groups("event") {
         topics.push(event.named(engine, "event", "topic")? as usize);
     }
-    let all = engine.get::<Subscriptions>().ok_or_else(|| Refusal::new("there are no events here"))?;
+    let all =
+        engine.get::<Subscriptions>().ok_or_else(|| Refusal::new("there are no events here"))?;
     Ok(Box::new(Follow { subscription: all.subscribe(&topics), left: args.optional("count")? }))
 }
 
@@ -470,7 +489,10 @@ mod tests {
         let got = one.take(10);
         let Next::Event(text, json) = &got[0] else { panic!("{got:?}") };
         assert_eq!((text.as_str(), got.len()), ("0.000 mac mac 02:00:00:00:00:07", 1));
-        assert_eq!(*json, json!({"number": 2, "time_s": 0.0, "topic": "mac", "mac": "02:00:00:00:00:07"}));
+        assert_eq!(
+            *json,
+            json!({"number": 2, "time_s": 0.0, "topic": "mac", "mac": "02:00:00:00:00:07"})
+        );
         assert!(both.take(10).is_empty());
     }
 

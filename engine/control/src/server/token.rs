@@ -26,7 +26,8 @@ impl std::fmt::Debug for Token {
 impl Token {
     /// The token in a file, which is made when it is not there, for its owner alone to read.
     pub fn in_file(path: &Path) -> Result<Token, Refusal> {
-        let failed = |error: std::io::Error| Refusal::new(format!("token file {}: {error}", path.display()));
+        let failed =
+            |error: std::io::Error| Refusal::new(format!("token file {}: {error}", path.display()));
         let new = File::options().write(true).create_new(true).mode(0o600).open(path);
         match new {
             Ok(mut file) => {
@@ -44,19 +45,29 @@ impl Token {
     }
 
     fn read(path: &Path) -> Result<Token, Refusal> {
-        let failed = |error: std::io::Error| Refusal::new(format!("token file {}: {error}", path.display()));
+        let failed =
+            |error: std::io::Error| Refusal::new(format!("token file {}: {error}", path.display()));
         let file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         let own = rustix::process::geteuid().as_raw();
-        if !about.is_file() || about.permissions().mode() & 0o077 != 0 || ![0, own].contains(&about.uid()) {
-            let refusal =
-                Refusal::new(format!("token file {}: others can read or change it", path.display()));
-            return Err(refusal.remedy("remove it, and a new one is made; or chmod 600, chown to this user"));
+        if !about.is_file()
+            || about.permissions().mode() & 0o077 != 0
+            || ![0, own].contains(&about.uid())
+        {
+            let refusal = Refusal::new(format!(
+                "token file {}: others can read or change it",
+                path.display()
+            ));
+            return Err(refusal
+                .remedy("remove it, and a new one is made; or chmod 600, chown to this user"));
         }
         let mut text = String::new();
         file.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
         match text.trim() {
-            "" => Err(Refusal::new(format!("token file {} is empty", path.display())).remedy("remove it")),
+            "" => {
+                Err(Refusal::new(format!("token file {} is empty", path.display()))
+                    .remedy("remove it"))
+            }
             token => Ok(Token(token.as_bytes().to_vec())),
         }
     }
@@ -81,7 +92,11 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.trim().len() == 64 && first.is(text.trim()));
-        assert!(!first.is("") && !first.is(&text.trim()[1..]) && !first.is(&text.replace(['0', '1'], "2")));
+        assert!(
+            !first.is("")
+                && !first.is(&text.trim()[1..])
+                && !first.is(&text.replace(['0', '1'], "2"))
+        );
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(Token::in_file(&path).unwrap_err().to_string().contains("others can read"));
         std::fs::remove_file(&path).unwrap();

@@ -35,18 +35,30 @@ fn a_fault_names_file_line_and_what_was_meant() {
         refused("unix {\n  nodemon\n}"),
         "startup.conf:2: unknown word 'nodemon': did you mean nodaemon?"
     );
-    assert_eq!(refused("\ncpus { }"), "startup.conf:2: this router has no section 'cpus': did you mean cpu?");
+    assert_eq!(
+        refused("\ncpus { }"),
+        "startup.conf:2: this router has no section 'cpus': did you mean cpu?"
+    );
     assert_eq!(
         refused("wlan {\n dev 0000:02:00.0 { name e0 }\n}"),
         "startup.conf:1: this router has no section 'wlan': its sections are unix, cpu, buffers"
     );
-    assert_eq!(refused("unix { log /x\n log /y }"), "startup.conf:2: 'log' is given twice: once is enough");
+    assert_eq!(
+        refused("unix { log /x\n log /y }"),
+        "startup.conf:2: 'log' is given twice: once is enough"
+    );
     assert_eq!(
         refused("cpu\n{ main-core x }"),
         "startup.conf:2: 'x' does not fit here: it must be a number from 0 to 4095"
     );
-    assert_eq!(refused("unix { nodaemon"), "startup.conf:1: the section unix is not closed: close it with }");
-    assert_eq!(refused("unix nodaemon"), "startup.conf:1: the section unix has no braces: write unix { … }");
+    assert_eq!(
+        refused("unix { nodaemon"),
+        "startup.conf:1: the section unix is not closed: close it with }"
+    );
+    assert_eq!(
+        refused("unix nodaemon"),
+        "startup.conf:1: the section unix has no braces: write unix { … }"
+    );
     assert_eq!(
         refused("cpu { }\ncpu { }"),
         "startup.conf:2: the section cpu is given twice: put its entries together"
@@ -72,7 +84,10 @@ fn a_feature_declares_a_section_with_blocks_that_repeat() {
     schema.add(
         Section::new("devices")
             .help("Devices of DPDK")
-            .entry("(dev <address:word> ['{' {[name <:word>] [num-rx-queues <:1-64>]} '}'])...", "a device")
+            .entry(
+                "(dev <address:word> ['{' {[name <:word>] [num-rx-queues <:1-64>]} '}'])...",
+                "a device",
+            )
             .entry("no-multi-seg", "frames fit into one buffer")
             .entry("uio-driver <:word>", "the kernel's driver"),
     );
@@ -80,14 +95,18 @@ fn a_feature_declares_a_section_with_blocks_that_repeat() {
     let file = StartupFile::from_text("startup.conf", text);
     let startup = schema.parse(&file).unwrap();
     let args = startup.section("devices").unwrap();
-    let devices: Vec<(String, Option<String>)> =
-        args.groups("dev").map(|dev| (dev.get("address").unwrap(), dev.optional("name").unwrap())).collect();
+    let devices: Vec<(String, Option<String>)> = args
+        .groups("dev")
+        .map(|dev| (dev.get("address").unwrap(), dev.optional("name").unwrap()))
+        .collect();
     assert_eq!(devices.len(), 3);
     assert_eq!(devices[0], ("0000:02:00.0".into(), Some("e0".into())));
     assert_eq!(devices[1], ("0000:03:00.0".into(), None));
     assert!(args.has("no-multi-seg"));
-    let refusal =
-        startup.refuse_in("devices", args.groups("dev").nth(1).unwrap().refuse("address", "no such device"));
+    let refusal = startup.refuse_in(
+        "devices",
+        args.groups("dev").nth(1).unwrap().refuse("address", "no such device"),
+    );
     assert_eq!(refusal.to_string(), "startup.conf:3: no such device");
 }
 
@@ -132,5 +151,8 @@ fn a_port_to_listen_at_is_refused_with_what_to_do() {
     let schema = StartupSchema::default();
     let file = StartupFile::from_text("startup.conf", "unix {\n cli-listen localhost:5002 }");
     let refusal = schema.parse(&file).unwrap().unix().unwrap_err().to_string();
-    assert!(refusal.starts_with("startup.conf:2: localhost:5002 is not a path: name a socket"), "{refusal}");
+    assert!(
+        refusal.starts_with("startup.conf:2: localhost:5002 is not a path: name a socket"),
+        "{refusal}"
+    );
 }

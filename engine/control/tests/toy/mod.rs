@@ -164,10 +164,15 @@ pub fn commands() -> Commands<Toy> {
     commands.add(Command::new("show interface [<interface>]").help("Show interfaces").run(
         |toy: &mut Toy, args| {
             let only = args.optional_interface(toy, "interface")?;
-            let mut table = Table::new([Column::left("Name"), Column::right("Idx"), Column::left("State")]);
+            let mut table =
+                Table::new([Column::left("Name"), Column::right("Idx"), Column::left("State")]);
             for (index, name) in toy.interfaces.iter().enumerate() {
                 if only.is_none_or(|only| only.index() == index) {
-                    table.row().cell(name).cell(index).cell(if toy.up[index] { "up" } else { "down" });
+                    table.row().cell(name).cell(index).cell(if toy.up[index] {
+                        "up"
+                    } else {
+                        "down"
+                    });
                 }
             }
             Ok(table.into())
@@ -184,23 +189,26 @@ pub fn commands() -> Commands<Toy> {
             .help("Show what the nodes did")
             .run(|_: &mut Toy, _| Ok(Output::text("runtime"))),
     );
-    commands.add(Command::new("show numbers <count:u64> [total]").help("Show numbers").run_or_begin(
-        |toy: &mut Toy, args| {
-            let (count, has_total) = (args.get::<u64>("count")?, args.has("total"));
-            let mut next = 0;
-            let columns = [Column::left("Name"), Column::right("Number")];
-            let listing = Listing::new("numbers", columns, move |toy: &mut Toy, table, most| {
-                while next < count && table.len() < most {
-                    table.row().cell(format!("number {next}")).cell(next);
-                    toy.rows_made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                    next += 1;
-                }
-                Ok((next == count).then(Output::none))
-            });
-            let head = Output::none().field("Total", count);
-            if has_total { listing.head(head) } else { listing }.begin(toy)
-        },
-    ));
+    commands.add(
+        Command::new("show numbers <count:u64> [total]").help("Show numbers").run_or_begin(
+            |toy: &mut Toy, args| {
+                let (count, has_total) = (args.get::<u64>("count")?, args.has("total"));
+                let mut next = 0;
+                let columns = [Column::left("Name"), Column::right("Number")];
+                let listing =
+                    Listing::new("numbers", columns, move |toy: &mut Toy, table, most| {
+                        while next < count && table.len() < most {
+                            table.row().cell(format!("number {next}")).cell(next);
+                            toy.rows_made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                            next += 1;
+                        }
+                        Ok((next == count).then(Output::none))
+                    });
+                let head = Output::none().field("Total", count);
+                if has_total { listing.head(head) } else { listing }.begin(toy)
+            },
+        ),
+    );
     commands.add(
         Command::new("ping <address:ip> {[repeat <:1-100000>] [interval <:seconds>]}")
             .help("Send echo requests")

@@ -13,10 +13,13 @@ pub(super) struct Cost {
 impl Cost {
     /// So many clocks were measured for so many packets.
     pub fn note(&mut self, clocks: u64, packets: u64) {
-        let Some(measured) = (clocks << 8).checked_div(packets).map(|cost| cost.max(1)) else { return };
+        let Some(measured) = (clocks << 8).checked_div(packets).map(|cost| cost.max(1)) else {
+            return;
+        };
         let old = self.per_packet;
         // A pass during which the core was taken away must not count for much.
-        self.per_packet = if old == 0 { measured } else { (old * 7 + measured.min(old * 4)).div_ceil(8) };
+        self.per_packet =
+            if old == 0 { measured } else { (old * 7 + measured.min(old * 4)).div_ceil(8) };
     }
 
     /// Has it been measured?

@@ -165,8 +165,11 @@ impl Driver {
                         (node, budget) = (next, budget - 1);
                         continue;
                     }
-                    let step =
-                        Step { node: next, live: block.live, rx: block.is_rx_known.then_some(block.rx) };
+                    let step = Step {
+                        node: next,
+                        live: block.live,
+                        rx: block.is_rx_known.then_some(block.rx),
+                    };
                     if !work.add(step) {
                         self.leave(block, leaving, block.live, (last, next));
                     }
@@ -199,9 +202,13 @@ impl Driver {
             let next = block.next[rest.trailing_zeros() as usize % BLOCK_PACKETS];
             let live = places_of(next, block.next) & rest;
             rest &= !live;
-            let may_follow = self.follows && work.len() < budget && self.visited.has_room_for(work.len() + 1);
+            let may_follow =
+                self.follows && work.len() < budget && self.visited.has_room_for(work.len() + 1);
             let rx = block.is_rx_known.then_some(block.rx);
-            if !(may_follow && nodes.slot(next).is_some() && work.add(Step { node: next, live, rx })) {
+            if !(may_follow
+                && nodes.slot(next).is_some()
+                && work.add(Step { node: next, live, rx }))
+            {
                 self.leave(block, leaving, live & block.left, (node, next));
                 self.leave(block, leaving, live & !block.left, (last, next));
             }
@@ -324,16 +331,28 @@ impl Driver {
         }
         let is_block = live == first_places(block.count);
         let rx = block.is_rx_known.then_some(block.rx);
-        self.rx = if matches!(self.exits, Exits::Nobody) { rx } else { self.rx.filter(|_| self.rx == rx) };
+        self.rx = if matches!(self.exits, Exits::Nobody) {
+            rx
+        } else {
+            self.rx.filter(|_| self.rx == rx)
+        };
         match self.exits {
-            Exits::Nobody if is_block && leaving.begin == 0 => self.exits = Exits::Alike { from, next },
-            Exits::Alike { from: before, next: there } if is_block && (before, there) == (from, next) => {}
+            Exits::Nobody if is_block && leaving.begin == 0 => {
+                self.exits = Exits::Alike { from, next }
+            }
+            Exits::Alike { from: before, next: there }
+                if is_block && (before, there) == (from, next) => {}
             _ => self.leave_one_by_one(leaving, live, (from, next)),
         }
     }
 
     #[inline(never)]
-    fn leave_one_by_one(&mut self, leaving: &mut Leaving<'_>, live: u64, (from, next): (NodeId, NodeId)) {
+    fn leave_one_by_one(
+        &mut self,
+        leaving: &mut Leaving<'_>,
+        live: u64,
+        (from, next): (NodeId, NodeId),
+    ) {
         let begin = leaving.begin;
         if let Exits::Alike { from, next } = self.exits {
             self.from[..begin].fill(from);
@@ -362,8 +381,9 @@ impl Block<'_> {
     /// Find out whether all live packets came in by one interface.
     fn find_rx(&mut self) -> bool {
         let Some(first) = self.first().map(|packet| packet.rx) else { return false };
-        let differs =
-            |place: usize| self.packets.get(place).is_some_and(|packet: &Packet| packet.rx != first);
+        let differs = |place: usize| {
+            self.packets.get(place).is_some_and(|packet: &Packet| packet.rx != first)
+        };
         self.is_rx_known = !places(self.live).any(differs);
         self.rx = first;
         self.is_rx_known

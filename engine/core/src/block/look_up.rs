@@ -90,7 +90,8 @@ impl Choice {
     fn note(&mut self, clocks: u64) {
         let smoothed = &mut self.clocks[usize::from(self.blocks == 1)];
         // A block during which the core was taken away must not count for much.
-        *smoothed = if *smoothed == 0 { clocks } else { (*smoothed * 3 + clocks.min(*smoothed * 4)) / 4 };
+        *smoothed =
+            if *smoothed == 0 { clocks } else { (*smoothed * 3 + clocks.min(*smoothed * 4)) / 4 };
     }
 }
 
@@ -167,7 +168,8 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
         }
         let answers = keys.iter().zip(found.iter());
         for ((packet, next), (key, found)) in packets.iter_mut().zip(next).zip(answers) {
-            *next = next_or_drop(look_up.resolve(self.context, state, *key, *found, packet), packet);
+            *next =
+                next_or_drop(look_up.resolve(self.context, state, *key, *found, packet), packet);
         }
         None
     }

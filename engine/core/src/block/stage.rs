@@ -25,7 +25,11 @@ impl<S: Stage> StageKernel<S> {
     /// The stage, its state for the block, and the interface by which the packets that are like the
     /// first one will be said to have come in.
     #[inline(always)]
-    pub fn prepare(&mut self, cx: &Context<'_>, block: &Block<'_>) -> (&S, S::InterfaceState, InterfaceId) {
+    pub fn prepare(
+        &mut self,
+        cx: &Context<'_>,
+        block: &Block<'_>,
+    ) -> (&S, S::InterfaceState, InterfaceId) {
         let (rx, stage) = (block.rx, &self.stage);
         let (state, onward) = self.state.get(block.pass, rx, || {
             let state = stage.interface_state(cx, rx);
@@ -135,7 +139,16 @@ impl<S: Stage> Kernel for StageKernel<S> {
         let (sorted, bytes) = if block.is_full() {
             let (ahead, is_same_index) = (block.ahead, block.is_same_index);
             let (packets, next) = (&mut *block.packets, &mut block.next[..block.count]);
-            variant.run(EachPacket { stage, context, state, onward, packets, next, ahead, is_same_index })
+            variant.run(EachPacket {
+                stage,
+                context,
+                state,
+                onward,
+                packets,
+                next,
+                ahead,
+                is_same_index,
+            })
         } else {
             (run_some((stage, context), (state, onward), block), None)
         };

@@ -54,8 +54,11 @@ impl<S: Steer> Kernel for SteerKernel<S> {
         let to = S::way(state).filter(|_| block.is_full() && !block.is_alone);
         let count = block.count;
         let packets = &mut block.packets[..count];
-        let bytes = to.and_then(|_| cx.variant.run(Takes { packets: &*packets, stage: PhantomData::<S> }));
-        let (Some((output, tx)), Some(bytes)) = (to, bytes) else { return self.each.run(cx, block) };
+        let bytes =
+            to.and_then(|_| cx.variant.run(Takes { packets: &*packets, stage: PhantomData::<S> }));
+        let (Some((output, tx)), Some(bytes)) = (to, bytes) else {
+            return self.each.run(cx, block);
+        };
         stage.arrived(cx, rx, count as u64);
         if cx.interface(tx).is_some_and(InterfaceRow::is_sub_interface) {
             packets.iter_mut().for_each(|packet| packet.tx = tx);

@@ -78,7 +78,11 @@ impl Engine {
         let shared: Vec<Arc<Shared>> = (0..builder.workers())
             .map(|_| {
                 let counters = WorkerCounters::default();
-                Ok(Arc::new(Shared { counters, asleep: AtomicBool::new(false), wake: Bell::new()? }))
+                Ok(Arc::new(Shared {
+                    counters,
+                    asleep: AtomicBool::new(false),
+                    wake: Bell::new()?,
+                }))
             })
             .collect::<Result<_, std::io::Error>>()?;
         for (index, handoff) in Handoff::between(&shared).into_iter().enumerate() {
@@ -89,7 +93,11 @@ impl Engine {
             pool: builder.pool,
             clock: builder.clock,
             config: builder.config,
-            nodes: builder.nodes.into_iter().map(|spec| Some(NodeInfo { spec, edges: Vec::new() })).collect(),
+            nodes: builder
+                .nodes
+                .into_iter()
+                .map(|spec| Some(NodeInfo { spec, edges: Vec::new() }))
+                .collect(),
             directory,
             free_nodes: VecDeque::new(),
             arcs,

@@ -94,7 +94,9 @@ impl Engine {
         callback: impl FnMut(&mut Engine) + 'static,
     ) -> Token {
         let token = Token(self.reactor.number());
-        self.reactor.watches.insert(token, Watch { fd, interest, callback: Some(Box::new(callback)) });
+        self.reactor
+            .watches
+            .insert(token, Watch { fd, interest, callback: Some(Box::new(callback)) });
         token
     }
 
@@ -162,7 +164,8 @@ impl Engine {
     /// Wait for descriptors, timers and workers for at most `timeout_ms`, and run what is due.
     pub fn turn(&mut self, timeout_ms: u64) {
         let now = self.now_ns();
-        let due = self.reactor.timers.keys().next().map_or(u64::MAX, |(at, _)| at.saturating_sub(now));
+        let due =
+            self.reactor.timers.keys().next().map_or(u64::MAX, |(at, _)| at.saturating_sub(now));
         let wait_ms = timeout_ms.min(due.div_ceil(1_000_000)).min(i32::MAX as u64) as i32;
         let tokens: Vec<Token> = self.reactor.watches.keys().copied().collect();
         let mut fds: Vec<libc::pollfd> = self.reactor.watches.values().map(poll_entry).collect();
@@ -179,7 +182,9 @@ impl Engine {
     }
 
     fn run_watch(&mut self, token: Token) {
-        let Some(mut callback) = self.reactor.watches.get_mut(&token).and_then(|w| w.callback.take()) else {
+        let Some(mut callback) =
+            self.reactor.watches.get_mut(&token).and_then(|w| w.callback.take())
+        else {
             return;
         };
         callback(self);

@@ -47,7 +47,10 @@ impl Device for NoDevice {
 
 impl Engine {
     /// Make a sub-interface. It is down until [`set_admin_up`](Self::set_admin_up).
-    pub fn create_sub_interface(&mut self, spec: SubInterfaceSpec) -> Result<InterfaceId, InterfaceError> {
+    pub fn create_sub_interface(
+        &mut self,
+        spec: SubInterfaceSpec,
+    ) -> Result<InterfaceId, InterfaceError> {
         self.check_new_name(&spec.name)?;
         let parent = self.interface(spec.parent).ok_or(InterfaceError::Unknown)?;
         let (parent_name, above) = (parent.name.clone(), parent.row().clone());
@@ -55,8 +58,10 @@ impl Engine {
             return Err(InterfaceError::NotAPort(parent_name));
         }
         self.make_room()?;
-        let missing =
-            |missing: &str| BuildError::EdgeMissing { node: spec.name.clone(), missing: missing.into() };
+        let missing = |missing: &str| BuildError::EdgeMissing {
+            node: spec.name.clone(),
+            missing: missing.into(),
+        };
         let input = self.node_id(&spec.input).ok_or_else(|| missing(&spec.input))?;
         let output = self.node_id(OUTPUT).ok_or_else(|| missing(OUTPUT))?;
         let id = self.free_interface_id()?;
@@ -99,7 +104,11 @@ impl Engine {
 
     /// The MTU to be remembered when an interface is to have `mtu_bytes`: that of a sub-interface which
     /// is not its parent's.
-    pub(crate) fn own_mtu(&self, id: InterfaceId, mtu_bytes: u32) -> Result<Option<u32>, InterfaceError> {
+    pub(crate) fn own_mtu(
+        &self,
+        id: InterfaceId,
+        mtu_bytes: u32,
+    ) -> Result<Option<u32>, InterfaceError> {
         let parent = self.interface(id).ok_or(InterfaceError::Unknown)?.row().parent;
         let Some(above) = self.interface(parent) else { return Ok(None) };
         let parent_bytes = above.row().mtu_bytes;
@@ -113,7 +122,9 @@ impl Engine {
     /// An interface has changed: its link is its state, and its sub-interfaces have its address and, unless they
     /// have one of their own that it takes, its MTU.
     pub(crate) fn sub_interfaces_follow(&mut self, parent: InterfaceId) {
-        let Some(above) = self.interface(parent).map(|interface| interface.row().clone()) else { return };
+        let Some(above) = self.interface(parent).map(|interface| interface.row().clone()) else {
+            return;
+        };
         let parts: Vec<InterfaceId> = self.sub_interfaces(parent).collect();
         for id in parts {
             let has_room = self.make_room().is_ok();
@@ -121,7 +132,8 @@ impl Engine {
             let followed = self.change_row_anyway(id, has_room, |part| {
                 part.link_up = above.up;
                 part.row.mac = above.mac;
-                part.row.mtu_bytes = part.own_mtu.map_or(above.mtu_bytes, |own| own.min(above.mtu_bytes));
+                part.row.mtu_bytes =
+                    part.own_mtu.map_or(above.mtu_bytes, |own| own.min(above.mtu_bytes));
                 Ok(())
             });
             debug_assert!(followed.is_ok(), "it was there a moment ago");
@@ -152,9 +164,11 @@ crate::reasons! {
 /// The declaration of `sub-interface-output`: one node for all of them, so that a vector to hundreds of
 /// sub-interfaces stays one vector.
 pub(crate) fn output_node() -> NodeSpec {
-    NodeSpec::kernel(OUTPUT, "Counts what sub-interfaces send, and gives it to their parents", |_| {
-        Box::new(OutputKernel::SubInterfaces)
-    })
+    NodeSpec::kernel(
+        OUTPUT,
+        "Counts what sub-interfaces send, and gives it to their parents",
+        |_| Box::new(OutputKernel::SubInterfaces),
+    )
     .reasons::<SubInterfaceDrop>()
     .describe(|record, names| {
         let (interface, next) = (names.interface(record.tx), names.node(record.next));

@@ -168,7 +168,9 @@ pub struct Waiting {
 impl Waiting {
     /// Is there no room for what one more change would retire?
     pub fn is_full(self) -> bool {
-        self.retired >= RETIRED_MAX || self.stretches >= STRETCHES_MAX || self.errands >= ERRANDS_WAITING_MAX
+        self.retired >= RETIRED_MAX
+            || self.stretches >= STRETCHES_MAX
+            || self.errands >= ERRANDS_WAITING_MAX
     }
 }
 
@@ -193,7 +195,11 @@ impl Engine {
             activity: if asleep { Activity::Asleep } else { handle.shared.counters.activity() },
             stalled_ns: seen.stalls_now.then_some(lasted_ns),
             stalls: seen.stalls,
-            longest_ns: if seen.stalls_now { seen.longest_ns.max(lasted_ns) } else { seen.longest_ns },
+            longest_ns: if seen.stalls_now {
+                seen.longest_ns.max(lasted_ns)
+            } else {
+                seen.longest_ns
+            },
             errands_waiting: handle.waiting.len(),
         })
     }
@@ -238,7 +244,10 @@ impl Engine {
             (seen.passes, seen.at_ns, seen.stalls_now) = (passes, now_ns, false);
             if before.stalls_now {
                 seen.longest_ns = seen.longest_ns.max(lasted_ns);
-                tracing::warn!("worker {index} finishes passes again, after {}", Seconds(lasted_ns));
+                tracing::warn!(
+                    "worker {index} finishes passes again, after {}",
+                    Seconds(lasted_ns)
+                );
             }
         } else if lasted_ns >= self.watchdog.timeout_ns && !before.stalls_now {
             let seen = &mut self.watchdog.seen[index];

@@ -113,17 +113,21 @@ pub(crate) fn order(features: &[&FeatureSpec]) -> Result<Vec<&'static str>, Stri
     let mut waiting = features.to_vec();
     waiting.sort_by_key(|feature| (feature.phase, feature.node));
     for feature in features {
-        let other = |name: &&&str| features.iter().any(|o| o.node == **name && o.phase != feature.phase);
+        let other =
+            |name: &&&str| features.iter().any(|o| o.node == **name && o.phase != feature.phase);
         if let Some(name) = feature.after.iter().find(other) {
             let (node, phase) = (feature.node, feature.phase.name());
-            return Err(format!("feature {node} of phase {phase} names {name}, which is of another phase"));
+            return Err(format!(
+                "feature {node} of phase {phase} names {name}, which is of another phase"
+            ));
         }
     }
     let mut ordered = Vec::new();
     while let Some(first) = waiting.first() {
         let phase = first.phase;
         let is_ready = |feature: &&FeatureSpec| {
-            feature.phase == phase && !feature.after.iter().any(|n| waiting.iter().any(|o| o.node == *n))
+            feature.phase == phase
+                && !feature.after.iter().any(|n| waiting.iter().any(|o| o.node == *n))
         };
         let Some(ready) = waiting.iter().position(is_ready) else {
             let of_phase = waiting.iter().filter(|feature| feature.phase == phase);
@@ -143,7 +147,11 @@ pub(crate) fn order(features: &[&FeatureSpec]) -> Result<Vec<&'static str>, Stri
 mod tests {
     use super::*;
 
-    const fn feature(node: &'static str, phase: Phase, after: &'static [&'static str]) -> FeatureSpec {
+    const fn feature(
+        node: &'static str,
+        phase: Phase,
+        after: &'static [&'static str],
+    ) -> FeatureSpec {
         FeatureSpec { arc: "ip4-unicast", node, phase, after }
     }
 

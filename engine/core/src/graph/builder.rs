@@ -235,7 +235,10 @@ impl GraphBuilder {
     /// The number of each name, and claims; an error for a name or a claim that is there twice.
     pub(crate) fn directory(&self) -> Result<Directory, BuildError> {
         if self.nodes.len() > NODES_MAX {
-            return Err(BuildError::TooMany(format!("{} nodes, at most {NODES_MAX}", self.nodes.len())));
+            return Err(BuildError::TooMany(format!(
+                "{} nodes, at most {NODES_MAX}",
+                self.nodes.len()
+            )));
         }
         let mut names = HashMap::new();
         for (index, spec) in self.nodes.iter().enumerate() {
@@ -256,7 +259,10 @@ impl GraphBuilder {
     /// The arcs, their features in order.
     pub(crate) fn ordered_arcs(&self) -> Result<Vec<ArcSpec>, BuildError> {
         if self.arcs.len() > ARCS_MAX {
-            return Err(BuildError::TooMany(format!("{} arcs, at most {ARCS_MAX}", self.arcs.len())));
+            return Err(BuildError::TooMany(format!(
+                "{} arcs, at most {ARCS_MAX}",
+                self.arcs.len()
+            )));
         }
         for feature in &self.features {
             if !self.arcs.contains(&feature.arc) {

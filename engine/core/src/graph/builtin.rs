@@ -94,14 +94,17 @@ impl Node for DeviceTx {
 /// The nodes with fixed numbers, in the order of their numbers.
 pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
     vec![
-        NodeSpec::new("error-drop", "Counts why packets die, and frees them", |_| Box::new(ErrorDrop))
-            .sink()
-            .describe(|record, names| {
-                let from = names.node(NodeId((record.index >> 16) as u16));
-                format!("dropped by {from}: {}", names.reason(record.index))
-            }),
+        NodeSpec::new("error-drop", "Counts why packets die, and frees them", |_| {
+            Box::new(ErrorDrop)
+        })
+        .sink()
+        .describe(|record, names| {
+            let from = names.node(NodeId((record.index >> 16) as u16));
+            format!("dropped by {from}: {}", names.reason(record.index))
+        }),
         NodeSpec::input("handoff-input", "Packets that another worker has handed over"),
-        NodeSpec::input("null-node", "Stands in for nodes that are not there").reasons::<NullDrop>(),
+        NodeSpec::input("null-node", "Stands in for nodes that are not there")
+            .reasons::<NullDrop>(),
         crate::control::sub_interface::output_node(),
         NodeSpec::new("packet-done", "Frees packets that the router itself has dealt with", |_| {
             Box::new(Done)
@@ -116,7 +119,9 @@ pub(crate) fn output_node(name: &str, interface: InterfaceId) -> NodeSpec {
         Box::new(OutputKernel::Interface(interface, wiring.node(&tx_name)))
     })
     .reasons::<OutputDrop>()
-    .describe(|record, names| format!("{}: {} bytes out", names.interface(record.tx), record.packet_bytes))
+    .describe(|record, names| {
+        format!("{}: {} bytes out", names.interface(record.tx), record.packet_bytes)
+    })
 }
 
 /// The declaration of `NAME-tx`; its instances are made by [`tx_instance`].

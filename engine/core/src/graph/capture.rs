@@ -60,7 +60,11 @@ impl Capture {
     pub(crate) fn new(spec: CaptureSpec) -> Capture {
         // Room for full-size Ethernet frames; the capture ends when either is used up.
         let bytes = spec.packets_max * 1536 + SNAP_BYTES;
-        Capture { spec, entries: Vec::with_capacity(spec.packets_max), bytes: Vec::with_capacity(bytes) }
+        Capture {
+            spec,
+            entries: Vec::with_capacity(spec.packets_max),
+            bytes: Vec::with_capacity(bytes),
+        }
     }
 
     /// Write down the packets of a vector.
@@ -72,7 +76,10 @@ impl Capture {
             Point::Drop => self.spec.drop,
         };
         if wanted {
-            frame.packets_mut().iter_mut().for_each(|packet| self.see_packet(point, packet, now_unix_ns));
+            frame
+                .packets_mut()
+                .iter_mut()
+                .for_each(|packet| self.see_packet(point, packet, now_unix_ns));
         }
     }
 
@@ -82,9 +89,11 @@ impl Capture {
             return;
         }
         // A dead packet is shown from its layer 2 header on, as it came in.
-        let pushed = point == Point::Drop && packet.l2_bytes > 0 && packet.push(packet.l2_bytes as usize);
+        let pushed =
+            point == Point::Drop && packet.l2_bytes > 0 && packet.push(packet.l2_bytes as usize);
         let length = packet.length().min(SNAP_BYTES);
-        if self.entries.len() < self.entries.capacity() && self.bytes.len() + length <= self.bytes.capacity()
+        if self.entries.len() < self.entries.capacity()
+            && self.bytes.len() + length <= self.bytes.capacity()
         {
             let start = self.bytes.len();
             for segment in packet.segments() {

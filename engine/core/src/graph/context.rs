@@ -131,7 +131,13 @@ impl<'p> Context<'p> {
 
     /// What stands behind `feature` in `arc` on `interface` as it is configured now, or `default`: for
     /// stages, who ask once for a vector, and for packets that a feature has kept for a while.
-    pub fn behind(&self, arc: ArcId, interface: InterfaceId, feature: NodeId, default: NodeId) -> Behind {
+    pub fn behind(
+        &self,
+        arc: ArcId,
+        interface: InterfaceId,
+        feature: NodeId,
+        default: NodeId,
+    ) -> Behind {
         let end = Behind { place: FEATURES_PER_CHAIN_MAX as u8, next: default };
         let Some(row) = self.interface(interface) else { return end };
         let chain = &row.chains[arc.0 as usize % ARCS_MAX];
@@ -176,7 +182,12 @@ impl<'p> Context<'p> {
 
     /// Hand a packet to another worker, who sends it to `next`. It comes back when the ring between
     /// the two is full, or `worker` is this one or does not exist.
-    pub fn hand_off(&mut self, packet: Packet, worker: WorkerId, next: NodeId) -> Result<(), Packet> {
+    pub fn hand_off(
+        &mut self,
+        packet: Packet,
+        worker: WorkerId,
+        next: NodeId,
+    ) -> Result<(), Packet> {
         self.handoff.put(worker, packet, next, self.outbox.age())
     }
 

@@ -61,7 +61,9 @@ struct Line<const N: usize>([Count; N]);
 impl<const N: usize> PerWorker<N> {
     /// All zero, for so many workers.
     pub fn new(workers: usize) -> PerWorker<N> {
-        PerWorker((0..workers.max(1)).map(|_| Line([const { Count(AtomicU64::new(0)) }; N])).collect())
+        PerWorker(
+            (0..workers.max(1)).map(|_| Line([const { Count(AtomicU64::new(0)) }; N])).collect(),
+        )
     }
 
     /// The counts of a worker, who alone adds to them.
@@ -250,7 +252,9 @@ mod tests {
     #[test]
     fn long_passes_are_counted_by_how_long_they_were() {
         let counters = WorkerCounters::default();
-        for ns in [0, LONG_PASS_NS - 1, LONG_PASS_NS, 2 * LONG_PASS_NS - 1, 2 * LONG_PASS_NS, u64::MAX] {
+        for ns in
+            [0, LONG_PASS_NS - 1, LONG_PASS_NS, 2 * LONG_PASS_NS - 1, 2 * LONG_PASS_NS, u64::MAX]
+        {
             counters.note_pass(ns);
         }
         let counts: Vec<u64> = counters.long_passes.iter().map(Count::get).collect();
@@ -260,8 +264,13 @@ mod tests {
     #[test]
     fn errands_are_counted_with_their_time() {
         let counters = WorkerCounters::default();
-        [100, LONG_ERRAND_NS, 5 * LONG_ERRAND_NS].into_iter().for_each(|ns| counters.note_errand(ns));
-        assert_eq!((counters.errands.get(), counters.errand_ns.get()), (3, 100 + 6 * LONG_ERRAND_NS));
+        [100, LONG_ERRAND_NS, 5 * LONG_ERRAND_NS]
+            .into_iter()
+            .for_each(|ns| counters.note_errand(ns));
+        assert_eq!(
+            (counters.errands.get(), counters.errand_ns.get()),
+            (3, 100 + 6 * LONG_ERRAND_NS)
+        );
         let counts: Vec<u64> = counters.long_errands.iter().map(Count::get).collect();
         assert_eq!(counts, [1, 0, 1, 0, 0, 0, 0, 0]);
     }

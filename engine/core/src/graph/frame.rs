@@ -125,7 +125,8 @@ impl Frame {
     pub fn look_at_rx(&mut self) {
         let Some(first) = self.packets().first().map(|packet| packet.rx) else { return };
         self.same_rx =
-            self.packets().iter().fold(0, |differing, packet| differing | packet.rx.0 ^ first.0) == 0;
+            self.packets().iter().fold(0, |differing, packet| differing | packet.rx.0 ^ first.0)
+                == 0;
     }
 
     /// The packets.
@@ -147,8 +148,9 @@ impl Frame {
     pub fn split_mut(&mut self) -> (&mut [Packet], &mut [NodeId]) {
         self.same_next = None;
         // SAFETY: the first `length` places are initialised.
-        let packets =
-            unsafe { std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length) };
+        let packets = unsafe {
+            std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length)
+        };
         (packets, &mut self.next[..self.length])
     }
 
@@ -157,8 +159,9 @@ impl Frame {
     pub(crate) fn parts_mut(&mut self) -> (&mut [Packet], &mut [NodeId; FRAME_PACKETS_MAX]) {
         self.same_next = None;
         // SAFETY: the first `length` places are initialised.
-        let packets =
-            unsafe { std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length) };
+        let packets = unsafe {
+            std::slice::from_raw_parts_mut(self.packets.as_mut_ptr().cast(), self.length)
+        };
         (packets, &mut self.next)
     }
 
@@ -221,7 +224,11 @@ impl Frame {
 
     /// Take the marked packets out, with their places and where they go next; the others move up with
     /// where they go.
-    pub(crate) fn take_marked(&mut self, marks: &Marks, mut each: impl FnMut(usize, Packet, NodeId)) {
+    pub(crate) fn take_marked(
+        &mut self,
+        marks: &Marks,
+        mut each: impl FnMut(usize, Packet, NodeId),
+    ) {
         let length = std::mem::take(&mut self.length);
         let mut kept = 0;
         for place in 0..length {
@@ -301,7 +308,10 @@ impl Frame {
     /// As [`route`](Self::route), asking for the first line of the packets to come: for the first
     /// node that looks into them.
     #[inline(always)]
-    pub fn route_ahead<R: Reason>(&mut self, mut decide: impl FnMut(&mut Packet) -> Result<NodeId, R>) {
+    pub fn route_ahead<R: Reason>(
+        &mut self,
+        mut decide: impl FnMut(&mut Packet) -> Result<NodeId, R>,
+    ) {
         let (packets, next) = self.split_mut();
         let length = packets.len();
         packets.iter().take(PREFETCH_AHEAD).for_each(Packet::prefetch);
@@ -317,7 +327,10 @@ impl Frame {
     /// Decide for up to `N` packets at a time: for look-ups and sums that gain from several at
     /// once. The closure gets `N` packets, and fewer only in the last group.
     #[inline(always)]
-    pub fn route_groups<const N: usize>(&mut self, mut decide: impl FnMut(&mut [Packet], &mut [NodeId])) {
+    pub fn route_groups<const N: usize>(
+        &mut self,
+        mut decide: impl FnMut(&mut [Packet], &mut [NodeId]),
+    ) {
         let (packets, next) = self.split_mut();
         let mut groups = packets.chunks_exact_mut(N);
         let mut nexts = next.chunks_exact_mut(N);

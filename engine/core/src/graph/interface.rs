@@ -21,7 +21,8 @@ pub struct Encapsulation {
 impl Encapsulation {
     /// Of these bytes; `None` when they are more than [`ENCAPSULATION_BYTES_MAX`].
     pub fn new(bytes: &[u8]) -> Option<Encapsulation> {
-        let mut encapsulation = Encapsulation { length: bytes.len() as u8, ..Encapsulation::default() };
+        let mut encapsulation =
+            Encapsulation { length: bytes.len() as u8, ..Encapsulation::default() };
         encapsulation.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(encapsulation)
     }

@@ -165,7 +165,9 @@ impl<'a> Wiring<'a> {
     /// At start-up, when nobody shares such a thing: the feature that keeps it is not built in.
     pub fn shared<T: Send + Sync + 'static>(&self) -> Arc<T> {
         let shared = self.directory.shared();
-        shared.unwrap_or_else(|| panic!("no feature that is built in shares {}", std::any::type_name::<T>()))
+        shared.unwrap_or_else(|| {
+            panic!("no feature that is built in shares {}", std::any::type_name::<T>())
+        })
     }
 
     pub(crate) fn finish(self) -> (Vec<NodeId>, Vec<String>) {

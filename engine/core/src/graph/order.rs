@@ -97,12 +97,15 @@ impl Order {
             return None;
         }
         let entry = &self.entries[self.entry_of(packet)?];
-        (entry.generation == self.generation && entry.is_copy == packet.is_copy()).then_some(entry.place)
+        (entry.generation == self.generation && entry.is_copy == packet.is_copy())
+            .then_some(entry.place)
     }
 
     /// Note a place; false when there is no room.
     fn put(&mut self, packet: &Packet, place: u16) -> bool {
-        let Some(at) = self.entry_of(packet).filter(|_| self.count < PACKETS_MAX) else { return false };
+        let Some(at) = self.entry_of(packet).filter(|_| self.count < PACKETS_MAX) else {
+            return false;
+        };
         let entry = &mut self.entries[at];
         self.count += u16::from(entry.generation != self.generation);
         *entry = Entry {
@@ -179,7 +182,10 @@ mod tests {
         let packets: Vec<_> = (0..2000).map(|_| cache.packet().expect("a buffer")).collect();
         let mut order = Order::new();
         order.note(&packets);
-        assert_eq!((order.count, order.find(&packets[0]), order.find(&packets[1999])), (1024, Some(0), None));
+        assert_eq!(
+            (order.count, order.find(&packets[0]), order.find(&packets[1999])),
+            (1024, Some(0), None)
+        );
         packets.into_iter().for_each(|packet| cache.free(packet));
     }
 }

@@ -227,7 +227,13 @@ impl Outbox {
 
     /// All packets go to one node, which has sent them there itself if they go there `again`.
     #[inline]
-    fn forward_all(&mut self, next: NodeId, again: bool, mut frame: Box<Frame>, buffers: &mut BufferCache) {
+    fn forward_all(
+        &mut self,
+        next: NodeId,
+        again: bool,
+        mut frame: Box<Frame>,
+        buffers: &mut BufferCache,
+    ) {
         frame.again = again;
         if next.index() >= NODES_MAX {
             frame.drain().for_each(|p| buffers.free(p));
@@ -296,7 +302,13 @@ impl Outbox {
 
     /// The node's open vector, or a new one, for packets of this age.
     #[inline]
-    fn open_or_new(&mut self, node: NodeId, same_rx: bool, age: Age, again: bool) -> Option<&mut Frame> {
+    fn open_or_new(
+        &mut self,
+        node: NodeId,
+        same_rx: bool,
+        age: Age,
+        again: bool,
+    ) -> Option<&mut Frame> {
         if self.open_frame(node).is_none() {
             let mut frame = self.unused.pop()?;
             frame.set_same_rx(same_rx);

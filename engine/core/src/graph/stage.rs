@@ -205,7 +205,12 @@ pub trait LookUp: Send + 'static {
 
     /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only once.
     #[inline(always)]
-    fn keys(&self, interface_state: Self::InterfaceState, packets: &mut [Packet], keys: &mut [Self::Key]) {
+    fn keys(
+        &self,
+        interface_state: Self::InterfaceState,
+        packets: &mut [Packet],
+        keys: &mut [Self::Key],
+    ) {
         for (packet, key) in packets.iter_mut().zip(keys) {
             *key = self.key(interface_state, packet);
         }
@@ -328,7 +333,9 @@ impl NodeSpec {
         help: &'static str,
         make: impl Fn(&Wiring<'_>) -> L + Send + Sync + 'static,
     ) -> NodeSpec {
-        let spec = NodeSpec::kernel(L::NAME, help, move |wiring| Box::new(LookUpKernel::new(make(wiring))));
+        let spec = NodeSpec::kernel(L::NAME, help, move |wiring| {
+            Box::new(LookUpKernel::new(make(wiring)))
+        });
         spec.reasons::<L::Reason>()
     }
 }

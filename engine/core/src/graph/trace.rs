@@ -79,7 +79,11 @@ struct Mark(u32);
 
 impl Mark {
     fn new(worker: WorkerId, generation: u8, packet: u32) -> Mark {
-        Mark(u32::from(worker.0 & 0x3f) << 26 | u32::from(generation & 0x3f) << 20 | packet & 0xf_ffff)
+        Mark(
+            u32::from(worker.0 & 0x3f) << 26
+                | u32::from(generation & 0x3f) << 20
+                | packet & 0xf_ffff,
+        )
     }
 
     fn worker(self) -> WorkerId {
@@ -100,8 +104,8 @@ impl Tracer {
     /// worker.
     pub(crate) fn with_room(node: NodeId, packets: u32, kept: usize) -> Tracer {
         let packets = packets.min(TRACED_PACKETS_MAX as u32);
-        let records =
-            (kept + packets as usize * RECORDS_PER_PACKET).min(TRACED_PACKETS_MAX * RECORDS_PER_PACKET);
+        let records = (kept + packets as usize * RECORDS_PER_PACKET)
+            .min(TRACED_PACKETS_MAX * RECORDS_PER_PACKET);
         Tracer {
             wanted: {
                 let mut wanted = Vec::with_capacity(16);
@@ -126,7 +130,9 @@ impl Tracer {
         self.packets = older.packets;
         self.generation = older.generation;
         for wanted in &older.wanted {
-            if self.wanted.len() < self.wanted.capacity() && !self.wanted.iter().any(|w| w.0 == wanted.0) {
+            if self.wanted.len() < self.wanted.capacity()
+                && !self.wanted.iter().any(|w| w.0 == wanted.0)
+            {
                 self.wanted.push(*wanted);
             }
         }

@@ -96,7 +96,8 @@ impl Frame {
     #[cold]
     #[inline(never)]
     pub(crate) fn count_visits(&mut self, each: impl FnMut(Packet)) {
-        let (mut oldest, mut dead, again) = (Age::NEW, crate::graph::frame::Marks::default(), self.again);
+        let (mut oldest, mut dead, again) =
+            (Age::NEW, crate::graph::frame::Marks::default(), self.again);
         for (place, packet) in self.packets_mut().iter_mut().enumerate() {
             let age = packet.noted_age().max(Age::OLD).after_visit(again);
             packet.note_age(age);

@@ -114,7 +114,11 @@ pub enum PoolError {
 
 impl BufferPool {
     /// A pool of `buffers` buffers of `data_bytes` each.
-    pub fn new(buffers: usize, data_bytes: usize, pages: PageSize) -> Result<Arc<BufferPool>, PoolError> {
+    pub fn new(
+        buffers: usize,
+        data_bytes: usize,
+        pages: PageSize,
+    ) -> Result<Arc<BufferPool>, PoolError> {
         if !(DATA_BYTES_MIN..=DATA_BYTES_MAX).contains(&data_bytes) {
             return Err(PoolError::DataSize(data_bytes));
         }
@@ -127,7 +131,8 @@ impl BufferPool {
         let refused = |source| PoolError::Memory { mib: size >> 20, buffers, source };
         let memory = SharedMemory::new("quiver-buffers", size, pages).map_err(refused)?;
         let private = PrivateMemory::new(buffers * CACHE_LINE_BYTES).map_err(refused)?;
-        let lines = Lines::new(private, memory.base(), stride_bytes, buffers).ok_or(PoolError::Pools)?;
+        let lines =
+            Lines::new(private, memory.base(), stride_bytes, buffers).ok_or(PoolError::Pools)?;
         if memory.page_bytes() == crate::memory::mapping::PAGE_BYTES && pages == PageSize::Best {
             tracing::warn!(
                 "buffers: no free huge pages for {} MiB, using 4 KiB pages; \
@@ -179,7 +184,8 @@ impl BufferPool {
             // SAFETY: as above.
             unsafe { lines.line(first).as_ref().below.store(head as u32, Ordering::Relaxed) };
             let tagged = (((head >> 32).wrapping_add(1)) << 32) | (first as u64 + 1);
-            match self.head.compare_exchange_weak(head, tagged, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.head.compare_exchange_weak(head, tagged, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => break,
                 Err(seen) => head = seen,
             }
@@ -197,7 +203,8 @@ impl BufferPool {
             // took the batch meanwhile, and then the tag makes the exchange fail.
             let below = unsafe { lines.line(first).as_ref().below.load(Ordering::Relaxed) };
             let tagged = (((head >> 32).wrapping_add(1)) << 32) | below as u64;
-            match self.head.compare_exchange_weak(head, tagged, Ordering::AcqRel, Ordering::Acquire) {
+            match self.head.compare_exchange_weak(head, tagged, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => break first,
                 Err(seen) => head = seen,
             }

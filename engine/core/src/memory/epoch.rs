@@ -196,7 +196,10 @@ pub struct Published<T: Send + Sync + 'static> {
 impl<T: Send + Sync + 'static> Published<T> {
     /// Publish the first value.
     pub fn new(epochs: &Arc<Epochs>, value: T) -> Self {
-        Published { current: AtomicPtr::new(Box::into_raw(Box::new(value))), epochs: epochs.clone() }
+        Published {
+            current: AtomicPtr::new(Box::into_raw(Box::new(value))),
+            epochs: epochs.clone(),
+        }
     }
 
     /// What is published now, for one pass at most.

@@ -93,9 +93,9 @@ struct Place {
 
 const SPAN_PAGES_BITS: u32 = 28;
 
-static PLACES: [Place; POOLS_MAX] =
-    [const { Place { span: AtomicU64::new(0), lines: AtomicUsize::new(0), inverse: AtomicUsize::new(0) } };
-        POOLS_MAX];
+static PLACES: [Place; POOLS_MAX] = [const {
+    Place { span: AtomicU64::new(0), lines: AtomicUsize::new(0), inverse: AtomicUsize::new(0) }
+}; POOLS_MAX];
 
 impl Place {
     #[inline(always)]
@@ -127,8 +127,8 @@ pub(crate) fn line_of(buffer: NonNull<u8>) -> NonNull<BufferHeader> {
     for place in &PLACES {
         if let Some(base) = place.holds(address) {
             // The entry is of a living pool: it does not change under us.
-            let number =
-                ((address - base) / CACHE_LINE_BYTES).wrapping_mul(place.inverse.load(Ordering::Relaxed));
+            let number = ((address - base) / CACHE_LINE_BYTES)
+                .wrapping_mul(place.inverse.load(Ordering::Relaxed));
             let lines = place.lines.load(Ordering::Relaxed) as *mut BufferHeader;
             // SAFETY: the pool has a line for each of its buffers.
             return unsafe { NonNull::new_unchecked(lines.add(number)) };
@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn each_buffer_of_each_pool_has_a_line_of_its_own_outside_the_shared_memory() {
-        let pools = [2048, 4096, 9216].map(|data| BufferPool::new(300, data, PageSize::Small).expect("pool"));
+        let pools = [2048, 4096, 9216]
+            .map(|data| BufferPool::new(300, data, PageSize::Small).expect("pool"));
         let mut seen = std::collections::HashSet::new();
         for pool in &pools {
             let shared = pool.memory().base().as_ptr() as usize;

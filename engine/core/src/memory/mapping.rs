@@ -87,7 +87,8 @@ impl SharedMemory {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        let base =
+            NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
         Ok(SharedMemory { base, size_bytes, fd, page_bytes })
     }
 
@@ -140,7 +141,8 @@ impl PrivateMemory {
             libc::madvise(base, size_bytes, libc::MADV_POPULATE_WRITE);
             base
         };
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        let base =
+            NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
         Ok(PrivateMemory { base, size_bytes })
     }
 

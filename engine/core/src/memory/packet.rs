@@ -174,7 +174,11 @@ impl Packet {
     /// Bytes of all segments.
     #[inline(always)]
     pub fn length(&self) -> usize {
-        if self.is_chained() { self.header_line().total_length as usize } else { self.length as usize }
+        if self.is_chained() {
+            self.header_line().total_length as usize
+        } else {
+            self.length as usize
+        }
     }
 
     /// Bytes that can still be put in front.
@@ -290,7 +294,9 @@ impl Packet {
         self.turns &= COUNTED | COPY;
         self.arc_place = 0;
         self.hash = 0;
-        self.clear(PacketFlags(PacketFlags::L2_GROUP.0 | PacketFlags::OFFLOAD.0 | PacketFlags::NOTED.0));
+        self.clear(PacketFlags(
+            PacketFlags::L2_GROUP.0 | PacketFlags::OFFLOAD.0 | PacketFlags::NOTED.0,
+        ));
         self.set(PacketFlags::LOCALLY_ORIGINATED);
     }
 

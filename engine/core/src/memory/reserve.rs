@@ -60,7 +60,8 @@ impl Reserve {
             if taken.is_null() {
                 return false;
             }
-            let other = self.held.compare_exchange(null_mut(), taken, Ordering::AcqRel, Ordering::Relaxed);
+            let other =
+                self.held.compare_exchange(null_mut(), taken, Ordering::AcqRel, Ordering::Relaxed);
             if other.is_err() {
                 // SAFETY: taken above by this layout, and known to nobody.
                 unsafe { System.dealloc(taken, LAYOUT) };
@@ -152,7 +153,10 @@ mod tests {
     fn a_refusal_gives_the_reserve_back_once_until_it_is_taken_again() {
         let reserve = Reserve::new();
         assert!(reserve.hold() && reserve.hold());
-        assert_eq!((reserve.held_bytes(), reserve.is_short(), reserve.releases()), (RESERVE_BYTES, false, 0));
+        assert_eq!(
+            (reserve.held_bytes(), reserve.is_short(), reserve.releases()),
+            (RESERVE_BYTES, false, 0)
+        );
         let mut byte = 0;
         let memory: *mut u8 = &raw mut byte;
         assert!(reserve.ask_again(RESERVE_BYTES + 1, || memory).is_null());
@@ -162,6 +166,9 @@ mod tests {
         assert!(reserve.ask_again(64, null_mut).is_null());
         assert_eq!(reserve.releases(), 1);
         assert!(reserve.hold());
-        assert_eq!((reserve.held_bytes(), reserve.is_short(), reserve.releases()), (RESERVE_BYTES, false, 1));
+        assert_eq!(
+            (reserve.held_bytes(), reserve.is_short(), reserve.releases()),
+            (RESERVE_BYTES, false, 1)
+        );
     }
 }

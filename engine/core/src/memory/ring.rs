@@ -46,7 +46,10 @@ pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
         mask: capacity - 1,
         places: (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
     });
-    (Producer { ring: ring.clone(), head: 0, tail_seen: 0 }, Consumer { ring, tail: 0, head_seen: 0 })
+    (
+        Producer { ring: ring.clone(), head: 0, tail_seen: 0 },
+        Consumer { ring, tail: 0, head_seen: 0 },
+    )
 }
 
 impl<T: Send> Producer<T> {
@@ -117,7 +120,8 @@ impl<T: Send> Consumer<T> {
             }
         }
         // SAFETY: the producer has filled the place and will not touch it before `tail` moves.
-        let item = unsafe { (*self.ring.places[self.tail & self.ring.mask].get()).assume_init_read() };
+        let item =
+            unsafe { (*self.ring.places[self.tail & self.ring.mask].get()).assume_init_read() };
         self.tail = self.tail.wrapping_add(1);
         self.ring.tail.0.store(self.tail, Ordering::Release);
         Some(item)
@@ -132,7 +136,9 @@ impl<T: Send> Consumer<T> {
         let count = self.head_seen.wrapping_sub(self.tail).min(max);
         for _ in 0..count {
             // SAFETY: as in `take`.
-            each(unsafe { (*self.ring.places[self.tail & self.ring.mask].get()).assume_init_read() });
+            each(unsafe {
+                (*self.ring.places[self.tail & self.ring.mask].get()).assume_init_read()
+            });
             self.tail = self.tail.wrapping_add(1);
         }
         self.ring.tail.0.store(self.tail, Ordering::Release);
@@ -151,7 +157,8 @@ impl<T: Send> Consumer<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        let (mut tail, head) = (self.tail.0.load(Ordering::Acquire), self.head.0.load(Ordering::Acquire));
+        let (mut tail, head) =
+            (self.tail.0.load(Ordering::Acquire), self.head.0.load(Ordering::Acquire));
         while tail != head {
             // SAFETY: both ends are gone; what lies between the indices is initialised.
             unsafe { (*self.places[tail & self.mask].get()).assume_init_drop() };

@@ -106,6 +106,9 @@ mod tests {
         out.put(&0x5678_9abc_u32.to_be_bytes());
         let mut reader = EventReader(out.bytes());
         assert_eq!((reader.take(), reader.half()), (Some([7]), Some(0x1234)));
-        assert_eq!((reader.word(), reader.word(), reader.take::<1>()), (Some(0x5678_9abc), None, None));
+        assert_eq!(
+            (reader.word(), reader.word(), reader.take::<1>()),
+            (Some(0x5678_9abc), None, None)
+        );
     }
 }

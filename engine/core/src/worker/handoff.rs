@@ -44,7 +44,11 @@ impl Handoff {
                     continue;
                 }
                 let (put, take) = ring(HANDOFF_PACKETS_MAX);
-                ends[from].to.push(Some(Way { ring: put, worker: workers[to].clone(), unseen: false }));
+                ends[from].to.push(Some(Way {
+                    ring: put,
+                    worker: workers[to].clone(),
+                    unseen: false,
+                }));
                 ends[to].from.push(take);
             }
         }
@@ -56,7 +60,12 @@ impl Handoff {
     }
 
     /// Take up to `max` of the packets that worker `from` has handed over; how many.
-    pub(crate) fn take_up_to(&mut self, from: usize, max: usize, each: impl FnMut(Parcel)) -> usize {
+    pub(crate) fn take_up_to(
+        &mut self,
+        from: usize,
+        max: usize,
+        each: impl FnMut(Parcel),
+    ) -> usize {
         self.from[from].take_up_to(max, each)
     }
 
@@ -66,7 +75,13 @@ impl Handoff {
 
     /// Hand a packet over, to be seen after [`show`](Self::show); it comes back when the ring is full or
     /// there is no such other worker.
-    pub(crate) fn put(&mut self, to: WorkerId, packet: Packet, next: NodeId, age: Age) -> Result<(), Packet> {
+    pub(crate) fn put(
+        &mut self,
+        to: WorkerId,
+        packet: Packet,
+        next: NodeId,
+        age: Age,
+    ) -> Result<(), Packet> {
         let Some(Some(way)) = self.to.get_mut(to.index()) else { return Err(packet) };
         way.ring.put_unseen((packet, next, age)).map_err(|(packet, ..)| packet)?;
         way.unseen = true;

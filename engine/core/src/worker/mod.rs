@@ -460,7 +460,8 @@ impl Worker {
         let mut total = 0;
         for from in 0..self.handoff.workers() {
             let start = clocks();
-            let (outbox, buffers, counters) = (&mut self.outbox, &mut self.buffers, &self.shared.counters);
+            let (outbox, buffers, counters) =
+                (&mut self.outbox, &mut self.buffers, &self.shared.counters);
             let count = self.handoff.take_up_to(
                 from,
                 crate::graph::frame::FRAME_PACKETS_MAX,
@@ -519,8 +520,11 @@ impl Worker {
     ) -> Option<R> {
         let mut installed = self.nodes.get_mut(id.index()).and_then(Option::take)?;
         let now_ns = self.clock.now_ns();
-        let node =
-            installed.work.node().and_then(|node| node.as_any()).and_then(|node| node.downcast_mut::<N>());
+        let node = installed
+            .work
+            .node()
+            .and_then(|node| node.as_any())
+            .and_then(|node| node.downcast_mut::<N>());
         let result = node.map(|node| work(node, &mut context!(self, id, now_ns)));
         self.nodes[id.index()] = Some(installed);
         result
@@ -537,7 +541,11 @@ impl Worker {
     }
 
     /// Swap a node in or out; what stood there comes back.
-    pub(crate) fn swap_node(&mut self, id: NodeId, node: Option<Box<Installed>>) -> Option<Box<Installed>> {
+    pub(crate) fn swap_node(
+        &mut self,
+        id: NodeId,
+        node: Option<Box<Installed>>,
+    ) -> Option<Box<Installed>> {
         debug_assert!(id.index() < NODES_MAX);
         let place = node.as_ref().map_or(Place::Between, |node| match node.is_sink {
             true if id != DROP => Place::Device,
@@ -561,7 +569,8 @@ impl Worker {
     }
 
     pub(crate) fn remove_input(&mut self, interface: InterfaceId, number: u16) -> Option<Input> {
-        let index = self.inputs.iter().position(|i| i.interface == interface && i.number == number)?;
+        let index =
+            self.inputs.iter().position(|i| i.interface == interface && i.number == number)?;
         let input = self.inputs.remove(index);
         if let Some(fd) = input.queue.wake_fd() {
             self.poll.remove(fd);

@@ -67,7 +67,9 @@ impl Poll {
     /// Wait for it no more.
     pub fn remove(&self, fd: RawFd) {
         // SAFETY: a plain system call.
-        unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+        unsafe {
+            libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut())
+        };
     }
 
     /// Wait at most `timeout_ms` (0 = look only, -1 = for ever), then call `each` for every
@@ -76,7 +78,12 @@ impl Poll {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
         // SAFETY: room for as many events as announced.
         let count = unsafe {
-            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), EVENTS_AT_ONCE as i32, timeout_ms)
+            libc::epoll_wait(
+                self.0.as_raw_fd(),
+                events.as_mut_ptr(),
+                EVENTS_AT_ONCE as i32,
+                timeout_ms,
+            )
         };
         for event in &events[..count.max(0) as usize] {
             each(event.u64 as RawFd);

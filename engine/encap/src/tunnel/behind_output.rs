@@ -54,7 +54,8 @@ impl<P: TunnelProtocol> Node for BehindOutput<P> {
 /// The declaration.
 pub(super) fn spec<P: TunnelProtocol>(entries: &Arc<[Arc<WorkerEncapEntries>]>) -> NodeSpec {
     let entries = entries.clone();
-    let help = "Puts a tunnel's headers in front of packets that have passed its interface's output";
+    let help =
+        "Puts a tunnel's headers in front of packets that have passed its interface's output";
     NodeSpec::new(P::NODES.output, help, move |wiring: &Wiring<'_>| {
         Box::new(BehindOutput::<P> {
             tables: wiring.shared(),

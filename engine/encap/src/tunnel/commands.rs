@@ -2,8 +2,8 @@
 //! the words of users ([`TunnelTexts`]); what the commands do is the same for every protocol.
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, of_each, order,
-    with_interface_names,
+    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, of_each,
+    order, with_interface_names,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, PathState};
@@ -121,7 +121,8 @@ fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
 
 /// The tunnel with the same ends, table and key.
 fn between<P: TunnelProtocol>(engine: &Engine, described: &TunnelConfig) -> Option<InterfaceId> {
-    let ends = |config: &TunnelConfig| (config.source, config.destination, config.table, config.key);
+    let ends =
+        |config: &TunnelConfig| (config.source, config.destination, config.table, config.key);
     let mut tunnels = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
     tunnels.find(|(_, tunnel)| ends(&tunnel.config) == ends(described)).map(|(id, _)| id)
 }
@@ -174,25 +175,30 @@ fn columns<P: TunnelProtocol>() -> Vec<Column> {
 
 /// Add a row per peer; a tunnel without peers has one row.
 fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: InterfaceId) {
-    let (Some(tunnels), Some(fib)) = (engine.get::<Tunnels<P>>(), engine.get::<Fib>()) else { return };
+    let (Some(tunnels), Some(fib)) = (engine.get::<Tunnels<P>>(), engine.get::<Fib>()) else {
+        return;
+    };
     let Some(tunnel) = tunnels.get(id) else { return };
     let up = engine.interface(id).is_some_and(|interface| interface.row().up);
     let config = &tunnel.config;
-    let destination = config.destination.map_or_else(|| "multipoint".to_owned(), |to| to.to_string());
+    let destination =
+        config.destination.map_or_else(|| "multipoint".to_owned(), |to| to.to_string());
     let mut peers: Vec<Option<PeerView>> = tunnels.peers(tunnel, fib).map(Some).collect();
     if peers.is_empty() {
         peers.push(None);
     }
     for peer in peers {
         let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
-        let mut row = row.cell(config.source.to_string()).cell(destination.as_str()).cell(config.table);
+        let mut row =
+            row.cell(config.source.to_string()).cell(destination.as_str()).cell(config.table);
         if P::CARRIES_FRAMES {
             row = row.cell(if config.carries_frames { "teb" } else { "l3" });
         }
         if P::HAS_KEY {
             row = row.cell(config.key);
         }
-        let row = row.cell(peer.and_then(|peer| peer.next_hop).map(|next_hop| next_hop.to_string()));
+        let row =
+            row.cell(peer.and_then(|peer| peer.next_hop).map(|next_hop| next_hop.to_string()));
         let (underlay, why) = peer.as_ref().map(|peer| underlay(engine, peer)).unzip();
         let row = row.cell(underlay);
         let row = row.cell(peer.and_then(|peer| peer.path_mtu).map(|path| path.mtu_bytes));
@@ -202,8 +208,11 @@ fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: Interface
 }
 
 fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let keys = if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { ids::<P>(engine) };
-    Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>).when_empty(P::TEXTS.none).begin(engine)
+    let keys =
+        if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { ids::<P>(engine) };
+    Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>)
+        .when_empty(P::TEXTS.none)
+        .begin(engine)
 }
 
 /// `show running-config`: the tunnels.
@@ -213,7 +222,9 @@ fn ids<P: TunnelProtocol>(engine: &Engine) -> Vec<InterfaceId> {
 
 /// `show running-config`: one of them.
 fn write_tunnel<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
-    let Some(tunnel) = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id)) else { return };
+    let Some(tunnel) = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id)) else {
+        return;
+    };
     let tunnel = &tunnel.config;
     let mut words = vec![format!("src {}", tunnel.source)];
     words.extend(tunnel.destination.map(|address| format!("dst {address}")));

@@ -61,7 +61,9 @@ pub struct TunnelConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
     /// The ends are of two families.
-    #[error("{0} and {1} are not both IPv4 or both IPv6: an outer header has addresses of one family")]
+    #[error(
+        "{0} and {1} are not both IPv4 or both IPv6: an outer header has addresses of one family"
+    )]
     Families(IpAddr, IpAddr),
     /// Not a host's.
     #[error("{0} is no address that one host has")]
@@ -222,7 +224,11 @@ impl<P: TunnelProtocol> Tunnels<P> {
     }
 
     /// What is known of the peers of a tunnel.
-    pub fn peers<'a>(&'a self, tunnel: &'a Tunnel, fib: &'a Fib) -> impl Iterator<Item = PeerView> + 'a {
+    pub fn peers<'a>(
+        &'a self,
+        tunnel: &'a Tunnel,
+        fib: &'a Fib,
+    ) -> impl Iterator<Item = PeerView> + 'a {
         tunnel.peers.iter().map(|(next_hop, peer)| PeerView {
             next_hop: *next_hop,
             underlay: fib.underlay_state(peer.underlay),
@@ -251,8 +257,8 @@ impl<P: TunnelProtocol> Tunnels<P> {
         destination: IpAddr,
         table: u32,
     ) -> Result<Peer, TunnelError> {
-        let stack =
-            Self::stack(config, destination).ok_or(TunnelError::Families(config.source, destination))?;
+        let stack = Self::stack(config, destination)
+            .ok_or(TunnelError::Families(config.source, destination))?;
         let family = Family::of(destination);
         let path = Path::resolved(destination, Some(table), None);
         let underlay = fib.hold_paths(family, table, &[path])?;
@@ -297,7 +303,11 @@ fn stacked_hop<P: TunnelProtocol>(
 ) -> Result<StackedHop, TunnelError> {
     let names = P::NODES.encap[family as usize];
     let node = |name: &'static str| engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name));
-    Ok(StackedHop { nodes: [node(names[0])?, node(names[1])?], entry: peer.entry, underlay: peer.underlay })
+    Ok(StackedHop {
+        nodes: [node(names[0])?, node(names[1])?],
+        entry: peer.entry,
+        underlay: peer.underlay,
+    })
 }
 
 /// The name of an instance.
@@ -305,14 +315,17 @@ pub fn name<P: TunnelProtocol>(instance: u32) -> String {
     format!("{}{instance}", P::NAME)
 }
 
-fn free_instance<P: TunnelProtocol>(engine: &Engine, wanted: Option<u32>) -> Result<u32, TunnelError> {
+fn free_instance<P: TunnelProtocol>(
+    engine: &Engine,
+    wanted: Option<u32>,
+) -> Result<u32, TunnelError> {
     let free = |instance: u32| engine.interface_id(&name::<P>(instance)).is_none();
     match wanted {
         Some(instance) if free(instance) => Ok(instance),
         Some(instance) => Err(TunnelError::Exists(name::<P>(instance))),
-        None => {
-            (0..=INSTANCE_MAX).find(|instance| free(*instance)).ok_or(TunnelError::TooMany(INSTANCE_MAX + 1))
-        }
+        None => (0..=INSTANCE_MAX)
+            .find(|instance| free(*instance))
+            .ok_or(TunnelError::TooMany(INSTANCE_MAX + 1)),
     }
 }
 
@@ -453,8 +466,14 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
 }
 
 /// Let the peers of a multipoint tunnel be those that the TEIB says.
-fn follow_next_hops<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) -> Result<(), TunnelError> {
-    let wanted = engine.get::<Teib>().map(|teib| teib.on(id).collect::<BTreeMap<_, _>>()).unwrap_or_default();
+fn follow_next_hops<P: TunnelProtocol>(
+    engine: &mut Engine,
+    id: InterfaceId,
+) -> Result<(), TunnelError> {
+    let wanted = engine
+        .get::<Teib>()
+        .map(|teib| teib.on(id).collect::<BTreeMap<_, _>>())
+        .unwrap_or_default();
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(mut tunnel) = tunnels.by_interface.remove(&id) else { return Ok(()) };
         let mut done = Ok(());
@@ -492,7 +511,9 @@ fn add_next_hop<P: TunnelProtocol>(
     let hop = stacked_hop::<P>(engine, family, peer)?;
     // Two next hops may be behind one peer; a point-to-point tunnel to it comes before.
     if !tunnels.ends.has(&peer.key) {
-        tunnels.ends.insert(peer.key, End { interface: id, carries_frames: false, entry: peer.entry })?;
+        tunnels
+            .ends
+            .insert(peer.key, End { interface: id, carries_frames: false, entry: peer.entry })?;
     }
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_stack_to(id, next_hop, Some(hop));

@@ -59,7 +59,10 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             packet.index = request.to_index();
             return Ok(self.error);
         }
-        let row = context.interface(adjacency.tx).filter(|row| row.up).ok_or(TunnelDrop::InterfaceDown)?;
+        let row = context
+            .interface(adjacency.tx)
+            .filter(|row| row.up)
+            .ok_or(TunnelDrop::InterfaceDown)?;
         if packet.length() > usize::from(adjacency.mtu_bytes)
             && let Some(elsewhere) = self.too_long(context, &adjacency, packet)
         {
@@ -120,7 +123,9 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         let mtu = self.output.mtu(entry, hop, || None);
         let fits = total <= mtu.mtu_bytes;
         if !fits && !own {
-            if let Some(request) = F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len())) {
+            if let Some(request) =
+                F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len()))
+            {
                 context.count(TunnelDrop::TooBig, 1);
                 packet.index = request.to_index();
                 return Ok(self.error);
@@ -135,7 +140,8 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         let InnerFields { traffic_class, hop_limit, .. } =
             F::fields(packet.bytes()).ok_or(TunnelDrop::Truncated)?;
         let dont_fragment = fits && F::forbids_fragments(packet.bytes(), length);
-        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+        let inside =
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
@@ -159,7 +165,12 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, TunnelDrop> {
         let tunnel = self.output.tables.adjacencies.get(packet.index);
         let entry = self.output.entries.get(tunnel.entry);
         let (hash, hop) = match O::HAS_FLOW {
@@ -171,9 +182,11 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
         };
         let underlay = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let unusual = PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let fits = (length <= usize::from(tunnel.mtu_bytes))
-            & (length + entry.header_len() <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into());
+            & (length + entry.header_len()
+                <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into());
         let fast = packet.has_none(unusual)
             & fits
             & self.output.is_resolved(hop)
@@ -182,7 +195,8 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
         let forwarded = if fast { F::forward(packet.bytes_mut()) } else { None };
         let Some((traffic_class, hop_limit)) = forwarded else { return self.slow(context, packet) };
         let dont_fragment = F::forbids_fragments(packet.bytes(), length);
-        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+        let inside =
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
         let next = self.output.put_and_leave(entry, underlay, packet, length, inside)?;
         let counters = context.interface_counters(tunnel.tx);
         counters.tx_packets.add(1);
@@ -201,6 +215,10 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, F: InnerPacket>(
     })
     .detour(O::REWRITE)
     .describe(|record, names| {
-        format!("{} bytes with the tunnel's headers, to {}", record.packet_bytes, names.node(record.next))
+        format!(
+            "{} bytes with the tunnel's headers, to {}",
+            record.packet_bytes,
+            names.node(record.next)
+        )
     })
 }

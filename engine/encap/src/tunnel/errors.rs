@@ -15,7 +15,9 @@ use super::table::{End, TunnelTable, key};
 use crate::entries::WorkerEncapEntries;
 use crate::entry::Words;
 use crate::inner::InnerPacket;
-use crate::relay::{RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender};
+use crate::relay::{
+    RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender,
+};
 
 quiver_core::reasons! {
     /// What becomes of ICMP errors about the outer packets of tunnels.
@@ -71,7 +73,11 @@ struct TunnelErrors<P, O> {
 }
 
 impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, TunnelErrorDrop> {
+    fn decide(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, TunnelErrorDrop> {
         let (error, begin) = O::quoted(packet.bytes()).ok_or(TunnelErrorDrop::Truncated)?;
         let quoted = packet.bytes().get(begin..).ok_or(TunnelErrorDrop::Truncated)?;
         let ends = O::ends(quoted).ok_or(TunnelErrorDrop::Truncated)?;
@@ -83,7 +89,8 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
         }
         let table = O::table_of(&self.tables.interfaces, packet.rx);
         let key = key(ends.destination, ends.source, table, parsed.key);
-        let end = self.table.find(&key).filter(|end| end.entry != 0).ok_or(TunnelErrorDrop::NotOurs)?;
+        let end =
+            self.table.find(&key).filter(|end| end.entry != 0).ok_or(TunnelErrorDrop::NotOurs)?;
         if let UnderlayError::TooBig(mtu_bytes) = error {
             if mtu_bytes < O::PATH_MTU_MIN || usize::from(mtu_bytes) >= ends.length {
                 return Err(TunnelErrorDrop::NotBelieved);
@@ -160,5 +167,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(
         })
     })
     .reasons::<TunnelErrorDrop>()
-    .describe(|record, names| format!("{} bytes, to {}", record.packet_bytes, names.node(record.next)))
+    .describe(|record, names| {
+        format!("{} bytes, to {}", record.packet_bytes, names.node(record.next))
+    })
 }

@@ -53,7 +53,13 @@ pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader> {
 
 impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
     fn inside(hash: u32) -> Inside {
-        Inside { traffic_class: 0, hop_limit: HOP_LIMIT, hash, protocol: ETHERNET, dont_fragment: false }
+        Inside {
+            traffic_class: 0,
+            hop_limit: HOP_LIMIT,
+            hash,
+            protocol: ETHERNET,
+            dont_fragment: false,
+        }
     }
 
     #[cold]
@@ -93,7 +99,12 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, TunnelDrop> {
         let entry = self.output.entries.get(self.by_interface.get(packet.tx));
         let hash = kept_frame_hash(packet);
         let hop = self.output.hop(entry, hash);
@@ -119,12 +130,20 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     by_interface: &Arc<EntryByInterface>,
 ) -> NodeSpec {
     let (entries, by_interface) = (entries.clone(), by_interface.clone());
-    NodeSpec::stage("Puts a tunnel's headers in front of Ethernet frames", move |wiring: &Wiring<'_>| {
-        FrameEncap::<P, O> { output: EncapOutput::new(wiring, &entries), by_interface: by_interface.clone() }
-    })
+    NodeSpec::stage(
+        "Puts a tunnel's headers in front of Ethernet frames",
+        move |wiring: &Wiring<'_>| FrameEncap::<P, O> {
+            output: EncapOutput::new(wiring, &entries),
+            by_interface: by_interface.clone(),
+        },
+    )
     .detour(O::REWRITE)
     .describe(|record, names| {
-        format!("{} bytes with the tunnel's headers, to {}", record.packet_bytes, names.node(record.next))
+        format!(
+            "{} bytes with the tunnel's headers, to {}",
+            record.packet_bytes,
+            names.node(record.next)
+        )
     })
 }
 

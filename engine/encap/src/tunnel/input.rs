@@ -240,7 +240,10 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
 }
 
 /// The declaration. `arcs` are `ip4-unicast` and `ip6-unicast`.
-pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(table: &TunnelTable, arcs: [ArcId; 2]) -> NodeSpec {
+pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(
+    table: &TunnelTable,
+    arcs: [ArcId; 2],
+) -> NodeSpec {
     let table = table.clone();
     NodeSpec::look_up("Takes a tunnel's headers off", move |wiring: &Wiring<'_>| {
         wiring.node_if_built("ethernet-input"); // an edge, for `show graph`

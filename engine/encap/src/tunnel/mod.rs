@@ -58,7 +58,8 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     graph.node(errors::spec::<P, Ip6>(&table, &entries));
     // Who follows hops to interfaces asks for the nodes whose index is a stacked adjacency.
     for (place, node) in P::NODES.encap.into_iter().flatten().enumerate() {
-        let number = u32::from(P::IP_PROTOCOLS.first().map_or(0, |protocol| protocol.0)) << 8 | place as u32;
+        let number =
+            u32::from(P::IP_PROTOCOLS.first().map_or(0, |protocol| protocol.0)) << 8 | place as u32;
         graph.claim("stacked-adjacency", number, node);
     }
     for protocol in P::IP_PROTOCOLS {

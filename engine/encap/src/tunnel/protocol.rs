@@ -98,7 +98,12 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
     type Outer = O;
 
     #[inline(always)]
-    fn fill(words: Words<'_>, bytes: &mut [u8], total: usize, inside: Inside) -> Result<(), Truncated> {
+    fn fill(
+        words: Words<'_>,
+        bytes: &mut [u8],
+        total: usize,
+        inside: Inside,
+    ) -> Result<(), Truncated> {
         O::fill(words, bytes, total, P::ip_protocol(inside.protocol), inside)?;
         P::fill(bytes.get_mut(O::LEN..).ok_or(Truncated)?, inside.protocol)
     }

@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 use quiver_core::InterfaceId;
 use quiver_core::cpu::Variant;
 use quiver_core::memory::epoch::Epochs;
-use quiver_tables::exact::{ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed};
+use quiver_tables::exact::{
+    ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed,
+};
 use quiver_tables::memory::MemoryError;
 
 /// Words of a key, and of an object: the key, the interface with the kind, and the encapsulation
@@ -26,7 +28,13 @@ pub(super) type Key = [u64; KEY_WORDS];
 #[inline(always)]
 pub(super) fn key(remote: u128, local: u128, table: u32, key: Option<u32>) -> Key {
     let key = key.map_or(0, |key| 1 << 32 | u64::from(key));
-    [(remote >> 64) as u64, remote as u64, (local >> 64) as u64, local as u64, u64::from(table) << 33 | key]
+    [
+        (remote >> 64) as u64,
+        remote as u64,
+        (local >> 64) as u64,
+        local as u64,
+        u64::from(table) << 33 | key,
+    ]
 }
 
 /// An address as a number, an IPv4 address mapped (RFC 4291 §2.5.5.2).

@@ -106,7 +106,11 @@ impl Surroundings<'_> {
 
 impl AdjacencyBook {
     pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
-        Ok(AdjacencyBook { slots: AdjacencySlots::new(epochs)?, counts: None, records: BTreeMap::new() })
+        Ok(AdjacencyBook {
+            slots: AdjacencySlots::new(epochs)?,
+            counts: None,
+            records: BTreeMap::new(),
+        })
     }
 
     /// Are packets counted?
@@ -154,7 +158,11 @@ impl AdjacencyBook {
     /// send, or there is no slot left.
     pub fn hop(&mut self, key: AdjacencyKey, around: &Surroundings) -> Option<Hop> {
         if let Some(record) = self.records.get(&key) {
-            return around.interfaces.get(&key.interface).filter(|on| on.info.up).map(|_| record.hop);
+            return around
+                .interfaces
+                .get(&key.interface)
+                .filter(|on| on.info.up)
+                .map(|_| record.hop);
         }
         let (content, next) = around.content(key)?;
         let hop = Hop { next, index: self.add_slot(content)? };
@@ -227,8 +235,12 @@ impl AdjacencyBook {
     }
 
     /// Those behind one in order of interface, or from the first.
-    pub fn after(&self, last: Option<AdjacencyKey>) -> impl Iterator<Item = (AdjacencyKey, Hop, &Adjacency)> {
-        let behind = self.records.range((last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+    pub fn after(
+        &self,
+        last: Option<AdjacencyKey>,
+    ) -> impl Iterator<Item = (AdjacencyKey, Hop, &Adjacency)> {
+        let behind =
+            self.records.range((last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
         behind.map(|(key, record)| (*key, record.hop, &record.content))
     }
 }

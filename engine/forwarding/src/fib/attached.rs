@@ -112,7 +112,9 @@ impl Fib {
         outcomes: &[Outcome<A>],
         lost: &BTreeSet<InterfaceId>,
     ) {
-        if series.source == Source::Neighbour || self.neighbours.is_empty() && !self.stacks.has_next_hops() {
+        if series.source == Source::Neighbour
+            || self.neighbours.is_empty() && !self.stacks.has_next_hops()
+        {
             return;
         }
         let table = series.table;
@@ -133,10 +135,14 @@ impl Fib {
             let next = found.peek().and_then(|(address, _)| A::from_ip(*address));
             gap = Some((prefix.first(), next));
             let last = prefix.last();
-            near.extend(found.take_while(|(address, _)| A::from_ip(*address).is_some_and(|at| at <= last)));
+            near.extend(
+                found.take_while(|(address, _)| A::from_ip(*address).is_some_and(|at| at <= last)),
+            );
         }
         if !prefixes_are_empty {
-            near.extend(self.stacks.next_hops().filter(|(address, _)| A::from_ip(*address).is_some()));
+            near.extend(
+                self.stacks.next_hops().filter(|(address, _)| A::from_ip(*address).is_some()),
+            );
         }
         near.sort_unstable();
         near.dedup();
@@ -148,7 +154,11 @@ impl Fib {
     }
 
     /// Import a neighbour into every table where it belongs, or withdraw it.
-    pub(super) fn refresh_imports_of(&mut self, id: InterfaceId, address: IpAddr) -> Result<(), FibError> {
+    pub(super) fn refresh_imports_of(
+        &mut self,
+        id: InterfaceId,
+        address: IpAddr,
+    ) -> Result<(), FibError> {
         let tables = self.attached.tables(id, Family::of(address));
         tables.into_iter().try_for_each(|table| self.refresh_import(table, id, address))
     }
@@ -171,10 +181,16 @@ impl Fib {
 
     /// See that a neighbour's host route in a table is there when it should be. A neighbour that is known
     /// on several attached interfaces has a path by each.
-    fn refresh_import(&mut self, table: u32, id: InterfaceId, address: IpAddr) -> Result<(), FibError> {
+    fn refresh_import(
+        &mut self,
+        table: u32,
+        id: InterfaceId,
+        address: IpAddr,
+    ) -> Result<(), FibError> {
         let prefix = IpPrefix::host(address);
         let wanted = self.wanted_import(table, id, address);
-        let list = self.said(table, prefix, Source::Neighbour).and_then(|group| self.lists.get(group));
+        let list =
+            self.said(table, prefix, Source::Neighbour).and_then(|group| self.lists.get(group));
         let mut paths = list.map_or_else(Vec::new, |list| list.key.paths.to_vec());
         let own = paths.iter().position(|path| path.names(id));
         if own.map(|at| paths[at]) == wanted {

@@ -43,10 +43,14 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unusable::NoPath => f.write_str("no path is left"),
-            Unusable::InterfaceDown(interface) => write!(f, "interface number {} is down", interface.0),
+            Unusable::InterfaceDown(interface) => {
+                write!(f, "interface number {} is down", interface.0)
+            }
             Unusable::NoAdjacency => f.write_str("the table of adjacencies is full"),
             Unusable::NoRoute(next_hop) => write!(f, "no route to {next_hop}"),
-            Unusable::Loop(next_hop) => write!(f, "the route to {next_hop} leads back to this one: a loop"),
+            Unusable::Loop(next_hop) => {
+                write!(f, "the route to {next_hop} leads back to this one: a loop")
+            }
             Unusable::TooDeep => write!(f, "more than {RECURSION_MAX} next hops behind each other"),
             Unusable::NotHost(next_hop) => write!(f, "no route for {next_hop} alone"),
             Unusable::NotAttached(next_hop) => write!(f, "{next_hop} is not attached"),
@@ -76,7 +80,11 @@ struct Look;
 impl Hops for Look {
     fn hop(&mut self, key: AdjacencyKey, around: &Surroundings<'_>) -> Option<Hop> {
         let next = around.nodes.ip4.rewrite; // any: the hop is not followed
-        around.interfaces.get(&key.interface).filter(|on| on.info.up).map(|_| Hop { next, index: 0 })
+        around
+            .interfaces
+            .get(&key.interface)
+            .filter(|on| on.info.up)
+            .map(|_| Hop { next, index: 0 })
     }
 }
 

@@ -26,7 +26,8 @@ impl Fib {
             false => self.flow_fields.insert((family, table), fields),
         };
         let fields = self.group_fields(family, table);
-        let here = |list: &path_list::PathList| (list.key.payload, list.key.table) == (family, table);
+        let here =
+            |list: &path_list::PathList| (list.key.payload, list.key.table) == (family, table);
         for (group, _) in self.lists.iter().filter(|(_, list)| here(list)) {
             self.groups.set_fields(group, fields);
         }
@@ -42,7 +43,8 @@ impl Fib {
     pub fn set_flow_seed(&mut self, seed: u32) {
         self.groups.set_seed(seed);
         let all = self.lists.iter();
-        let all: Vec<_> = all.map(|(group, list)| (group, list.key.payload, list.key.table)).collect();
+        let all: Vec<_> =
+            all.map(|(group, list)| (group, list.key.payload, list.key.table)).collect();
         for (group, family, table) in all {
             let fields = self.group_fields(family, table);
             self.groups.set_fields(group, fields);

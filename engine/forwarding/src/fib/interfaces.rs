@@ -159,7 +159,8 @@ impl Fib {
             self.remove_neighbour(id, address)?;
         }
         // First what holds no routes but its own: as a rule no path names it then.
-        let link_local = self.interfaces.get_mut(&id).and_then(|interface| interface.link_local_table.take());
+        let link_local =
+            self.interfaces.get_mut(&id).and_then(|interface| interface.link_local_table.take());
         if let Some(table) = link_local {
             self.drop_table(Family::Ip6, table);
         }
@@ -182,7 +183,8 @@ impl Fib {
         }
         let mut shortened = BTreeMap::new();
         for (group, key) in &naming {
-            let left: Vec<Path> = key.paths.iter().filter(|path| !path.names(id)).copied().collect();
+            let left: Vec<Path> =
+                key.paths.iter().filter(|path| !path.names(id)).copied().collect();
             if !left.is_empty() {
                 let now = self.list(key.payload, key.table, &left, key.of_default)?;
                 shortened.insert(*group, now);
@@ -225,7 +227,10 @@ impl Fib {
 
     /// The addresses of an interface, with their prefix lengths.
     pub fn addresses(&self, id: InterfaceId) -> impl Iterator<Item = (IpAddr, u8)> {
-        self.interfaces.get(&id).into_iter().flat_map(|interface| interface.addresses.iter().copied())
+        self.interfaces
+            .get(&id)
+            .into_iter()
+            .flat_map(|interface| interface.addresses.iter().copied())
     }
 
     /// The small number of the IPv6 table for link-local destinations on an interface.
@@ -233,7 +238,11 @@ impl Fib {
         self.interfaces.get(&id)?.link_local_table
     }
 
-    fn known(&mut self, id: InterfaceId, asked: impl FnOnce() -> String) -> Result<&mut Interface, FibError> {
+    fn known(
+        &mut self,
+        id: InterfaceId,
+        asked: impl FnOnce() -> String,
+    ) -> Result<&mut Interface, FibError> {
         match self.interfaces.get_mut(&id) {
             Some(interface) => Ok(interface),
             None => Err(FibError::NoInterface { asked: asked(), interface: id }),
@@ -241,7 +250,12 @@ impl Fib {
     }
 
     /// Give an interface an address: local, its subnet connected.
-    pub fn add_address(&mut self, id: InterfaceId, address: IpAddr, len: u8) -> Result<(), FibError> {
+    pub fn add_address(
+        &mut self,
+        id: InterfaceId,
+        address: IpAddr,
+        len: u8,
+    ) -> Result<(), FibError> {
         let bits = if address.is_ipv4() { 32 } else { 128 };
         if !is_unicast(address) || len > bits || len == 0 {
             return Err(FibError::BadAddress(address));
@@ -259,7 +273,12 @@ impl Fib {
     }
 
     /// Take an address from an interface.
-    pub fn remove_address(&mut self, id: InterfaceId, address: IpAddr, len: u8) -> Result<(), FibError> {
+    pub fn remove_address(
+        &mut self,
+        id: InterfaceId,
+        address: IpAddr,
+        len: u8,
+    ) -> Result<(), FibError> {
         let interface = self.known(id, || format!("address {address}/{len}"))?;
         if !interface.addresses.contains(&(address, len)) {
             return Err(FibError::NoAddress(address, len, id));
@@ -275,7 +294,11 @@ impl Fib {
     }
 
     /// Let broadcasts into the IPv4 subnets of an interface be forwarded, or not (RFC 2644).
-    pub fn set_directed_broadcast(&mut self, id: InterfaceId, forward: bool) -> Result<(), FibError> {
+    pub fn set_directed_broadcast(
+        &mut self,
+        id: InterfaceId,
+        forward: bool,
+    ) -> Result<(), FibError> {
         self.known(id, || "directed broadcasts".into())?;
         self.change_addresses(id, |interface| interface.directed_broadcast = forward)
     }
@@ -310,7 +333,8 @@ impl Fib {
         change(interface);
         let claims = interface.connected();
         // An interface that is down keeps its subnets: it will come up again.
-        let taken = claims.keys().find(|place| self.connected.get(place).is_some_and(|owner| *owner != id));
+        let taken =
+            claims.keys().find(|place| self.connected.get(place).is_some_and(|owner| *owner != id));
         let done = match taken {
             Some((_, prefix)) => Err(FibError::SubnetConnected(*prefix)),
             None => self.install(&installed, &self.installed(id)),
@@ -351,7 +375,9 @@ impl Fib {
             if let Err(error) = self.replace_route(*table, *prefix, Source::Interface, &[**path]) {
                 for (place, _) in &added[..done] {
                     let _ = match before.get(place) {
-                        Some(path) => self.replace_route(place.0, place.1, Source::Interface, &[*path]),
+                        Some(path) => {
+                            self.replace_route(place.0, place.1, Source::Interface, &[*path])
+                        }
                         None => self.remove_route(place.0, place.1, Source::Interface),
                     };
                 }

@@ -122,7 +122,9 @@ impl Fib {
 }
 
 fn added_and_gone<A: Address>(outcomes: &[Outcome<A>]) -> (usize, usize) {
-    let added = outcomes.iter().filter(|outcome| outcome.before.is_none() && outcome.after.is_some());
-    let gone = outcomes.iter().filter(|outcome| outcome.before.is_some() && outcome.after.is_none());
+    let added =
+        outcomes.iter().filter(|outcome| outcome.before.is_none() && outcome.after.is_some());
+    let gone =
+        outcomes.iter().filter(|outcome| outcome.before.is_some() && outcome.after.is_none());
     (added.count(), gone.count())
 }

@@ -263,8 +263,10 @@ impl Fib {
         groups.add(&drop(nodes.ip4.drop, 0))?; // group 0, where a wrong index ends
         let miss4 = groups.add(&drop(nodes.ip4.drop, NO_ROUTE_INDEX))?;
         let miss6 = groups.add(&drop(nodes.ip6.drop, NO_ROUTE_INDEX))?;
-        let families =
-            Families { ip4: FamilyTables::new(epochs, miss4)?, ip6: FamilyTables::new(epochs, miss6)? };
+        let families = Families {
+            ip4: FamilyTables::new(epochs, miss4)?,
+            ip6: FamilyTables::new(epochs, miss6)?,
+        };
         let mut fib = Fib {
             nodes,
             families,
@@ -335,10 +337,13 @@ impl Fib {
         let prefix = |text: &str, len| IpPrefix::new(text.parse().expect("a literal address"), len);
         let link_local = Target::Feature(Hop { next: self.nodes.ip6_link_local, index: 0 });
         let lead = |next| Target::Feature(Hop { next, index: table });
-        let [groups4, groups6] = self.groups_lead.map_or([Target::Drop; 2], |nodes| nodes.map(lead));
+        let [groups4, groups6] =
+            self.groups_lead.map_or([Target::Drop; 2], |nodes| nodes.map(lead));
         let routes = match family {
             // RFC 5771 §3, RFC 1112 §4, RFC 919 §7: routed by other means or not at all.
-            Family::Ip4 => vec![(prefix("224.0.0.0", 4), groups4), (prefix("240.0.0.0", 4), Target::Drop)],
+            Family::Ip4 => {
+                vec![(prefix("224.0.0.0", 4), groups4), (prefix("240.0.0.0", 4), Target::Drop)]
+            }
             // RFC 4291 §2.5.6 and §2.7: link-local destinations mean nothing without an interface;
             // link-local groups are the router's to hear.
             Family::Ip6 => vec![
@@ -403,10 +408,15 @@ impl Fib {
         if let Some(on) = self.interfaces.values().find(bound) {
             return Err(in_use(format!("interface number {}", on.info.id.0)));
         }
-        if self.lists.iter().any(|(_, list)| list.key.paths.iter().any(|path| path.looks_in(family, index))) {
+        if self
+            .lists
+            .iter()
+            .any(|(_, list)| list.key.paths.iter().any(|path| path.looks_in(family, index)))
+        {
             return Err(in_use("a route that looks up in it".into()));
         }
-        if let Some((.., holder)) = self.table_holders.iter().find(|held| (held.0, held.1) == (family, index))
+        if let Some((.., holder)) =
+            self.table_holders.iter().find(|held| (held.0, held.1) == (family, index))
         {
             return Err(in_use((*holder).into()));
         }
@@ -422,7 +432,9 @@ impl Fib {
 
     /// A feature names this table no more; once for each hold.
     pub fn release_table(&mut self, family: Family, index: u32, holder: &'static str) {
-        if let Some(at) = self.table_holders.iter().position(|held| *held == (family, index, holder)) {
+        if let Some(at) =
+            self.table_holders.iter().position(|held| *held == (family, index, holder))
+        {
             self.table_holders.swap_remove(at);
         }
     }
@@ -476,7 +488,8 @@ impl Fib {
         let mut paths = paths.to_vec();
         paths.sort_unstable();
         paths.dedup_by_key(|path| (path.preference, path.target));
-        let of_table = paths.len() > 1 || paths.iter().any(|path| path.is_recursive() || path.unfolds());
+        let of_table =
+            paths.len() > 1 || paths.iter().any(|path| path.is_recursive() || path.unfolds());
         let key = ListKey { payload, table: if of_table { table } else { 0 }, of_default, paths };
         if let Some(group) = self.lists.find(&key) {
             return Ok(group);
@@ -575,7 +588,10 @@ impl Fib {
         while let Some((group, list)) = self.lists.take_orphan() {
             let nothing = path_list::Dependencies::default();
             self.lists.depend(group, &list.dependencies, &nothing);
-            list.dependencies.adjacencies.iter().for_each(|key| self.adjacencies.remove_user(*key, group));
+            list.dependencies
+                .adjacencies
+                .iter()
+                .for_each(|key| self.adjacencies.remove_user(*key, group));
             self.groups.retire(group);
         }
     }

@@ -9,7 +9,9 @@ use super::adjacencies::AdjacencyKey;
 use super::path::Family;
 use super::routes::is_unicast;
 use super::{Fib, FibError};
-use crate::neighbour::{Due, Learned, NeighbourChange, NeighbourConfig, NeighbourState, Neighbours};
+use crate::neighbour::{
+    Due, Learned, NeighbourChange, NeighbourConfig, NeighbourState, Neighbours,
+};
 use crate::next_hop_group::Hop;
 
 impl Fib {
@@ -29,7 +31,12 @@ impl Fib {
     }
 
     /// By which node and adjacency packets of a family reach a neighbour, when something leads to it.
-    pub fn neighbour_hop(&self, payload: Family, interface: InterfaceId, address: IpAddr) -> Option<Hop> {
+    pub fn neighbour_hop(
+        &self,
+        payload: Family,
+        interface: InterfaceId,
+        address: IpAddr,
+    ) -> Option<Hop> {
         self.adjacencies.known_hop(AdjacencyKey { interface, payload, next_hop: Some(address) })
     }
 
@@ -62,7 +69,9 @@ impl Fib {
         self.check_neighbour(interface, address, mac)?;
         match self.neighbours.would_learn(interface, address, mac) {
             Learned::Full => {
-                return Err(FibError::NeighboursFull(self.neighbours.config(address.is_ipv6()).limit));
+                return Err(FibError::NeighboursFull(
+                    self.neighbours.config(address.is_ipv6()).limit,
+                ));
             }
             Learned::StaticStands => return Ok(Learned::StaticStands),
             Learned::Refreshed | Learned::Changed => {}
@@ -133,8 +142,14 @@ impl Fib {
     }
 
     /// Forget a neighbour; whoever sends to it asks again.
-    pub fn remove_neighbour(&mut self, interface: InterfaceId, address: IpAddr) -> Result<(), FibError> {
-        self.neighbours.remove(interface, address).ok_or(FibError::NoNeighbour(interface, address))?;
+    pub fn remove_neighbour(
+        &mut self,
+        interface: InterfaceId,
+        address: IpAddr,
+    ) -> Result<(), FibError> {
+        self.neighbours
+            .remove(interface, address)
+            .ok_or(FibError::NoNeighbour(interface, address))?;
         self.neighbour_changed(interface, address)
     }
 
@@ -161,7 +176,11 @@ impl Fib {
         }
     }
 
-    fn neighbour_changed(&mut self, interface: InterfaceId, address: IpAddr) -> Result<(), FibError> {
+    fn neighbour_changed(
+        &mut self,
+        interface: InterfaceId,
+        address: IpAddr,
+    ) -> Result<(), FibError> {
         self.refresh_neighbour(interface, address);
         let done = self.refresh_imports_of(interface, address);
         self.sweep();
@@ -176,7 +195,9 @@ impl Fib {
     /// After an interface began to have neighbours, or ceased to.
     pub(super) fn refresh_neighbour_routes(&mut self, id: InterfaceId) -> Result<(), FibError> {
         let mut addresses: Vec<_> = self.neighbours.on(id).map(|(address, _)| address).collect();
-        addresses.extend(self.stacks.next_hops().filter(|(_, on)| *on == id).map(|(address, _)| address));
+        addresses.extend(
+            self.stacks.next_hops().filter(|(_, on)| *on == id).map(|(address, _)| address),
+        );
         addresses.into_iter().try_for_each(|address| self.refresh_imports_of(id, address))?;
         self.sweep();
         Ok(())

@@ -200,9 +200,9 @@ impl Path {
     pub(super) fn named(&self) -> Option<InterfaceId> {
         match self.target {
             Target::Via { interface, .. } => interface,
-            Target::Attached(on) | Target::Broadcast { interface: on, .. } | Target::InterfaceRx(on) => {
-                Some(on)
-            }
+            Target::Attached(on)
+            | Target::Broadcast { interface: on, .. }
+            | Target::InterfaceRx(on) => Some(on),
             _ => None,
         }
     }
@@ -223,13 +223,18 @@ impl Path {
             Target::LookupIn { family, table } | Target::SourceLookupIn { family, table } => {
                 (family, table) == (of, index)
             }
-            Target::Through { next_hop, table, .. } => table == Some(index) && Family::of(next_hop) == of,
+            Target::Through { next_hop, table, .. } => {
+                table == Some(index) && Family::of(next_hop) == of
+            }
             _ => false,
         }
     }
 
     /// Is its next hop looked up in the table that it belongs to?
     pub(super) fn is_recursive(&self) -> bool {
-        matches!(self.target, Target::Via { interface: None, .. } | Target::Through { table: None, .. })
+        matches!(
+            self.target,
+            Target::Via { interface: None, .. } | Target::Through { table: None, .. }
+        )
     }
 }

@@ -206,14 +206,16 @@ impl PathLists {
         } else {
             // Fewer next hops than prefixes: go through both once.
             let here = self.tracked.range(at(A::ZERO)..=at(A::MAX));
-            let here: Vec<_> =
-                here.filter_map(|(tracked, users)| Some((A::from_ip(tracked.address)?, users))).collect();
+            let here: Vec<_> = here
+                .filter_map(|(tracked, users)| Some((A::from_ip(tracked.address)?, users)))
+                .collect();
             let mut next = 0;
             for prefix in prefixes {
                 while here.get(next).is_some_and(|(address, _)| *address < prefix.first()) {
                     next += 1;
                 }
-                let inside = here[next..].iter().take_while(|(address, _)| *address <= prefix.last());
+                let inside =
+                    here[next..].iter().take_while(|(address, _)| *address <= prefix.last());
                 users.extend(inside.flat_map(|(_, users)| *users));
             }
         }
@@ -224,7 +226,9 @@ impl PathLists {
 
     /// Lists whose hops follow from this interface.
     pub fn on(&self, interface: InterfaceId) -> Vec<GroupId> {
-        self.by_interface.get(&interface).map_or_else(Vec::new, |users| users.iter().copied().collect())
+        self.by_interface
+            .get(&interface)
+            .map_or_else(Vec::new, |users| users.iter().copied().collect())
     }
 
     /// Lists with a path that names this interface.
@@ -245,7 +249,8 @@ impl PathLists {
     /// Those whose group is `first` or higher. Groups without a place are the highest.
     pub fn from(&self, first: GroupId) -> impl Iterator<Item = (GroupId, &PathList)> {
         let lists = self.lists.iter().enumerate().skip(first.0 as usize);
-        let placed = lists.filter_map(|(index, list)| Some((GroupId(index as u32), list.as_ref()?)));
+        let placed =
+            lists.filter_map(|(index, list)| Some((GroupId(index as u32), list.as_ref()?)));
         placed.chain(self.resolved.range(first..).map(|(group, list)| (*group, list)))
     }
 }

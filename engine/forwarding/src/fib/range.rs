@@ -120,7 +120,8 @@ impl Fib {
         first: Prefix<A>,
         count: u64,
     ) -> Result<(), FibError> {
-        let series = Series { table: range.table, source: range.source, path_sets: &range.path_sets };
+        let series =
+            Series { table: range.table, source: range.source, path_sets: &range.path_sets };
         let steps: Vec<_> =
             consecutive(first, range.done, count).map(|prefix| (prefix, range.step)).collect();
         let planned = self.plan(series, &steps);
@@ -151,7 +152,9 @@ impl Fib {
                 self.lists.hold(group, 1);
             }
             match range.before.last_mut() {
-                Some(run) if run.group == outcome.before && run.at + run.count == at => run.count += 1,
+                Some(run) if run.group == outcome.before && run.at + run.count == at => {
+                    run.count += 1
+                }
                 _ => range.before.push(Before { at, count: 1, group: outcome.before }),
             }
         }
@@ -186,7 +189,13 @@ impl Fib {
         consecutive(first, at, count).for_each(|prefix| self.stale_again(table, prefix));
     }
 
-    fn undo_slice<A: Side>(&mut self, range: &RangeChange, first: Prefix<A>, run: &Before, count: u64) {
+    fn undo_slice<A: Side>(
+        &mut self,
+        range: &RangeChange,
+        first: Prefix<A>,
+        run: &Before,
+        count: u64,
+    ) {
         let series = Series { table: range.table, source: range.source, path_sets: &[] };
         let steps: Vec<_> = consecutive(first, run.at + run.count, count)
             .map(|prefix| (prefix, Step::PutBack(run.group)))
@@ -239,7 +248,11 @@ impl Fib {
 }
 
 /// `count` prefixes of the length of `first`, beginning `skip` behind it. They are known to fit.
-fn consecutive<A: Side>(first: Prefix<A>, skip: u64, count: u64) -> impl Iterator<Item = Prefix<A>> {
+fn consecutive<A: Side>(
+    first: Prefix<A>,
+    skip: u64,
+    count: u64,
+) -> impl Iterator<Item = Prefix<A>> {
     let start = match first.len() {
         0 => first.first(),
         len => first.first() + (A::from_halves(0, skip) << (A::BITS - u32::from(len))),

@@ -63,8 +63,12 @@ impl Fib {
             self.said(table, **prefix, Source::Static).is_some() && !self.is_fresh(table, **prefix)
         };
         let gone: Vec<IpPrefix> = seen.iter().filter(stale).copied().collect();
-        let steps4 = |prefix: &IpPrefix| if let IpPrefix::V4(prefix) = prefix { Some(*prefix) } else { None };
-        let steps6 = |prefix: &IpPrefix| if let IpPrefix::V6(prefix) = prefix { Some(*prefix) } else { None };
+        let steps4 = |prefix: &IpPrefix| {
+            if let IpPrefix::V4(prefix) = prefix { Some(*prefix) } else { None }
+        };
+        let steps6 = |prefix: &IpPrefix| {
+            if let IpPrefix::V6(prefix) = prefix { Some(*prefix) } else { None }
+        };
         match family {
             Family::Ip4 => self.remove_stale(table, gone.iter().filter_map(steps4).collect()),
             Family::Ip6 => self.remove_stale(table, gone.iter().filter_map(steps6).collect()),

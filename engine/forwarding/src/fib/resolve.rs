@@ -183,7 +183,12 @@ impl<'a, H: Hops> Resolver<'a, H> {
         }
     }
 
-    fn adjacency(&mut self, interface: InterfaceId, next_hop: Option<IpAddr>, payload: Family) -> Found {
+    fn adjacency(
+        &mut self,
+        interface: InterfaceId,
+        next_hop: Option<IpAddr>,
+        payload: Family,
+    ) -> Found {
         self.dependencies.interfaces.insert(interface);
         let on = self.around.interfaces.get(&interface);
         let stacks = self.around.stacks;
@@ -192,23 +197,35 @@ impl<'a, H: Hops> Resolver<'a, H> {
         }
         let has_neighbours = on.is_some_and(|on| on.info.mac.is_some())
             || stacks.on(interface).is_some_and(Stack::is_multipoint);
-        let key = AdjacencyKey { interface, payload, next_hop: next_hop.filter(|_| has_neighbours) };
+        let key =
+            AdjacencyKey { interface, payload, next_hop: next_hop.filter(|_| has_neighbours) };
         let Some(hop) = self.adjacencies.hop(key, &self.around) else {
             let is_up = on.is_some_and(|on| on.info.up);
-            return Err(if is_up { Unusable::NoAdjacency } else { Unusable::InterfaceDown(interface) });
+            return Err(if is_up {
+                Unusable::NoAdjacency
+            } else {
+                Unusable::InterfaceDown(interface)
+            });
         };
         self.dependencies.adjacencies.insert(key);
         Ok(vec![(hop, 1)])
     }
 
     /// What the route that covers `next_hop` does with it.
-    fn recurse(&mut self, next_hop: IpAddr, asked: Option<u32>, only: Option<Only>, scope: Scope) -> Found {
+    fn recurse(
+        &mut self,
+        next_hop: IpAddr,
+        asked: Option<u32>,
+        only: Option<Only>,
+        scope: Scope,
+    ) -> Found {
         // Tables of the two families have nothing to do with each other but for the first ones.
         let family = Family::of(next_hop);
         let table = asked.unwrap_or(if family == scope.family { scope.table } else { 0 });
         let tracked = Tracked { family, table, address: next_hop };
         self.dependencies.tracked.insert(tracked);
-        let cover = self.families.cover(tracked.table, next_hop).ok_or(Unusable::NoRoute(next_hop))?;
+        let cover =
+            self.families.cover(tracked.table, next_hop).ok_or(Unusable::NoRoute(next_hop))?;
         if self.walk.contains(&cover.group) {
             return Err(Unusable::Loop(next_hop));
         }
@@ -229,7 +246,8 @@ impl<'a, H: Hops> Resolver<'a, H> {
         }
         self.walk.push(cover.group);
         self.depth += 1;
-        let scope = Scope { payload: scope.payload, family, table: list.key.table, sought: Some(next_hop) };
+        let scope =
+            Scope { payload: scope.payload, family, table: list.key.table, sought: Some(next_hop) };
         let hops = self.usable(&list.key.paths, scope);
         self.walk.pop();
         self.depth -= 1;

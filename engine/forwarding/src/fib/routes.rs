@@ -97,7 +97,12 @@ impl Fib {
     }
 
     /// Remove the route that `source` gives for `prefix`.
-    pub fn remove_route(&mut self, table: u32, prefix: IpPrefix, source: Source) -> Result<(), FibError> {
+    pub fn remove_route(
+        &mut self,
+        table: u32,
+        prefix: IpPrefix,
+        source: Source,
+    ) -> Result<(), FibError> {
         self.change_one(table, prefix, source, Change::Remove, &[])
     }
 
@@ -116,7 +121,12 @@ impl Fib {
     /// decision of its own; it follows interfaces, neighbours and routes as a route's does. Next hops
     /// without an interface are looked up in `table`. It stays until
     /// [`release_paths`](Self::release_paths); each hold needs one release.
-    pub fn hold_paths(&mut self, family: Family, table: u32, paths: &[Path]) -> Result<GroupId, FibError> {
+    pub fn hold_paths(
+        &mut self,
+        family: Family,
+        table: u32,
+        paths: &[Path],
+    ) -> Result<GroupId, FibError> {
         let everything = match family {
             Family::Ip4 => IpPrefix::V4(Prefix::new(0, 0)),
             Family::Ip6 => IpPrefix::V6(Prefix::new(0, 0)),
@@ -154,13 +164,23 @@ impl Fib {
     }
 
     /// Does the route make sense?
-    pub(super) fn check(&self, table: u32, prefix: IpPrefix, paths: &[Path]) -> Result<(), FibError> {
+    pub(super) fn check(
+        &self,
+        table: u32,
+        prefix: IpPrefix,
+        paths: &[Path],
+    ) -> Result<(), FibError> {
         self.check_table(table, prefix)?;
         self.check_paths(Some(table), prefix, paths)
     }
 
     /// Do the paths make sense?
-    fn check_paths(&self, table: Option<u32>, prefix: IpPrefix, paths: &[Path]) -> Result<(), FibError> {
+    fn check_paths(
+        &self,
+        table: Option<u32>,
+        prefix: IpPrefix,
+        paths: &[Path],
+    ) -> Result<(), FibError> {
         if paths.is_empty() {
             return Err(FibError::NoPath(prefix));
         }
@@ -177,7 +197,12 @@ impl Fib {
     }
 
     /// `table`: where the route itself stands, if it stands in one.
-    fn check_target(&self, table: Option<u32>, prefix: IpPrefix, target: Target) -> Result<(), FibError> {
+    fn check_target(
+        &self,
+        table: Option<u32>,
+        prefix: IpPrefix,
+        target: Target,
+    ) -> Result<(), FibError> {
         let interface = match target {
             Target::Via { next_hop, interface } => {
                 if !is_unicast(next_hop) {

@@ -111,7 +111,8 @@ impl Fib {
         series: Series<'_>,
         changes: &[RouteChange<A>],
     ) -> Result<(), SeriesRefused> {
-        let steps: Vec<_> = changes.iter().map(|one| (one.prefix, Step::Make(one.change))).collect();
+        let steps: Vec<_> =
+            changes.iter().map(|one| (one.prefix, Step::Make(one.change))).collect();
         let together = self.plan(series, &steps).and_then(|outcomes| self.make(series, &outcomes));
         self.sweep();
         match together {
@@ -313,7 +314,11 @@ impl Fib {
         Ok(())
     }
 
-    fn write<A: Side>(&mut self, series: Series<'_>, outcomes: &[Outcome<A>]) -> Result<(), LpmError> {
+    fn write<A: Side>(
+        &mut self,
+        series: Series<'_>,
+        outcomes: &[Outcome<A>],
+    ) -> Result<(), LpmError> {
         let Series { table, source, .. } = series;
         self.prefix_stores +=
             outcomes.iter().filter(|outcome| outcome.before != outcome.after).count() as u64;
@@ -339,9 +344,11 @@ impl Fib {
         {
             done = add(last);
         }
-        let mut gone = outcomes.iter().filter(|outcome| outcome.after.is_none() && outcome.before.is_some());
-        done =
-            done.and_then(|()| gone.try_for_each(|outcome| edit.unset(outcome.prefix, source).map(|_| ())));
+        let mut gone =
+            outcomes.iter().filter(|outcome| outcome.after.is_none() && outcome.before.is_some());
+        done = done.and_then(|()| {
+            gone.try_for_each(|outcome| edit.unset(outcome.prefix, source).map(|_| ()))
+        });
         if done.is_err() {
             // Back to how it was; what was there before fits again.
             for outcome in outcomes {

@@ -103,7 +103,9 @@ impl Stacks {
             let Some(list) = lists.get(underlay) else { continue };
             for AdjacencyKey { interface, next_hop, .. } in &list.dependencies.adjacencies {
                 open.extend(
-                    self.on(*interface).and_then(|stack| stack.hop(*next_hop)).map(|hop| hop.underlay),
+                    self.on(*interface)
+                        .and_then(|stack| stack.hop(*next_hop))
+                        .map(|hop| hop.underlay),
                 );
             }
         }
@@ -118,7 +120,8 @@ impl Stacks {
                     Stack::PointToPoint(hop) => vec![hop.underlay],
                     Stack::Multipoint(hops) => hops.values().map(|hop| hop.underlay).collect(),
                 };
-                self.by_underlay.extend(underlays.into_iter().map(|underlay| (underlay, interface)));
+                self.by_underlay
+                    .extend(underlays.into_iter().map(|underlay| (underlay, interface)));
                 self.by_interface.insert(interface, stack);
             }
             None => {
@@ -143,7 +146,12 @@ impl Fib {
     }
 
     /// Let packets to a next hop of a multipoint tunnel get a header stack, or none.
-    pub fn set_stack_to(&mut self, interface: InterfaceId, next_hop: IpAddr, hop: Option<StackedHop>) {
+    pub fn set_stack_to(
+        &mut self,
+        interface: InterfaceId,
+        next_hop: IpAddr,
+        hop: Option<StackedHop>,
+    ) {
         let mut hops = match self.stacks.on(interface) {
             Some(Stack::Multipoint(hops)) => hops.clone(),
             _ => BTreeMap::new(),

@@ -156,9 +156,13 @@ impl<A: Address> FamilyTables<A> {
     /// Bytes of the routes as they were given.
     pub fn route_bytes(&self) -> usize {
         let tables = (0..self.ids.len() as u32).filter_map(|table| self.lpm.prefixes_if_any(table));
-        let others = self.others.values().map(|others| others.capacity() * size_of::<(Source, GroupId)>());
-        let entries = self.others.capacity() * size_of::<((u32, Prefix<A>), Vec<(Source, GroupId)>)>();
-        tables.map(|prefixes| prefixes.allocated_bytes()).sum::<usize>() + others.sum::<usize>() + entries
+        let others =
+            self.others.values().map(|others| others.capacity() * size_of::<(Source, GroupId)>());
+        let entries =
+            self.others.capacity() * size_of::<((u32, Prefix<A>), Vec<(Source, GroupId)>)>();
+        tables.map(|prefixes| prefixes.allocated_bytes()).sum::<usize>()
+            + others.sum::<usize>()
+            + entries
     }
 
     /// Open a series of changes of `table`.
@@ -217,13 +221,19 @@ impl<A: Address> Edit<'_, A> {
     }
 
     /// Let `source` say nothing of `prefix`; returns what it said.
-    pub fn unset(&mut self, prefix: Prefix<A>, source: Source) -> Result<Option<GroupId>, LpmError> {
+    pub fn unset(
+        &mut self,
+        prefix: Prefix<A>,
+        source: Source,
+    ) -> Result<Option<GroupId>, LpmError> {
         let Some(route) = self.bulk.get(prefix) else { return Ok(None) };
         let place = (self.table, prefix);
         let others = if route.note & OTHERS != 0 { self.others.get_mut(&place) } else { None };
         if source_of(route) != source {
             let Some(others) = others else { return Ok(None) };
-            let Some(index) = others.iter().position(|(who, _)| *who == source) else { return Ok(None) };
+            let Some(index) = others.iter().position(|(who, _)| *who == source) else {
+                return Ok(None);
+            };
             let (_, group) = others.remove(index);
             if others.is_empty() {
                 self.others.remove(&place);

@@ -59,7 +59,13 @@ pub struct AdjacencyView<'f> {
 }
 
 impl Fib {
-    fn view<A: Side>(&self, prefix: Prefix<A>, source: Source, group: GroupId, best: bool) -> RouteView<'_> {
+    fn view<A: Side>(
+        &self,
+        prefix: Prefix<A>,
+        source: Source,
+        group: GroupId,
+        best: bool,
+    ) -> RouteView<'_> {
         let list = self.lists.get(group);
         let paths = list.map_or(&[][..], |list| &list.key.paths);
         let hops = list.map_or(&[][..], |list| &list.hops);
@@ -81,7 +87,9 @@ impl Fib {
         prefix: Prefix<A>,
     ) -> Vec<RouteView<'f>> {
         let sources = tables.sources(table, prefix).into_iter().enumerate();
-        sources.map(|(place, (source, group))| self.view(prefix, source, group, place == 0)).collect()
+        sources
+            .map(|(place, (source, group))| self.view(prefix, source, group, place == 0))
+            .collect()
     }
 
     /// The route that packets to `address` take.
@@ -108,13 +116,15 @@ impl Fib {
     ) -> Box<dyn Iterator<Item = RouteView<'_>> + '_> {
         match family {
             Family::Ip4 => {
-                let after = after
-                    .and_then(|prefix| if let IpPrefix::V4(prefix) = prefix { Some(prefix) } else { None });
+                let after = after.and_then(|prefix| {
+                    if let IpPrefix::V4(prefix) = prefix { Some(prefix) } else { None }
+                });
                 self.routes_of(&self.families.ip4, table, after)
             }
             Family::Ip6 => {
-                let after = after
-                    .and_then(|prefix| if let IpPrefix::V6(prefix) = prefix { Some(prefix) } else { None });
+                let after = after.and_then(|prefix| {
+                    if let IpPrefix::V6(prefix) = prefix { Some(prefix) } else { None }
+                });
                 self.routes_of(&self.families.ip6, table, after)
             }
         }
@@ -126,7 +136,9 @@ impl Fib {
         table: u32,
         after: Option<Prefix<A>>,
     ) -> Box<dyn Iterator<Item = RouteView<'f>> + 'f> {
-        let Some(prefixes) = tables.lpm.prefixes_if_any(table) else { return Box::new(std::iter::empty()) };
+        let Some(prefixes) = tables.lpm.prefixes_if_any(table) else {
+            return Box::new(std::iter::empty());
+        };
         let view = move |(prefix, route): (Prefix<A>, &Route)| {
             self.view(prefix, source_of(*route), route.group, true)
         };
@@ -137,7 +149,12 @@ impl Fib {
     }
 
     /// What `source` says of the prefix of a winning route, if it says anything.
-    pub fn of_source<'f>(&'f self, table: u32, best: RouteView<'f>, source: Source) -> Option<RouteView<'f>> {
+    pub fn of_source<'f>(
+        &'f self,
+        table: u32,
+        best: RouteView<'f>,
+        source: Source,
+    ) -> Option<RouteView<'f>> {
         if best.source == source {
             return Some(best);
         }

@@ -70,7 +70,12 @@ fn label(of: Ipv6Addr) -> u8 {
 
 /// Is one source better than another to speak to `to` (RFC 6724 §5, rules 1, 2, 3, 6 and 8)? Each with the
 /// length of its prefix.
-fn is_better(to: Ipv6Addr, deprecated: &[Ipv6Addr], one: (Ipv6Addr, u8), other: (Ipv6Addr, u8)) -> bool {
+fn is_better(
+    to: Ipv6Addr,
+    deprecated: &[Ipv6Addr],
+    one: (Ipv6Addr, u8),
+    other: (Ipv6Addr, u8),
+) -> bool {
     if (one.0 == to) != (other.0 == to) {
         return one.0 == to;
     }
@@ -87,8 +92,9 @@ fn is_better(to: Ipv6Addr, deprecated: &[Ipv6Addr], one: (Ipv6Addr, u8), other: 
     if labelled(one.0) != labelled(other.0) {
         return labelled(one.0);
     }
-    let common =
-        |(own, length): (Ipv6Addr, u8)| (own.to_bits() ^ to.to_bits()).leading_zeros().min(length.into());
+    let common = |(own, length): (Ipv6Addr, u8)| {
+        (own.to_bits() ^ to.to_bits()).leading_zeros().min(length.into())
+    };
     common(one) > common(other)
 }
 
@@ -202,7 +208,9 @@ mod tests {
     #[test]
     fn of_several_addresses_in_a_subnet_the_oldest_is_the_source() {
         let own = Addresses {
-            ip4: ["10.0.0.9/24", "10.0.0.1/24", "10.0.0.200/24"].map(|text| text.parse().unwrap()).to_vec(),
+            ip4: ["10.0.0.9/24", "10.0.0.1/24", "10.0.0.200/24"]
+                .map(|text| text.parse().unwrap())
+                .to_vec(),
             ip6: ["2001:db8::9/64", "2001:db8::1/64", "2001:db8::200/64"]
                 .map(|text| text.parse().unwrap())
                 .to_vec(),
@@ -217,9 +225,14 @@ mod tests {
     fn the_source_is_chosen_by_the_rules_of_rfc_6724() {
         let at = |text: &str| text.parse::<Ipv6Addr>().unwrap();
         let own = Addresses {
-            ip6: ["2001:db8:1::1/64", "fd00:1::1/64", "2002:c000:201::1/64", "2001:db8:1:0:8000::1/80"]
-                .map(|text| text.parse().unwrap())
-                .to_vec(),
+            ip6: [
+                "2001:db8:1::1/64",
+                "fd00:1::1/64",
+                "2002:c000:201::1/64",
+                "2001:db8:1:0:8000::1/80",
+            ]
+            .map(|text| text.parse().unwrap())
+            .to_vec(),
             link_local: Some(at("fe80::1")),
             ..Addresses::default()
         };
@@ -243,7 +256,9 @@ mod tests {
     fn a_deprecated_address_is_the_source_where_no_other_reaches() {
         let at = |text: &str| text.parse::<Ipv6Addr>().unwrap();
         let own = Addresses {
-            ip6: ["2001:db8:1::1/64", "2001:db8:2::1/64"].map(|text| text.parse().unwrap()).to_vec(),
+            ip6: ["2001:db8:1::1/64", "2001:db8:2::1/64"]
+                .map(|text| text.parse().unwrap())
+                .to_vec(),
             link_local: Some(at("fe80::1")),
             deprecated: vec![at("2001:db8:1::1")],
             ..Addresses::default()
@@ -251,7 +266,11 @@ mod tests {
         assert_eq!(own.source6(at("2001:db8:1::9")), Some(at("2001:db8:2::1")));
         assert_eq!(own.source6(at("2001:db8:1::1")), Some(at("2001:db8:1::1")), "itself");
         let alone = Addresses { ip6: own.ip6[..1].to_vec(), ..own };
-        assert_eq!(alone.source6(at("2001:db8:9::9")), Some(at("2001:db8:1::1")), "before a smaller scope");
+        assert_eq!(
+            alone.source6(at("2001:db8:9::9")),
+            Some(at("2001:db8:1::1")),
+            "before a smaller scope"
+        );
     }
 
     #[test]
@@ -281,7 +300,9 @@ mod tests {
     #[test]
     fn an_interface_listens_to_the_groups_of_its_addresses() {
         let own = addresses();
-        for (group, listens) in [("ff02::1", true), ("ff02::1:ff00:1", true), ("ff02::1:ff00:2", false)] {
+        for (group, listens) in
+            [("ff02::1", true), ("ff02::1:ff00:1", true), ("ff02::1:ff00:2", false)]
+        {
             assert_eq!(own.listens_to(group.parse().unwrap()), listens, "{group}");
         }
     }
@@ -289,8 +310,10 @@ mod tests {
     fn ranges_that_are_answered_for_hold_both_of_their_ends() {
         let mut own = addresses();
         let range = |first: [u8; 4], last: [u8; 4]| (first.into(), last.into());
-        own.arp_proxies = [range([10, 0, 0, 5], [10, 0, 0, 9]), range([10, 0, 1, 0], [10, 0, 1, 0])].into();
-        let answered: Vec<u8> = (0..20).filter(|host| own.answers_for4([10, 0, 0, *host].into())).collect();
+        own.arp_proxies =
+            [range([10, 0, 0, 5], [10, 0, 0, 9]), range([10, 0, 1, 0], [10, 0, 1, 0])].into();
+        let answered: Vec<u8> =
+            (0..20).filter(|host| own.answers_for4([10, 0, 0, *host].into())).collect();
         assert_eq!(answered, [5, 6, 7, 8, 9]);
         assert!(own.answers_for4([10, 0, 1, 0].into()) && !own.answers_for4([10, 0, 1, 1].into()));
     }

@@ -89,7 +89,9 @@ impl IpInterfaces {
     /// The table of link-local addresses behind `interface`.
     #[inline]
     pub fn link_local_table(&self, interface: InterfaceId) -> u32 {
-        self.link_local.get(interface.index()).map_or(NOT_ENABLED, |table| table.load(Ordering::Relaxed))
+        self.link_local
+            .get(interface.index())
+            .map_or(NOT_ENABLED, |table| table.load(Ordering::Relaxed))
     }
 
     /// An interface whose addresses the router speaks with to those behind a table (a small number), when a packet
@@ -98,7 +100,9 @@ impl IpInterfaces {
     #[inline]
     pub fn icmp_source(&self, family: Family, table: u32) -> InterfaceId {
         let place = self.icmp_sources[family as usize].get(table as usize);
-        place.map_or(InterfaceId::NONE, |icmp_source| InterfaceId(icmp_source.load(Ordering::Relaxed)))
+        place.map_or(InterfaceId::NONE, |icmp_source| {
+            InterfaceId(icmp_source.load(Ordering::Relaxed))
+        })
     }
 
     /// Set the interface that speaks for a table (control thread).
@@ -129,7 +133,8 @@ impl IpInterfaces {
 
     /// Set the tables of an interface (control thread).
     pub fn set_tables(&self, interface: InterfaceId, table4: u32, table6: u32, link_local: u32) {
-        let columns = [(&self.table4, table4), (&self.table6, table6), (&self.link_local, link_local)];
+        let columns =
+            [(&self.table4, table4), (&self.table6, table6), (&self.link_local, link_local)];
         for (column, table) in columns {
             if let Some(place) = column.get(interface.index()) {
                 place.store(table, Ordering::Release);

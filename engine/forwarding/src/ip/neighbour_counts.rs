@@ -42,7 +42,9 @@ pub struct NeighbourCounts(Box<[[AtomicU64; COUNTERS]]>);
 
 impl Default for NeighbourCounts {
     fn default() -> Self {
-        NeighbourCounts((0..INTERFACES_MAX).map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect())
+        NeighbourCounts(
+            (0..INTERFACES_MAX).map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect(),
+        )
     }
 }
 
@@ -52,7 +54,9 @@ impl NeighbourCounts {
         on: InterfaceId,
         (protocol, direction, message): (NeighbourProtocol, Direction, NeighbourMessage),
     ) -> Option<&AtomicU64> {
-        self.0.get(on.index())?.get(protocol as usize * 6 + direction as usize * 3 + message as usize)
+        self.0
+            .get(on.index())?
+            .get(protocol as usize * 6 + direction as usize * 3 + message as usize)
     }
 
     /// Count a message.
@@ -63,13 +67,21 @@ impl NeighbourCounts {
     }
 
     /// How many there were.
-    pub fn get(&self, on: InterfaceId, what: (NeighbourProtocol, Direction, NeighbourMessage)) -> u64 {
+    pub fn get(
+        &self,
+        on: InterfaceId,
+        what: (NeighbourProtocol, Direction, NeighbourMessage),
+    ) -> u64 {
         self.counter(on, what).map_or(0, |counter| counter.load(Ordering::Relaxed))
     }
 
     /// Count an interface's messages from zero again.
     pub fn clear(&self, on: InterfaceId) {
-        self.0.get(on.index()).into_iter().flatten().for_each(|counter| counter.store(0, Ordering::Relaxed));
+        self.0
+            .get(on.index())
+            .into_iter()
+            .flatten()
+            .for_each(|counter| counter.store(0, Ordering::Relaxed));
     }
 
     /// Count a frame that the router sends, if it is such a message: Ethernet without tags.

@@ -82,7 +82,8 @@ impl Ip4Input {
         let available = packet.length();
         let header = ip4::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
         let (total, destination) = (usize::from(header.total_length()), header.destination());
-        if packet.has(PacketFlags::L2_GROUP) && !self.may_be_in_group_frame(packet.rx, destination) {
+        if packet.has(PacketFlags::L2_GROUP) && !self.may_be_in_group_frame(packet.rx, destination)
+        {
             return Err(Ip4InputDrop::UnicastInGroupFrame);
         }
         packet.trim(total);

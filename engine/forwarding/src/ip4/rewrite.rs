@@ -55,7 +55,12 @@ impl Stage for Ip4Rewrite {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Ip4RewriteDrop> {
+    fn decide(
+        &self,
+        _: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip4RewriteDrop> {
         let adjacency = self.tables.adjacencies.get(packet.index);
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
         let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
@@ -99,12 +104,18 @@ impl Ip4Rewrite {
 /// The declaration.
 pub fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| Ip4Rewrite {
-        tables: tables.clone(),
-        error: wiring.node("ip4-icmp-error"),
-        too_big: wiring.node("ip4-too-big"),
+    NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
+        Ip4Rewrite {
+            tables: tables.clone(),
+            error: wiring.node("ip4-icmp-error"),
+            too_big: wiring.node("ip4-too-big"),
+        }
     })
     .describe(|record, names| {
-        format!("{} bytes with their layer 2 header, to {}", record.packet_bytes, names.node(record.next))
+        format!(
+            "{} bytes with their layer 2 header, to {}",
+            record.packet_bytes,
+            names.node(record.next)
+        )
     })
 }

@@ -112,8 +112,11 @@ impl Stage for Ip6Input {
 
 /// The declaration. `arc` is `ip6-unicast`.
 pub fn spec(arc: ArcId) -> NodeSpec {
-    NodeSpec::stage("Checks IPv6 headers", move |wiring| Ip6Input { arc, lookup: wiring.node("ip6-lookup") })
-        .describe(|record, names| {
-            format!("{}, to {}", crate::ip6::describe(record.bytes()), names.node(record.next))
-        })
+    NodeSpec::stage("Checks IPv6 headers", move |wiring| Ip6Input {
+        arc,
+        lookup: wiring.node("ip6-lookup"),
+    })
+    .describe(|record, names| {
+        format!("{}, to {}", crate::ip6::describe(record.bytes()), names.node(record.next))
+    })
 }

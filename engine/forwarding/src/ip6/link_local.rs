@@ -47,10 +47,14 @@ impl Node for LinkLocal {
 pub fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
     let adjacencies = tables.adjacencies.clone();
-    NodeSpec::new("ip6-link-local", "Finds link-local destinations on their interface", move |wiring| {
-        crate::ip6::wire_route_targets(wiring);
-        Box::new(LinkLocal { tables: tables.clone(), local: wiring.node("ip6-local") })
-    })
+    NodeSpec::new(
+        "ip6-link-local",
+        "Finds link-local destinations on their interface",
+        move |wiring| {
+            crate::ip6::wire_route_targets(wiring);
+            Box::new(LinkLocal { tables: tables.clone(), local: wiring.node("ip6-local") })
+        },
+    )
     .reasons::<LinkLocalDrop>()
     .describe(move |record, names| {
         format!(

@@ -15,10 +15,14 @@ use crate::offload::fits_in_segments;
 use crate::requests::IcmpErrorRequest;
 
 /// Hop limit exceeded in transit (RFC 4443 §3.3).
-const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: kind::TIME_EXCEEDED, code: 0, detail: 0 };
+const TIME_EXCEEDED: IcmpErrorRequest =
+    IcmpErrorRequest { kind: kind::TIME_EXCEEDED, code: 0, detail: 0 };
 /// Beyond the scope of the source address (RFC 4443 §3.1).
-const BEYOND_SCOPE: IcmpErrorRequest =
-    IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code: unreachable::BEYOND_SCOPE, detail: 0 };
+const BEYOND_SCOPE: IcmpErrorRequest = IcmpErrorRequest {
+    kind: kind::DESTINATION_UNREACHABLE,
+    code: unreachable::BEYOND_SCOPE,
+    detail: 0,
+};
 /// fe80::/10, the first 10 bits of an address.
 const LINK_LOCAL: u128 = 0xfe80 >> 6;
 
@@ -46,7 +50,8 @@ pub struct Ip6Rewrite {
 /// Is it a large packet whose segments fit, behind whatever extension headers?
 fn cut_fits(packet: &Packet, header: &Ip6Header, mtu_bytes: u16) -> bool {
     let behind = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
-    let upper = upper_layer(header.next_header(), behind).ok().filter(|upper| upper.fragment.is_none());
+    let upper =
+        upper_layer(header.next_header(), behind).ok().filter(|upper| upper.fragment.is_none());
     upper.is_some_and(|upper| {
         fits_in_segments(packet, Ip6Header::LEN + upper.offset, upper.protocol, mtu_bytes)
     })
@@ -66,8 +71,8 @@ fn take_slow_path(
     let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
     let header = *Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
     let (local, alive) = (header.source_bits() >> 118 == LINK_LOCAL, header.hop_limit() > 1);
-    let fits =
-        packet.length() <= usize::from(adjacency.mtu_bytes) || cut_fits(packet, &header, adjacency.mtu_bytes);
+    let fits = packet.length() <= usize::from(adjacency.mtu_bytes)
+        || cut_fits(packet, &header, adjacency.mtu_bytes);
     if (own || alive && !local) && fits {
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
         if !own {
@@ -138,12 +143,18 @@ impl Stage for Ip6Rewrite {
 /// The declaration.
 pub fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| Ip6Rewrite {
-        tables: tables.clone(),
-        error: wiring.node("ip6-icmp-error"),
-        fragment: wiring.node("ip6-frag"),
+    NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
+        Ip6Rewrite {
+            tables: tables.clone(),
+            error: wiring.node("ip6-icmp-error"),
+            fragment: wiring.node("ip6-frag"),
+        }
     })
     .describe(|record, names| {
-        format!("{} bytes with their layer 2 header, to {}", record.packet_bytes, names.node(record.next))
+        format!(
+            "{} bytes with their layer 2 header, to {}",
+            record.packet_bytes,
+            names.node(record.next)
+        )
     })
 }

@@ -29,7 +29,8 @@ use crate::fib::{Family, Fib};
 use quiver_tables::exact::{ExactError, Limits, LongWriter, Objects, ObjectsWriter, Seed};
 use quiver_tables::memory::MemoryError;
 use view::{
-    CHUNK_ENTRIES, CHUNKS, Chunk, KEY_WORDS, OBJECT_WORDS, Shape, key, masked, place_word, shape_place,
+    CHUNK_ENTRIES, CHUNKS, Chunk, KEY_WORDS, OBJECT_WORDS, Shape, key, masked, place_word,
+    shape_place,
 };
 
 /// Multicast routes of all tables and families at most.
@@ -77,7 +78,8 @@ impl RouteKey {
             IpAddr::V6(group) => group.is_multicast() && length >= 8,
         };
         let fits = is_group && length <= width && masked(bits(group), length, width) == bits(group);
-        let source_fits = source.is_none_or(|source| Family::of(source) == family && length == width);
+        let source_fits =
+            source.is_none_or(|source| Family::of(source) == family && length == width);
         (fits && source_fits).then_some(RouteKey { family, table, group, length, source })
     }
 
@@ -230,7 +232,9 @@ impl Mfib {
 
     /// Routes of operators behind one in order, or from the first: a long list can pause.
     pub fn after(&self, last: Option<RouteKey>) -> impl Iterator<Item = (&RouteKey, &Route)> {
-        self.behind(last).map(|(key, record)| (key, &record.route)).filter(|(_, route)| !route.is_empty())
+        self.behind(last)
+            .map(|(key, record)| (key, &record.route))
+            .filter(|(_, route)| !route.is_empty())
     }
 
     fn behind(&self, last: Option<RouteKey>) -> impl Iterator<Item = (&RouteKey, &Record)> {
@@ -239,7 +243,10 @@ impl Mfib {
 
     /// All routes of operators in order.
     pub fn iter(&self) -> impl Iterator<Item = (&RouteKey, &Route)> {
-        self.book.iter().map(|(key, record)| (key, &record.route)).filter(|(_, route)| !route.is_empty())
+        self.book
+            .iter()
+            .map(|(key, record)| (key, &record.route))
+            .filter(|(_, route)| !route.is_empty())
     }
 
     /// All routes in order: what packets follow, whether a protocol learned a part of it, and what was counted.
@@ -260,12 +267,20 @@ impl Mfib {
 
     /// Keep the tables that have routes from being deleted, in `holder`'s name, and let go of the others.
     pub fn hold_tables(&mut self, fib: &mut Fib, holder: &'static str) {
-        let used = self.census.iter().filter(|(_, census)| census.sources > 0 || !census.lengths.is_empty());
+        let used = self
+            .census
+            .iter()
+            .filter(|(_, census)| census.sources > 0 || !census.lengths.is_empty());
         let used: BTreeSet<_> = used
-            .map(|(place, _)| (if place & 1 == 1 { Family::Ip6 } else { Family::Ip4 }, (place >> 1) as u32))
+            .map(|(place, _)| {
+                (if place & 1 == 1 { Family::Ip6 } else { Family::Ip4 }, (place >> 1) as u32)
+            })
             .collect();
-        used.difference(&self.held).for_each(|(family, table)| fib.hold_table(*family, *table, holder));
-        self.held.difference(&used).for_each(|(family, table)| fib.release_table(*family, *table, holder));
+        used.difference(&self.held)
+            .for_each(|(family, table)| fib.hold_table(*family, *table, holder));
+        self.held
+            .difference(&used)
+            .for_each(|(family, table)| fib.release_table(*family, *table, holder));
         self.held = used;
     }
 
@@ -277,12 +292,23 @@ impl Mfib {
 
     /// Let a route say this too, because a protocol learned it; nothing ends it. What the operator says of the route
     /// stays.
-    pub fn set_learned(&mut self, key: RouteKey, learned: Route, fib: &Fib) -> Result<(), MfibError> {
+    pub fn set_learned(
+        &mut self,
+        key: RouteKey,
+        learned: Route,
+        fib: &Fib,
+    ) -> Result<(), MfibError> {
         let route = self.book.get(&key).map(|record| record.route.clone()).unwrap_or_default();
         self.put(key, route, learned, fib)
     }
 
-    fn put(&mut self, key: RouteKey, route: Route, learned: Route, fib: &Fib) -> Result<(), MfibError> {
+    fn put(
+        &mut self,
+        key: RouteKey,
+        route: Route,
+        learned: Route,
+        fib: &Fib,
+    ) -> Result<(), MfibError> {
         let outputs = route.with(&learned).forward.len();
         if outputs > OUTPUTS_MAX {
             return Err(MfibError::OutputsMax(outputs));

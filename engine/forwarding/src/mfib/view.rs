@@ -70,7 +70,14 @@ impl MfibTables {
     /// The number of the route for packets from `source` to `group`: the one with the source, or else the one
     /// with the longest prefix of the group.
     #[inline]
-    pub fn find(&self, six: bool, table: u32, source: u128, group: u128, pass: Pass<'_>) -> Option<u32> {
+    pub fn find(
+        &self,
+        six: bool,
+        table: u32,
+        source: u128,
+        group: u128,
+        pass: Pass<'_>,
+    ) -> Option<u32> {
         let shape = *self.shapes.read(pass).get(shape_place(six, table))?;
         let width = if six { 128 } else { 32 };
         if shape.sources {

@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn changes_are_kept_while_somebody_wants_them_and_the_oldest_make_room() {
-    let (on, mac, other) = (InterfaceId(0), MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2]));
+    let (on, mac, other) =
+        (InterfaceId(0), MacAddress([2, 0, 0, 0, 0, 1]), MacAddress([2, 0, 0, 0, 0, 2]));
     let address = |n: u32| IpAddr::V4(std::net::Ipv4Addr::from_bits(0x0a00_0000 + n));
     let mut neighbours = Neighbours::default();
     neighbours.learn(on, address(1), mac, NeighbourState::Reachable, 0);
@@ -131,7 +132,8 @@ fn a_full_table_that_recycles_names_the_one_heard_longest_ago() {
 fn other_timers_hold_for_those_that_are_there() {
     let mut neighbours = Neighbours::default();
     learn(&mut neighbours, 1, 0);
-    let config = NeighbourConfig { reachable_ms: 1_000, age_ms: 9_000, ..NeighbourConfig::default() };
+    let config =
+        NeighbourConfig { reachable_ms: 1_000, age_ms: 9_000, ..NeighbourConfig::default() };
     neighbours.configure(false, config);
     let seen = watch(&mut neighbours, 0, 2_000_000);
     let [(stale_ms, Due::Stale), (9_000, Due::Forget)] = seen[..] else { panic!("{seen:?}") };

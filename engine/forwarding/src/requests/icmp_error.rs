@@ -23,6 +23,10 @@ impl IcmpErrorRequest {
     /// From that word.
     #[inline]
     pub fn from_index(index: u32) -> IcmpErrorRequest {
-        IcmpErrorRequest { kind: (index >> 24) as u8, code: (index >> 16) as u8, detail: index as u16 }
+        IcmpErrorRequest {
+            kind: (index >> 24) as u8,
+            code: (index >> 16) as u8,
+            detail: index as u16,
+        }
     }
 }

@@ -87,7 +87,8 @@ impl ShortBucket {
     /// What `slot` holds, if it is taken.
     pub(super) fn entry(&self, slot: usize) -> Option<(u64, u64)> {
         let word = self.words[slot].load(Ordering::Relaxed);
-        (word & STATE == TAKEN).then(|| (word & SHORT_COMPARED, self.values[slot].load(Ordering::Relaxed)))
+        (word & STATE == TAKEN)
+            .then(|| (word & SHORT_COMPARED, self.values[slot].load(Ordering::Relaxed)))
     }
 
     /// A free slot.
@@ -424,7 +425,10 @@ mod model {
                 for tag in [7, 8] {
                     if seen.find(tag) != 0 {
                         let key = objects[seen.index(3) as usize].load(Ordering::Relaxed);
-                        assert!(matches!(key, 0xa | 0xb), "an index is published after its object's key");
+                        assert!(
+                            matches!(key, 0xa | 0xb),
+                            "an index is published after its object's key"
+                        );
                     }
                 }
             });

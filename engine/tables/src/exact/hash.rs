@@ -67,7 +67,10 @@ impl Seed {
         const { assert!(N >= 1 && N <= KEY_WORDS_MAX, "keys have 1 to 6 words") };
         let mut sum = self.offset;
         for word in 0..N / 2 {
-            sum ^= fold(key[2 * word] ^ self.words[2 * word], key[2 * word + 1] ^ self.words[2 * word + 1]);
+            sum ^= fold(
+                key[2 * word] ^ self.words[2 * word],
+                key[2 * word + 1] ^ self.words[2 * word + 1],
+            );
         }
         if N % 2 == 1 {
             sum ^= fold(key[N - 1] ^ self.words[N - 1], self.words[N]);
@@ -114,7 +117,10 @@ mod tests {
                 (0..64).for_each(|at| changed[at] += (difference >> at & 1) as u32);
             }
             for (at, count) in changed.iter().enumerate() {
-                assert!((200..=1800).contains(count), "bit {bit} changes bit {at} {count} times of 2000");
+                assert!(
+                    (200..=1800).contains(count),
+                    "bit {bit} changes bit {at} {count} times of 2000"
+                );
             }
         }
     }

@@ -69,7 +69,8 @@ fn long_keys_with_the_same_buckets_are_told_apart() {
     let shared = objects.objects().clone();
     let mut writer = LongWriter::<_, 1>::new(&epochs, LIMITS, seed, shared).expect("memory");
     // The same bucket and the same steps from there, found by trial.
-    let keys: Vec<u64> = (0..1u64 << 25).filter(|n| seed.hash(&[*n]) & 0xf_ffff == 0x1_2345).collect();
+    let keys: Vec<u64> =
+        (0..1u64 << 25).filter(|n| seed.hash(&[*n]) & 0xf_ffff == 0x1_2345).collect();
     assert!(keys.len() > 20, "{}", keys.len());
     let most = keys.len().min(usize::try_from(PROBES).expect("few") * LONG_SLOTS);
     for key in &keys[..most] {
@@ -94,7 +95,8 @@ fn two_long_keys_with_the_same_tag_in_one_bucket_are_both_found() {
     let mut seen = std::collections::HashMap::new();
     // 26 bits agree: by birthday, among some thousands of keys.
     let place = |n: u64| seed.hash(&[n]) & 0xff_ff00_03ff;
-    let (a, b) = (0..1u64 << 20).find_map(|n| Some((seen.insert(place(n), n)?, n))).expect("a birthday");
+    let (a, b) =
+        (0..1u64 << 20).find_map(|n| Some((seen.insert(place(n), n)?, n))).expect("a birthday");
     let epochs = Epochs::new(0);
     let mut objects = ObjectsWriter::<8>::new(&epochs, LIMITS).expect("memory");
     let shared = objects.objects().clone();

@@ -144,7 +144,8 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vl,avx2")]
     fn long_avx512(bucket: &LongBucket, tag: u16) -> u32 {
-        u32::from(_mm256_cmpeq_epi16_mask(first_half(bucket), _mm256_set1_epi16(tag as i16))) & LONG_MASK
+        u32::from(_mm256_cmpeq_epi16_mask(first_half(bucket), _mm256_set1_epi16(tag as i16)))
+            & LONG_MASK
     }
 }
 
@@ -185,7 +186,9 @@ fn run_avx2(batch: impl Batch, compare: Avx2) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn run_avx512(batch: impl Batch, compare: Avx512) {
     batch.run(compare);
 }

@@ -113,7 +113,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
         let (view, seed, objects) = (self.segments.view(), &self.seed, &*self.keys);
         let count = keys.len().min(indexes.len());
         let (keys, indexes) = (&keys[..count], &mut indexes[..count]);
-        let mut ring = Ring { hashes: [0; RING], bases: [0; RING], states: [0; RING], candidates: [0; RING] };
+        let mut ring =
+            Ring { hashes: [0; RING], bases: [0; RING], states: [0; RING], candidates: [0; RING] };
         let mut pending =
             Pending { count: 0, lanes: [0; PENDING], hashes: [0; PENDING], bases: [0; PENDING] };
         let chunk = |start: usize| start..(start + CHUNK).min(count);
@@ -201,7 +202,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
                 }
                 let hit = is_key(objects, index, key) & (state & (PASSED - 1) != 0);
                 indexes[usize::from(lane)] = if hit { index } else { NOT_FOUND };
-                (pending.lanes[left], pending.hashes[left], pending.bases[left]) = (lane, hash, base);
+                (pending.lanes[left], pending.hashes[left], pending.bases[left]) =
+                    (lane, hash, base);
                 left += usize::from(!hit & (state != 0));
             }
             pending.count = left;
@@ -288,7 +290,12 @@ pub struct LongWriter<K: ObjectKeys<N>, const N: usize> {
 
 impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
     /// An empty table of objects whose keys stand in `keys`, hashed with `seed`.
-    pub fn new(epochs: &Arc<Epochs>, limits: Limits, seed: Seed, keys: Arc<K>) -> Result<Self, MemoryError> {
+    pub fn new(
+        epochs: &Arc<Epochs>,
+        limits: Limits,
+        seed: Seed,
+        keys: Arc<K>,
+    ) -> Result<Self, MemoryError> {
         Ok(LongWriter { grower: Grower::new(epochs, limits)?, seed, keys })
     }
 
@@ -310,7 +317,12 @@ impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
     /// What it holds and takes.
     pub fn usage(&self) -> ExactUse {
         let (segments, waiting) = self.grower.segments();
-        ExactUse { entries: self.len(), segments, waiting, resident_bytes: self.grower.resident_bytes() }
+        ExactUse {
+            entries: self.len(),
+            segments,
+            waiting,
+            resident_bytes: self.grower.resident_bytes(),
+        }
     }
 
     /// The index of the object with `key`.
@@ -391,7 +403,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
         let mask = (1 << LongBucket::SEGMENT_BITS) - 1;
         let probes = 0..PROBES;
         let is_it = |probe: &u32| {
-            (hash as u32).wrapping_add(probe.wrapping_mul(step::<LongBucket>(hash))) & mask == at & mask
+            (hash as u32).wrapping_add(probe.wrapping_mul(step::<LongBucket>(hash))) & mask
+                == at & mask
         };
         probes.into_iter().find(is_it).expect("an entry lies in one of its key's buckets")
     }
@@ -410,15 +423,17 @@ impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
             if at + SPLIT_AHEAD < end {
                 ask(at + SPLIT_AHEAD);
             }
-            entries(at).all(|(slot, index)| each(at, slot, self.seed.hash(&self.key_of(index)), index))
+            entries(at)
+                .all(|(slot, index)| each(at, slot, self.seed.hash(&self.key_of(index)), index))
         })
     }
 
     /// Replace the segment at `base` by two.
     fn split(&mut self, base: u32) -> Result<(), ExactError> {
         let bucket = |at: u32| self.grower.shared.bucket(at);
-        let used = (base..base + (1 << LongBucket::SEGMENT_BITS))
-            .map(|at| (0..LONG_SLOTS).filter(|slot| bucket(at).entry(*slot).is_some()).count() as u32);
+        let used = (base..base + (1 << LongBucket::SEGMENT_BITS)).map(|at| {
+            (0..LONG_SLOTS).filter(|slot| bucket(at).entry(*slot).is_some()).count() as u32
+        });
         let used = used.sum();
         let halves = self.grower.begin_split(base, used)?;
         let mut entries = [0; 2];
@@ -427,7 +442,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
         self.each_entry(base, |at, slot, hash, index| {
             let half = self.grower.half_of(base, hash);
             let (probe, tag) = (Self::probe_at(at, hash), tag_of(hash));
-            let bucket = |probe| self.grower.shared.bucket(place::<LongBucket>(halves[half], hash, probe));
+            let bucket =
+                |probe| self.grower.shared.bucket(place::<LongBucket>(halves[half], hash, probe));
             // The same slot of the same bucket is free, whatever the others do.
             bucket(probe).publish(slot, tag, index);
             (0..probe).for_each(|probe| bucket(probe).pass_by());

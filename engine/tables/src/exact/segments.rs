@@ -164,10 +164,12 @@ impl<B: Bucket> Grower<B> {
         let per_segment = (Self::SEGMENT_SLOTS / 8 * 3) as usize;
         let segments =
             limits.entries_max.div_ceil(per_segment) + limits.entries_max.div_ceil(per_segment) / 4;
-        let segments = (segments + 4 * Self::PER_PAGE as usize).next_multiple_of(Self::PER_PAGE as usize);
+        let segments =
+            (segments + 4 * Self::PER_PAGE as usize).next_multiple_of(Self::PER_PAGE as usize);
         // The dense end goes deeper than the average.
         let depth_max = segments.ilog2() + 2;
-        let pages = if 8usize << depth_max <= SMALL_DIRECTORY_BYTES { Pages::Small } else { Pages::Huge };
+        let pages =
+            if 8usize << depth_max <= SMALL_DIRECTORY_BYTES { Pages::Small } else { Pages::Huge };
         let shared = Segments {
             buckets: Reserved::new(limits.what, segments << B::SEGMENT_BITS, Pages::Huge)?,
             directory: Reserved::new(limits.what, 2 << depth_max, pages)?,
@@ -216,7 +218,11 @@ impl<B: Bucket> Grower<B> {
     /// Is the table at its limit?
     pub(super) fn check_limit(&self) -> Result<(), ExactError> {
         let Limits { what, entries_max, remedy } = self.limits;
-        if self.entries < entries_max { Ok(()) } else { Err(ExactError::Full { what, entries_max, remedy }) }
+        if self.entries < entries_max {
+            Ok(())
+        } else {
+            Err(ExactError::Full { what, entries_max, remedy })
+        }
     }
 
     /// An entry was put into the segment at `base`.
@@ -240,7 +246,8 @@ impl<B: Bucket> Grower<B> {
             if entry >= 1 << self.depth {
                 return None;
             }
-            let segment = self.shared.directory.get((1 << self.depth) + entry).load(Ordering::Relaxed);
+            let segment =
+                self.shared.directory.get((1 << self.depth) + entry).load(Ordering::Relaxed);
             entry += 1 << (self.depth - self.info[segment as usize].depth);
             Some(segment << B::SEGMENT_BITS)
         })
@@ -391,8 +398,10 @@ impl<B: Bucket> Grower<B> {
         }
         self.set_depth(self.depth - 1);
         let depth = self.depth;
-        self.deepest =
-            self.bases().filter(|base| self.info[(base >> B::SEGMENT_BITS) as usize].depth == depth).count();
+        self.deepest = self
+            .bases()
+            .filter(|base| self.info[(base >> B::SEGMENT_BITS) as usize].depth == depth)
+            .count();
     }
 
     /// Give up a segment that was never published.
@@ -404,7 +413,11 @@ impl<B: Bucket> Grower<B> {
     ///
     /// A segment must not be used again while a slot of its last life waits. Slots are stamped before
     /// segments, and looked at again when segments were freed: what was stamped earlier has passed too.
-    pub(super) fn collect(&mut self, waiting: &mut Limbo<u64>, mut release: impl FnMut(&Segments<B>, u64)) {
+    pub(super) fn collect(
+        &mut self,
+        waiting: &mut Limbo<u64>,
+        mut release: impl FnMut(&Segments<B>, u64),
+    ) {
         let shared = &self.shared;
         waiting.collect(&self.epochs, |slot| release(shared, slot));
         self.slots.reclaim(&self.epochs, |range| {

@@ -347,7 +347,9 @@ impl<V: Value> ShortWriter<V> {
         self.grower.places().flat_map(move |at| {
             let bucket = self.grower.shared.bucket(at);
             let entries = (0..SHORT_SLOTS).filter_map(|slot| bucket.entry(slot));
-            entries.map(move |(word, value)| (self.seed.restore(mixed_of(word, at)), V::from_bits(value)))
+            entries.map(move |(word, value)| {
+                (self.seed.restore(mixed_of(word, at)), V::from_bits(value))
+            })
         })
     }
 
@@ -392,11 +394,14 @@ impl<V: Value> ShortWriter<V> {
         let mut entries = [0; 2];
         for at in places {
             for slot in 0..SHORT_SLOTS {
-                let Some((word, value)) = self.grower.shared.bucket(at).entry(slot) else { continue };
+                let Some((word, value)) = self.grower.shared.bucket(at).entry(slot) else {
+                    continue;
+                };
                 let mixed = mixed_of(word, at);
                 let half = self.grower.half_of(base, mixed);
-                let bucket =
-                    |probe| self.grower.shared.bucket(place::<ShortBucket>(halves[half], mixed, probe));
+                let bucket = |probe| {
+                    self.grower.shared.bucket(place::<ShortBucket>(halves[half], mixed, probe))
+                };
                 // The same slot of the same bucket is free, whatever the others do.
                 bucket(short_probe(word)).publish(slot, word, value);
                 (0..short_probe(word)).for_each(|probe| bucket(probe).pass_by());
@@ -412,9 +417,12 @@ impl<V: Value> ShortWriter<V> {
     fn pull_home(&self, base: u32) {
         for at in base..base + (1 << ShortBucket::SEGMENT_BITS) {
             for slot in 0..SHORT_SLOTS {
-                let Some((word, value)) = self.grower.shared.bucket(at).entry(slot) else { continue };
+                let Some((word, value)) = self.grower.shared.bucket(at).entry(slot) else {
+                    continue;
+                };
                 let (mixed, far) = (mixed_of(word, at), short_probe(word));
-                let bucket = |probe| self.grower.shared.bucket(place::<ShortBucket>(base, mixed, probe));
+                let bucket =
+                    |probe| self.grower.shared.bucket(place::<ShortBucket>(base, mixed, probe));
                 let free = (0..far).find_map(|probe| Some((probe, bucket(probe).free_slot()?)));
                 let Some((near, free)) = free else { continue };
                 bucket(near).publish(free, short_word(mixed, near), value);

@@ -106,7 +106,11 @@ impl Table<'_> {
     /// # Safety
     /// The processor has what `K` needs, and the table's root covers all addresses.
     #[inline(always)]
-    pub(super) unsafe fn lookup<A: Address, K: Kernel>(&self, addresses: &[A], groups: &mut [GroupId]) {
+    pub(super) unsafe fn lookup<A: Address, K: Kernel>(
+        &self,
+        addresses: &[A],
+        groups: &mut [GroupId],
+    ) {
         let mut stage = Stage::new();
         let mut chunks = addresses.chunks(LANES).zip(groups.chunks_mut(LANES)).peekable();
         while let Some((chunk, out)) = chunks.next() {
@@ -249,19 +253,23 @@ impl Table<'_> {
                 // As where all traffic is for one's own network, or for the SIDs of one locator.
                 let (entry, all) = (self.at_root(addresses[0]), Lanes(u64::MAX >> (LANES - count)));
                 match is_skip(entry) {
-                    true => self.pass_one_skip::<A, K>(entry, (all, 0), addresses, &mut depths, stage),
+                    true => {
+                        self.pass_one_skip::<A, K>(entry, (all, 0), addresses, &mut depths, stage)
+                    }
                     false => (0..count).for_each(|lane| stage.entries.set(lane, entry)),
                 }
                 return self.finish::<A, K>(addresses, groups, &mut depths, stage);
             }
             for (lane, address) in addresses.iter().enumerate() {
                 let slot = address.top() >> (self.slot_bits - (A::BITS - 32));
-                stage
-                    .words
-                    .set(lane, (*self.words.add((slot >> WORD_BITS) as usize)).load(Ordering::Acquire));
+                stage.words.set(
+                    lane,
+                    (*self.words.add((slot >> WORD_BITS) as usize)).load(Ordering::Acquire),
+                );
                 stage.slots.set(lane, slot);
             }
-            let far = K::locate(&stage.words, &stage.slots, count, &mut stage.places, &mut stage.entries);
+            let far =
+                K::locate(&stage.words, &stage.slots, count, &mut stage.places, &mut stage.entries);
             if far != 0 {
                 for lane in 0..count {
                     stage.loaded.set(lane, self.entry(stage.places.get(lane)));
@@ -290,7 +298,9 @@ impl Table<'_> {
     #[inline(always)]
     pub(super) unsafe fn entry_of_word(&self, word: u64, slot: u32) -> u32 {
         // SAFETY: the place comes from a word.
-        unsafe { if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) } }
+        unsafe {
+            if bitmap_of(word) == 0 { base_of(word) } else { self.entry(place_in(word, slot)) }
+        }
     }
 
     /// From what the root says to the answers.

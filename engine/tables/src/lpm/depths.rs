@@ -102,7 +102,12 @@ impl Depths {
     /// # Safety
     /// Lanes lie below the number of addresses.
     #[inline(always)]
-    pub(super) unsafe fn slots<A: Address>(&mut self, lanes: Lanes, addresses: &[A], slots: &mut Lane<u32>) {
+    pub(super) unsafe fn slots<A: Address>(
+        &mut self,
+        lanes: Lanes,
+        addresses: &[A],
+        slots: &mut Lane<u32>,
+    ) {
         if let Some(depth) = &mut self.all {
             *depth = below::<A>(*depth);
             for lane in lanes {

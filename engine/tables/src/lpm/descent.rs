@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::batch::{Stage, Table};
 use super::depths::{Depths, Lanes};
 use super::kernel::{Block, Dense, Kernel, Nodes, Planes};
-use super::memory::{KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, WIDE, is_leaf, is_wide_skip, skip_words};
+use super::memory::{
+    KIND_SHIFT, NODE_BITS, SKIPS_MAX, Skip, WIDE, is_leaf, is_wide_skip, skip_words,
+};
 use crate::memory::prefetch;
 use crate::prefix::Address;
 
@@ -66,7 +68,9 @@ impl Table<'_> {
         let words = skip_words::<A>();
         let first = (entry & (SKIPS_MAX as u32 - 1)) as usize * words;
         // SAFETY: a masked index lies inside the skips' mapping.
-        Skip::load(unsafe { std::slice::from_raw_parts(self.memory.skips.base().add(first), words) })
+        Skip::load(unsafe {
+            std::slice::from_raw_parts(self.memory.skips.base().add(first), words)
+        })
     }
 
     /// Let `lanes` go past their skips, while `others` go down a level.
@@ -90,7 +94,13 @@ impl Table<'_> {
             let first = stage.entries.get(lanes.0.trailing_zeros() as usize);
             if K::are_all(&stage.entries, first, lanes.0, addresses.len()) {
                 // As in a table of one route, or where all routes lie in one prefix.
-                return self.pass_one_skip::<A, K>(first, (lanes, others), addresses, depths, stage);
+                return self.pass_one_skip::<A, K>(
+                    first,
+                    (lanes, others),
+                    addresses,
+                    depths,
+                    stage,
+                );
             }
             if self.asks_skips {
                 for lane in lanes {
@@ -155,7 +165,12 @@ impl Table<'_> {
         // SAFETY: lanes lie below count; a masked base with a masked offset lies inside the wide blocks' mapping,
         // which is as much longer.
         unsafe {
-            K::numbers_at(addresses, (skip.bottom() / NODE_BITS) as usize, skip.offset_mask(), slots);
+            K::numbers_at(
+                addresses,
+                (skip.bottom() / NODE_BITS) as usize,
+                skip.offset_mask(),
+                slots,
+            );
             let place = |lane| base + slots.get(lane) as usize;
             if self.asks_dense {
                 for lane in lanes {
@@ -224,7 +239,8 @@ impl Table<'_> {
                 let entry = if at >> KIND_SHIFT & 1 != 0 {
                     self.entry(Dense::place(at, slot))
                 } else {
-                    let word = (*nodes.add(Nodes::place(at, slot) as usize)).load(Ordering::Acquire);
+                    let word =
+                        (*nodes.add(Nodes::place(at, slot) as usize)).load(Ordering::Acquire);
                     self.entry_of_word(word, slot)
                 };
                 stage.entries.set(lane, entry);

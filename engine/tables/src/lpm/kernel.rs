@@ -82,10 +82,20 @@ pub(super) trait Kernel {
     unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>);
 
     /// The number that stands in the four bytes above the lowest `depth` ones of every address, as far as `mask` goes.
-    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>);
+    unsafe fn numbers_at<A: Address>(
+        addresses: &[A],
+        depth: usize,
+        mask: u32,
+        slots: &mut Lane<u32>,
+    );
 
     /// Where what `slots` lead to stands in the blocks of kind `B` that the lanes stand at.
-    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>);
+    unsafe fn places<B: Block>(
+        entries: &Lane<u32>,
+        slots: &Lane<u32>,
+        count: usize,
+        places: &mut Lane<u32>,
+    );
 
     /// Take what was `loaded` for the lanes of `mask` over into `entries`.
     unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize);
@@ -206,7 +216,12 @@ impl Kernel for Plain {
     }
 
     #[inline(always)]
-    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>) {
+    unsafe fn numbers_at<A: Address>(
+        addresses: &[A],
+        depth: usize,
+        mask: u32,
+        slots: &mut Lane<u32>,
+    ) {
         for (lane, address) in addresses.iter().enumerate() {
             // SAFETY: as the caller promises.
             unsafe { slots.set(lane, (*address >> (depth as u32 * 8)).low() as u32 & mask) };
@@ -214,7 +229,12 @@ impl Kernel for Plain {
     }
 
     #[inline(always)]
-    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+    unsafe fn places<B: Block>(
+        entries: &Lane<u32>,
+        slots: &Lane<u32>,
+        count: usize,
+        places: &mut Lane<u32>,
+    ) {
         for lane in 0..count {
             // SAFETY: as the caller promises.
             unsafe { places.set(lane, B::place(entries.get(lane), slots.get(lane))) };
@@ -226,7 +246,8 @@ impl Kernel for Plain {
         for lane in 0..count {
             // SAFETY: as the caller promises.
             unsafe {
-                let entry = if mask >> lane & 1 != 0 { loaded.get(lane) } else { entries.get(lane) };
+                let entry =
+                    if mask >> lane & 1 != 0 { loaded.get(lane) } else { entries.get(lane) };
                 entries.set(lane, entry);
             }
         }
@@ -235,7 +256,9 @@ impl Kernel for Plain {
     #[inline(always)]
     unsafe fn having(entries: &Lane<u32>, bits: u32, count: usize) -> u64 {
         // SAFETY: as the caller promises.
-        (0..count).fold(0, |mask, lane| mask | u64::from(unsafe { entries.get(lane) } & bits != 0) << lane)
+        (0..count).fold(0, |mask, lane| {
+            mask | u64::from(unsafe { entries.get(lane) } & bits != 0) << lane
+        })
     }
 
     #[inline(always)]
@@ -258,7 +281,8 @@ impl Kernel for Plain {
     unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool {
         // SAFETY: as the caller promises.
         let differs = |lane| unsafe { entries.get(lane) ^ entry };
-        (0..count).fold(0, |all, lane| all | differs(lane) & 0u32.wrapping_sub((mask >> lane & 1) as u32))
+        (0..count)
+            .fold(0, |all, lane| all | differs(lane) & 0u32.wrapping_sub((mask >> lane & 1) as u32))
             == 0
     }
 

@@ -369,11 +369,13 @@ impl TrieMemory {
 
 impl TrieSlots {
     pub(crate) fn reclaim<A: Address>(&mut self, memory: &TrieMemory, epochs: &Epochs) {
-        let skip = |range: Range<usize>| range.start * skip_words::<A>()..range.end * skip_words::<A>();
+        let skip =
+            |range: Range<usize>| range.start * skip_words::<A>()..range.end * skip_words::<A>();
         self.entries.reclaim(epochs, |range| memory.entries.release(range));
         self.nodes.reclaim(epochs, |range| memory.nodes.release(range));
         self.skips.reclaim(epochs, |range| memory.skips.release(skip(range)));
-        let entries = |units: Range<usize>| units.start << WIDE_UNIT_BITS..units.end << WIDE_UNIT_BITS;
+        let entries =
+            |units: Range<usize>| units.start << WIDE_UNIT_BITS..units.end << WIDE_UNIT_BITS;
         self.wide.units.reclaim(epochs, |range| memory.wide.release(entries(range)));
         self.roots.reclaim(epochs, |range| memory.roots.release(range));
     }

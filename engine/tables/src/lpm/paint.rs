@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::{
-    Entry, NODE_BITS, NODE_SLOTS, NODE_WORDS, Skip, TrieMemory, TrieSlots, WORD_BITS, WORD_SLOTS, base_of,
-    bitmap_of, entry_of, inline_word, is_dense, is_leaf, run_word,
+    Entry, NODE_BITS, NODE_SLOTS, NODE_WORDS, Skip, TrieMemory, TrieSlots, WORD_BITS, WORD_SLOTS,
+    base_of, bitmap_of, entry_of, inline_word, is_dense, is_leaf, run_word,
 };
 use crate::prefix::Address;
 
@@ -36,7 +36,13 @@ const ROOM: &str = "room was checked before painting";
 impl<A: Address> Painter<'_, A> {
     /// Paint ascending, disjoint `pieces` on `words`, which cover the block from `first` on; each
     /// slot has `slot_bits` address bits. Every piece touches the block.
-    pub fn paint_words(&mut self, words: &[AtomicU64], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
+    pub fn paint_words(
+        &mut self,
+        words: &[AtomicU64],
+        first: A,
+        slot_bits: u32,
+        pieces: &[Piece<A>],
+    ) {
         let word_bits = slot_bits + WORD_BITS;
         let ones = (A::ONE << word_bits) - A::ONE;
         let block_last = first + (A::MAX >> (A::BITS - word_bits - words.len().trailing_zeros()));
@@ -67,7 +73,13 @@ impl<A: Address> Painter<'_, A> {
     }
 
     /// Paint on decoded slots of a block from `first` on.
-    pub fn paint_slots(&mut self, slots: &mut [u32], first: A, slot_bits: u32, pieces: &[Piece<A>]) {
+    pub fn paint_slots(
+        &mut self,
+        slots: &mut [u32],
+        first: A,
+        slot_bits: u32,
+        pieces: &[Piece<A>],
+    ) {
         let ones = (A::ONE << slot_bits) - A::ONE;
         let block_last = first + (A::MAX >> (A::BITS - slot_bits - slots.len().trailing_zeros()));
         let (mut next, mut from) = (0, first);
@@ -94,7 +106,8 @@ impl<A: Address> Painter<'_, A> {
                 painted_last = first + (A::from_halves(0, end as u64) << slot_bits) - A::ONE;
             } else {
                 let end = next + pieces[next..].partition_point(|piece| piece.first <= slot_last);
-                slots[index] = self.paint_below(slots[index], slot_first, slot_bits, &pieces[next..end]);
+                slots[index] =
+                    self.paint_below(slots[index], slot_first, slot_bits, &pieces[next..end]);
                 next = end - 1;
             }
             if pieces[next].last <= painted_last {
@@ -237,7 +250,13 @@ impl<A: Address> Painter<'_, A> {
                 return Some(self.place_skip(Skip { miss, ..skip }));
             }
         }
-        Some(self.place_skip(Skip { key, shift: slot_bits + len.trailing_zeros(), width: 0, hit, miss }))
+        Some(self.place_skip(Skip {
+            key,
+            shift: slot_bits + len.trailing_zeros(),
+            width: 0,
+            hit,
+            miss,
+        }))
     }
 
     /// The skip that is there under this number.
@@ -257,8 +276,10 @@ impl<A: Address> Painter<'_, A> {
     fn settle_node(&mut self, entry: u32, first: A, slot_bits: u32) -> u32 {
         let Entry::Node(index) = entry_of(entry) else { return entry };
         let words = self.memory.nodes.get(index as usize);
-        let runs: u32 =
-            words.iter().map(|word| bitmap_of(word.load(Ordering::Relaxed)).count_ones().max(1)).sum();
+        let runs: u32 = words
+            .iter()
+            .map(|word| bitmap_of(word.load(Ordering::Relaxed)).count_ones().max(1))
+            .sum();
         let few = runs <= SPARSE_RUNS_MAX;
         if !few && runs <= NODE_RUNS_MAX && !words.iter().any(|word| self.leads_to_dense(word)) {
             return entry;
@@ -321,7 +342,9 @@ impl<A: Address> Painter<'_, A> {
             }
             Entry::Dense(base) => {
                 for slot in 0..NODE_SLOTS {
-                    self.retire_tree(self.memory.entries.get(base as usize + slot).load(Ordering::Relaxed));
+                    self.retire_tree(
+                        self.memory.entries.get(base as usize + slot).load(Ordering::Relaxed),
+                    );
                 }
                 self.slots.entries.retire(base, NODE_SLOTS);
             }
@@ -335,7 +358,8 @@ impl<A: Address> Painter<'_, A> {
             return self.retire_tree(base_of(word));
         }
         for run in 0..bitmap.count_ones() as usize {
-            let entry = self.memory.entries.get(base_of(word) as usize + run).load(Ordering::Relaxed);
+            let entry =
+                self.memory.entries.get(base_of(word) as usize + run).load(Ordering::Relaxed);
             if !is_leaf(entry) {
                 self.retire_tree(entry);
             }
@@ -405,7 +429,8 @@ impl<A: Address> Painter<'_, A> {
         }
         let in_place = bitmap == bitmap_of(old);
         let count = bitmap.count_ones() as usize;
-        let base = if in_place { base_of(old) } else { self.slots.entries.take(count).expect(ROOM) };
+        let base =
+            if in_place { base_of(old) } else { self.slots.entries.take(count).expect(ROOM) };
         let runs = self.memory.entries.slice(base as usize, count);
         let mut left = bitmap;
         for run in runs {

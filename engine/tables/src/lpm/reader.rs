@@ -12,8 +12,8 @@ use super::batch::Table;
 use super::kernel::{Avx2, Avx512};
 use super::kernel::{Kernel, LANES, Plain};
 use super::memory::{
-    BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS, base_of,
-    bitmap_of, entry_of, is_leaf, is_wide_skip, place_in,
+    BIG_ROOT_BITS, BIG_ROOT_WORDS, Entry, NODE_BITS, SMALL_ROOT_BITS, Skip, TrieMemory, WORD_BITS,
+    base_of, bitmap_of, entry_of, is_leaf, is_wide_skip, place_in,
 };
 use crate::GroupId;
 use crate::memory::{Reserved, prefetch};
@@ -76,7 +76,12 @@ impl<A: Address> Lpm<A> {
     pub(super) fn publish_root(&self, small: Option<u32>) {
         let pointer = match small {
             Some(index) => self.memory.root(index).as_ptr(),
-            None => self.big.get().expect("a big root was made").base().map_addr(|address| address | BIG),
+            None => self
+                .big
+                .get()
+                .expect("a big root was made")
+                .base()
+                .map_addr(|address| address | BIG),
         };
         self.root.store(pointer.cast_mut(), Ordering::Release);
     }
@@ -168,7 +173,11 @@ impl<A: Address> Lpm<A> {
         let table = self.view();
         for (addresses, groups) in addresses.chunks(LANES).zip(groups.chunks_mut(LANES)) {
             // SAFETY: as the caller promises; the root covers all addresses.
-            unsafe { table.lookup_uniform::<A, K>(addresses, groups, |address| self.lookup_inline(address)) };
+            unsafe {
+                table.lookup_uniform::<A, K>(addresses, groups, |address| {
+                    self.lookup_inline(address)
+                })
+            };
         }
     }
 
@@ -270,7 +279,10 @@ impl<A: Address> Lpm<A> {
     #[inline(always)]
     fn root_word(root: Root, address: A) -> u64 {
         // SAFETY: the root covers all addresses, and roots are never unmapped while the table lives.
-        unsafe { (*root.words.add((address >> (root.slot_bits + WORD_BITS)).low())).load(Ordering::Acquire) }
+        unsafe {
+            (*root.words.add((address >> (root.slot_bits + WORD_BITS)).low()))
+                .load(Ordering::Acquire)
+        }
     }
 
     #[inline(always)]

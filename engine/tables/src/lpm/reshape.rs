@@ -18,7 +18,9 @@ impl<A: Address> Painter<'_, A> {
     /// `slot_bits` address bits.
     pub fn lift(&mut self, entry: u32, first: A, slot_bits: u32, words: &[AtomicU64]) {
         match entry_of(entry) {
-            Entry::Leaf(_) => words.iter().for_each(|word| word.store(inline_word(entry), Ordering::Relaxed)),
+            Entry::Leaf(_) => {
+                words.iter().for_each(|word| word.store(inline_word(entry), Ordering::Relaxed))
+            }
             Entry::Node(node) => {
                 for (to, from) in words.iter().zip(self.memory.nodes.get(node as usize)) {
                     to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -43,7 +43,9 @@ impl<A: Address> Painter<'_, A> {
         match entry_of(entry) {
             Entry::Dense(_) => (1, NODE_BITS),
             Entry::Wide(index) => match self.skip(index) {
-                skip if skip.shift == slot_bits => (*self.slots.wide.rich(skip.wide_base()), skip.width),
+                skip if skip.shift == slot_bits => {
+                    (*self.slots.wide.rich(skip.wide_base()), skip.width)
+                }
                 _ => (0, 0),
             },
             _ => (0, 0),
@@ -51,7 +53,12 @@ impl<A: Address> Painter<'_, A> {
     }
 
     /// A wide block in place of 256 slots and what they lead to, if that is rich enough: its skip's entry.
-    pub fn build_wide(&mut self, slots: &[u32; NODE_SLOTS], first: A, slot_bits: u32) -> Option<u32> {
+    pub fn build_wide(
+        &mut self,
+        slots: &[u32; NODE_SLOTS],
+        first: A,
+        slot_bits: u32,
+    ) -> Option<u32> {
         let (mut rich, mut below) = (0, 0);
         if !lead_to_dense(slots) {
             return None;
@@ -69,7 +76,8 @@ impl<A: Address> Painter<'_, A> {
             return None;
         }
         // What is taken apart again needs ordinary entries, more than it leaves as a reserve.
-        if (self.slots.wide.used() + (1 << width)) * 2 * TAKEN_APART > self.slots.entries.headroom() {
+        if (self.slots.wide.used() + (1 << width)) * 2 * TAKEN_APART > self.slots.entries.headroom()
+        {
             return None;
         }
         let base = self.slots.wide.take(width)?;
@@ -78,7 +86,8 @@ impl<A: Address> Painter<'_, A> {
             self.spread(*slot, slot_first, slot_bits, slot_bits - below, base + (at << below));
         }
         let parts = (base..base + (1 << width)).step_by(NODE_SLOTS);
-        *self.slots.wide.rich(base) = parts.map(|part| u32::from(stays_dense(&self.wide_part(part)))).sum();
+        *self.slots.wide.rich(base) =
+            parts.map(|part| u32::from(stays_dense(&self.wide_part(part)))).sum();
         let key = first + (A::from_halves(0, start as u64) << slot_bits);
         Some(self.place_skip(Skip {
             key,
@@ -140,7 +149,8 @@ impl<A: Address> Painter<'_, A> {
         let each = 1usize << (slot_bits - skip.bottom());
         for at in 0..1 << (skip.shift - slot_bits) {
             let slot_first = skip.key + (A::from_halves(0, at as u64) << slot_bits);
-            slots[start + at] = self.fold(skip.wide_base() + at * each, slot_first, slot_bits, skip.bottom());
+            slots[start + at] =
+                self.fold(skip.wide_base() + at * each, slot_first, slot_bits, skip.bottom());
         }
         self.retire_wide(index, &skip);
         slots
@@ -170,7 +180,9 @@ impl<A: Address> Painter<'_, A> {
             return None;
         }
         let rich = self.paint_parts(&skip, last, pieces);
-        if rich * SLACK >= RICH_MIN && rich * PARTS_PER_RICH * SLACK >= 1 << (skip.width - NODE_BITS) {
+        if rich * SLACK >= RICH_MIN
+            && rich * PARTS_PER_RICH * SLACK >= 1 << (skip.width - NODE_BITS)
+        {
             return Some(Entry::Wide(index).code());
         }
         // All that is left becomes a block of whole bytes.

@@ -104,7 +104,8 @@ impl<A: Address> LpmWriter<A> {
     /// Empty tables that answer `miss`.
     pub fn new(epochs: &Arc<Epochs>, miss: GroupId) -> Result<Self, MemoryError> {
         let (memory, slots) = TrieMemory::new::<A>()?;
-        let space = LpmSpace { tables: (0..=TABLES_MAX).map(|_| Lpm::new(&memory, miss)).collect() };
+        let space =
+            LpmSpace { tables: (0..=TABLES_MAX).map(|_| Lpm::new(&memory, miss)).collect() };
         Ok(LpmWriter {
             space: Arc::new(space),
             memory,
@@ -133,13 +134,22 @@ impl<A: Address> LpmWriter<A> {
     fn table(&mut self, index: u32) -> &mut Table<A> {
         assert!((index as usize) < TABLES_MAX, "table {index} of {TABLES_MAX}");
         while self.tables.len() <= index as usize {
-            self.tables.push(Table { prefixes: PrefixMap::default(), root: Root::Empty, draining: None });
+            self.tables.push(Table {
+                prefixes: PrefixMap::default(),
+                root: Root::Empty,
+                draining: None,
+            });
         }
         &mut self.tables[index as usize]
     }
 
     /// Set what `prefix` leads to; the old value comes back.
-    pub fn insert(&mut self, table: u32, prefix: Prefix<A>, route: Route) -> Result<Option<Route>, LpmError> {
+    pub fn insert(
+        &mut self,
+        table: u32,
+        prefix: Prefix<A>,
+        route: Route,
+    ) -> Result<Option<Route>, LpmError> {
         let mut bulk = self.bulk(table);
         let old = bulk.insert(prefix, route)?;
         bulk.finish();
@@ -213,14 +223,18 @@ impl<A: Address> LpmWriter<A> {
             ("nodes", edges * levels + 256 + parts),
             ("skips", edges * levels + 512 + parts),
         ];
-        let have =
-            |slots: &TrieSlots| [slots.entries.headroom(), slots.nodes.headroom(), slots.skips.headroom()];
+        let have = |slots: &TrieSlots| {
+            [slots.entries.headroom(), slots.nodes.headroom(), slots.skips.headroom()]
+        };
         if need.iter().zip(have(&self.slots)).any(|((_, need), have)| *need > have) {
             self.slots.reclaim::<A>(&self.memory, &self.epochs);
         }
         for ((what, need), have) in need.into_iter().zip(have(&self.slots)) {
             if need > have {
-                return Err(LpmError::Full { family: if A::BITS == 32 { "IPv4" } else { "IPv6" }, what });
+                return Err(LpmError::Full {
+                    family: if A::BITS == 32 { "IPv4" } else { "IPv6" },
+                    what,
+                });
             }
         }
         Ok(())
@@ -233,7 +247,8 @@ impl<A: Address> LpmWriter<A> {
         lpm.huge.store(count >= HUGE_PREFIXES, Ordering::Relaxed);
         let scattered = count >= LARGE_PREFIXES && self.slots.skips.used() >= SCATTERED_SKIPS;
         lpm.scattered.store(scattered, Ordering::Relaxed);
-        let (promote, demote) = if table == 0 { (1, 1) } else { (PROMOTE_PREFIXES, DEMOTE_PREFIXES) };
+        let (promote, demote) =
+            if table == 0 { (1, 1) } else { (PROMOTE_PREFIXES, DEMOTE_PREFIXES) };
         match self.table(table).root {
             Root::Empty | Root::Small(_) if count >= promote => self.promote(table),
             Root::Empty if count > 0 => {
@@ -242,7 +257,9 @@ impl<A: Address> LpmWriter<A> {
                 };
                 let index = base;
                 // Fresh memory is zero: what is not written takes no page, and most tables are small.
-                for word in self.memory.root(index).iter().filter(|word| word.load(Ordering::Relaxed) != 0) {
+                for word in
+                    self.memory.root(index).iter().filter(|word| word.load(Ordering::Relaxed) != 0)
+                {
                     word.store(0, Ordering::Relaxed);
                 }
                 self.table(table).root = Root::Small(index);
@@ -269,7 +286,8 @@ impl<A: Address> LpmWriter<A> {
             let memory = self.memory.clone();
             let small = memory.root(index);
             for (word_index, word) in small.iter().enumerate() {
-                let slots = self.painter().decode(word.load(Ordering::Relaxed), A::BITS - SMALL_ROOT_BITS);
+                let slots =
+                    self.painter().decode(word.load(Ordering::Relaxed), A::BITS - SMALL_ROOT_BITS);
                 for (slot, entry) in slots.into_iter().enumerate() {
                     let index = word_index * WORD_SLOTS + slot;
                     let first = A::from_halves(0, index as u64) << (A::BITS - SMALL_ROOT_BITS);
@@ -356,11 +374,20 @@ impl<A: Address> Bulk<'_, A> {
     }
 
     /// Set what `prefix` leads to, unless it leads somewhere already: then that comes back.
-    pub fn insert_if_absent(&mut self, prefix: Prefix<A>, route: Route) -> Result<Option<Route>, LpmError> {
+    pub fn insert_if_absent(
+        &mut self,
+        prefix: Prefix<A>,
+        route: Route,
+    ) -> Result<Option<Route>, LpmError> {
         self.set(prefix, route, false)
     }
 
-    fn set(&mut self, prefix: Prefix<A>, route: Route, replace: bool) -> Result<Option<Route>, LpmError> {
+    fn set(
+        &mut self,
+        prefix: Prefix<A>,
+        route: Route,
+        replace: bool,
+    ) -> Result<Option<Route>, LpmError> {
         assert!(route.group.0 != 0 && route.group.0 <= INDEX_MASK, "{:?} is no leaf", route.group);
         self.prepare(prefix)?;
         let count = self.writer.table(self.table).prefixes.len();
@@ -397,7 +424,8 @@ impl<A: Address> Bulk<'_, A> {
         let shorter = prefix.len().checked_sub(1).map(|len| Prefix::new(prefix.first(), len));
         let cover = shorter.and_then(|shorter| prefixes.cover_before(next, shorter));
         // Below the default route a miss stands in the trie, not the default itself.
-        let group = cover.filter(|(cover, _)| cover.len() > 0).map_or(GroupId(0), |(_, route)| route.group);
+        let group =
+            cover.filter(|(cover, _)| cover.len() > 0).map_or(GroupId(0), |(_, route)| route.group);
         self.change(prefix, group, next);
         Ok(Some(old))
     }

@@ -71,7 +71,8 @@ impl PortWord {
     /// In no domain, and what was learned on it does not hold.
     pub(super) fn next_tenure(self) -> PortWord {
         PortWord(
-            u64::from(self.flush()) << FLUSH_SHIFT | u64::from(self.tenure().wrapping_add(1)) << TENURE_SHIFT,
+            u64::from(self.flush()) << FLUSH_SHIFT
+                | u64::from(self.tenure().wrapping_add(1)) << TENURE_SHIFT,
         )
     }
 
@@ -111,7 +112,8 @@ impl Ports {
     /// Does a domain learn no more addresses, because it has as many as it may or the table is full?
     #[inline]
     pub fn is_full(&self, domain: DomainIndex) -> bool {
-        let full = |index: usize| self.full.get(index).is_some_and(|full| full.load(Ordering::Relaxed));
+        let full =
+            |index: usize| self.full.get(index).is_some_and(|full| full.load(Ordering::Relaxed));
         full(0) || full(usize::from(domain.0))
     }
 

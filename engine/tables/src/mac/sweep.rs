@@ -61,7 +61,9 @@ impl Sweep {
         self.wanted = false;
         self.at = Some(0);
         self.closing.append(&mut self.closed);
-        self.epochs.iter_mut().for_each(|[now, before]| *before = before.saturating_add(std::mem::take(now)));
+        self.epochs
+            .iter_mut()
+            .for_each(|[now, before]| *before = before.saturating_add(std::mem::take(now)));
     }
 }
 
@@ -140,7 +142,9 @@ impl MacWriter {
         let Some([now, before]) = self.sweep.epochs.get(port.index()).copied() else { return };
         if now.saturating_add(before) >= EPOCHS_MAX {
             self.sweep.begin();
-            while self.sweep(StampMinutes::default(), usize::MAX, |_| None, |_, _, _| ()) == Swept::More {}
+            while self.sweep(StampMinutes::default(), usize::MAX, |_| None, |_, _, _| ())
+                == Swept::More
+            {}
         }
         self.sweep.epochs[port.index()][0] += 1;
     }

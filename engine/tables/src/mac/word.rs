@@ -126,9 +126,20 @@ impl MacEntry {
     /// Nothing is known.
     pub const NONE: MacEntry = MacEntry(0);
 
-    pub(super) fn configured(seen: Seen, is_static: bool, is_filter: bool, is_bvi: bool) -> MacEntry {
+    pub(super) fn configured(
+        seen: Seen,
+        is_static: bool,
+        is_filter: bool,
+        is_bvi: bool,
+    ) -> MacEntry {
         let flag = |on: bool, bit: u64| if on { bit } else { 0 };
-        MacEntry(seen.0 | CONFIGURED | flag(is_static, STATIC) | flag(is_filter, FILTER) | flag(is_bvi, BVI))
+        MacEntry(
+            seen.0
+                | CONFIGURED
+                | flag(is_static, STATIC)
+                | flag(is_filter, FILTER)
+                | flag(is_bvi, BVI),
+        )
     }
 
     /// A filter without a port.

@@ -80,7 +80,11 @@ pub struct MacWriter {
 
 impl MacWriter {
     /// An empty table of at most `entries_max` until another limit is set, hashed with `seed`.
-    pub fn new(epochs: &Arc<Epochs>, entries_max: usize, seed: Seed) -> Result<MacWriter, MemoryError> {
+    pub fn new(
+        epochs: &Arc<Epochs>,
+        entries_max: usize,
+        seed: Seed,
+    ) -> Result<MacWriter, MemoryError> {
         let remedy = "remove some";
         let limits = Limits { what: "MAC table", entries_max: MAC_ENTRIES_CAPACITY, remedy };
         Ok(MacWriter {
@@ -168,7 +172,8 @@ impl MacWriter {
 
     /// Close a domain that no port is in. Its number is used again when all its entries are swept.
     pub fn close_domain(&mut self, domain: DomainIndex) {
-        if let Some(open) = self.domains.get_mut(usize::from(domain.0)).filter(|domain| domain.open) {
+        if let Some(open) = self.domains.get_mut(usize::from(domain.0)).filter(|domain| domain.open)
+        {
             open.open = false;
             self.sweep.closed.push(domain);
             self.sweep.wanted = true;
@@ -177,7 +182,9 @@ impl MacWriter {
 
     /// How many entries a domain has.
     pub fn counts(&self, domain: DomainIndex) -> DomainCounts {
-        self.domains.get(usize::from(domain.0)).map_or(DomainCounts::default(), |domain| domain.counts)
+        self.domains
+            .get(usize::from(domain.0))
+            .map_or(DomainCounts::default(), |domain| domain.counts)
     }
 
     /// Learn at most so many in a domain.
@@ -209,7 +216,8 @@ impl MacWriter {
         self.learned = self.learned + learned(new) - learned(old);
         if let Some(domain) = self.domains.get_mut(usize::from(key.domain().0)) {
             let counts = &mut domain.counts;
-            counts.entries = counts.entries + usize::from(new.is_some()) - usize::from(old.is_some());
+            counts.entries =
+                counts.entries + usize::from(new.is_some()) - usize::from(old.is_some());
             counts.learned = counts.learned + learned(new) - learned(old);
         }
         self.show_full(key.domain());
@@ -249,7 +257,8 @@ impl MacWriter {
     pub fn learn(&mut self, key: MacKey, seen: Seen) -> Learned {
         let new = seen.entry();
         let port = self.ports.word(new.port());
-        let is_open = self.domains.get(usize::from(key.domain().0)).is_some_and(|domain| domain.open);
+        let is_open =
+            self.domains.get(usize::from(key.domain().0)).is_some_and(|domain| domain.open);
         if !is_open || port.domain() != key.domain() || !new.holds(port) {
             return Learned::TooLate;
         }
@@ -296,7 +305,12 @@ impl MacWriter {
                     return Err(MacError::NotAMember(port.0));
                 }
                 let is_static = entry.is_static | entry.is_filter;
-                MacEntry::configured(Seen::of(port, word, now), is_static, entry.is_filter, entry.is_bvi)
+                MacEntry::configured(
+                    Seen::of(port, word, now),
+                    is_static,
+                    entry.is_filter,
+                    entry.is_bvi,
+                )
             }
             None => MacEntry::filter(now),
         };
@@ -322,7 +336,8 @@ impl MacWriter {
 
     /// Does the entry hold?
     pub fn holds(&self, key: MacKey, entry: MacEntry) -> bool {
-        let is_open = self.domains.get(usize::from(key.domain().0)).is_some_and(|domain| domain.open);
+        let is_open =
+            self.domains.get(usize::from(key.domain().0)).is_some_and(|domain| domain.open);
         is_open && entry.holds(self.ports.word(entry.port()))
     }
 

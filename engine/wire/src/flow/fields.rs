@@ -136,14 +136,20 @@ impl FlowFields {
     /// The addresses in the order in which they are hashed, and protocol and ports. `rest` has the
     /// protocol above the ports.
     #[inline(always)]
-    fn ordered<A: Copy + Default + Ord>(self, source: A, destination: A, whole: u64) -> (A, A, u64) {
+    fn ordered<A: Copy + Default + Ord>(
+        self,
+        source: A,
+        destination: A,
+        whole: u64,
+    ) -> (A, A, u64) {
         if self.is_default() {
             return (source, destination, whole);
         }
         let keep = |field, value: A| if self.has(field) { value } else { A::default() };
         let port = |field, value: u64| if self.has(field) { value as u16 } else { 0 };
         let from = (keep(FlowFields::SOURCE, source), port(FlowFields::SOURCE_PORT, whole >> 16));
-        let to = (keep(FlowFields::DESTINATION, destination), port(FlowFields::DESTINATION_PORT, whole));
+        let to =
+            (keep(FlowFields::DESTINATION, destination), port(FlowFields::DESTINATION_PORT, whole));
         let exchanged =
             if self.has(FlowFields::SYMMETRIC) { to < from } else { self.has(FlowFields::REVERSE) };
         let (one, other) = if exchanged { (to, from) } else { (from, to) };
@@ -171,7 +177,11 @@ pub fn hash_ip4_by(fields: FlowFields, header: &Ip4Header, behind: &[u8]) -> u32
         super::hash_ip4(header, behind)
     } else {
         let hash = mix4(fields, header, rest4(header, behind));
-        if fields.has(FlowFields::GTPV1_TEID) { with_teid(hash, upper4(header, behind)) } else { hash }
+        if fields.has(FlowFields::GTPV1_TEID) {
+            with_teid(hash, upper4(header, behind))
+        } else {
+            hash
+        }
     }
 }
 
@@ -223,7 +233,11 @@ pub fn hash_ip6_by(fields: FlowFields, header: &Ip6Header, behind: &[u8]) -> u32
         super::hash_ip6(header, behind)
     } else {
         let hash = mix6(fields, header, rest6(header, behind));
-        if fields.has(FlowFields::GTPV1_TEID) { with_teid(hash, upper6(header, behind)) } else { hash }
+        if fields.has(FlowFields::GTPV1_TEID) {
+            with_teid(hash, upper6(header, behind))
+        } else {
+            hash
+        }
     }
 }
 
@@ -235,7 +249,8 @@ pub fn hash_ip6_of(fields: FlowFields, header: &Ip6Header, upper: &Upper) -> u32
 
 fn mix6(fields: FlowFields, header: &Ip6Header, rest: u64) -> u32 {
     let (one, other, rest) = fields.ordered(header.source_bits(), header.destination_bits(), rest);
-    let label = if fields.has(FlowFields::FLOW_LABEL) { u64::from(header.flow_label()) << 40 } else { 0 };
+    let label =
+        if fields.has(FlowFields::FLOW_LABEL) { u64::from(header.flow_label()) << 40 } else { 0 };
     mix(fold_both(one, other), rest | label)
 }
 
@@ -319,7 +334,8 @@ mod tests {
             bytes[12..].copy_from_slice(&teid.to_be_bytes());
             bytes
         };
-        let udp6 = Ip6Header::new(Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, IpProtocol::UDP, 64, 16);
+        let udp6 =
+            Ip6Header::new(Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, IpProtocol::UDP, 64, 16);
         let by = fields("gtpv1teid");
         assert_eq!(by.to_string(), "src dst sport dport proto gtpv1teid");
         let hash4 = |by, bytes: &[u8]| hash_ip4_by(by, &ip4(1, 2), bytes);

@@ -3,7 +3,8 @@
 use core::fmt;
 
 use super::{
-    EXTENSIONS_MAX, FLAG_EXTENSION, FLAG_SEQUENCE, GtpuHeader, OptionalPart, PduSession, Repr, extension,
+    EXTENSIONS_MAX, FLAG_EXTENSION, FLAG_SEQUENCE, GtpuHeader, OptionalPart, PduSession, Repr,
+    extension,
 };
 use crate::Header;
 
@@ -58,8 +59,10 @@ impl Repr {
             repr.sequence = (header.flags & FLAG_SEQUENCE != 0).then(|| optional.sequence.get());
             len += OptionalPart::LEN;
             if header.flags & FLAG_EXTENSION != 0 {
-                len +=
-                    repr.read_extensions(optional.next_extension, message.get(len..).unwrap_or_default())?;
+                len += repr.read_extensions(
+                    optional.next_extension,
+                    message.get(len..).unwrap_or_default(),
+                )?;
             }
         }
         repr.payload_len = total - len;
@@ -76,9 +79,14 @@ impl Repr {
             }
             let rest = bytes.get(at..).unwrap_or_default();
             let len = usize::from(*rest.first().ok_or(GtpuBad::Extensions)?) * 4;
-            let Some([_, content @ .., next]) = rest.get(..len) else { return Err(GtpuBad::Extensions) };
-            let session =
-                if kind == extension::PDU_SESSION_CONTAINER { PduSession::read(content) } else { None };
+            let Some([_, content @ .., next]) = rest.get(..len) else {
+                return Err(GtpuBad::Extensions);
+            };
+            let session = if kind == extension::PDU_SESSION_CONTAINER {
+                PduSession::read(content)
+            } else {
+                None
+            };
             if session.is_some() {
                 self.session = session;
             } else if kind & extension::MUST_UNDERSTAND != 0 {

@@ -4,7 +4,13 @@ use std::vec;
 use std::vec::Vec;
 
 fn g_pdu(session: Option<PduSession>) -> Repr {
-    Repr { message_type: message::G_PDU, teid: 0x0102_0304, sequence: None, session, payload_len: 3 }
+    Repr {
+        message_type: message::G_PDU,
+        teid: 0x0102_0304,
+        sequence: None,
+        session,
+        payload_len: 3,
+    }
 }
 
 fn bytes_of(repr: &Repr) -> Vec<u8> {
@@ -38,7 +44,10 @@ fn a_message_longer_than_its_datagram_is_refused() {
     assert_eq!(Repr::parse(&bytes, 10), Err(GtpuBad::Truncated));
     assert_eq!(Repr::parse(&bytes[..7], 11), Err(GtpuBad::Truncated));
     // The flags announce four bytes that the length does not count.
-    assert_eq!(Repr::parse(&[0x32, 255, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0], 12), Err(GtpuBad::Truncated));
+    assert_eq!(
+        Repr::parse(&[0x32, 255, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0], 12),
+        Err(GtpuBad::Truncated)
+    );
 }
 
 fn with_extensions(first: u8, extensions: &[u8]) -> Vec<u8> {
@@ -74,7 +83,8 @@ fn extension_headers_that_do_not_end_are_refused() {
 
 #[test]
 fn what_must_be_understood_and_is_not_is_refused() {
-    for (first, extensions) in [(0xc0, [1, 0, 0, 0]), (0x84, [1, 0, 0, 0]), (0x85, [1, 0x20, 1, 0])] {
+    for (first, extensions) in [(0xc0, [1, 0, 0, 0]), (0x84, [1, 0, 0, 0]), (0x85, [1, 0x20, 1, 0])]
+    {
         let bytes = with_extensions(first, &extensions);
         assert_eq!(Repr::parse(&bytes, bytes.len()), Err(GtpuBad::NotUnderstood(first)));
     }

@@ -174,7 +174,9 @@ impl<'a> Message<'a> {
         };
         let [hop_limit, flags, lifetime @ ..] = rest;
         match kind {
-            kind::ROUTER_SOLICITATION => Ok(Message::RouterSolicitation { options: Options::new(data)? }),
+            kind::ROUTER_SOLICITATION => {
+                Ok(Message::RouterSolicitation { options: Options::new(data)? })
+            }
             kind::ROUTER_ADVERTISEMENT => {
                 let (timers, options) = data.split_first_chunk::<8>().ok_or(truncated(8))?;
                 let timers = u64::from_be_bytes(*timers);
@@ -240,30 +242,41 @@ impl<'a> Message<'a> {
 
     /// The rules of RFC 4861 §6.1.1, §6.1.2, §7.1.1 and §7.1.2 that [`super::Message::parse`] cannot
     /// see, for they need the IPv6 header.
-    pub fn check(&self, source: Ipv6Addr, destination: Ipv6Addr, hop_limit: u8) -> Result<(), NdBad> {
+    pub fn check(
+        &self,
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        hop_limit: u8,
+    ) -> Result<(), NdBad> {
         if hop_limit != HOP_LIMIT {
             return Err(NdBad::HopLimit);
         }
         let from_nobody = address::is_unspecified(source);
         let says_its_mac = self.options().source_mac().is_some();
         match *self {
-            Message::RouterSolicitation { .. } if from_nobody && says_its_mac => Err(NdBad::MacOfNobody),
+            Message::RouterSolicitation { .. } if from_nobody && says_its_mac => {
+                Err(NdBad::MacOfNobody)
+            }
             Message::RouterAdvertisement { .. } if !address::is_link_local(source) => {
                 Err(NdBad::SourceNotLinkLocal)
             }
-            Message::NeighborSolicitation { target, .. } | Message::NeighborAdvertisement { target, .. }
+            Message::NeighborSolicitation { target, .. }
+            | Message::NeighborAdvertisement { target, .. }
                 if address::is_multicast(target) =>
             {
                 Err(NdBad::TargetIsMulticast)
             }
-            Message::NeighborSolicitation { .. } if from_nobody && says_its_mac => Err(NdBad::MacOfNobody),
+            Message::NeighborSolicitation { .. } if from_nobody && says_its_mac => {
+                Err(NdBad::MacOfNobody)
+            }
             Message::NeighborSolicitation { .. }
                 if from_nobody && !address::is_solicited_node(destination) =>
             {
                 Err(NdBad::ProbeNotToSolicitedNode)
             }
             Message::NeighborAdvertisement { flags, .. }
-                if flags.contains(NeighborFlags::SOLICITED) && address::is_multicast(destination) =>
+                if flags.contains(NeighborFlags::SOLICITED)
+                    && address::is_multicast(destination) =>
             {
                 Err(NdBad::SolicitedToGroup)
             }
@@ -294,7 +307,9 @@ impl fmt::Display for NdBad {
         f.write_str(match self {
             NdBad::HopLimit => "neighbour discovery with a hop limit below 255",
             NdBad::MacOfNobody => "neighbour discovery with a MAC address for the source ::",
-            NdBad::SourceNotLinkLocal => "router advertisement from an address that is not link-local",
+            NdBad::SourceNotLinkLocal => {
+                "router advertisement from an address that is not link-local"
+            }
             NdBad::TargetIsMulticast => "neighbour discovery for a multicast target",
             NdBad::ProbeNotToSolicitedNode => "solicitation from :: not to a solicited-node group",
             NdBad::SolicitedToGroup => "solicited advertisement to a multicast group",
@@ -320,7 +335,8 @@ mod tests {
         assert_eq!(NdOption::SourceMac(MAC).emit(&mut options), Ok(8));
         let (source, target) = (at("fe80::1"), at("fe80::2"));
         let group = address::solicited_node(target);
-        let solicitation = Message::NeighborSolicitation { target, options: Options::new(&options).unwrap() };
+        let solicitation =
+            Message::NeighborSolicitation { target, options: Options::new(&options).unwrap() };
         let message = icmp6::Message::Nd(solicitation);
         let mut out = [0; 32];
         assert_eq!(message.emit(source, group, &mut out), Ok(32));

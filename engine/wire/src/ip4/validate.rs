@@ -156,7 +156,8 @@ pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip4Bad> {
 fn may_be_unnumbered(header: &Ip4Header) -> bool {
     let destination = header.destination();
     let is_link_group = destination.to_bits() >> 8 == 0x00e0_0000;
-    address::is_limited_broadcast(destination) || is_link_group && header.protocol() == IpProtocol::IGMP
+    address::is_limited_broadcast(destination)
+        || is_link_group && header.protocol() == IpProtocol::IGMP
 }
 
 /// RFC 1812 §5.3.7.
@@ -190,7 +191,12 @@ mod tests {
         packet_of(IpProtocol::UDP, source, destination, options)
     }
 
-    fn packet_of(protocol: IpProtocol, source: &str, destination: &str, options: &[u8]) -> [u8; 64] {
+    fn packet_of(
+        protocol: IpProtocol,
+        source: &str,
+        destination: &str,
+        options: &[u8],
+    ) -> [u8; 64] {
         let mut bytes = [0; 64];
         let addresses: [Ipv4Addr; 2] = [source.parse().unwrap(), destination.parse().unwrap()];
         let payload_len = 44 - options.len();

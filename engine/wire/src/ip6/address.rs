@@ -94,10 +94,16 @@ mod tests {
 
     #[test]
     fn each_kind_of_rfc_4291_is_known_by_its_edges() {
-        assert!(is_link_local(at("fe80::1")) && is_link_local(at("febf::")) && !is_link_local(at("fec0::")));
+        assert!(
+            is_link_local(at("fe80::1"))
+                && is_link_local(at("febf::"))
+                && !is_link_local(at("fec0::"))
+        );
         assert!(is_multicast(at("ff00::")) && !is_multicast(at("fe00::")));
         assert!(
-            is_unique_local(at("fc00::")) && is_unique_local(at("fdff::")) && !is_unique_local(at("fe00::"))
+            is_unique_local(at("fc00::"))
+                && is_unique_local(at("fdff::"))
+                && !is_unique_local(at("fe00::"))
         );
         assert!(is_v4_mapped(at("::ffff:10.0.0.1")) && !is_v4_mapped(at("::fffe:10.0.0.1")));
         assert!(is_unicast(at("::2")) && !is_unicast(at("::1")) && !is_unicast(at("::")));
@@ -109,7 +115,10 @@ mod tests {
         let group = solicited_node(at("4037::01:800:200e:8c6c"));
         assert_eq!(group, at("ff02::1:ff0e:8c6c"));
         assert!(is_solicited_node(group) && !is_solicited_node(ALL_NODES));
-        assert_eq!(MacAddress::for_ip6_multicast(group), MacAddress([0x33, 0x33, 0xff, 0x0e, 0x8c, 0x6c]));
+        assert_eq!(
+            MacAddress::for_ip6_multicast(group),
+            MacAddress([0x33, 0x33, 0xff, 0x0e, 0x8c, 0x6c])
+        );
     }
 
     #[test]

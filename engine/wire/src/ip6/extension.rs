@@ -50,7 +50,8 @@ pub struct Extension<'a> {
 impl<'a> Extension<'a> {
     /// The options of a hop-by-hop or destination header; none for the others.
     pub fn options(&self) -> Options<'a> {
-        let has_options = matches!(self.kind, IpProtocol::HOP_BY_HOP | IpProtocol::DESTINATION_OPTIONS);
+        let has_options =
+            matches!(self.kind, IpProtocol::HOP_BY_HOP | IpProtocol::DESTINATION_OPTIONS);
         let bytes = if has_options { self.bytes.get(2..).unwrap_or_default() } else { &[] };
         Options { bytes, offset: 0 }
     }
@@ -284,7 +285,8 @@ mod tests {
         assert_eq!((upper.protocol, upper.offset), (IpProtocol::UDP, 44));
         let fragment = upper.fragment.unwrap();
         assert_eq!((fragment.offset, fragment.more, fragment.identification), (0, true, 9));
-        let walked: Vec<_> = Walk::new(IpProtocol::HOP_BY_HOP, &bytes).map(Result::unwrap).collect();
+        let walked: Vec<_> =
+            Walk::new(IpProtocol::HOP_BY_HOP, &bytes).map(Result::unwrap).collect();
         assert_eq!(walked.len(), 5);
         let options: Vec<_> = walked[0].options().collect();
         assert_eq!(options, [Ok(Ip6Option { kind: Ip6Option::ROUTER_ALERT, data: &[0, 0] })]);

@@ -57,7 +57,9 @@ impl Ip6Bad {
             Ip6Bad::DestinationIsUnspecified => "IPv6 destination is the unspecified address",
             Ip6Bad::DestinationIsLoopback => "IPv6 destination is the loopback address",
             Ip6Bad::DestinationIsV4Mapped => "IPv6 destination is an IPv4-mapped address",
-            Ip6Bad::DestinationIsInterfaceLocal => "IPv6 destination group does not leave its interface",
+            Ip6Bad::DestinationIsInterfaceLocal => {
+                "IPv6 destination group does not leave its interface"
+            }
         }
     }
 }
@@ -109,7 +111,8 @@ pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip6Bad> {
     let header = Ip6Header::overlay(segment).ok_or(Ip6Bad::Truncated)?;
     let (source, destination) = (header.source(), header.destination());
     let beyond = usize::from(header.payload_length()) + Ip6Header::LEN > available;
-    let interface_local = address::is_multicast(destination) && address::multicast_scope(destination) <= 1;
+    let interface_local =
+        address::is_multicast(destination) && address::multicast_scope(destination) <= 1;
     let checks = [
         (header.version() != 6, Ip6Bad::BadVersion),
         (beyond, Ip6Bad::PayloadBeyondPacket),
@@ -137,7 +140,9 @@ mod tests {
     fn verdict(source: &str, destination: &str) -> Result<(), Ip6Bad> {
         let addresses: [Ipv6Addr; 2] = [source.parse().unwrap(), destination.parse().unwrap()];
         let mut bytes = [0; 48];
-        Ip6Header::new(addresses[0], addresses[1], IpProtocol::UDP, 64, 8).write(&mut bytes).unwrap();
+        Ip6Header::new(addresses[0], addresses[1], IpProtocol::UDP, 64, 8)
+            .write(&mut bytes)
+            .unwrap();
         validate(&bytes, 48).map(|_| ())
     }
 

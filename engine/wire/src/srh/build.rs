@@ -85,8 +85,11 @@ impl<'a> Repr<'a> {
         };
         let out = room(out, len)?;
         let at = header.write(out)?;
-        let (list, tlvs) = out.get_mut(at..).unwrap_or_default().split_at_mut(listed.len() * SEGMENT_BYTES);
-        for (octets, segment) in list.as_chunks_mut::<SEGMENT_BYTES>().0.iter_mut().rev().zip(listed) {
+        let (list, tlvs) =
+            out.get_mut(at..).unwrap_or_default().split_at_mut(listed.len() * SEGMENT_BYTES);
+        for (octets, segment) in
+            list.as_chunks_mut::<SEGMENT_BYTES>().0.iter_mut().rev().zip(listed)
+        {
             *octets = segment.octets();
         }
         tlvs.fill(0);

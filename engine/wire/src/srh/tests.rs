@@ -105,7 +105,9 @@ fn an_hmac_of_a_length_that_no_digest_has_is_refused() {
     let path = path(1);
     let hmac = Repr { hmac_key_id: Some(1), ..Repr::new(&path, Form::Full, IpProtocol::UDP) };
     let mut bytes = emitted(&hmac);
-    for (length, is_good) in [(38, true), (30, true), (14, true), (6, false), (5, false), (37, false)] {
+    for (length, is_good) in
+        [(38, true), (30, true), (14, true), (6, false), (5, false), (37, false)]
+    {
         bytes[25] = length;
         // What the shorter TLV leaves of the field is padding.
         assert_eq!(Srh::parse(&bytes).is_ok(), is_good, "{length}");

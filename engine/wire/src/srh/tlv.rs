@@ -47,7 +47,8 @@ impl<'a> Tlv<'a> {
             return Err(bad);
         }
         let (&[a, b, c, d, e, f], field) = self.data.split_first_chunk().ok_or(bad)?;
-        if field.is_empty() || !field.len().is_multiple_of(8) || field.len() > HMAC_FIELD_BYTES_MAX {
+        if field.is_empty() || !field.len().is_multiple_of(8) || field.len() > HMAC_FIELD_BYTES_MAX
+        {
             return Err(bad);
         }
         let key_id = u32::from_be_bytes([c, d, e, f]);

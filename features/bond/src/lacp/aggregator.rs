@@ -98,7 +98,10 @@ impl Aggregator {
             let mut waiting = self.ports.values().filter(|port| port.mux == MuxState::Waiting);
             let ready = waiting.all(|port| port.has_waited(now_ns));
             // All take the step, so no short cut at the first that does.
-            let moved = self.ports.values_mut().filter_map(|port| port.step_mux(ready, now_ns).then_some(()));
+            let moved = self
+                .ports
+                .values_mut()
+                .filter_map(|port| port.step_mux(ready, now_ns).then_some(()));
             if moved.count() == 0 {
                 break;
             }

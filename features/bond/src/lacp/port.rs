@@ -60,7 +60,12 @@ pub struct Port {
 
 impl Port {
     /// A port that has heard nothing (the receive machine's INITIALIZE).
-    pub(super) fn new(system: quiver_wire::MacAddress, key: u16, port: u16, wish: PortWish) -> Port {
+    pub(super) fn new(
+        system: quiver_wire::MacAddress,
+        key: u16,
+        port: u16,
+        wish: PortWish,
+    ) -> Port {
         let state = PortState::AGGREGATION
             .with(PortState::ACTIVE, wish.active)
             .with(PortState::SHORT_TIMEOUT, wish.short_timeout);

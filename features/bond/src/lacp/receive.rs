@@ -34,8 +34,9 @@ impl ReceiveState {
 /// What two ends must agree on, all but how they speak.
 const AGREED: PortState = PortState::AGGREGATION;
 /// What a partner must know of us, or be told (update_NTT).
-const TOLD: PortState =
-    PortState(PortState::ACTIVE.0 | PortState::SHORT_TIMEOUT.0 | PortState::SYNCHRONIZATION.0 | AGREED.0);
+const TOLD: PortState = PortState(
+    PortState::ACTIVE.0 | PortState::SHORT_TIMEOUT.0 | PortState::SYNCHRONIZATION.0 | AGREED.0,
+);
 
 /// The same port of the same aggregation, as far as `bits` of its state go?
 fn is_same(one: &PortInfo, other: &PortInfo, bits: PortState) -> bool {
@@ -109,7 +110,8 @@ impl Port {
         }
         self.record(pdu);
         let short = self.actor.state.has(PortState::SHORT_TIMEOUT);
-        self.current_while_ns = Some(now_ns + if short { SHORT_TIMEOUT_NS } else { LONG_TIMEOUT_NS });
+        self.current_while_ns =
+            Some(now_ns + if short { SHORT_TIMEOUT_NS } else { LONG_TIMEOUT_NS });
         self.set_actor(PortState::EXPIRED, false);
         self.receive = ReceiveState::Current;
     }
@@ -121,7 +123,8 @@ impl Port {
             || self.actor.state.has(PortState::ACTIVE) && pdu.partner.state.has(PortState::ACTIVE);
         let means_us = is_same(&pdu.partner, &self.actor, AGREED);
         let individual = !pdu.actor.state.has(PortState::AGGREGATION);
-        let in_sync = pdu.actor.state.has(PortState::SYNCHRONIZATION) && alive && (means_us || individual);
+        let in_sync =
+            pdu.actor.state.has(PortState::SYNCHRONIZATION) && alive && (means_us || individual);
         self.partner = pdu.actor;
         self.set_partner(PortState::SYNCHRONIZATION, in_sync);
         self.set_actor(PortState::DEFAULTED, false);

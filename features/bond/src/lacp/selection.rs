@@ -50,7 +50,10 @@ impl Port {
 }
 
 /// Choose the aggregation and say which ports are its links.
-pub(super) fn select<'p>(current: Option<Lag>, ports: impl Iterator<Item = &'p mut Port>) -> Option<Lag> {
+pub(super) fn select<'p>(
+    current: Option<Lag>,
+    ports: impl Iterator<Item = &'p mut Port>,
+) -> Option<Lag> {
     let mut ports: Vec<&mut Port> = ports.collect();
     let links = |lag: Lag| ports.iter().filter(|port| port.lag() == Some(lag)).count();
     let chosen = current.filter(|lag| links(*lag) > 0).or_else(|| {

@@ -80,7 +80,9 @@ impl World {
 
     /// The ports that carry frames.
     fn carrying(&self, system: usize) -> Vec<u16> {
-        (1..10).filter(|p| self.systems[system].port(*p).is_some_and(Port::is_distributing)).collect()
+        (1..10)
+            .filter(|p| self.systems[system].port(*p).is_some_and(Port::is_distributing))
+            .collect()
     }
 }
 

@@ -29,7 +29,8 @@ impl Port {
             return None;
         }
         // Two passive ends say nothing (periodic machine: NO_PERIODIC).
-        let speaks = self.actor.state.has(PortState::ACTIVE) || self.partner.state.has(PortState::ACTIVE);
+        let speaks =
+            self.actor.state.has(PortState::ACTIVE) || self.partner.state.has(PortState::ACTIVE);
         if !self.need_to_transmit || !speaks || !self.recently_sent.may(now_ns) {
             return None;
         }

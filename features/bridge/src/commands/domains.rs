@@ -105,7 +105,9 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         bridges.close(number)?;
         return Ok(Output::none());
     }
-    let on = |name: &str, default: bool| Ok::<bool, Refusal>(args.or::<u8>(name, u8::from(default))? == 1);
+    let on = |name: &str, default: bool| {
+        Ok::<bool, Refusal>(args.or::<u8>(name, u8::from(default))? == 1)
+    };
     let switches = Switches {
         learn: on("learn", true)?,
         forward: on("forward", true)?,
@@ -136,8 +138,9 @@ fn station(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         Arc::make_mut(&mut domain.stations).remove(&address);
     } else {
         if domain.stations.len() >= STATIONS_MAX && !domain.stations.contains_key(&address) {
-            let refusal =
-                Refusal::new(format!("bridge domain {number} answers for {STATIONS_MAX} addresses already"));
+            let refusal = Refusal::new(format!(
+                "bridge domain {number} answers for {STATIONS_MAX} addresses already"
+            ));
             return Err(refusal.remedy("remove some"));
         }
         Arc::make_mut(&mut domain.stations).insert(address, mac);
@@ -195,7 +198,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter, part: Con
         Configured::Station(number, address) => {
             let domain = bridges.domains().get(&number);
             if let Some(mac) = domain.and_then(|domain| domain.stations.get(&address)) {
-                config.command(format_args!("set bridge-domain arp entry {number} {address} {mac}"));
+                config
+                    .command(format_args!("set bridge-domain arp entry {number} {address} {mac}"));
             }
         }
     }

@@ -86,9 +86,11 @@ pub(super) fn register(registry: &mut Registry) {
                 let name = engine.interface_name(id);
                 let bridges = bridges_mut(engine)?;
                 let Some(port) = bridges.ports.get_mut(&id) else {
-                    let refusal = args.refuse("interface", format!("{name} is in no bridge domain"));
+                    let refusal =
+                        args.refuse("interface", format!("{name} is in no bridge domain"));
                     return Err::<Output, Refusal>(
-                        refusal.remedy(format!("`set interface l2 bridge {name} N` puts it into one")),
+                        refusal
+                            .remedy(format!("`set interface l2 bridge {name} N` puts it into one")),
                     );
                 };
                 *switch(port) = !args.has("disable");

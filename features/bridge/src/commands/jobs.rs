@@ -51,7 +51,11 @@ impl Job<Engine> for Add {
         if self.done == self.count {
             return Ok(Step::Done(Output::none()));
         }
-        sink.progress(Progress { what: "MAC entries".to_owned(), done: self.done, total: self.count });
+        sink.progress(Progress {
+            what: "MAC entries".to_owned(),
+            done: self.done,
+            total: self.count,
+        });
         Ok(Step::Again)
     }
 
@@ -74,9 +78,15 @@ impl Job<Engine> for Remove {
         bridges.offices.forget();
         if self.done == self.count {
             let text = format!("{} entries removed", self.removed);
-            return Ok(Step::Done(Output::default().line(text).json("removed", self.removed.into())));
+            return Ok(Step::Done(
+                Output::default().line(text).json("removed", self.removed.into()),
+            ));
         }
-        sink.progress(Progress { what: "MAC entries".to_owned(), done: self.done, total: self.count });
+        sink.progress(Progress {
+            what: "MAC entries".to_owned(),
+            done: self.done,
+            total: self.count,
+        });
         Ok(Step::Again)
     }
 

@@ -38,12 +38,13 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
-        Command::new("l2fib flush-mac all").group(GROUP).help("Forget all addresses that were learned").run(
-            |engine: &mut Engine, _| {
+        Command::new("l2fib flush-mac all")
+            .group(GROUP)
+            .help("Forget all addresses that were learned")
+            .run(|engine: &mut Engine, _| {
                 flush(bridges_mut(engine)?, |_, _| true);
                 Ok(Output::none())
-            },
-        ),
+            }),
     );
     registry.command(
         Command::new("l2fib flush-mac bridge-domain <domain:1-16777215>")
@@ -98,7 +99,8 @@ fn keys(engine: &Engine, args: &Args<'_>) -> Result<(MacKey, u64), Refusal> {
         }
     }
     if mac.0[0] != last.0[0] {
-        return Err(args.refuse("count", format!("from {mac} on, {count} addresses have groups among them")));
+        return Err(args
+            .refuse("count", format!("from {mac} on, {count} addresses have groups among them")));
     }
     Ok((MacKey::new(domain.index, mac), count))
 }
@@ -114,11 +116,15 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Job<Engine>>, Ref
     {
         let name = engine.interface_name(port);
         let refusal = args.refuse("interface", format!("{name} is not in bridge domain {number}"));
-        return Err(refusal.remedy(format!("`set interface l2 bridge {name} {number}` puts it there")));
+        return Err(
+            refusal.remedy(format!("`set interface l2 bridge {name} {number}` puts it there"))
+        );
     }
     let own = |key: MacKey| state.macs.get(key).is_some_and(|entry| entry.is_bvi());
     if own(first) {
-        return Err(args.refuse("mac", format!("{} is the bridge's own routed interface", first.mac())));
+        return Err(
+            args.refuse("mac", format!("{} is the bridge's own routed interface", first.mac()))
+        );
     }
     let (len, most) = (state.macs.len() as u64, state.macs.entries_max() as u64);
     if count > 1 && len + count > most {
@@ -158,7 +164,8 @@ pub(crate) struct Run {
 /// The part of `show running-config`: what was configured, consecutive addresses in one command.
 pub(crate) fn configured_runs(engine: &Engine) -> Vec<(MacAddress, Run, usize)> {
     let Some(bridges) = engine.get::<Bridges>() else { return Vec::new() };
-    let configured = bridges.macs.iter().filter(|(_, entry)| entry.is_configured() && !entry.is_bvi());
+    let configured =
+        bridges.macs.iter().filter(|(_, entry)| entry.is_configured() && !entry.is_bvi());
     let mut entries: Vec<(u32, u64, Run)> = configured
         .map(|(key, entry)| {
             let run = Run {
@@ -174,8 +181,9 @@ pub(crate) fn configured_runs(engine: &Engine) -> Vec<(MacAddress, Run, usize)> 
     let (mut at, mut runs) = (0, Vec::new());
     while at < entries.len() {
         let (_, mac, run) = entries[at];
-        let follows =
-            |n: usize| entries.get(at + n).is_some_and(|(_, m, r)| *m == mac + n as u64 && *r == run);
+        let follows = |n: usize| {
+            entries.get(at + n).is_some_and(|(_, m, r)| *m == mac + n as u64 && *r == run)
+        };
         let count = 1 + (1..).take_while(|n| follows(*n)).count();
         runs.push((MacAddress::from_u64(mac), run, count));
         at += count;
@@ -202,5 +210,8 @@ pub(crate) fn write_run(
     } else {
         ""
     };
-    config.command(format_args!("l2fib add {mac} {number} {}{kind}{many}", engine.interface_name(port)));
+    config.command(format_args!(
+        "l2fib add {mac} {number} {}{kind}{many}",
+        engine.interface_name(port)
+    ));
 }

@@ -41,7 +41,8 @@ pub(crate) fn write_config(engine: &Engine, interface: &Interface, config: &mut 
         let is_usual = port.group == modes::group(engine, id);
         let group = if is_usual { String::new() } else { format!(" {}", port.group) };
         config.command(format_args!("set interface l2 bridge {name} {}{kind}{group}", port.domain));
-        for (word, on) in [("learn", port.learn), ("forward", port.forward), ("flood", port.flood)] {
+        for (word, on) in [("learn", port.learn), ("forward", port.forward), ("flood", port.flood)]
+        {
             if !on {
                 config.command(format_args!("set interface l2 {word} {name} disable"));
             }

@@ -15,7 +15,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show bridge-domain [<domain:1-16777215> [detail|int|arp]]")
             .group(GROUP)
-            .help("Show bridge domains, the interfaces of one, and the addresses that it answers for")
+            .help(
+                "Show bridge domains, the interfaces of one, and the addresses that it answers for",
+            )
             .example("show bridge-domain 10 detail")
             .run_or_begin(show),
     );

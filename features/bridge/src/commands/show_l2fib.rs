@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use quiver_control::{Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work,
+};
 use quiver_core::Engine;
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, StampMinutes};
 
@@ -42,7 +44,8 @@ pub(super) fn register(registry: &mut Registry) {
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let state = bridges(engine)?;
     let domain = args.optional::<u32>("domain")?.map(|number| state.domain(number)).transpose()?;
-    let lists = domain.is_some() || ["all", "verbose", "learn", "add"].iter().any(|word| args.has(word));
+    let lists =
+        domain.is_some() || ["all", "verbose", "learn", "add"].iter().any(|word| args.has(word));
     let usage = state.macs.usage();
     let output = Output::none()
         .field("Entries", usage.entries)
@@ -68,7 +71,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         shown: 0,
         more: 0,
     };
-    let rows = move |engine: &mut Engine, table: &mut Table, most: usize| walk.page(engine, table, most);
+    let rows =
+        move |engine: &mut Engine, table: &mut Table, most: usize| walk.page(engine, table, most);
     Listing::new("entries", columns(), rows).head(output.line("")).begin(engine)
 }
 
@@ -91,7 +95,12 @@ struct Walk {
 impl Walk {
     /// List some rows. Few are listed in the order of domains and addresses, when all were found; many as they
     /// are found. Of a table with more rows than wanted some are listed, which ones is not said.
-    fn page(&mut self, engine: &Engine, table: &mut Table, most: usize) -> Result<Option<Output>, Refusal> {
+    fn page(
+        &mut self,
+        engine: &Engine,
+        table: &mut Table,
+        most: usize,
+    ) -> Result<Option<Output>, Refusal> {
         let state = bridges(engine)?;
         let is_sorted = self.max <= SORTED_ROWS_MAX;
         for _ in 0..SEGMENTS_PER_PAGE {

@@ -84,7 +84,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         let refusal = router.refused(line);
         assert!(refusal.contains(why), "{line}: {refusal}");
     }
-    assert_eq!((router.cli("show running-config"), router.cli("show bridge-domain 1 detail")), before);
+    assert_eq!(
+        (router.cli("show running-config"), router.cli("show bridge-domain 1 detail")),
+        before
+    );
 }
 
 #[test]
@@ -102,14 +105,20 @@ fn an_interface_is_in_one_mode_at_a_time() {
     router.cli("set interface l3 e0");
     let modes = router.json("show mode");
     let mode = |name: &str| {
-        let row = modes.as_array().expect("rows").iter().find(|row| row["interface"] == name).expect("a row");
+        let row = modes
+            .as_array()
+            .expect("rows")
+            .iter()
+            .find(|row| row["interface"] == name)
+            .expect("a row");
         row["mode"].as_str().expect("a word").to_owned()
     };
     assert_eq!((mode("e0").as_str(), mode("e1").as_str()), ("l3", "l2_bridge"));
     router.cli("set interface ip address e0 10.0.0.1/24");
     router.send("e0", &frame(mac(2), mac(1)));
     assert_eq!(
-        router.count("ethernet-input", "mac-mismatch") + router.count("ethernet-input", "unknown-ethertype"),
+        router.count("ethernet-input", "mac-mismatch")
+            + router.count("ethernet-input", "unknown-ethertype"),
         1
     );
 }
@@ -164,7 +173,11 @@ fn the_tables_limit_is_set_while_it_runs_and_kept() {
     router.cli("l2fib add 02:00:00:00:00:01 1 e0");
     router.cli("l2fib add 02:00:00:00:00:02 1 e0");
     speak(&mut router, "e0", 3);
-    assert!(router.refused("l2fib add 02:00:00:00:00:04 1 e0").contains("full at its limit of 3 entries"));
+    assert!(
+        router
+            .refused("l2fib add 02:00:00:00:00:04 1 e0")
+            .contains("full at its limit of 3 entries")
+    );
     speak(&mut router, "e0", 5);
     assert_eq!(known_at(&mut router, mac(5)), None);
     router.cli("set l2fib entries-max 4");

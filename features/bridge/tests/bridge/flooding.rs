@@ -27,7 +27,8 @@ fn a_storm_of_broadcasts_is_sent_to_all_ports_and_keeps_its_order() {
     }
     router.run();
     for port in 1..20 {
-        let numbers: Vec<u8> = router.sent(&format!("e{port}")).iter().map(|frame| frame[20]).collect();
+        let numbers: Vec<u8> =
+            router.sent(&format!("e{port}")).iter().map(|frame| frame[20]).collect();
         assert_eq!(numbers.len(), 200, "e{port}");
         assert!(numbers.is_sorted(), "e{port}: {numbers:?}");
     }
@@ -55,5 +56,8 @@ fn a_frame_for_nobody_is_counted() {
     let mut router = bridge_with(Settings::default(), 1);
     router.send("e0", &frame(BROADCAST, mac(1)));
     router.send("e0", &frame(mac(9), mac(1)));
-    assert_eq!((router.count("l2-flood", "no-port"), router.count("l2-uu-flood", "no-port")), (1, 1));
+    assert_eq!(
+        (router.count("l2-flood", "no-port"), router.count("l2-uu-flood", "no-port")),
+        (1, 1)
+    );
 }

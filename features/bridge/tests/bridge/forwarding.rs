@@ -34,7 +34,8 @@ fn ports_of_one_split_horizon_group_do_not_see_each_other() {
     let mut router = bridge(2);
     for port in ["e2", "e3", "e4"] {
         router.interface(port);
-        router.cli(&format!("set interface l2 bridge {port} 1 {}", if port == "e4" { 2 } else { 1 }));
+        router
+            .cli(&format!("set interface l2 bridge {port} 1 {}", if port == "e4" { 2 } else { 1 }));
     }
     router.send("e2", &frame(BROADCAST, mac(3)));
     assert_eq!(sent(&mut router, 5), [1, 1, 0, 0, 1]);

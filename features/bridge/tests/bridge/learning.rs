@@ -14,7 +14,10 @@ fn a_source_is_learned_and_told_once() {
     (0..10).for_each(|_| router.inject("e0", &frame(mac(2), mac(1))));
     router.run();
     assert_eq!(known_at(&mut router, mac(1)).as_deref(), Some("e0"));
-    assert_eq!((router.count("l2-learn", "new"), router.count("l2-learn", "asked-already")), (1, 9));
+    assert_eq!(
+        (router.count("l2-learn", "new"), router.count("l2-learn", "asked-already")),
+        (1, 9)
+    );
     router.send("e0", &frame(mac(2), mac(1)));
     assert_eq!((router.count("l2-learn", "new"), router.count("l2-learn", "stamped")), (1, 0));
 }
@@ -34,7 +37,10 @@ fn a_station_that_moves_is_followed() {
         (&"moved".into(), &"e0".into(), &"e2".into())
     );
     assert_eq!(
-        (router.json("show l2fib")["moved_since_start"].as_u64(), router.count("l2-learn", "moved")),
+        (
+            router.json("show l2fib")["moved_since_start"].as_u64(),
+            router.count("l2-learn", "moved")
+        ),
         (Some(1), 1)
     );
 }
@@ -104,8 +110,9 @@ fn flushing_forgets_what_was_learned_at_once() {
     let mut router = bridge(3);
     router.interface("e3");
     router.cli("set interface l2 bridge e3 2");
-    let known =
-        |router: &mut quiver_testkit::Router| [1, 2, 3, 4].map(|n| known_at(router, mac(n)).is_some());
+    let known = |router: &mut quiver_testkit::Router| {
+        [1, 2, 3, 4].map(|n| known_at(router, mac(n)).is_some())
+    };
     for (flush, left) in [
         ("l2fib flush-mac interface e0", [false, true, true, true]),
         ("l2fib flush-mac bridge-domain 1", [false, false, true, true]),
@@ -189,7 +196,10 @@ fn learning_switched_off_learns_nothing_and_keeps_what_is_known() {
     router.cli("set interface l2 learn e1 disable");
     speak(&mut router, "e1", 2);
     speak(&mut router, "e2", 3);
-    assert_eq!((known_at(&mut router, mac(2)), known_at(&mut router, mac(3)).is_some()), (None, true));
+    assert_eq!(
+        (known_at(&mut router, mac(2)), known_at(&mut router, mac(3)).is_some()),
+        (None, true)
+    );
 }
 
 #[test]

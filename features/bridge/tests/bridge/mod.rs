@@ -11,8 +11,12 @@ mod uu_forward;
 
 use quiver_testkit::{Register, Router, Settings};
 
-const FEATURES: [Register; 4] =
-    [quiver_bridge::register, quiver_ethernet::register, quiver_ip::register, quiver_superblocks::register];
+const FEATURES: [Register; 4] = [
+    quiver_bridge::register,
+    quiver_ethernet::register,
+    quiver_ip::register,
+    quiver_superblocks::register,
+];
 
 const BROADCAST: [u8; 6] = [0xff; 6];
 

@@ -103,7 +103,8 @@ impl Model {
     }
 
     fn uu_fwd(&self, domain: usize) -> Option<usize> {
-        (0..PORTS.len()).find(|port| self.ports[*port].is_some_and(|m| m.domain == domain && m.uu_fwd))
+        (0..PORTS.len())
+            .find(|port| self.ports[*port].is_some_and(|m| m.domain == domain && m.uu_fwd))
     }
 
     fn forget(&mut self, which: impl Fn(usize, u8, usize) -> bool) {
@@ -117,13 +118,16 @@ impl Model {
     }
 
     fn flood(&self, from: usize, domain: usize) -> Vec<usize> {
-        let in_domain = |port: &usize| self.ports[*port].is_some_and(|m| m.domain == domain && !m.uu_fwd);
+        let in_domain =
+            |port: &usize| self.ports[*port].is_some_and(|m| m.domain == domain && !m.uu_fwd);
         (0..PORTS.len()).filter(in_domain).filter(|port| self.may(from, *port)).collect()
     }
 
     /// The ports that a frame leaves by, and whether the router gets it.
     fn frame(&mut self, from: usize, station: u8, to: To) -> (Vec<usize>, bool) {
-        let Some(member) = self.ports[from].filter(|_| self.up[from]) else { return (vec![], false) };
+        let Some(member) = self.ports[from].filter(|_| self.up[from]) else {
+            return (vec![], false);
+        };
         let (domain, one) = (member.domain, self.uu_fwd(member.domain));
         let [learns, forwards, floods, floods_unknown, arp_to_one] = self.switches[domain];
         let [port_learns, port_forwards, port_floods] = member.switches;
@@ -205,7 +209,8 @@ impl Pair {
             Act::Join { port, domain, group, uu_fwd } => {
                 let taken = model.uu_fwd(domain).is_some_and(|other| other != port);
                 let kind = if uu_fwd { " uu-fwd" } else { "" };
-                let line = format!("set interface l2 bridge {} {}{kind} {group}", PORTS[port], domain + 1);
+                let line =
+                    format!("set interface l2 bridge {} {}{kind} {group}", PORTS[port], domain + 1);
                 if uu_fwd && taken {
                     router.refused(&line);
                     return;
@@ -247,7 +252,8 @@ impl Pair {
             Act::PortSwitch { port, which, on } => {
                 if let Some(member) = &mut model.ports[port] {
                     let off = if on { "" } else { " disable" };
-                    router.cli(&format!("set interface l2 {} {}{off}", SWITCHES[which], PORTS[port]));
+                    router
+                        .cli(&format!("set interface l2 {} {}{off}", SWITCHES[which], PORTS[port]));
                     member.switches[which] = on;
                 }
             }
@@ -300,10 +306,19 @@ impl Pair {
                 (true, _) => vec![plain.clone()],
             };
             let out = self.router.sent(WIRES[other]);
-            assert_eq!(out, expected, "{} of station {from} by {}, to {to:?}", PORTS[other], PORTS[port]);
+            assert_eq!(
+                out, expected,
+                "{} of station {from} by {}, to {to:?}",
+                PORTS[other], PORTS[port]
+            );
         }
         let came = self.router.totals("loop0").rx_packets - received;
-        assert_eq!(came, u64::from(routed), "to the router, from station {from} by {}", PORTS[port]);
+        assert_eq!(
+            came,
+            u64::from(routed),
+            "to the router, from station {from} by {}",
+            PORTS[port]
+        );
     }
 }
 

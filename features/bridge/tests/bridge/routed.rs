@@ -103,7 +103,11 @@ fn taken_out_or_deleted_it_leaves_nothing_behind() {
     assert_eq!(known_at(&mut router, BVI), None);
     assert!(!router.cli("show running-config").contains("bvi"));
     router.send("e0", &ip4(BVI, mac(2), [10, 0, 0, 2], [10, 9, 0, 2]));
-    assert_eq!((router.sent("e9").len(), router.sent("e1").len()), (0, 1), "a station like any other");
+    assert_eq!(
+        (router.sent("e9").len(), router.sent("e1").len()),
+        (0, 1),
+        "a station like any other"
+    );
     router.cli("set interface l2 bridge loop0 1 bvi");
     router.cli("delete loopback interface intfc loop0");
     assert_eq!(known_at(&mut router, BVI), None);

@@ -15,7 +15,9 @@ fn with_uu_forward() -> Router {
 /// An ARP request from a station for an address.
 fn ask(from: u8, for_ip: [u8; 4]) -> Vec<u8> {
     let mut frame = frame(BROADCAST, mac(from));
-    let body = [[0, 1, 8, 0, 6, 4, 0, 1], [2, 0, 0, 0, 0, from, 10, 0], [0, from, 0, 0, 0, 0, 0, 0]].concat();
+    let body =
+        [[0, 1, 8, 0, 6, 4, 0, 1], [2, 0, 0, 0, 0, from, 10, 0], [0, from, 0, 0, 0, 0, 0, 0]]
+            .concat();
     frame[12..14].copy_from_slice(&[8, 6]);
     frame[14..38].copy_from_slice(&body);
     frame[38..42].copy_from_slice(&for_ip);

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_pages};
+use quiver_control::{
+    Args, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_pages,
+};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::vlan::VlanId;
 use serde_json::{Value, json};
@@ -86,7 +88,9 @@ fn vid(args: &Args<'_>, name: &str) -> Result<Option<Vid>, Refusal> {
         return Ok(Some(Vid::Any));
     }
     let vlan = VlanId::new(args.get(name)?);
-    Ok(Some(Vid::Exactly(vlan.ok_or_else(|| args.refuse(name, "a VLAN is a number from 1 to 4094"))?)))
+    Ok(Some(Vid::Exactly(
+        vlan.ok_or_else(|| args.refuse(name, "a VLAN is a number from 1 to 4094"))?,
+    )))
 }
 
 /// What the command says of frames; `None` when it says nothing.
@@ -119,20 +123,28 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let (first, last): (u64, u64) = args.get("id")?;
     let said = matching(args)?;
     if first != last && said.is_some() {
-        return Err(args
-            .refuse("id", "a range makes one sub-interface for each VLAN of it: nothing else goes with it"));
+        return Err(args.refuse(
+            "id",
+            "a range makes one sub-interface for each VLAN of it: nothing else goes with it",
+        ));
     }
-    let number =
-        |id: u64| u32::try_from(id).map_err(|_| args.refuse("id", "a sub-interface's number has 32 bits"));
+    let number = |id: u64| {
+        u32::try_from(id).map_err(|_| args.refuse("id", "a sub-interface's number has 32 bits"))
+    };
     let plain = |id: u64| {
         let vlan = u16::try_from(id).ok().and_then(VlanId::new);
-        let refusal = || args.refuse("id", format!("{id} is no VLAN")).remedy("say which: dot1q VLAN");
+        let refusal =
+            || args.refuse("id", format!("{id} is no VLAN")).remedy("say which: dot1q VLAN");
         vlan.map(Matching::plain).ok_or_else(refusal)
     };
     let wanted: Vec<(u32, Matching)> = match said {
         Some(said) => vec![(number(first)?, said)],
-        None if plain(last).is_err() => return Err(plain(last).err().unwrap_or_else(|| Refusal::new(""))),
-        None => (first..=last).map(|id| Ok((number(id)?, plain(id)?))).collect::<Result<_, Refusal>>()?,
+        None if plain(last).is_err() => {
+            return Err(plain(last).err().unwrap_or_else(|| Refusal::new("")));
+        }
+        None => (first..=last)
+            .map(|id| Ok((number(id)?, plain(id)?)))
+            .collect::<Result<_, Refusal>>()?,
     };
     let made = create_all(engine, parent, &wanted)?;
     let names: Vec<String> = made.iter().map(|id| engine.interface_name(*id)).collect();
@@ -170,7 +182,8 @@ fn tags(args: &Args<'_>) -> Result<Vec<Tag>, Refusal> {
     let mut tags = Vec::new();
     for (name, kind) in [("tag1", outer), ("tag2", TagType::Dot1q)] {
         let Some(vlan) = args.optional::<u16>(name)? else { continue };
-        let vlan = VlanId::new(vlan).ok_or_else(|| args.refuse(name, "a VLAN is a number from 1 to 4094"))?;
+        let vlan = VlanId::new(vlan)
+            .ok_or_else(|| args.refuse(name, "a VLAN is a number from 1 to 4094"))?;
         tags.push(Tag { kind, vlan });
     }
     Ok(tags)
@@ -184,7 +197,8 @@ fn set_rewrite(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> 
     if let Some((words, _, count)) = translation
         && push.len() != count
     {
-        let refusal = Refusal::new(format!("translate {words} puts {count} in front, {} named", push.len()));
+        let refusal =
+            Refusal::new(format!("translate {words} puts {count} in front, {} named", push.len()));
         return Err(refusal.remedy("one VLAN for each"));
     }
     let pop = translation.map_or(args.or("count", 0u8)?.into(), |(_, pop, _)| pop);
@@ -195,21 +209,24 @@ fn set_rewrite(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> 
 fn show(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
     let columns = ["Interface", "Parent", "Takes", "Input", "Tag rewrite"].map(Column::left);
     let ids: Vec<InterfaceId> = engine.all_interfaces().map(|interface| interface.id).collect();
-    let add = |engine: &Engine, table: &mut Table, id: InterfaceId| {
-        let Some(interface) = engine.interface(id) else { return };
-        let sub = engine.get::<SubInterfaces>().and_then(|subs| subs.all().get(&id));
-        let rewrite = engine.get::<Rewrites>().and_then(|rewrites| rewrites.all().get(&id));
-        if sub.is_none() && rewrite.is_none() {
-            return;
-        }
-        table
-            .row()
-            .cell(interface.name.clone())
-            .cell(sub.map_or(String::new(), |sub| engine.interface_name(sub.parent)))
-            .cell(sub.map_or("what no sub-interface takes".to_owned(), |sub| sub.matching.to_string()))
-            .cell(engine.node_name(interface.row().input))
-            .cell(rewrite.map_or(String::new(), Rewrite::to_string));
-    };
+    let add =
+        |engine: &Engine, table: &mut Table, id: InterfaceId| {
+            let Some(interface) = engine.interface(id) else { return };
+            let sub = engine.get::<SubInterfaces>().and_then(|subs| subs.all().get(&id));
+            let rewrite = engine.get::<Rewrites>().and_then(|rewrites| rewrites.all().get(&id));
+            if sub.is_none() && rewrite.is_none() {
+                return;
+            }
+            table
+                .row()
+                .cell(interface.name.clone())
+                .cell(sub.map_or(String::new(), |sub| engine.interface_name(sub.parent)))
+                .cell(sub.map_or("what no sub-interface takes".to_owned(), |sub| {
+                    sub.matching.to_string()
+                }))
+                .cell(engine.node_name(interface.row().input))
+                .cell(rewrite.map_or(String::new(), Rewrite::to_string));
+        };
     Listing::over("interfaces", columns, ids, add).begin(engine)
 }
 
@@ -219,7 +236,8 @@ fn show_rewrites(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, R
     let ids: Vec<InterfaceId> = all.filter(|id| only.is_none_or(|only| only == *id)).collect();
     let head = if ids.is_empty() { "no tags are rewritten\n" } else { "" };
     let add = |engine: &Engine, text: &mut String, list: &mut Vec<Value>, id: InterfaceId| {
-        let Some(rewrite) = engine.get::<Rewrites>().and_then(|rewrites| rewrites.all().get(&id)) else {
+        let Some(rewrite) = engine.get::<Rewrites>().and_then(|rewrites| rewrites.all().get(&id))
+        else {
             return;
         };
         let name = engine.interface_name(id);

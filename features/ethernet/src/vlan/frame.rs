@@ -114,7 +114,8 @@ const TAG_MASK: u64 = 0xffff_0fff;
 
 impl TagShape {
     /// That of no frame.
-    pub const OF_NONE: TagShape = TagShape { tags: 1, mask: 0, ether_type: [0; 2], header_bytes: 14 };
+    pub const OF_NONE: TagShape =
+        TagShape { tags: 1, mask: 0, ether_type: [0; 2], header_bytes: 14 };
 
     /// That of `frame`, whose tags are `tags`.
     pub fn of(frame: &[u8], tags: &FrameTags) -> TagShape {
@@ -163,7 +164,9 @@ mod tests {
     use super::*;
 
     fn count(tags: &FrameTags) -> usize {
-        usize::from(tags.outer.is_some()) + usize::from(tags.inner.is_some()) + usize::from(tags.deeper)
+        usize::from(tags.outer.is_some())
+            + usize::from(tags.inner.is_some())
+            + usize::from(tags.deeper)
     }
 
     fn frame(behind_addresses: &[u8]) -> Vec<u8> {
@@ -180,8 +183,15 @@ mod tests {
 
     /// Bytes as tags are made of, so that all cases come.
     fn telling_bytes() -> impl Strategy<Value = Vec<u8>> {
-        let byte =
-            prop_oneof![Just(0x81u8), Just(0x88), Just(0xa8), Just(0), Just(8), Just(0x60), any::<u8>()];
+        let byte = prop_oneof![
+            Just(0x81u8),
+            Just(0x88),
+            Just(0xa8),
+            Just(0),
+            Just(8),
+            Just(0x60),
+            any::<u8>()
+        ];
         prop::collection::vec(byte, 0..16)
     }
 

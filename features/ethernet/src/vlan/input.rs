@@ -91,7 +91,11 @@ impl VlanInput {
             let fate = match tags.outer {
                 outer if row.input != self.routed || !self.is_last_of(row) => Fate::WalkOn {
                     input: row.input,
-                    end: if outer.is_some() { VlanDrop::UnknownVlan } else { VlanDrop::UnknownType },
+                    end: if outer.is_some() {
+                        VlanDrop::UnknownVlan
+                    } else {
+                        VlanDrop::UnknownType
+                    },
                 },
                 Some(_) => Fate::Die(VlanDrop::UnknownVlan),
                 None => self.route(row, tags),
@@ -146,7 +150,9 @@ impl VlanInput {
                 packet.arc_restart();
                 Ok(next)
             }
-            Fate::WalkOn { input, .. } if context.is_feature_of(DEVICE_INPUT, packet.rx, packet) => {
+            Fate::WalkOn { input, .. }
+                if context.is_feature_of(DEVICE_INPUT, packet.rx, packet) =>
+            {
                 Ok(context.next_in_arc(DEVICE_INPUT, packet.rx, packet, input))
             }
             Fate::WalkOn { end, .. } => Err(end),
@@ -206,7 +212,12 @@ impl Stage for VlanInput {
         packet: &mut Packet,
     ) -> Result<NodeId, VlanDrop> {
         if expected.shape.fits(packet.bytes()) {
-            return Self::carry_out(context, expected.verdict, expected.shape.header_bytes(), packet);
+            return Self::carry_out(
+                context,
+                expected.verdict,
+                expected.shape.header_bytes(),
+                packet,
+            );
         }
         self.take_slow_path(context, expected.verdict.by, packet)
     }
@@ -214,11 +225,13 @@ impl Stage for VlanInput {
 
 pub(crate) fn spec(sub_interfaces: &SubInterfaces) -> NodeSpec {
     let table = sub_interfaces.table().clone();
-    NodeSpec::stage("Finds the sub-interface that takes a frame, by its tags", move |wiring| VlanInput {
-        table: table.clone(),
-        protocols: Protocols::new(wiring),
-        routed: wiring.node_if_built("ethernet-input").unwrap_or(DROP),
-        own: wiring.id,
+    NodeSpec::stage("Finds the sub-interface that takes a frame, by its tags", move |wiring| {
+        VlanInput {
+            table: table.clone(),
+            protocols: Protocols::new(wiring),
+            routed: wiring.node_if_built("ethernet-input").unwrap_or(DROP),
+            own: wiring.id,
+        }
     })
     .describe(|record, names| {
         let (interface, next) = (names.interface(record.rx), names.node(record.next));

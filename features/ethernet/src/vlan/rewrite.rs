@@ -90,7 +90,9 @@ impl RewriteWord {
     pub fn apply(self, packet: &mut Packet) -> Result<(), Unfit> {
         let (pop, push) = (self.pop(), self.push());
         let frame = packet.bytes();
-        let Some(addresses) = frame.first_chunk::<ADDRESSES_BYTES>() else { return Err(Unfit::Truncated) };
+        let Some(addresses) = frame.first_chunk::<ADDRESSES_BYTES>() else {
+            return Err(Unfit::Truncated);
+        };
         if frame.len() < HEADER_BYTES {
             return Err(Unfit::Truncated);
         }
@@ -113,7 +115,8 @@ impl RewriteWord {
         let frame = packet.bytes_mut();
         frame[..ADDRESSES_BYTES].copy_from_slice(&addresses);
         for (place, at) in (ADDRESSES_BYTES..on).step_by(TAG_BYTES).enumerate() {
-            frame[at..at + TAG_BYTES].copy_from_slice(&self.tag(place, priorities[place % TAGS_MAX]));
+            frame[at..at + TAG_BYTES]
+                .copy_from_slice(&self.tag(place, priorities[place % TAGS_MAX]));
         }
         Ok(())
     }
@@ -123,11 +126,13 @@ impl RewriteWord {
 #[inline(always)]
 fn tci_at(frame: &[u8], place: usize) -> Result<Option<u16>, Unfit> {
     let at = ADDRESSES_BYTES + TAG_BYTES * place;
-    let kind = frame.get(at..at + 2).and_then(|bytes| bytes.first_chunk()).ok_or(Unfit::Truncated)?;
+    let kind =
+        frame.get(at..at + 2).and_then(|bytes| bytes.first_chunk()).ok_or(Unfit::Truncated)?;
     if !EtherType(u16::from_be_bytes(*kind)).is_vlan() {
         return Ok(None);
     }
-    let rest: &[u8; TAG_BYTES] = frame.get(at + 2..).and_then(|b| b.first_chunk()).ok_or(Unfit::Truncated)?;
+    let rest: &[u8; TAG_BYTES] =
+        frame.get(at + 2..).and_then(|b| b.first_chunk()).ok_or(Unfit::Truncated)?;
     Ok(Some(u16::from_be_bytes([rest[0], rest[1]])))
 }
 

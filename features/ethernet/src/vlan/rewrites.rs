@@ -24,7 +24,11 @@ pub struct Rewrites {
 
 impl Rewrites {
     pub(crate) fn new() -> Rewrites {
-        Rewrites { all: BTreeMap::new(), input: Arc::new(Words::new()), output: Arc::new(Words::new()) }
+        Rewrites {
+            all: BTreeMap::new(),
+            input: Arc::new(Words::new()),
+            output: Arc::new(Words::new()),
+        }
     }
 
     /// What workers read: on the way in, on the way out.
@@ -41,7 +45,8 @@ impl Rewrites {
 /// The tags that all frames of an interface have in front, as far as they are known.
 fn known_tags(engine: &Engine, id: InterfaceId) -> Vec<Tag> {
     let sub = engine.get::<SubInterfaces>().and_then(|subs| subs.all().get(&id));
-    let Some(Matching::Tagged { kind, outer: Vid::Exactly(vlan), inner, .. }) = sub.map(|sub| sub.matching)
+    let Some(Matching::Tagged { kind, outer: Vid::Exactly(vlan), inner, .. }) =
+        sub.map(|sub| sub.matching)
     else {
         return Vec::new();
     };
@@ -60,7 +65,10 @@ fn inverse(engine: &Engine, id: InterfaceId, rewrite: &Rewrite) -> Result<Rewrit
         let what = match (rewrite.pop, own.len()) {
             (pop, 0) => format!("{name} does not say which {} its frames have", plural(pop)),
             (pop, known) => {
-                format!("{name} says {} of its frames, and {pop} are to be taken off", plural(known))
+                format!(
+                    "{name} says {} of its frames, and {pop} are to be taken off",
+                    plural(known)
+                )
             }
         };
         return Err(Refusal::new(format!("{what}: what leaves by it could not get them back"))
@@ -128,13 +136,15 @@ fn needs_filter(engine: &Engine, rewrites: &Rewrites, id: InterfaceId) -> bool {
     if engine.interface(id).is_none_or(|interface| !interface.row().is_sub_interface()) {
         return false;
     }
-    let is_bridged = !goes_to(engine, id, "ethernet-input") && !goes_to(engine, id, Kind::Xconnect.node());
+    let is_bridged =
+        !goes_to(engine, id, "ethernet-input") && !goes_to(engine, id, Kind::Xconnect.node());
     let crosses = engine.get::<CrossConnects>();
     let agrees = |from| agrees(engine, rewrites, from, id);
     let patched = |crosses: &CrossConnects| crosses.begins_of(Kind::Patch, id).next().is_some();
     is_bridged
-        || crosses
-            .is_some_and(|crosses| !crosses.begins_of(Kind::Xconnect, id).all(agrees) || patched(crosses))
+        || crosses.is_some_and(|crosses| {
+            !crosses.begins_of(Kind::Xconnect, id).all(agrees) || patched(crosses)
+        })
 }
 
 /// Have all frames that are passed on from `from` the tags of `to` when they leave there?

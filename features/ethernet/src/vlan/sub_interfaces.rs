@@ -33,7 +33,11 @@ pub struct SubInterfaces {
 
 impl SubInterfaces {
     pub(crate) fn new() -> SubInterfaces {
-        SubInterfaces { all: BTreeMap::new(), places: BTreeMap::new(), table: Arc::new(VlanTable::new()) }
+        SubInterfaces {
+            all: BTreeMap::new(),
+            places: BTreeMap::new(),
+            table: Arc::new(VlanTable::new()),
+        }
     }
 
     pub(crate) fn table(&self) -> &Arc<VlanTable> {
@@ -97,7 +101,9 @@ pub fn create(
 pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
     if engine.get::<SubInterfaces>().is_none_or(|subs| !subs.all.contains_key(&id)) {
         let name = engine.interface_name(id);
-        return Err(Refusal::new(format!("{name} is not a sub-interface")).remedy("`show vlan` lists them"));
+        return Err(
+            Refusal::new(format!("{name} is not a sub-interface")).remedy("`show vlan` lists them")
+        );
     }
     Ok(engine.delete_interface(id)?)
 }
@@ -117,7 +123,9 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     if change != InterfaceChange::Deleted {
         return;
     }
-    let Some(gone) = engine.get_mut::<SubInterfaces>().and_then(|subs| subs.remove(id)) else { return };
+    let Some(gone) = engine.get_mut::<SubInterfaces>().and_then(|subs| subs.remove(id)) else {
+        return;
+    };
     // It is the last one, and still there while observers hear of its end.
     if engine.sub_interfaces(gone.parent).all(|other| other == id)
         && let Err(error) = engine.set_feature(gone.parent, "device-input", super::INPUT, false)
@@ -133,7 +141,8 @@ pub(crate) fn write_config(
     most: usize,
 ) -> Option<InterfaceId> {
     let subs = engine.get::<SubInterfaces>()?;
-    let behind = subs.all.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+    let behind =
+        subs.all.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
     let mut last = None;
     for (id, sub) in behind.take(most) {
         last = Some(*id);

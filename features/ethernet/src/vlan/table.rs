@@ -110,7 +110,9 @@ impl Port {
         match matching {
             Matching::Untagged => &self.untagged,
             Matching::Default => &self.default,
-            Matching::Tagged { kind, outer: Vid::Any, inner, .. } => self.kind(kind).any_outer.entry(inner),
+            Matching::Tagged { kind, outer: Vid::Any, inner, .. } => {
+                self.kind(kind).any_outer.entry(inner)
+            }
             Matching::Tagged { kind, outer: Vid::Exactly(outer), inner, .. } => {
                 self.kind(kind).by_outer.get_or_make(outer).entry(inner)
             }

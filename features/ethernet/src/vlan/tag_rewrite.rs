@@ -78,8 +78,14 @@ impl<const OUTPUT: bool> Stage for TagRewrite<OUTPUT> {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, RewriteDrop> {
-        let (id, arc) = if OUTPUT { (packet.tx, INTERFACE_OUTPUT) } else { (packet.rx, DEVICE_INPUT) };
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, RewriteDrop> {
+        let (id, arc) =
+            if OUTPUT { (packet.tx, INTERFACE_OUTPUT) } else { (packet.rx, DEVICE_INPUT) };
         self.words.get(id).apply(packet)?;
         walk_on::<OUTPUT>(context, arc, id, packet).ok_or(RewriteDrop::Gone)
     }
@@ -123,7 +129,12 @@ impl Stage for Filter {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, FilterDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, FilterDrop> {
         let row = context.interface(packet.tx).ok_or(FilterDrop::Gone)?;
         let tags = FrameTags::read(packet.bytes()).ok_or(FilterDrop::Truncated)?;
         if self.table.taker(row.parent, &tags) != Some(packet.tx) {
@@ -141,11 +152,13 @@ pub(crate) fn spec<const OUTPUT: bool>(words: &Arc<Words>) -> NodeSpec {
     } else {
         "Rewrites VLAN tags of received frames"
     };
-    NodeSpec::stage(help, move |_| TagRewrite::<OUTPUT> { words: words.clone() }).describe(|record, names| {
-        let interface = names.interface(if OUTPUT { record.tx } else { record.rx });
-        let (now, next) = (words_of(record.bytes()), names.node(record.next));
-        format!("tags rewritten for {interface}: {now}, to {next}")
-    })
+    NodeSpec::stage(help, move |_| TagRewrite::<OUTPUT> { words: words.clone() }).describe(
+        |record, names| {
+            let interface = names.interface(if OUTPUT { record.tx } else { record.rx });
+            let (now, next) = (words_of(record.bytes()), names.node(record.next));
+            format!("tags rewritten for {interface}: {now}, to {next}")
+        },
+    )
 }
 
 /// The declaration of `l2-efp-filter`.

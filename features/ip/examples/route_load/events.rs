@@ -35,7 +35,11 @@ const SHARED: [Shared; 3] = [
                 before: &[NEIGHBOUR],
                 timed: "ip neighbor e1 10.1.0.2 02:00:00:00:01:03",
             },
-            Event { name: "a neighbour is lost", before: &[NEIGHBOUR], timed: "ip neighbor del e1 10.1.0.2" },
+            Event {
+                name: "a neighbour is lost",
+                before: &[NEIGHBOUR],
+                timed: "ip neighbor del e1 10.1.0.2",
+            },
             Event { name: "and comes back", before: &[], timed: NEIGHBOUR },
             Event {
                 name: "an interface goes down: the group loses a member",
@@ -48,7 +52,11 @@ const SHARED: [Shared; 3] = [
                 before: &[],
                 timed: "set interface ip address del e1 10.1.0.1/24",
             },
-            Event { name: "and given back", before: &[], timed: "set interface ip address e1 10.1.0.1/24" },
+            Event {
+                name: "and given back",
+                before: &[],
+                timed: "set interface ip address e1 10.1.0.1/24",
+            },
         ],
     },
     Shared {
@@ -68,7 +76,10 @@ const SHARED: [Shared; 3] = [
             },
             Event {
                 name: "a longer route takes the next hop over",
-                before: &["ip route add 10.9.0.0/24 via 10.0.0.2", "ip route del 10.9.0.0/24 via 10.1.0.2"],
+                before: &[
+                    "ip route add 10.9.0.0/24 via 10.0.0.2",
+                    "ip route del 10.9.0.0/24 via 10.1.0.2",
+                ],
                 timed: "ip route add 10.9.0.1/32 via 10.1.0.2",
             },
             Event { name: "and goes", before: &[], timed: "ip route del 10.9.0.1/32" },
@@ -79,7 +90,11 @@ const SHARED: [Shared; 3] = [
         set_up: &[],
         via: "via 10.1.0.2 e1",
         events: &[
-            Event { name: "its interface goes down", before: &[], timed: "set interface state e1 down" },
+            Event {
+                name: "its interface goes down",
+                before: &[],
+                timed: "set interface state e1 down",
+            },
             Event { name: "and up", before: &[], timed: "set interface state e1 up" },
         ],
     },
@@ -107,7 +122,12 @@ pub fn print(router: &mut Router, rounds: usize) {
         }
         for (event, taken_us) in shared.events.iter().zip(&taken_us) {
             let longest = taken_us.iter().copied().fold(0.0, f64::max);
-            println!("| {} | {} | {:.0} | {longest:.0} |", shared.name, event.name, median(taken_us));
+            println!(
+                "| {} | {} | {:.0} | {longest:.0} |",
+                shared.name,
+                event.name,
+                median(taken_us)
+            );
         }
         router.cli(&format!("ip route del 20.0.0.0/32 count {IP4_ROUTES}"));
     }

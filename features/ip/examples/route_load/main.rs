@@ -84,7 +84,9 @@ impl Case {
         let mut loaded = before;
         for (at, (_, script)) in self.operations.iter().enumerate() {
             let start = Instant::now();
-            router.script("routes", script).unwrap_or_else(|refusal| panic!("{}: {refusal}", self.name));
+            router
+                .script("routes", script)
+                .unwrap_or_else(|refusal| panic!("{}: {refusal}", self.name));
             self.seconds[at].push(start.elapsed().as_secs_f64());
             settle(router);
             if at == 0 {
@@ -108,9 +110,12 @@ fn settle(router: &mut Router) {
 /// Memory of the process, in small pages and huge ones.
 fn resident_bytes() -> i64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let of = |line: &str| line.split_whitespace().nth(1).and_then(|kib| kib.parse::<i64>().ok()).unwrap_or(0);
-    let memory =
-        status.lines().filter(|line| line.starts_with("VmRSS:") || line.starts_with("HugetlbPages:"));
+    let of = |line: &str| {
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<i64>().ok()).unwrap_or(0)
+    };
+    let memory = status
+        .lines()
+        .filter(|line| line.starts_with("VmRSS:") || line.starts_with("HugetlbPages:"));
     memory.map(of).sum::<i64>() * 1024
 }
 
@@ -121,7 +126,8 @@ fn median(values: &[f64]) -> f64 {
 }
 
 fn cases() -> Vec<Case> {
-    let hosts: Vec<Ip4Prefix> = (0..IP4_ROUTES as u32).map(|n| Prefix::host((20 << 24) + n)).collect();
+    let hosts: Vec<Ip4Prefix> =
+        (0..IP4_ROUTES as u32).map(|n| Prefix::host((20 << 24) + n)).collect();
     let internet4: Vec<Ip4Prefix> = synthetic::internet_ip4(IP4_ROUTES, 1);
     let internet6: Vec<Ip6Prefix> = synthetic::internet_ip6(IP6_ROUTES, 1);
     vec![
@@ -135,7 +141,12 @@ fn cases() -> Vec<Case> {
         from_file("file: IPv6 Internet, shuffled, 64 next hops", words(&internet6, true), 64),
         counted("count: IPv4 /32, 1 next hop", "20.0.0.0/32", IP4_ROUTES as u64, "10.0.0."),
         counted("count: IPv4 /24, 1 next hop", "20.0.0.0/24", IP4_ROUTES as u64, "10.0.0."),
-        counted("count: IPv6 /64, 1 next hop", "2001:db8:8000::/64", IP6_ROUTES as u64, "2001:db8:1::"),
+        counted(
+            "count: IPv6 /64, 1 next hop",
+            "2001:db8:8000::/64",
+            IP6_ROUTES as u64,
+            "2001:db8:1::",
+        ),
         counted("count: IPv4 /32, 16 million", "20.0.0.0/32", COUNTED, "10.0.0."),
     ]
 }
@@ -148,20 +159,34 @@ fn main() {
     router.interface("e0");
     router.cli("set interface ip address e0 10.0.0.1/24");
     router.cli("set interface ip address e0 2001:db8:1::1/64");
-    let mut cases: Vec<Case> = cases().into_iter().filter(|case| case.name.contains(&only)).collect();
+    let mut cases: Vec<Case> =
+        cases().into_iter().filter(|case| case.name.contains(&only)).collect();
     for _ in 0..rounds {
         cases.iter_mut().for_each(|case| case.round(&mut router));
     }
-    println!("| table | routes | add | second path | first path away | delete | MB with | MB after |");
+    println!(
+        "| table | routes | add | second path | first path away | delete | MB with | MB after |"
+    );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for case in &cases {
         let rates = case.seconds.iter().map(|seconds| case.routes as f64 / median(seconds) / 1e6);
         let rates: Vec<String> = rates.map(|rate| format!("{rate:.2}")).collect();
         let mb = |bytes: fn(&(i64, i64)) -> i64| {
-            median(&case.weight_bytes.iter().map(|weight| bytes(weight) as f64 / 1e6).collect::<Vec<_>>())
+            median(
+                &case
+                    .weight_bytes
+                    .iter()
+                    .map(|weight| bytes(weight) as f64 / 1e6)
+                    .collect::<Vec<_>>(),
+            )
         };
         let (with, after) = (mb(|weight| weight.0), mb(|weight| weight.1));
-        println!("| {} | {} | {} | {with:.0} | {after:.0} |", case.name, case.routes, rates.join(" | "));
+        println!(
+            "| {} | {} | {} | {with:.0} | {after:.0} |",
+            case.name,
+            case.routes,
+            rates.join(" | ")
+        );
     }
     println!(
         "\nMillions of routes a second, median of {rounds} rounds; megabytes are resident ones beyond those before."

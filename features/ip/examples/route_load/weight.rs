@@ -27,7 +27,10 @@ pub fn print(router: &mut Router) {
         drop(ip6);
         settle(router);
         let mut rows = rows(router);
-        rows.push(("process, more than before".to_owned(), (resident_bytes() - before) as f64 / 1e6));
+        rows.push((
+            "process, more than before".to_owned(),
+            (resident_bytes() - before) as f64 / 1e6,
+        ));
         rows
     };
     let loaded = change(router, "add");

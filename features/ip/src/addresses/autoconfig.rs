@@ -84,7 +84,12 @@ fn give(ip: &mut IpState, fib: &mut Fib, id: InterfaceId, auto: AutoAddress) {
     }
 }
 
-fn take_away(ip: &mut IpState, fib: &mut Fib, id: InterfaceId, address: Ipv6Addr) -> Result<(), FibError> {
+fn take_away(
+    ip: &mut IpState,
+    fib: &mut Fib,
+    id: InterfaceId,
+    address: Ipv6Addr,
+) -> Result<(), FibError> {
     let interface = ip.interface(id);
     if !interface.is_withheld(address.into()) {
         fib.remove_address(id, address.into(), 128)?;
@@ -106,8 +111,11 @@ pub(crate) fn yield_address(
 ) -> Result<(), FibError> {
     let IpAddr::V6(address) = address else { return Ok(()) };
     let table = ip.interface(id).table6;
-    let has = |own: &InterfaceIp| own.table6 == table && own.auto_addresses().any(|at| at.address == address);
-    let holders: Vec<_> = ip.interfaces.iter().filter(|(_, own)| has(own)).map(|(id, _)| *id).collect();
+    let has = |own: &InterfaceIp| {
+        own.table6 == table && own.auto_addresses().any(|at| at.address == address)
+    };
+    let holders: Vec<_> =
+        ip.interfaces.iter().filter(|(_, own)| has(own)).map(|(id, _)| *id).collect();
     for holder in holders {
         take_away(ip, fib, holder, address)?;
         duplicate_detection::follow(engine, ip, fib, holder, false)?;

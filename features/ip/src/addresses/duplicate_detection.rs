@@ -221,7 +221,11 @@ fn use_or_not(
 impl Ownerships {
     fn on(&self, id: InterfaceId) -> impl Iterator<Item = IpAddr> {
         let first = (id, IpAddr::from([0; 4]));
-        self.map.range(first..).map(|(key, _)| *key).take_while(move |(on, _)| *on == id).map(|(_, a)| a)
+        self.map
+            .range(first..)
+            .map(|(key, _)| *key)
+            .take_while(move |(on, _)| *on == id)
+            .map(|(_, a)| a)
     }
 }
 
@@ -232,8 +236,11 @@ pub(crate) fn announce(engine: &mut Engine, id: InterfaceId, only: Option<IpAddr
         return;
     }
     if let Some(ip) = engine.get_mut::<IpState>() {
-        let addresses: Vec<IpAddr> =
-            ip.ownerships.on(id).filter(|address| only.is_none_or(|only| only == *address)).collect();
+        let addresses: Vec<IpAddr> = ip
+            .ownerships
+            .on(id)
+            .filter(|address| only.is_none_or(|only| only == *address))
+            .collect();
         for address in addresses {
             let phase = ip.ownerships.get(id, address).map(|ownership| ownership.phase);
             if matches!(phase, Some(Phase::Announced(_) | Phase::Preferred)) {
@@ -244,7 +251,12 @@ pub(crate) fn announce(engine: &mut Engine, id: InterfaceId, only: Option<IpAddr
 }
 
 /// Do what is due: ask, announce, begin to use.
-pub(crate) fn look_through(engine: &Engine, ip: &mut IpState, fib: &mut Fib, outgoing: &mut Outgoing) {
+pub(crate) fn look_through(
+    engine: &Engine,
+    ip: &mut IpState,
+    fib: &mut Fib,
+    outgoing: &mut Outgoing,
+) {
     let (now_ns, room) = (engine.now_ns(), outgoing.len() + FRAMES_MAX);
     let mut changed = false;
     while outgoing.len() < room {
@@ -256,7 +268,10 @@ pub(crate) fn look_through(engine: &Engine, ip: &mut IpState, fib: &mut Fib, out
                 ip.interface(id).set_tentative(address, false);
                 if let Err(error) = use_or_not(ip, fib, id, (address, ownership.length), true) {
                     let interface = engine.interface_name(id);
-                    tracing::warn!("{interface}: {address} cannot be used: {}", refusal(engine, error));
+                    tracing::warn!(
+                        "{interface}: {address} cannot be used: {}",
+                        refusal(engine, error)
+                    );
                 }
                 ip.ownerships.plan(id, address, Phase::Announced(ANNOUNCEMENTS), now_ns);
                 publish_dad(engine, "preferred", id, address, None);
@@ -310,7 +325,9 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
             Phase::Duplicate(_) => {}
             Phase::Announced(_) | Phase::Preferred => {
                 publish_dad(engine, "conflict", id, address, Some(mac));
-                tracing::warn!("{name}: {mac} uses our address {address} too; one of the two must change it");
+                tracing::warn!(
+                    "{name}: {mac} uses our address {address} too; one of the two must change it"
+                );
                 let long_ago = |at_ns| now_ns.saturating_sub(at_ns) >= DEFEND_INTERVAL_NS;
                 if ownership.defended_ns.is_none_or(long_ago) {
                     if let Some(ownership) = ip.ownerships.map.get_mut(&(id, address)) {

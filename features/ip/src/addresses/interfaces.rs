@@ -27,8 +27,9 @@ pub(crate) fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option
         mac: (mac != MacAddress::ZERO).then_some(mac),
         vlan_tags: row.encapsulation.bytes().to_vec(),
         mtu_bytes: row.mtu_bytes.min(u32::from(u16::MAX)) as u16,
-        family_mtu_bytes: ip
-            .family_mtu_bytes(["ip4", "ip6"].map(|protocol| interface.protocol_mtu_bytes(protocol))),
+        family_mtu_bytes: ip.family_mtu_bytes(
+            ["ip4", "ip6"].map(|protocol| interface.protocol_mtu_bytes(protocol)),
+        ),
         up: row.up,
         ip4_table: ip.table4,
         ip6_table: ip.table6,
@@ -79,20 +80,29 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
 /// asked for again.
 fn forget_learned(fib: &mut Fib, id: InterfaceId) -> Result<(), FibError> {
     let on = fib.neighbours().on(id);
-    let learned: Vec<_> =
-        on.filter(|(_, known)| known.state != NeighbourState::Static).map(|(address, _)| address).collect();
+    let learned: Vec<_> = on
+        .filter(|(_, known)| known.state != NeighbourState::Static)
+        .map(|(address, _)| address)
+        .collect();
     learned.into_iter().try_for_each(|address| fib.remove_neighbour(id, address))
 }
 
 /// The link-local address that an interface should have: chosen, or made of its MAC address
 /// (RFC 4291 §2.5.6, appendix A), or, without one, of its number.
-fn wanted_link_local(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<Ip6InterfaceAddress> {
+fn wanted_link_local(
+    engine: &Engine,
+    id: InterfaceId,
+    ip: &InterfaceIp,
+) -> Option<Ip6InterfaceAddress> {
     if !ip.speaks_ip6() || ip.chosen_link_local.is_some() {
         return ip.chosen_link_local;
     }
     let mac = engine.interface(id).map(|interface| MacAddress(interface.row().mac))?;
-    let mac =
-        if mac == MacAddress::ZERO { MacAddress::from_u64(0x0200_0000_0000 | u64::from(id.0)) } else { mac };
+    let mac = if mac == MacAddress::ZERO {
+        MacAddress::from_u64(0x0200_0000_0000 | u64::from(id.0))
+    } else {
+        mac
+    };
     Ip6InterfaceAddress::new(mac.link_local(), 128).ok()
 }
 
@@ -127,8 +137,10 @@ fn bad_length(error: impl std::fmt::Display) -> Refusal {
 pub(crate) fn check_routes(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     if engine.interface(id).is_some_and(|interface| interface.passes_on_only) {
         let name = engine.interface_name(id);
-        return Err(Refusal::new(format!("{name} cannot route: its frames have not all the same tags"))
-            .remedy("create the sub-interface with exact-match, and one VLAN in each tag"));
+        return Err(Refusal::new(format!(
+            "{name} cannot route: its frames have not all the same tags"
+        ))
+        .remedy("create the sub-interface with exact-match, and one VLAN in each tag"));
     }
     modes::check_free(engine, id)
 }
@@ -163,13 +175,18 @@ pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Res
         let mut changed = ip.interface(id).clone();
         match prefix.address {
             IpAddr::V4(address) => {
-                changed.ip4.push(Ip4InterfaceAddress::new(address, prefix.length).map_err(bad_length)?);
+                changed
+                    .ip4
+                    .push(Ip4InterfaceAddress::new(address, prefix.length).map_err(bad_length)?);
             }
             IpAddr::V6(address) => {
                 let own = Ip6InterfaceAddress::new(address, prefix.length).map_err(bad_length)?;
                 if is_link_local(address) {
                     if let Some(old) = changed.chosen_link_local {
-                        let what = format!("{} has the link-local address {old}", engine.interface_name(id));
+                        let what = format!(
+                            "{} has the link-local address {old}",
+                            engine.interface_name(id)
+                        );
                         return Err(Refusal::new(what).remedy("delete it first"));
                     }
                     changed.chosen_link_local = Some(own);
@@ -194,7 +211,11 @@ pub(crate) fn choose_link_local(
 }
 
 /// Let an interface speak IPv6 without an address of its own choice, or no more.
-pub(crate) fn enable_ip6(engine: &mut Engine, id: InterfaceId, enabled: bool) -> Result<(), Refusal> {
+pub(crate) fn enable_ip6(
+    engine: &mut Engine,
+    id: InterfaceId,
+    enabled: bool,
+) -> Result<(), Refusal> {
     change(engine, id, |changed| changed.enabled6 = enabled)
 }
 
@@ -214,13 +235,19 @@ pub(crate) fn change(
 }
 
 /// Take an address from an interface.
-pub(crate) fn remove(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Result<(), Refusal> {
+pub(crate) fn remove(
+    engine: &mut Engine,
+    id: InterfaceId,
+    prefix: IpPrefix,
+) -> Result<(), Refusal> {
     let done = with_ip(engine, |engine, ip, fib| {
         let mut changed = ip.interface(id).clone();
-        let matches = |address: IpAddr, length: u8| address == prefix.address && length == prefix.length;
+        let matches =
+            |address: IpAddr, length: u8| address == prefix.address && length == prefix.length;
         changed.ip4.retain(|own| !matches(own.address().into(), own.length()));
         changed.ip6.retain(|own| !matches(own.address().into(), own.length()));
-        if changed.chosen_link_local.is_some_and(|own| matches(own.address().into(), own.length())) {
+        if changed.chosen_link_local.is_some_and(|own| matches(own.address().into(), own.length()))
+        {
             changed.chosen_link_local = None;
         } else if prefix.as_ip6().is_some_and(|(address, _)| is_link_local(address)) {
             return Err(FibError::NoAddress(prefix.address, prefix.length, id));
@@ -240,8 +267,8 @@ fn apply(
     address: Option<(IpPrefix, bool)>,
 ) -> Result<(), FibError> {
     // Link-local addresses are seen to by `fit_link_local`.
-    let own =
-        address.filter(|(prefix, _)| prefix.as_ip6().is_none_or(|(address, _)| !is_link_local(address)));
+    let own = address
+        .filter(|(prefix, _)| prefix.as_ip6().is_none_or(|(address, _)| !is_link_local(address)));
     match own {
         Some((prefix, true)) => fib.add_address(id, prefix.address, prefix.length)?,
         Some((prefix, false)) if ip.interface(id).is_withheld(prefix.address) => {}
@@ -263,12 +290,18 @@ fn apply(
 }
 
 /// Let packets of an interface be looked up in a table.
-pub(crate) fn bind(engine: &mut Engine, id: InterfaceId, family: Family, table: u32) -> Result<(), Refusal> {
+pub(crate) fn bind(
+    engine: &mut Engine,
+    id: InterfaceId,
+    family: Family,
+    table: u32,
+) -> Result<(), Refusal> {
     check_routes(engine, id)?;
     unnumbered::refuse_borrower(engine, id)?;
     unnumbered::refuse_lender(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| {
-        let index = fib.table_index(family, table).ok_or(FibError::NoTable { family, id: table })?;
+        let index =
+            fib.table_index(family, table).ok_or(FibError::NoTable { family, id: table })?;
         if family == Family::Ip6
             && ip.interface(id).table6 != index
             && !ip.interface(id).nd_proxies.is_empty()

@@ -100,7 +100,10 @@ impl Shown {
                 old.map(|table| speakers.remove(&(table, id)));
                 new.map(|table| speakers.insert((table, id)));
                 let first = |table: u32| speakers.range(in_table(table)).next().map(|(_, id)| *id);
-                [old, new].map(|table| table.map(|table| (family, table, first(table)))).into_iter().flatten()
+                [old, new]
+                    .map(|table| table.map(|table| (family, table, first(table))))
+                    .into_iter()
+                    .flatten()
             },
         )
     }
@@ -163,7 +166,9 @@ impl IpState {
         let mut now = self.addresses(id);
         let interface = self.interfaces.get(&id);
         let proxies = interface.filter(|interface| interface.proxy_arp);
-        if let Some(table) = proxies.and_then(|interface| fib.table_id(Family::Ip4, interface.table4)) {
+        if let Some(table) =
+            proxies.and_then(|interface| fib.table_id(Family::Ip4, interface.table4))
+        {
             now.arp_proxies = self.arp_proxies.ranges(table);
         }
         if let Some(interface) = interface.filter(|_| now.link_local.is_some()) {
@@ -190,7 +195,8 @@ impl IpState {
             return self.tables.interfaces.set_tables(id, NOT_ENABLED, NOT_ENABLED, NOT_ENABLED);
         };
         let lender = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender));
-        let table4 = if lender.unwrap_or(interface).ip4.is_empty() { NOT_ENABLED } else { interface.table4 };
+        let table4 =
+            if lender.unwrap_or(interface).ip4.is_empty() { NOT_ENABLED } else { interface.table4 };
         let speaks_ip6 = interface.link_local.is_some();
         let table6 = if speaks_ip6 { interface.table6 } else { NOT_ENABLED };
         let link_local = fib.link_local_table(id).filter(|_| speaks_ip6).unwrap_or(NOT_ENABLED);

@@ -9,7 +9,11 @@ use crate::addresses::interfaces::{check_routes, fit_link_local};
 use crate::state::{IpState, refusal, with_ip};
 
 /// Let an interface use the addresses of another.
-pub(crate) fn borrow(engine: &mut Engine, id: InterfaceId, lender: InterfaceId) -> Result<(), Refusal> {
+pub(crate) fn borrow(
+    engine: &mut Engine,
+    id: InterfaceId,
+    lender: InterfaceId,
+) -> Result<(), Refusal> {
     check_routes(engine, id)?;
     check(engine, id, lender)?;
     change(engine, id, Some(lender))
@@ -39,21 +43,27 @@ fn check(engine: &Engine, id: InterfaceId, lender: InterfaceId) -> Result<(), Re
             .remedy("name another interface"));
     }
     if own.autoconfig.is_some() {
-        return Err(Refusal::new(format!("interface {name} takes addresses that routers advertise"))
-            .remedy(autoconfig::remedy(&name)));
+        return Err(Refusal::new(format!(
+            "interface {name} takes addresses that routers advertise"
+        ))
+        .remedy(autoconfig::remedy(&name)));
     }
     if own.has_own() {
         return Err(Refusal::new(format!("interface {name} has addresses of its own"))
             .remedy(format!("set interface ip address del {name} ADDR/LEN")));
     }
     if lent.unnumbered.is_some() {
-        return Err(Refusal::new(format!("interface {other} has no addresses of its own: it is unnumbered"))
-            .remedy("name the interface that it uses"));
+        return Err(Refusal::new(format!(
+            "interface {other} has no addresses of its own: it is unnumbered"
+        ))
+        .remedy("name the interface that it uses"));
     }
     refuse_lender(engine, id)?;
     if (own.table4, own.table6) != (lent.table4, lent.table6) {
-        return Err(Refusal::new(format!("interfaces {name} and {other} are not in the same tables"))
-            .remedy(format!("set interface ip table {name} N")));
+        return Err(Refusal::new(format!(
+            "interfaces {name} and {other} are not in the same tables"
+        ))
+        .remedy(format!("set interface ip table {name} N")));
     }
     Ok(())
 }
@@ -75,7 +85,11 @@ pub(crate) fn refuse_lender(engine: &Engine, id: InterfaceId) -> Result<(), Refu
         .remedy(format!("set interface unnumbered del {borrower}")))
 }
 
-fn change(engine: &mut Engine, id: InterfaceId, lender: Option<InterfaceId>) -> Result<(), Refusal> {
+fn change(
+    engine: &mut Engine,
+    id: InterfaceId,
+    lender: Option<InterfaceId>,
+) -> Result<(), Refusal> {
     let done = with_ip(engine, |engine, ip, fib| {
         let speaks = lender.is_some_and(|lender| ip.interface(lender).speaks_ip6());
         let before = ip.interface(id).clone();
@@ -112,7 +126,11 @@ pub(crate) fn follow_lender(engine: &Engine, ip: &mut IpState, fib: &mut Fib, le
 }
 
 /// May broadcasts into the subnets of an interface be forwarded?
-pub(crate) fn set_directed_broadcast(engine: &mut Engine, id: InterfaceId, on: bool) -> Result<(), Refusal> {
+pub(crate) fn set_directed_broadcast(
+    engine: &mut Engine,
+    id: InterfaceId,
+    on: bool,
+) -> Result<(), Refusal> {
     check_routes(engine, id)?;
     let done = with_ip(engine, |_, _, fib| fib.set_directed_broadcast(id, on));
     done.map_err(|error| refusal(engine, error))

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work, in_slices,
+    Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work,
+    in_slices,
 };
 use quiver_core::control::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
@@ -126,16 +127,25 @@ fn register_unnumbered(registry: &mut Registry) {
 }
 
 /// Take all addresses away, or none.
-fn remove_all(engine: &mut Engine, args: &Args<'_>, interface: InterfaceId) -> Result<Output, Refusal> {
+fn remove_all(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    interface: InterfaceId,
+) -> Result<Output, Refusal> {
     if !args.has("del") {
         return Err(args
             .refuse("all", "`all` takes addresses away")
             .remedy("`del` in front of the interface"));
     }
-    let own =
-        engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface)).cloned().unwrap_or_default();
-    let ip4 = own.ip4.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
-    let ip6 = own.ip6.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
+    let own = engine
+        .get::<IpState>()
+        .and_then(|ip| ip.interfaces.get(&interface))
+        .cloned()
+        .unwrap_or_default();
+    let ip4 =
+        own.ip4.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
+    let ip6 =
+        own.ip6.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
     let mut removed = Vec::new();
     for address in ip4.chain(ip6) {
         if let Err(refusal) = interfaces::remove(engine, interface, address) {
@@ -177,8 +187,10 @@ fn add_shown(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: Inter
     let auto = auto.map(|own| format!("{own} (autoconfigured){}", said(own.address().into())));
     let link_local = own.link_local.map(|own| own.address());
     let link_local = link_local.map(|own| format!("{own} (link-local){}", said(own.into())));
-    let uses = own.unnumbered.map(|lender| format!("unnumbered, uses {}", engine.interface_name(lender)));
-    let all: Vec<String> = uses.into_iter().chain(ip4).chain(ip6).chain(auto).chain(link_local).collect();
+    let uses =
+        own.unnumbered.map(|lender| format!("unnumbered, uses {}", engine.interface_name(lender)));
+    let all: Vec<String> =
+        uses.into_iter().chain(ip4).chain(ip6).chain(auto).chain(link_local).collect();
     table
         .row()
         .cell(&interface.name)
@@ -186,8 +198,12 @@ fn add_shown(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: Inter
         .cell(fib.table_id(Family::Ip4, own.table4))
         .cell(fib.table_id(Family::Ip6, own.table6))
         .cell(all.join(", "));
-    let plain: Vec<String> =
-        own.ip4.iter().map(ToString::to_string).chain(own.ip6.iter().map(ToString::to_string)).collect();
+    let plain: Vec<String> = own
+        .ip4
+        .iter()
+        .map(ToString::to_string)
+        .chain(own.ip6.iter().map(ToString::to_string))
+        .collect();
     list.push(json!({
         "interface": interface.name,
         "state": if interface.row().up { "up" } else { "down" },

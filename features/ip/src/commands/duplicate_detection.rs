@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+};
 use quiver_core::{Engine, InterfaceId};
 
 use super::GROUP;
@@ -48,7 +50,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show ip dad [<interface>]")
             .group(GROUP)
-            .help("Show how sure it is that the router's addresses are its own, and who claimed them")
+            .help(
+                "Show how sure it is that the router's addresses are its own, and who claimed them",
+            )
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 shown(engine, only)
@@ -78,7 +82,8 @@ pub(super) fn register(registry: &mut Registry) {
 fn check(engine: &mut Engine, id: InterfaceId, only: Option<IpAddr>) -> Result<(), Refusal> {
     let name = engine.interface_name(id);
     if !engine.interface(id).is_some_and(|interface| interface.row().up) {
-        return Err(Refusal::new(format!("{name} is down")).remedy(format!("set interface state {name} up")));
+        return Err(Refusal::new(format!("{name} is down"))
+            .remedy(format!("set interface state {name} up")));
     }
     let has = with_ip(engine, |_, ip, _| {
         ip.ownerships.iter().any(|(on, own, _)| on == id && only.is_none_or(|only| only == own))
@@ -114,7 +119,9 @@ fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Result<Work<Engine>,
             .cell(ownership.phase.word())
             .cell(!withheld)
             .cell(ownership.conflicts)
-            .cell(ownership.claimed_by.map(Cell::display).unwrap_or_else(|| Cell::from(None::<&str>)));
+            .cell(
+                ownership.claimed_by.map(Cell::display).unwrap_or_else(|| Cell::from(None::<&str>)),
+            );
     };
     Listing::over("addresses", columns, keys, add).begin(engine)
 }
@@ -134,19 +141,22 @@ pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWri
     let mut say = |family: &str, on: String, dad: DadConfig| {
         let wait = if dad.waits { " wait" } else { "" };
         let remove = if dad.removes { " auto-remove" } else { "" };
-        config.command(format_args!("set ip dad {family}{on} transmits {}{wait}{remove}", dad.transmits));
+        config.command(format_args!(
+            "set ip dad {family}{on} transmits {}{wait}{remove}",
+            dad.transmits
+        ));
     };
     for (six, family) in [(false, "ip4"), (true, "ip6")] {
         let usual = ip.ownerships.usual[usize::from(six)];
         if usual != DadConfig::USUAL[usize::from(six)] {
             say(family, String::new(), usual);
         }
-        let own = ip
-            .ownerships
-            .said
-            .iter()
-            .filter(|((on, of), dad)| *of == six && **dad != usual && engine.interface(*on).is_some());
-        for (on, dad) in quiver_control::by_interface_name(engine, own.map(|((on, _), dad)| (*on, *dad))) {
+        let own = ip.ownerships.said.iter().filter(|((on, of), dad)| {
+            *of == six && **dad != usual && engine.interface(*on).is_some()
+        });
+        for (on, dad) in
+            quiver_control::by_interface_name(engine, own.map(|((on, _), dad)| (*on, *dad)))
+        {
             say(family, format!(" {}", engine.interface_name(on)), dad);
         }
     }

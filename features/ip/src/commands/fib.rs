@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, with_interface_names,
+    Args, Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work,
+    with_interface_names,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
@@ -43,9 +44,9 @@ fn show(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Eng
     }
     if let Some(address) = args.optional::<IpAddr>("address")? {
         let (id, index) = tables.first().copied().unwrap_or((0, 0));
-        let route = fib
-            .best_route(index, address)
-            .ok_or_else(|| args.refuse("address", format!("no route to {address} in {family} table {id}")))?;
+        let route = fib.best_route(index, address).ok_or_else(|| {
+            args.refuse("address", format!("no route to {address} in {family} table {id}"))
+        })?;
         return Ok(Work::Done(one(engine, fib, id, &[route])));
     }
     if let Some(prefix) = args.optional::<quiver_control::IpPrefix>("prefix")? {
@@ -75,9 +76,17 @@ fn summary(fib: &Fib, family: Family, tables: &[(u32, u32)]) -> Output {
 }
 
 /// All routes, table by table in the order of prefixes.
-fn all(engine: &mut Engine, family: Family, tables: Vec<(u32, u32)>) -> Result<Work<Engine>, Refusal> {
-    let columns =
-        [Column::right("Table"), Column::left("Prefix"), Column::left("Source"), Column::left("Paths")];
+fn all(
+    engine: &mut Engine,
+    family: Family,
+    tables: Vec<(u32, u32)>,
+) -> Result<Work<Engine>, Refusal> {
+    let columns = [
+        Column::right("Table"),
+        Column::left("Prefix"),
+        Column::left("Source"),
+        Column::left("Paths"),
+    ];
     let mut head = Output::none();
     for (id, index) in &tables {
         let fields = fib(engine)?.flow_fields(family, *index);
@@ -89,8 +98,11 @@ fn all(engine: &mut Engine, family: Family, tables: Vec<(u32, u32)>) -> Result<W
         while let Some((id, index)) = tables.get(at) {
             // A table that was deleted meanwhile has no routes left to show.
             let is_there = fib.table_index(family, *id) == Some(*index);
-            let routes =
-                fib.routes(family, *index, after).take(if is_there { most - table.len() } else { 0 });
+            let routes = fib.routes(family, *index, after).take(if is_there {
+                most - table.len()
+            } else {
+                0
+            });
             for route in routes {
                 after = Some(route.prefix);
                 add_route(engine, fib, table, *id, &route);
@@ -106,7 +118,8 @@ fn all(engine: &mut Engine, family: Family, tables: Vec<(u32, u32)>) -> Result<W
 }
 
 fn add_route(engine: &Engine, fib: &Fib, table: &mut Table, id: u32, route: &RouteView<'_>) {
-    let paths: Vec<_> = route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
+    let paths: Vec<_> =
+        route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
     table
         .row()
         .cell(id)
@@ -121,7 +134,8 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
     let mut sources = Vec::new();
     for route in routes {
         let best = if route.best { "" } else { ", not followed" };
-        text += &format!("{} in table {table}, {}{best}\n", route.prefix, source_word(route.source));
+        text +=
+            &format!("{} in table {table}, {}{best}\n", route.prefix, source_word(route.source));
         let states = fib.path_states(route.group);
         for (path, state) in &states {
             text += &format!(
@@ -130,8 +144,11 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
                 state_words(engine, state, ": ")
             );
         }
-        let hops: Vec<_> =
-            route.hops.iter().map(|(hop, weight)| (hop_words(engine, fib, *hop), *weight)).collect();
+        let hops: Vec<_> = route
+            .hops
+            .iter()
+            .map(|(hop, weight)| (hop_words(engine, fib, *hop), *weight))
+            .collect();
         text += &match route.group.place() {
             Some(place) => format!("  load-balance {place}:\n"),
             None => "  straight, by no load-balance:\n".into(),
@@ -233,7 +250,9 @@ pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
             let interface = engine.interface_name(adjacency.tx);
             match node.as_str() {
                 "ip4-glean" | "ip6-glean" => format!("{node}: whoever is on {interface}"),
-                _ => format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop()),
+                _ => {
+                    format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop())
+                }
             }
         }
         "ip4-lookup-in-table" => {

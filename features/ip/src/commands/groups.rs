@@ -72,7 +72,8 @@ fn groups(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
 
 fn add_group(engine: &Engine, fib: &Fib, table: &mut Table, group: &GroupView<'_>) {
     let hops = group.hops.iter();
-    let as_json: Vec<_> = hops.clone().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
+    let as_json: Vec<_> =
+        hops.clone().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
     let words: Vec<_> =
         hops.map(|(hop, weight)| format!("{weight} × {}", hop_words(engine, fib, *hop))).collect();
     table
@@ -110,7 +111,8 @@ fn adjacencies(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
 }
 
 fn add_adjacency(engine: &Engine, table: &mut Table, view: &AdjacencyView<'_>) {
-    let rewrite: String = view.adjacency.rewrite().iter().map(|byte| format!("{byte:02x}")).collect();
+    let rewrite: String =
+        view.adjacency.rewrite().iter().map(|byte| format!("{byte:02x}")).collect();
     table
         .row()
         .cell(view.hop.index)

@@ -34,7 +34,10 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(arc) = engine.arc_id(ARC) else { return };
     let policy = |interface: &Interface| {
         let enabled = engine.features_of(interface.id, arc);
-        POLICIES.iter().find(|(_, node)| enabled.iter().any(|name| name == node)).map(|(word, _)| *word)
+        POLICIES
+            .iter()
+            .find(|(_, node)| enabled.iter().any(|name| name == node))
+            .map(|(word, _)| *word)
     };
     for interface in quiver_control::interfaces_by_name(engine) {
         if let Some(policy) = policy(interface) {

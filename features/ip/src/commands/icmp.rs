@@ -92,7 +92,8 @@ fn path_mtu(registry: &mut Registry) {
                 let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
                 let known = ip.path_mtus.remove((table, address));
                 known.then(Output::none).ok_or_else(|| {
-                    Refusal::new(format!("nothing is known of the path to {address}")).remedy("show ip pmtu")
+                    Refusal::new(format!("nothing is known of the path to {address}"))
+                        .remedy("show ip pmtu")
                 })
             }),
     );
@@ -141,14 +142,18 @@ pub(super) fn write_config(fib: &Fib, ip: &IpState, config: &mut ConfigWriter) {
         let limit = ip.icmp_limits.get(six);
         if limit != IcmpLimit::default() {
             let (per_second, burst) = (limit.per_second, limit.burst);
-            config.command(format_args!("set ip icmp-rate-limit {family} {per_second} burst {burst}"));
+            config.command(format_args!(
+                "set ip icmp-rate-limit {family} {per_second} burst {burst}"
+            ));
         }
     }
-    for ((table, address), path) in ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none()) {
+    for ((table, address), path) in ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none())
+    {
         let table = match fib.table_id(Family::of(address), table) {
             None | Some(0) => String::new(),
             Some(id) => format!(" table {id}"),
         };
-        config.command(format_args!("set ip pmtu peer {address}{table} path-mtu {}", path.mtu_bytes));
+        config
+            .command(format_args!("set ip pmtu peer {address}{table} path-mtu {}", path.mtu_bytes));
     }
 }

@@ -89,15 +89,19 @@ fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
         Column::left("DAD").key("dad_probes"),
         Column::left("Waits").key("dad_waits"),
     ]);
-    let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return Output::none() };
+    let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else {
+        return Output::none();
+    };
     let wanted = |id: InterfaceId| only.is_none_or(|only| only == id);
     for (id, own) in ip.interfaces.iter().filter(|(id, own)| wanted(**id) && own.speaks_ip6()) {
         let Some(interface) = engine.interface(*id) else { continue };
         let said = |address: Ipv6Addr| remark(ip, *id, IpAddr::V6(address));
         let link_local = own.link_local.map(|own| own.address());
-        let link_local = link_local.map(|own| Cell::new(format!("{own}{}", said(own)), own.to_string()));
+        let link_local =
+            link_local.map(|own| Cell::new(format!("{own}{}", said(own)), own.to_string()));
         let ip6: Vec<_> = own.ip6.iter().copied().chain(own.auto_interface_addresses()).collect();
-        let addresses: Vec<String> = ip6.iter().map(|own| format!("{own}{}", said(own.address()))).collect();
+        let addresses: Vec<String> =
+            ip6.iter().map(|own| format!("{own}{}", said(own.address()))).collect();
         let plain: Vec<String> = ip6.iter().map(ToString::to_string).collect();
         let all = ip6.iter().chain(&own.link_local).map(|own| own.address());
         let mut groups: Vec<Ipv6Addr> = all.map(address::solicited_node).collect();

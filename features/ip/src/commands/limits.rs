@@ -44,7 +44,10 @@ pub(crate) fn register(registry: &mut Registry) {
 /// The most that can be asked for.
 fn ceiling(word: &str) -> usize {
     let mut most = FibLimits::default();
-    LIMITED.iter().find(|(known, _)| *known == word).map_or(usize::MAX, |(_, place)| *place(&mut most))
+    LIMITED
+        .iter()
+        .find(|(known, _)| *known == word)
+        .map_or(usize::MAX, |(_, place)| *place(&mut most))
 }
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
@@ -65,7 +68,8 @@ fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 fn shown(fib: &Fib) -> Output {
-    let mut table = Table::new([Column::left("What"), Column::right("Used"), Column::right("Limit")]);
+    let mut table =
+        Table::new([Column::left("What"), Column::right("Used"), Column::right("Limit")]);
     let mut limits = fib.limits();
     for (word, place) in LIMITED {
         let used = match word {
@@ -112,7 +116,10 @@ pub fn startup() -> Vec<StartupPart> {
             let limit = args.optional::<usize>(entry)?;
             Ok(limit.map(|limit| format!("set fib limit {word} {limit}")))
         };
-        words.iter().filter_map(|words| line(words).transpose()).collect::<Result<Vec<_>, Refusal>>()
+        words
+            .iter()
+            .filter_map(|words| line(words).transpose())
+            .collect::<Result<Vec<_>, Refusal>>()
     };
     vec![
         StartupPart::new(ip, move |args| {

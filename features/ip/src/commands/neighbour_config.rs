@@ -59,7 +59,9 @@ fn changed(args: &Args<'_>, now: &NeighbourConfig) -> Result<NeighbourConfig, Re
     const RETRANSMIT_S: std::ops::RangeInclusive<f64> = 0.1..=60.0;
     let retransmit_s = args.or("retransmit", now.retransmit_ms as f64 / 1e3)?;
     if !RETRANSMIT_S.contains(&retransmit_s) {
-        return Err(args.refuse("retransmit", format!("{retransmit_s} seconds is outside 0.1 to 60")));
+        return Err(
+            args.refuse("retransmit", format!("{retransmit_s} seconds is outside 0.1 to 60"))
+        );
     }
     Ok(NeighbourConfig {
         limit: args.or("limit", now.limit)?,
@@ -129,7 +131,10 @@ pub(super) fn write_config(fib: &Fib, config: &mut ConfigWriter) {
         say(now.age_ms != usual.age_ms, format!(" age {}", now.age_ms / 1000));
         say(now.limit != usual.limit, format!(" limit {}", now.limit));
         say(now.recycles, " recycle".to_owned());
-        say(now.reachable_ms != usual.reachable_ms, format!(" reachable {}", now.reachable_ms / 1000));
+        say(
+            now.reachable_ms != usual.reachable_ms,
+            format!(" reachable {}", now.reachable_ms / 1000),
+        );
         say(now.delay_ms != usual.delay_ms, format!(" delay {}", now.delay_ms / 1000));
         let retransmit_s = now.retransmit_ms as f64 / 1e3;
         say(now.retransmit_ms != usual.retransmit_ms, format!(" retransmit {retransmit_s}"));

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Fib;
 use quiver_forwarding::neighbour::{Neighbour, NeighbourState};
@@ -18,7 +20,9 @@ pub(crate) fn register(registry: &mut Registry) {
             .also("set ip neighbor [del] <interface> <address:ip> [<mac>] [static]")
             .group(GROUP)
             .help("Say which MAC address a neighbour has, or forget the neighbour")
-            .details("What is configured does not age, and is not changed by what the network says.")
+            .details(
+                "What is configured does not age, and is not changed by what the network says.",
+            )
             .example("ip neighbor e0 192.0.2.2 02:fe:00:00:00:02 static")
             .example("ip neighbor del e0 192.0.2.2")
             .run(|engine: &mut Engine, args| {
@@ -55,7 +59,9 @@ pub(crate) fn register(registry: &mut Registry) {
                 .also(also)
                 .group(GROUP)
                 .help(help)
-                .details("Those that were configured stay. Packets to a forgotten one ask for it again.")
+                .details(
+                    "Those that were configured stay. Packets to a forgotten one ask for it again.",
+                )
                 .run(move |engine: &mut Engine, args| {
                     let only = args.optional_interface(engine, "interface")?;
                     forget_learned(engine, only, six)
@@ -86,7 +92,12 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-fn configure(engine: &mut Engine, on: InterfaceId, address: IpAddr, mac: MacAddress) -> Result<(), Refusal> {
+fn configure(
+    engine: &mut Engine,
+    on: InterfaceId,
+    address: IpAddr,
+    mac: MacAddress,
+) -> Result<(), Refusal> {
     let now = now_ms(engine);
     let done = with_ip(engine, |_, ip, fib| {
         fib.set_static_neighbour(on, address, mac, now)?;
@@ -105,7 +116,11 @@ fn forget(engine: &mut Engine, on: InterfaceId, address: IpAddr) -> Result<(), R
 }
 
 /// Forget the neighbours of a family that were learned, on one interface or on all.
-fn forget_learned(engine: &mut Engine, only: Option<InterfaceId>, six: bool) -> Result<Output, Refusal> {
+fn forget_learned(
+    engine: &mut Engine,
+    only: Option<InterfaceId>,
+    six: bool,
+) -> Result<Output, Refusal> {
     let learned: Vec<(InterfaceId, IpAddr)> = fib(engine)?
         .neighbours()
         .iter()
@@ -122,7 +137,11 @@ fn forget_learned(engine: &mut Engine, only: Option<InterfaceId>, six: bool) -> 
     Ok(Output::none().line(format!("{count} forgotten")).json("forgotten", count.into()))
 }
 
-fn shown(engine: &mut Engine, only: Option<InterfaceId>, six: bool) -> Result<Work<Engine>, Refusal> {
+fn shown(
+    engine: &mut Engine,
+    only: Option<InterfaceId>,
+    six: bool,
+) -> Result<Work<Engine>, Refusal> {
     let columns = [
         Column::right("Age").key("age_s"),
         Column::left("Address"),
@@ -185,7 +204,8 @@ fn foot(engine: &Engine, six: bool) -> Result<Output, Refusal> {
     let Some(ip) = engine.get::<IpState>() else { return Ok(output) };
     let not_learned = ip.not_learned[usize::from(six)];
     if not_learned > 0 {
-        let (family, limit) = (if six { "ip6" } else { "ip4" }, fib(engine)?.neighbours().config(six).limit);
+        let (family, limit) =
+            (if six { "ip6" } else { "ip4" }, fib(engine)?.neighbours().config(six).limit);
         output = output.line(format!(
             "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones already \
              (`set ip neighbor-config {family} limit N`)"
@@ -217,14 +237,18 @@ pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) ->
             let from = before.unwrap_or((on, IpAddr::from([0; 4])));
             let own = fib.neighbours().from_key(from).take_while(|(id, ..)| *id == on);
             let interface = engine.interface_name(on);
-            for (_, address, neighbour) in own.filter(|(_, address, _)| before != Some((on, *address))) {
+            for (_, address, neighbour) in
+                own.filter(|(_, address, _)| before != Some((on, *address)))
+            {
                 if looked_at == most {
                     return false;
                 }
                 (looked_at, last) = (looked_at + 1, Some((on, address)));
                 if neighbour.state == NeighbourState::Static {
-                    config
-                        .command(format_args!("ip neighbor {interface} {address} {} static", neighbour.mac));
+                    config.command(format_args!(
+                        "ip neighbor {interface} {address} {} static",
+                        neighbour.mac
+                    ));
                 }
             }
             last = None;

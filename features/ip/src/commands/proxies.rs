@@ -93,7 +93,9 @@ fn arp_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
     super::table_of(engine, args, Family::Ip4, "table")?;
     let (first, last): (Ipv4Addr, Ipv4Addr) = (args.get("first")?, args.get("last")?);
     if last < first {
-        return Err(args.refuse("last", format!("the range ends at {last}, before its start {first}")));
+        return Err(
+            args.refuse("last", format!("the range ends at {last}, before its start {first}"))
+        );
     }
     with_ip(engine, |_, ip, fib| {
         let there = ip.arp_proxies.has(id, (first, last));
@@ -101,7 +103,9 @@ fn arp_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
         match args.has("del") {
             true if !there => return Err(Refusal::new(format!("ARP is not answered for {words}"))),
             true => ip.arp_proxies.remove(id, (first, last)),
-            false if there => return Err(Refusal::new(format!("ARP is answered for {words} already"))),
+            false if there => {
+                return Err(Refusal::new(format!("ARP is answered for {words} already")));
+            }
             false if ip.arp_proxies.len() >= ARP_PROXIES_MAX => {
                 let what = format!("ARP is answered for {ARP_PROXIES_MAX} ranges already");
                 return Err(Refusal::new(what).remedy("join ranges, or delete some"));
@@ -131,15 +135,20 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
             }
             true => fib.remove_route(table, host, Source::Feature),
             false if there => {
-                return Err(Refusal::new(format!("{address} is a proxied host behind {name} already")));
+                return Err(Refusal::new(format!(
+                    "{address} is a proxied host behind {name} already"
+                )));
             }
             false if own.nd_proxies.len() >= ND_PROXIES_MAX => {
                 let what = format!("{ND_PROXIES_MAX} hosts behind {name} are proxied already");
                 return Err(Refusal::new(what).remedy("delete some"));
             }
             false if fib.route(table, host).iter().any(|route| route.source == Source::Feature) => {
-                let what = format!("{address} is a proxied host of another interface, or a feature's");
-                return Err(Refusal::new(what).remedy("`show ip6 nd proxy`, `show ip6 fib` tell whose"));
+                let what =
+                    format!("{address} is a proxied host of another interface, or a feature's");
+                return Err(
+                    Refusal::new(what).remedy("`show ip6 nd proxy`, `show ip6 fib` tell whose")
+                );
             }
             false => fib.add_route(table, host, Source::Feature, &[path]),
         };
@@ -160,7 +169,8 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
 }
 
 fn shown_arp(engine: &Engine) -> Output {
-    let mut ranges = Table::new([Column::right("Table"), Column::left("Start"), Column::left("End")]);
+    let mut ranges =
+        Table::new([Column::right("Table"), Column::left("Start"), Column::left("End")]);
     let mut interfaces = Table::new([Column::left("Interface")]);
     let Some(ip) = engine.get::<IpState>() else { return Output::none() };
     for (table, first, last) in ip.arp_proxies.iter() {
@@ -173,7 +183,8 @@ fn shown_arp(engine: &Engine) -> Output {
 }
 
 fn shown_nd(engine: &Engine) -> Output {
-    let mut table = Table::new([Column::left("Interface"), Column::left("Address"), Column::left("Kind")]);
+    let mut table =
+        Table::new([Column::left("Interface"), Column::left("Address"), Column::left("Kind")]);
     let Some(ip) = engine.get::<IpState>() else { return Output::none() };
     for (id, own) in &ip.interfaces {
         for address in &own.nd_proxies {

@@ -72,14 +72,20 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
-fn change_redirect(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Output, Refusal> {
+fn change_redirect(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    family: Family,
+) -> Result<Output, Refusal> {
     let rx = args.optional_interface(engine, "rx")?;
     if args.has("del") {
         let ended = with_ip(engine, |_, ip, fib| ip.punts.end(fib, family, rx));
         let of = rx.map_or("all".to_owned(), |rx| engine.interface_name(rx).to_string());
         return match ended {
             true => Ok(Output::none()),
-            false => Err(Refusal::new(format!("packets for the host from {of} are not redirected"))),
+            false => {
+                Err(Refusal::new(format!("packets for the host from {of} are not redirected")))
+            }
         };
     }
     let next_hop: IpAddr = args
@@ -93,8 +99,11 @@ fn change_redirect(engine: &mut Engine, args: &Args<'_>, family: Family) -> Resu
 }
 
 fn shown(engine: &Engine, family: Family) -> Output {
-    let mut table =
-        Table::new([Column::left("Received on"), Column::left("Next hop"), Column::left("Interface")]);
+    let mut table = Table::new([
+        Column::left("Received on"),
+        Column::left("Next hop"),
+        Column::left("Interface"),
+    ]);
     let Some(ip) = engine.get::<IpState>() else { return Output::none() };
     for (_, rx, redirect) in ip.punts.redirects().filter(|(of, ..)| *of == family) {
         let on = rx.map_or("all".to_owned(), |rx| engine.interface_name(rx).to_string());
@@ -122,12 +131,18 @@ pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWri
     for ((family, on), redirect) in redirects {
         let on = on.as_deref().unwrap_or("all");
         let (next_hop, out) = (redirect.next_hop, engine.interface_name(redirect.out));
-        config.command(format_args!("{} punt redirect add rx {on} via {next_hop} {out}", word(family)));
+        config.command(format_args!(
+            "{} punt redirect add rx {on} via {next_hop} {out}",
+            word(family)
+        ));
     }
     for family in [Family::Ip4, Family::Ip6] {
         let Rate { packets, burst } = ip.punts.table.rate(family);
         if packets > 0 {
-            config.command(format_args!("{} punt policer rate {packets} burst {burst}", word(family)));
+            config.command(format_args!(
+                "{} punt policer rate {packets} burst {burst}",
+                word(family)
+            ));
         }
     }
 }

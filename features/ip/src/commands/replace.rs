@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use quiver_control::{Args, Command, IpPrefix as Written, Job, Output, Progress, Refusal, Registry};
+use quiver_control::{
+    Args, Command, IpPrefix as Written, Job, Output, Progress, Refusal, Registry,
+};
 use quiver_control::{Sink, Step, Work};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib};
@@ -42,8 +44,16 @@ impl Replacing {
 
 pub(super) fn register(registry: &mut Registry) {
     for (family, syntax, example) in [
-        (Family::Ip4, "ip table replace begin|end|cancel [<table:u32>]", "ip table replace begin 10"),
-        (Family::Ip6, "ip6 table replace begin|end|cancel [<table:u32>]", "ip6 table replace end 10"),
+        (
+            Family::Ip4,
+            "ip table replace begin|end|cancel [<table:u32>]",
+            "ip table replace begin 10",
+        ),
+        (
+            Family::Ip6,
+            "ip6 table replace begin|end|cancel [<table:u32>]",
+            "ip6 table replace end 10",
+        ),
     ] {
         registry.command(
             Command::new(syntax)
@@ -86,7 +96,11 @@ pub(super) fn register(registry: &mut Registry) {
     );
 }
 
-fn replace_routes(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Engine>, Refusal> {
+fn replace_routes(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    family: Family,
+) -> Result<Work<Engine>, Refusal> {
     let table = table_of(engine, args, family, "table")?;
     if args.has("end") {
         if !fib(engine)?.is_replacing(family, table) {
@@ -125,7 +139,8 @@ impl Job<Engine> for SweepJob {
                 self.done = true;
                 refusal(engine, error)
             })?;
-            (self.seen, self.removed) = (self.seen + swept.seen as u64, self.removed + swept.removed);
+            (self.seen, self.removed) =
+                (self.seen + swept.seen as u64, self.removed + swept.removed);
             (self.after, self.done) = (swept.next, swept.next.is_none());
             if !self.done && Instant::now() >= deadline {
                 let what = "routes looked at".to_owned();
@@ -149,19 +164,24 @@ fn removed(count: usize, what: &str) -> Output {
 }
 
 /// Begin, or take what was given, of one kind of things; `Ok(None)` when nothing is to be swept.
-fn turn<T: Default>(args: &Args<'_>, given: &mut Option<T>, what: &str) -> Result<Option<T>, Refusal> {
+fn turn<T: Default>(
+    args: &Args<'_>,
+    given: &mut Option<T>,
+    what: &str,
+) -> Result<Option<T>, Refusal> {
     if args.has("begin") {
         if given.is_some() {
-            return Err(
-                Refusal::new(format!("{what} are being replaced already")).remedy("end or cancel that first")
-            );
+            return Err(Refusal::new(format!("{what} are being replaced already"))
+                .remedy("end or cancel that first"));
         }
         *given = Some(T::default());
         return Ok(None);
     }
     let taken = given.take();
     if taken.is_none() {
-        return Err(Refusal::new(format!("{what} are not being replaced")).remedy("begin that first"));
+        return Err(
+            Refusal::new(format!("{what} are not being replaced")).remedy("begin that first")
+        );
     }
     Ok(taken.filter(|_| args.has("end")))
 }
@@ -190,9 +210,12 @@ fn replace_neighbours(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Re
         let Some(given) = turn(args, &mut ip.replacing.neighbours, "neighbours")? else {
             return Ok(Ok(None));
         };
-        let configured = fib.neighbours().iter().filter(|(.., known)| known.state == NeighbourState::Static);
-        let stale: Vec<_> =
-            configured.map(|(on, address, _)| (on, address)).filter(|known| !given.contains(known)).collect();
+        let configured =
+            fib.neighbours().iter().filter(|(.., known)| known.state == NeighbourState::Static);
+        let stale: Vec<_> = configured
+            .map(|(on, address, _)| (on, address))
+            .filter(|known| !given.contains(known))
+            .collect();
         let gone = stale.iter().try_for_each(|(on, address)| fib.remove_neighbour(*on, *address));
         Ok::<_, Refusal>(gone.map(|()| Some(stale.len())))
     })?;

@@ -109,7 +109,12 @@ impl Together<'_, '_> {
     }
 
     /// Work out what a form means.
-    fn meaning(&mut self, engine: &Engine, form: usize, family: Family) -> Result<Meaning, Refusal> {
+    fn meaning(
+        &mut self,
+        engine: &Engine,
+        form: usize,
+        family: Family,
+    ) -> Result<Meaning, Refusal> {
         let args: Args<'_> = self.batch.form(form);
         let meaning = if args.has("count") {
             Meaning::Alone

@@ -74,7 +74,9 @@ pub(crate) fn register(registry: &mut Registry) {
 pub(super) fn checked(args: &Args<'_>, written: Written) -> Result<IpPrefix, Refusal> {
     if written.has_host_bits() {
         let what = format!("{written} has bits set behind its length");
-        return Err(args.refuse("prefix", what).remedy(format!("{} would be right", written.network())));
+        return Err(args
+            .refuse("prefix", what)
+            .remedy(format!("{} would be right", written.network())));
     }
     Ok(IpPrefix::new(written.address, written.length))
 }
@@ -177,16 +179,20 @@ fn path(engine: &Engine, via: &Args<'_>) -> Result<Path, Refusal> {
     } else {
         Target::Attached(via.interface(engine, "out")?)
     };
-    let is_looked_up = matches!(target, Target::Via { interface: None, .. } | Target::Through { .. });
+    let is_looked_up =
+        matches!(target, Target::Via { interface: None, .. } | Target::Through { .. });
     for word in ["next-hop-table", "resolve-via-host", "resolve-via-attached"] {
         if via.has(word) && !is_looked_up {
-            let what = format!("`{word}` says how a next hop is looked up, but this path needs no look-up");
+            let what = format!(
+                "`{word}` says how a next hop is looked up, but this path needs no look-up"
+            );
             return Err(via.refuse(word, what).remedy("leave it out, or the interface"));
         }
     }
     let is_table = matches!(target, Target::LookupIn { .. } | Target::SourceLookupIn { .. });
     if via.has("src-lookup") && !is_table {
-        let what = "`src-lookup` says that a table is asked for the source, but this path names no table";
+        let what =
+            "`src-lookup` says that a table is asked for the source, but this path names no table";
         return Err(via.refuse("src-lookup", what).remedy("ip4-lookup-in-table N src-lookup"));
     }
     Ok(Path::new(target).weight(via.or("weight", 1u32)?).preference(via.or("preference", 0u8)?))
@@ -254,7 +260,10 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Pa
         }
         Target::SourceLookupIn { family, table } => {
             let word = if family == Family::Ip4 { "ip4" } else { "ip6" };
-            format!("via {word}-lookup-in-table {} src-lookup", fib.table_id(family, table).unwrap_or(table))
+            format!(
+                "via {word}-lookup-in-table {} src-lookup",
+                fib.table_id(family, table).unwrap_or(table)
+            )
         }
         Target::InterfaceRx(interface) => {
             format!(
@@ -303,19 +312,23 @@ impl Writing {
     fn slice(&mut self, engine: &Engine, config: &mut ConfigWriter, most: usize) -> bool {
         let Some(fib) = engine.get::<Fib>() else { return true };
         let tables = self.tables.get_or_insert_with(|| {
-            let of = |family| fib.tables(family).into_iter().map(move |(id, index)| (family, id, index));
+            let of =
+                |family| fib.tables(family).into_iter().map(move |(id, index)| (family, id, index));
             of(Family::Ip4).chain(of(Family::Ip6)).collect()
         });
         let mut left = most;
         while let Some((family, id, index)) = tables.get(self.at).copied() {
             let is_there = fib.table_index(family, id) == Some(index);
             let mut looked_at = 0;
-            for best in fib.routes(family, index, self.after).take(if is_there { left } else { 0 }) {
+            for best in fib.routes(family, index, self.after).take(if is_there { left } else { 0 })
+            {
                 looked_at += 1;
                 self.after = Some(best.prefix);
                 let Some(route) = fib.of_source(index, best, Source::Static) else { continue };
                 match &mut self.run {
-                    Some(run) if run.group == route.group && next(run.last) == Some(route.prefix) => {
+                    Some(run)
+                        if run.group == route.group && next(run.last) == Some(route.prefix) =>
+                    {
                         (run.last, run.count) = (route.prefix, run.count + 1);
                     }
                     run => {
@@ -344,7 +357,8 @@ fn write_run(
     run: Option<Run>,
 ) {
     let Some(run) = run else { return };
-    let first = fib.route(index, run.first).into_iter().find(|route| route.source == Source::Static);
+    let first =
+        fib.route(index, run.first).into_iter().find(|route| route.source == Source::Static);
     // One that was deleted meanwhile is left out, and those behind it with it.
     if let Some(first) = first {
         write_route(engine, fib, config, id, &first, run.count);

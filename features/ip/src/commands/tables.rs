@@ -46,8 +46,10 @@ pub(crate) fn register(registry: &mut Registry) {
                 }),
         );
         registry.command(
-            Command::new(show).group(GROUP).help("Show the tables and how many routes they have").run(
-                move |engine: &mut Engine, _| {
+            Command::new(show)
+                .group(GROUP)
+                .help("Show the tables and how many routes they have")
+                .run(move |engine: &mut Engine, _| {
                     let fib = fib(engine)?;
                     let mut table = Table::new([
                         Column::right("Table"),
@@ -56,7 +58,8 @@ pub(crate) fn register(registry: &mut Registry) {
                         Column::left("Flow hash"),
                     ]);
                     for (id, index) in fib.tables(family) {
-                        let routes: u64 = fib.count_by_len(family, index).into_iter().map(u64::from).sum();
+                        let routes: u64 =
+                            fib.count_by_len(family, index).into_iter().map(u64::from).sum();
                         let hash = fib.flow_fields(family, index).to_string();
                         let name = name_of(engine, family, id);
                         table.row().cell(id).cell(name).cell(routes).cell(hash);
@@ -64,10 +67,11 @@ pub(crate) fn register(registry: &mut Registry) {
                     let shown = Output::none().table("tables", table);
                     Ok(match fib.flow_seed() {
                         0 => shown,
-                        seed => shown.line(format!("flow hash seed {seed} (`set ip flow-hash seed`)")),
+                        seed => {
+                            shown.line(format!("flow hash seed {seed} (`set ip flow-hash seed`)"))
+                        }
                     })
-                },
-            ),
+                }),
         );
     }
 }
@@ -129,7 +133,9 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for (family, word) in [(Family::Ip4, "ip"), (Family::Ip6, "ip6")] {
         for (id, _) in fib.tables(family) {
             match name_of(engine, family, id) {
-                Some(name) => config.command(format_args!("{word} table add {id} name {}", quoted(name))),
+                Some(name) => {
+                    config.command(format_args!("{word} table add {id} name {}", quoted(name)))
+                }
                 None if id != 0 => config.command(format_args!("{word} table add {id}")),
                 None => {}
             }

@@ -58,7 +58,8 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<BroadcastDrop>()
     .describe(|record, names| {
-        let (words, rx) = (quiver_forwarding::ip4::describe(record.bytes()), names.interface(record.rx));
+        let (words, rx) =
+            (quiver_forwarding::ip4::describe(record.bytes()), names.interface(record.rx));
         format!("{words}, to all of a subnet, came by {rx}, to {}", names.node(record.next))
     })
 }

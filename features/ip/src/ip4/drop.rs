@@ -48,6 +48,10 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<RouteEnd>()
     .describe(|record, names| {
-        format!("{}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, to {}",
+            quiver_forwarding::ip4::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

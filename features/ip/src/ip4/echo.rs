@@ -40,7 +40,8 @@ impl Echo {
         let icmp = icmp.ok_or(EchoDrop::Truncated)?;
         let (old, new) = ([icmp.kind, icmp.code], [kind::ECHO_REPLY, 0]);
         [icmp.kind, icmp.code] = new;
-        let sum = checksum::update16(icmp.checksum(), u16::from_be_bytes(old), u16::from_be_bytes(new));
+        let sum =
+            checksum::update16(icmp.checksum(), u16::from_be_bytes(old), u16::from_be_bytes(new));
         icmp.set_checksum(sum);
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(EchoDrop::Truncated)?;
         header.set_source(destination);
@@ -66,6 +67,10 @@ pub(crate) fn spec() -> NodeSpec {
     })
     .reasons::<EchoDrop>()
     .describe(|record, names| {
-        format!("{}, reply to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, reply to {}",
+            quiver_forwarding::ip4::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

@@ -43,7 +43,8 @@ impl Fragment {
         let mtu = usize::from(self.tables.adjacencies.get(packet.index).mtu_bytes);
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(FragmentDrop::Truncated)?;
         let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
-        let options = packet.bytes().get(Ip4Header::LEN..header_len).ok_or(FragmentDrop::Truncated)?;
+        let options =
+            packet.bytes().get(Ip4Header::LEN..header_len).ok_or(FragmentDrop::Truncated)?;
         if total > packet.length() || total < header_len {
             return Err(FragmentDrop::Truncated);
         }
@@ -138,7 +139,11 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<FragmentDrop>()
     .describe(|record, names| {
-        format!("{}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, to {}",
+            quiver_forwarding::ip4::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }
 

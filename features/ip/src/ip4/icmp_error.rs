@@ -109,7 +109,9 @@ fn counted(request: IcmpErrorRequest) -> Icmp4ErrorDrop {
         (kind::TIME_EXCEEDED, _) => Icmp4ErrorDrop::TimeExceeded,
         (kind::DESTINATION_UNREACHABLE, unreachable::NETWORK) => Icmp4ErrorDrop::NetUnreachable,
         (kind::DESTINATION_UNREACHABLE, unreachable::HOST) => Icmp4ErrorDrop::HostUnreachable,
-        (kind::DESTINATION_UNREACHABLE, unreachable::PROTOCOL) => Icmp4ErrorDrop::ProtocolUnreachable,
+        (kind::DESTINATION_UNREACHABLE, unreachable::PROTOCOL) => {
+            Icmp4ErrorDrop::ProtocolUnreachable
+        }
         (kind::DESTINATION_UNREACHABLE, unreachable::PORT) => Icmp4ErrorDrop::PortUnreachable,
         (kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED) => {
             Icmp4ErrorDrop::FragmentationNeeded
@@ -119,7 +121,11 @@ fn counted(request: IcmpErrorRequest) -> Icmp4ErrorDrop {
 }
 
 impl IcmpError {
-    fn answer(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Icmp4ErrorDrop> {
+    fn answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Icmp4ErrorDrop> {
         let request = IcmpErrorRequest::from_index(packet.index);
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Icmp4ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.ttl() == 0 {
@@ -131,7 +137,8 @@ impl IcmpError {
             packet.rx = packet.tx;
         }
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
-        let source = own.and_then(|own| own.source4(header.source())).ok_or(Icmp4ErrorDrop::NoAddress)?;
+        let source =
+            own.and_then(|own| own.source4(header.source())).ok_or(Icmp4ErrorDrop::NoAddress)?;
         if !self.allowance.take(self.limits.get(false), cx.now_ns) {
             return Err(Icmp4ErrorDrop::RateLimited);
         }
@@ -142,12 +149,14 @@ impl IcmpError {
         }
         packet.l2_bytes = 0;
         let length = Icmp4Header::LEN + quoted;
-        let mut outer = Ip4Header::new(source, header.source(), IpProtocol::ICMP, super::TTL, length)
-            .ok_or(Icmp4ErrorDrop::Truncated)?;
+        let mut outer =
+            Ip4Header::new(source, header.source(), IpProtocol::ICMP, super::TTL, length)
+                .ok_or(Icmp4ErrorDrop::Truncated)?;
         outer.traffic_class = TRAFFIC_CLASS;
         let mut icmp = message(request).header();
         write(packet, &outer, &icmp)?;
-        let sum = add_to_sum(Sum::new(), packet, Ip4Header::LEN, length).ok_or(Icmp4ErrorDrop::Truncated)?;
+        let sum = add_to_sum(Sum::new(), packet, Ip4Header::LEN, length)
+            .ok_or(Icmp4ErrorDrop::Truncated)?;
         icmp.set_checksum(sum.checksum());
         write(packet, &outer, &icmp)?;
         super::fill_checksum(packet.bytes_mut());
@@ -175,18 +184,28 @@ impl Node for IcmpError {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     let (tables, limits) = (tables.clone(), limits.clone());
-    NodeSpec::new("ip4-icmp-error", "Tells senders why their packets go no further", move |wiring| {
-        Box::new(IcmpError {
-            tables: tables.clone(),
-            lookup: wiring.node("ip4-lookup"),
-            limits: limits.clone(),
-            allowance: Allowance::new(limits.get(false)),
-        })
-    })
+    NodeSpec::new(
+        "ip4-icmp-error",
+        "Tells senders why their packets go no further",
+        move |wiring| {
+            Box::new(IcmpError {
+                tables: tables.clone(),
+                lookup: wiring.node("ip4-lookup"),
+                limits: limits.clone(),
+                allowance: Allowance::new(limits.get(false)),
+            })
+        },
+    )
     .reasons::<Icmp4ErrorDrop>()
     .describe(|record, names| {
-        let what = Ip4Header::split(record.bytes()).and_then(|(_, rest)| Icmp4Header::overlay(rest));
-        let what = what.map_or(String::new(), |icmp| format!(" type {} code {}", icmp.kind, icmp.code));
-        format!("{}{what}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+        let what =
+            Ip4Header::split(record.bytes()).and_then(|(_, rest)| Icmp4Header::overlay(rest));
+        let what =
+            what.map_or(String::new(), |icmp| format!(" type {} code {}", icmp.kind, icmp.code));
+        format!(
+            "{}{what}, to {}",
+            quiver_forwarding::ip4::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

@@ -48,7 +48,8 @@ pub(super) fn message(packet: &Packet) -> Option<(Ip4Header, usize, usize)> {
     let (offset, total) = (header.header_len(), usize::from(header.total_length()));
     let length = total.checked_sub(offset)?;
     let fits = offset >= Ip4Header::LEN && total <= packet.length() && length >= Icmp4Header::LEN;
-    (fits && offset + Icmp4Header::LEN <= packet.segment_length()).then_some((header, offset, length))
+    (fits && offset + Icmp4Header::LEN <= packet.segment_length())
+        .then_some((header, offset, length))
 }
 
 impl IcmpInput {
@@ -103,8 +104,14 @@ impl IcmpInput {
         let waits = self.pings.wait_for(identifier);
         if waits {
             let (from, hops) = (header.source().into(), header.ttl());
-            let notice =
-                Notification::Ping { identifier, sequence, from, answer, hops, bytes: length as u16 };
+            let notice = Notification::Ping {
+                identifier,
+                sequence,
+                from,
+                answer,
+                hops,
+                bytes: length as u16,
+            };
             notice.send(cx, packet.rx);
         }
         waits
@@ -138,6 +145,10 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     })
     .reasons::<Icmp4Drop>()
     .describe(|record, names| {
-        format!("{}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, to {}",
+            quiver_forwarding::ip4::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

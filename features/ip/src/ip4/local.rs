@@ -67,7 +67,8 @@ impl Ip4Local {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4LocalDrop::Truncated)?;
         let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
         let upper = total.checked_sub(header_len).ok_or(Ip4LocalDrop::Truncated)?;
-        let options = packet.bytes().get(Ip4Header::LEN..header_len).ok_or(Ip4LocalDrop::Truncated)?;
+        let options =
+            packet.bytes().get(Ip4Header::LEN..header_len).ok_or(Ip4LocalDrop::Truncated)?;
         if total > packet.length() {
             return Err(Ip4LocalDrop::Truncated);
         }
@@ -75,7 +76,9 @@ impl Ip4Local {
         if !packet.has(PacketFlags::LOCALLY_ORIGINATED) && self.is_ours(cx, packet, &header) {
             return Err(Ip4LocalDrop::Spoofed);
         }
-        if address::is_multicast(header.destination()) && !self.listens_to(cx, packet, header.destination()) {
+        if address::is_multicast(header.destination())
+            && !self.listens_to(cx, packet, header.destination())
+        {
             return Err(Ip4LocalDrop::NotListening);
         }
         if header.is_fragment() {

@@ -47,7 +47,8 @@ impl TooBig {
         packet.tx = adjacency.tx;
         let detail = adjacency.mtu_bytes;
         let code = unreachable::FRAGMENTATION_NEEDED;
-        packet.index = IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();
+        packet.index =
+            IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();
         Ok(self.error)
     }
 }
@@ -80,6 +81,10 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     .slow_path()
     .reasons::<Ip4TooBig>()
     .describe(|record, names| {
-        format!("{}, to {}", quiver_forwarding::ip4::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, to {}",
+            quiver_forwarding::ip4::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

@@ -52,7 +52,8 @@ impl Echo {
         icmp.set_checksum(0);
         write(packet, &outer, &icmp).ok_or(EchoDrop::Truncated)?;
         let pseudo = Sum::pseudo6(from, to, IpProtocol::ICMP6, upper.length as u32);
-        let sum = add_to_sum(pseudo, packet, Ip6Header::LEN, upper.length).ok_or(EchoDrop::Truncated)?;
+        let sum =
+            add_to_sum(pseudo, packet, Ip6Header::LEN, upper.length).ok_or(EchoDrop::Truncated)?;
         icmp.set_checksum(sum.checksum());
         write(packet, &outer, &icmp).ok_or(EchoDrop::Truncated)?;
         packet.become_own();
@@ -83,6 +84,10 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<EchoDrop>()
     .describe(|record, names| {
-        format!("{}, reply to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, reply to {}",
+            quiver_forwarding::ip6::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

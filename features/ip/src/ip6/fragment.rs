@@ -88,7 +88,8 @@ struct Front {
 impl Front {
     /// The IPv6 header, hop-by-hop options and everything up to a routing header (RFC 8200 §4.5).
     fn of(packet: &Packet, identification: u32) -> Result<Front, Ip6FragmentDrop> {
-        let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(Ip6FragmentDrop::Truncated)?;
+        let (header, behind) =
+            Ip6Header::split(packet.bytes()).ok_or(Ip6FragmentDrop::Truncated)?;
         let (mut length, mut next_header, mut place) =
             (Ip6Header::LEN, header.next_header(), NEXT_HEADER_PLACE);
         for extension in Walk::new(header.next_header(), behind) {
@@ -139,14 +140,19 @@ impl Front {
 }
 
 impl Fragment {
-    fn cut(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip6FragmentDrop> {
+    fn cut(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip6FragmentDrop> {
         if !complete_checksum(packet) {
             return Err(Ip6FragmentDrop::Offload);
         }
         let mtu_bytes = match self.way {
             Way::Adjacency(_) => self.tables.adjacencies.get(packet.index).mtu_bytes,
             Way::Request(_) => {
-                let FragmentRequest { mtu_bytes, table } = FragmentRequest::from_index(packet.index);
+                let FragmentRequest { mtu_bytes, table } =
+                    FragmentRequest::from_index(packet.index);
                 packet.index = table;
                 mtu_bytes
             }
@@ -184,7 +190,8 @@ impl Fragment {
     ) -> Result<(), Ip6FragmentDrop> {
         let headers = front.bytes.get(..front.length).unwrap_or_default();
         let from = front.unfragmentable() + at;
-        let fragment = fragment(cx, packet, headers, from, length).ok_or(Ip6FragmentDrop::NoBuffer)?;
+        let fragment =
+            fragment(cx, packet, headers, from, length).ok_or(Ip6FragmentDrop::NoBuffer)?;
         cx.count(Ip6FragmentDrop::Made, 1);
         let (Way::Adjacency(next) | Way::Request(next)) = self.way;
         cx.emit(fragment, next);
@@ -206,8 +213,7 @@ pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
 
 /// The declaration of `ip6-frag-in-table`.
 pub(crate) fn spec_in_table(tables: &IpTables, workers: usize) -> NodeSpec {
-    let help =
-        "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
+    let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
     node(IN_TABLE, help, tables, workers, |wiring| Way::Request(wiring.node("ip6-lookup-in-table")))
 }
 
@@ -232,7 +238,11 @@ fn node(
     .slow_path()
     .reasons::<Ip6FragmentDrop>()
     .describe(|record, names| {
-        format!("{}, to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, to {}",
+            quiver_forwarding::ip6::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }
 

@@ -116,7 +116,8 @@ fn look_at_options(packet: &Packet) -> Result<Option<IcmpErrorRequest>, HopByHop
         if !told {
             return Err(HopByHopDrop::UnknownOption);
         }
-        let inside = (option.data.as_ptr() as usize).saturating_sub(extension.bytes.as_ptr() as usize + 2);
+        let inside =
+            (option.data.as_ptr() as usize).saturating_sub(extension.bytes.as_ptr() as usize + 2);
         let detail = (Ip6Header::LEN + inside) as u16;
         return Ok(Some(IcmpErrorRequest { kind: kind::PARAMETER_PROBLEM, code: 2, detail }));
     }
@@ -124,14 +125,14 @@ fn look_at_options(packet: &Packet) -> Result<Option<IcmpErrorRequest>, HopByHop
 }
 
 fn spec<const POLICY: u8>(arc: ArcId) -> NodeSpec {
-    NodeSpec::stage("Decides what becomes of packets with hop-by-hop options", move |wiring| HopByHop::<
-        POLICY,
-    > {
-        arc,
-        own: wiring.id,
-        lookup: wiring.node("ip6-lookup"),
-        error: wiring.node("ip6-icmp-error"),
-        punt: wiring.node("ip6-punt"),
+    NodeSpec::stage("Decides what becomes of packets with hop-by-hop options", move |wiring| {
+        HopByHop::<POLICY> {
+            arc,
+            own: wiring.id,
+            lookup: wiring.node("ip6-lookup"),
+            error: wiring.node("ip6-icmp-error"),
+            punt: wiring.node("ip6-punt"),
+        }
     })
     .describe(|record, names| {
         let header = Ip6Header::overlay(record.bytes());
@@ -147,7 +148,9 @@ pub(crate) fn declare(graph: &mut GraphBuilder) {
     for spec in [spec::<PROCESS>(arc), spec::<DROP>(arc), spec::<PUNT>(arc)] {
         graph.node(spec);
     }
-    for ((_, node), after) in POLICIES.into_iter().zip([&[][..], &[POLICIES[0].1], &[POLICIES[1].1]]) {
+    for ((_, node), after) in
+        POLICIES.into_iter().zip([&[][..], &[POLICIES[0].1], &[POLICIES[1].1]])
+    {
         graph.feature(FeatureSpec { arc: ARC, node, phase: Phase::Options, after });
     }
 }

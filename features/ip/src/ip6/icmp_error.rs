@@ -69,7 +69,11 @@ struct IcmpError {
 }
 
 /// May this error be sent about this packet (RFC 4443 §2.4 e)?
-fn deserves(packet: &Packet, header: &Ip6Header, request: IcmpErrorRequest) -> Result<(), Icmp6ErrorDrop> {
+fn deserves(
+    packet: &Packet,
+    header: &Ip6Header,
+    request: IcmpErrorRequest,
+) -> Result<(), Icmp6ErrorDrop> {
     if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
         return Err(Icmp6ErrorDrop::OwnPacket);
     }
@@ -111,7 +115,11 @@ fn counted(request: IcmpErrorRequest) -> Icmp6ErrorDrop {
 }
 
 impl IcmpError {
-    fn answer(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Icmp6ErrorDrop> {
+    fn answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Icmp6ErrorDrop> {
         let request = IcmpErrorRequest::from_index(packet.index);
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(Icmp6ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.hop_limit() == 0 {
@@ -137,12 +145,14 @@ impl IcmpError {
         packet.l2_bytes = 0;
         let outer = Ip6Header::new(from, to, IpProtocol::ICMP6, hop_limit, length as u16);
         // Only its bytes matter here: the checksum field of a fresh header is zero.
-        let mut icmp = *Icmp6Header::overlay(&[0; Icmp6Header::LEN]).ok_or(Icmp6ErrorDrop::Truncated)?;
+        let mut icmp =
+            *Icmp6Header::overlay(&[0; Icmp6Header::LEN]).ok_or(Icmp6ErrorDrop::Truncated)?;
         (icmp.kind, icmp.code) = (request.kind, request.code);
         icmp.rest = u32::from(request.detail).to_be_bytes();
         write(packet, &outer, &icmp).ok_or(Icmp6ErrorDrop::Truncated)?;
         let pseudo = Sum::pseudo6(from, to, IpProtocol::ICMP6, length as u32);
-        let sum = add_to_sum(pseudo, packet, Ip6Header::LEN, length).ok_or(Icmp6ErrorDrop::Truncated)?;
+        let sum =
+            add_to_sum(pseudo, packet, Ip6Header::LEN, length).ok_or(Icmp6ErrorDrop::Truncated)?;
         icmp.set_checksum(sum.checksum());
         write(packet, &outer, &icmp).ok_or(Icmp6ErrorDrop::Truncated)?;
         packet.become_own();
@@ -161,18 +171,28 @@ impl Node for IcmpError {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     let (tables, limits) = (tables.clone(), limits.clone());
-    NodeSpec::new("ip6-icmp-error", "Tells senders why their packets go no further", move |wiring| {
-        Box::new(IcmpError {
-            tables: tables.clone(),
-            lookup: wiring.node("ip6-lookup"),
-            limits: limits.clone(),
-            allowance: Allowance::new(limits.get(true)),
-        })
-    })
+    NodeSpec::new(
+        "ip6-icmp-error",
+        "Tells senders why their packets go no further",
+        move |wiring| {
+            Box::new(IcmpError {
+                tables: tables.clone(),
+                lookup: wiring.node("ip6-lookup"),
+                limits: limits.clone(),
+                allowance: Allowance::new(limits.get(true)),
+            })
+        },
+    )
     .reasons::<Icmp6ErrorDrop>()
     .describe(|record, names| {
-        let what = Ip6Header::split(record.bytes()).and_then(|(_, rest)| Icmp6Header::overlay(rest));
-        let what = what.map_or(String::new(), |icmp| format!(" type {} code {}", icmp.kind, icmp.code));
-        format!("{}{what}, to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
+        let what =
+            Ip6Header::split(record.bytes()).and_then(|(_, rest)| Icmp6Header::overlay(rest));
+        let what =
+            what.map_or(String::new(), |icmp| format!(" type {} code {}", icmp.kind, icmp.code));
+        format!(
+            "{}{what}, to {}",
+            quiver_forwarding::ip6::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

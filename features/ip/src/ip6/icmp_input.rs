@@ -87,7 +87,8 @@ impl IcmpInput {
                     self.tell(cx, packet, &upper, rest, Answer::Error(error));
                 }
                 let about = Ip6Header::overlay(quoted).map(|about| about.next_header().0);
-                let node = about.and_then(|about| self.about.node(about).or(self.about_tunnel.node(about)));
+                let node = about
+                    .and_then(|about| self.about.node(about).or(self.about_tunnel.node(about)));
                 Ok(node.unwrap_or(self.done))
             }
             // RFC 2710 §3, RFC 3810 §5.
@@ -118,7 +119,8 @@ impl IcmpInput {
         if waits {
             let (from, hops) = (upper.header.source().into(), upper.header.hop_limit());
             let bytes = upper.length as u16;
-            Notification::Ping { identifier, sequence, from, answer, hops, bytes }.send(cx, packet.rx);
+            Notification::Ping { identifier, sequence, from, answer, hops, bytes }
+                .send(cx, packet.rx);
         }
         waits
     }
@@ -131,7 +133,8 @@ fn quoted_echo(quoted: &[u8]) -> Option<([u8; 4], IpAddr)> {
     let upper = upper_layer(header.next_header(), behind).ok()?;
     let icmp = Icmp6Header::overlay(behind.get(upper.offset..)?)?;
     let is_start = upper.fragment.is_none_or(|fragment| fragment.offset == 0);
-    let is_echo = is_start && upper.protocol == IpProtocol::ICMP6 && icmp.kind == kind::ECHO_REQUEST;
+    let is_echo =
+        is_start && upper.protocol == IpProtocol::ICMP6 && icmp.kind == kind::ECHO_REQUEST;
     is_echo.then_some((icmp.rest, header.destination().into()))
 }
 
@@ -156,6 +159,10 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     })
     .reasons::<Icmp6Drop>()
     .describe(|record, names| {
-        format!("{}, to {}", quiver_forwarding::ip6::describe(record.bytes()), names.node(record.next))
+        format!(
+            "{}, to {}",
+            quiver_forwarding::ip6::describe(record.bytes()),
+            names.node(record.next)
+        )
     })
 }

@@ -132,7 +132,12 @@ impl Ip6Local {
     }
 
     /// Is it really for us, and from somebody else?
-    fn check_ends(&self, cx: &Context<'_>, packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
+    fn check_ends(
+        &self,
+        cx: &Context<'_>,
+        packet: &Packet,
+        upper: &Upper,
+    ) -> Result<(), Ip6LocalDrop> {
         let header = &upper.header;
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let destination = header.destination();
@@ -143,7 +148,11 @@ impl Ip6Local {
             own.is_some_and(|own| own.listens_to(destination))
                 || self.tables.interfaces.joined(packet.rx, destination.into(), cx.pass)
         };
-        if address::is_multicast(destination) && !solicits && !listens() && packet.index != GROUP_ACCEPTED {
+        if address::is_multicast(destination)
+            && !solicits
+            && !listens()
+            && packet.index != GROUP_ACCEPTED
+        {
             return Err(Ip6LocalDrop::NotListening);
         }
         // Who uses one of our addresses says so with it: neighbour discovery finds out.
@@ -182,7 +191,10 @@ fn extension_drop(bad: ExtensionBad) -> Ip6LocalDrop {
 }
 
 /// Look at what the extension headers ask for.
-fn check_extensions(packet: &Packet, header: &Ip6Header) -> Result<Option<Complaint>, Ip6LocalDrop> {
+fn check_extensions(
+    packet: &Packet,
+    header: &Ip6Header,
+) -> Result<Option<Complaint>, Ip6LocalDrop> {
     let behind = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
     for extension in Walk::new(header.next_header(), behind) {
         let extension = extension.map_err(extension_drop)?;
@@ -197,13 +209,17 @@ fn check_extensions(packet: &Packet, header: &Ip6Header) -> Result<Option<Compla
     Ok(None)
 }
 
-fn check_options(extension: &Extension<'_>, header: &Ip6Header) -> Result<Option<Complaint>, Ip6LocalDrop> {
+fn check_options(
+    extension: &Extension<'_>,
+    header: &Ip6Header,
+) -> Result<Option<Complaint>, Ip6LocalDrop> {
     for option in extension.options() {
         let option = option.map_err(extension_drop)?;
         if option.kind == Ip6Option::ROUTER_ALERT {
             continue;
         }
-        let inside = (option.data.as_ptr() as usize).saturating_sub(extension.bytes.as_ptr() as usize + 2);
+        let inside =
+            (option.data.as_ptr() as usize).saturating_sub(extension.bytes.as_ptr() as usize + 2);
         let request = problem(2, Ip6Header::LEN + extension.offset + inside);
         match option.if_unknown() {
             Unknown::Skip => {}

@@ -14,5 +14,7 @@ impl Node for Done {
 }
 
 pub(crate) fn done() -> NodeSpec {
-    NodeSpec::new("ip-done", "Frees packets that the router itself has dealt with", |_| Box::new(Done))
+    NodeSpec::new("ip-done", "Frees packets that the router itself has dealt with", |_| {
+        Box::new(Done)
+    })
 }

@@ -87,7 +87,8 @@ mod tests {
     fn a_bucket_follows_its_limit() {
         let limits = IcmpLimits::default();
         let mut allowance = Allowance::new(limits.get(false));
-        let mut taken = |now_ns| (0..500).filter(|_| allowance.take(limits.get(false), now_ns)).count();
+        let mut taken =
+            |now_ns| (0..500).filter(|_| allowance.take(limits.get(false), now_ns)).count();
         assert_eq!(taken(1), 100);
         limits.set(false, IcmpLimit { per_second: 10, burst: 3 });
         assert_eq!(taken(1), 3);

@@ -51,14 +51,22 @@ impl PathMtus {
     /// A router says that a packet of `sent_bytes` is longer than its next link takes;
     /// `told_bytes` is what that takes, or 0. What is not less than what was sent, or than is possible, is not
     /// believed (RFC 8201 §4): the new value, if it was.
-    pub fn learn(&mut self, to: PathTo, told_bytes: u16, sent_bytes: usize, now_ns: u64) -> Option<u16> {
+    pub fn learn(
+        &mut self,
+        to: PathTo,
+        told_bytes: u16,
+        sent_bytes: usize,
+        now_ns: u64,
+    ) -> Option<u16> {
         let mtu_bytes = match told_bytes {
-            0 if to.1.is_ipv4() => PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < sent_bytes)?,
+            0 if to.1.is_ipv4() => {
+                PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < sent_bytes)?
+            }
             told => told,
         };
         let known = self.0.get(&to);
-        let is_less =
-            usize::from(mtu_bytes) < sent_bytes && known.is_none_or(|old| mtu_bytes < old.mtu_bytes);
+        let is_less = usize::from(mtu_bytes) < sent_bytes
+            && known.is_none_or(|old| mtu_bytes < old.mtu_bytes);
         if mtu_bytes < least(to.1) || !is_less || known.is_some_and(|old| old.until_ns.is_none()) {
             return None;
         }

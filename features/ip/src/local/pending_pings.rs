@@ -17,7 +17,10 @@ impl WaitingPings {
     #[inline]
     pub fn wait_for(&self, identifier: u16) -> bool {
         self.count.load(Ordering::Relaxed) > 0
-            && self.identifiers.iter().any(|i| i.load(Ordering::Relaxed) == u32::from(identifier) + 1)
+            && self
+                .identifiers
+                .iter()
+                .any(|i| i.load(Ordering::Relaxed) == u32::from(identifier) + 1)
     }
 
     /// Begin to wait; false when too many do (control thread).
@@ -32,7 +35,10 @@ impl WaitingPings {
 
     /// Wait no more.
     pub fn end(&self, identifier: u16) {
-        let place = self.identifiers.iter().find(|i| i.load(Ordering::Relaxed) == u32::from(identifier) + 1);
+        let place = self
+            .identifiers
+            .iter()
+            .find(|i| i.load(Ordering::Relaxed) == u32::from(identifier) + 1);
         if let Some(place) = place {
             place.store(0, Ordering::Relaxed);
             self.count.fetch_sub(1, Ordering::Relaxed);

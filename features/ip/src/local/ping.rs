@@ -85,7 +85,9 @@ impl Mailboxes {
 
     /// Put an answer into its mailbox.
     pub fn deliver(&mut self, notice: Notification, at_ns: u64) {
-        let Notification::Ping { identifier, sequence, from, answer, hops, bytes } = notice else { return };
+        let Notification::Ping { identifier, sequence, from, answer, hops, bytes } = notice else {
+            return;
+        };
         let open = self.boxes.iter().find(|(known, _)| *known == identifier);
         if let Some(mailbox) = open.and_then(|(_, mailbox)| mailbox.upgrade()) {
             let mut mailbox = mailbox.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,8 +159,9 @@ impl Ends {
             None => route_source(engine, family, table, address)?,
         };
         let lookup = if address.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
-        let lookup =
-            engine.node_id(lookup).ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
+        let lookup = engine
+            .node_id(lookup)
+            .ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
         let ip = engine.get_mut::<IpState>().ok_or_else(|| Refusal::new("IP is being changed"))?;
         let (identifier, mailbox) = ip.mailboxes.open();
         let waiting = ip.pings.clone();
@@ -170,7 +173,13 @@ impl Ends {
     }
 
     /// An echo request, from its IP header on.
-    pub fn request(&self, sequence: u16, data: &[u8], whole: bool, hops: Option<u8>) -> Option<Vec<u8>> {
+    pub fn request(
+        &self,
+        sequence: u16,
+        data: &[u8],
+        whole: bool,
+        hops: Option<u8>,
+    ) -> Option<Vec<u8>> {
         let identifier = self.identifier;
         match (self.from, self.address) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -218,12 +227,15 @@ impl Ends {
 
 /// An interface whose packets are looked up in a table, for those that have none of their own.
 fn interface_in(engine: &Engine, family: Family, id: u32) -> Result<(InterfaceId, u32), Refusal> {
-    let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+    let fib =
+        engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
     let index = fib.table_index(family, id).ok_or_else(|| {
-        Refusal::new(format!("there is no {family} table {id}")).remedy(format!("ip table add {id}"))
+        Refusal::new(format!("there is no {family} table {id}"))
+            .remedy(format!("ip table add {id}"))
     })?;
     let mut own = engine.get::<IpState>().into_iter().flat_map(|ip| &ip.interfaces);
-    let found = own.find(|(_, own)| index == if family == Family::Ip4 { own.table4 } else { own.table6 });
+    let found =
+        own.find(|(_, own)| index == if family == Family::Ip4 { own.table4 } else { own.table6 });
     found.map(|(interface, _)| (*interface, index)).ok_or_else(|| {
         Refusal::new(format!("no interface is in {family} table {id}, so nobody can speak there"))
     })
@@ -259,7 +271,11 @@ fn lookup_table(engine: &Engine, source: Option<InterfaceId>, family: Family) ->
 }
 
 /// An address of `interface` to speak to `address` with.
-fn interface_source(engine: &Engine, interface: InterfaceId, address: IpAddr) -> Result<IpAddr, Refusal> {
+fn interface_source(
+    engine: &Engine,
+    interface: InterfaceId,
+    address: IpAddr,
+) -> Result<IpAddr, Refusal> {
     let own = engine.get::<IpState>().map(|ip| ip.addresses(interface)).unwrap_or_default();
     let source = match address {
         IpAddr::V4(address) => own.source4(address).map(IpAddr::V4),
@@ -273,18 +289,28 @@ fn interface_source(engine: &Engine, interface: InterfaceId, address: IpAddr) ->
 }
 
 /// The address of the interface that a table sends packets to `address` out of.
-fn route_source(engine: &Engine, family: Family, mut table: u32, address: IpAddr) -> Result<IpAddr, Refusal> {
+fn route_source(
+    engine: &Engine,
+    family: Family,
+    mut table: u32,
+    address: IpAddr,
+) -> Result<IpAddr, Refusal> {
     let no_route = |why: &str| Refusal::new(format!("{address} cannot be reached: {why}"));
-    let fib = engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+    let fib =
+        engine.get::<Fib>().ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
     for _ in 0..TABLES_FOLLOWED_MAX {
         let hop: Hop = fib
             .best_route(table, address)
             .and_then(|route| route.hops.first().map(|(hop, _)| *hop))
-            .ok_or_else(|| no_route("there is no route to it").remedy("ip route add PREFIX via NEXT-HOP"))?;
+            .ok_or_else(|| {
+                no_route("there is no route to it").remedy("ip route add PREFIX via NEXT-HOP")
+            })?;
         match engine.node_name(hop.next).as_str() {
             "ip4-local" | "ip6-local" => return Ok(address),
             "ip4-lookup-in-table" | "ip6-lookup-in-table" => table = hop.index,
-            "ip4-drop" | "ip6-drop" => return Err(no_route("its route drops, or no path of it can be used")),
+            "ip4-drop" | "ip6-drop" => {
+                return Err(no_route("its route drops, or no path of it can be used"));
+            }
             _ => {
                 let out = fib.adjacencies().get(hop.index).tx;
                 if engine.interface(out).is_none() {
@@ -323,7 +349,8 @@ impl Ping {
 
     /// The longest packet that may be sent: as the first link takes it, and routers on the way have told.
     fn mtu_bytes(&self, engine: &Engine) -> u16 {
-        let learned = engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.ends.table, self.ends.address));
+        let learned =
+            engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.ends.table, self.ends.address));
         let first = first_link_mtu(engine, self.ends.table, self.ends.address);
         first.into_iter().chain(learned).min().unwrap_or(u16::MAX)
     }
@@ -340,12 +367,18 @@ impl Ping {
     /// A router says that a packet of ours was too long: only when it is about one that was sent, and not
     /// answered, is it believed (RFC 8201 §4).
     fn learn_path(&self, engine: &mut Engine, error: &PingError) {
-        let sent_bytes = self.request().map_or(0, |bytes| bytes.len().min(self.mtu_bytes(engine).into()));
+        let sent_bytes =
+            self.request().map_or(0, |bytes| bytes.len().min(self.mtu_bytes(engine).into()));
         let now_ns = engine.now_ns();
         if error.about == self.ends.address
             && let Some(ip) = engine.get_mut::<IpState>()
         {
-            ip.path_mtus.learn((self.ends.table, self.ends.address), error.mtu_bytes, sent_bytes, now_ns);
+            ip.path_mtus.learn(
+                (self.ends.table, self.ends.address),
+                error.mtu_bytes,
+                sent_bytes,
+                now_ns,
+            );
         }
     }
 
@@ -357,7 +390,8 @@ impl Ping {
             ));
         }
         for answer in self.ends.arrived() {
-            let waiting = self.unanswered.iter().position(|(sequence, _)| *sequence == answer.sequence);
+            let waiting =
+                self.unanswered.iter().position(|(sequence, _)| *sequence == answer.sequence);
             let Some(sent_ns) = waiting.map(|place| self.unanswered.swap_remove(place).1) else {
                 sink.line(&format!("{} answered icmp_seq={} again", answer.from, answer.sequence));
                 continue;
@@ -382,7 +416,10 @@ impl Ping {
                         self.learn_path(engine, &error);
                     }
                     let what = error_words(answer.from, kind, code);
-                    sink.line(&format!("from {}: icmp_seq={} {what}", answer.from, answer.sequence));
+                    sink.line(&format!(
+                        "from {}: icmp_seq={} {what}",
+                        answer.from, answer.sequence
+                    ));
                 }
             }
         }
@@ -392,7 +429,8 @@ impl Ping {
         let received = self.round_trips_ns.len() as u64;
         let lost = self.sent - received.min(self.sent);
         let loss_percent = 100.0 * lost as f64 / self.sent.max(1) as f64;
-        let mut text = format!("{} sent, {received} received, {loss_percent:.0}% packet loss", self.sent);
+        let mut text =
+            format!("{} sent, {received} received, {loss_percent:.0}% packet loss", self.sent);
         if self.errors > 0 {
             text += &format!(", {} errors", self.errors);
         }
@@ -400,9 +438,12 @@ impl Ping {
         let mut json = json!({
             "sent": self.sent, "received": received, "errors": self.errors, "loss_percent": loss_percent,
         });
-        if let (Some(min), Some(max)) = (self.round_trips_ns.iter().min(), self.round_trips_ns.iter().max()) {
+        if let (Some(min), Some(max)) =
+            (self.round_trips_ns.iter().min(), self.round_trips_ns.iter().max())
+        {
             let mean = ms(self.round_trips_ns.iter().sum::<u64>()) / received as f64;
-            text += &format!("; round trip min/avg/max {:.3}/{mean:.3}/{:.3} ms", ms(*min), ms(*max));
+            text +=
+                &format!("; round trip min/avg/max {:.3}/{mean:.3}/{:.3} ms", ms(*min), ms(*max));
             json["min_ms"] = json!(ms(*min));
             json["avg_ms"] = json!(mean);
             json["max_ms"] = json!(ms(*max));
@@ -415,7 +456,8 @@ impl Ping {
 fn is_too_big(from: IpAddr, kind: u8, code: u8) -> bool {
     match from {
         IpAddr::V4(_) => {
-            (kind, code) == (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED)
+            (kind, code)
+                == (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED)
         }
         IpAddr::V6(_) => kind == icmp6::kind::PACKET_TOO_BIG,
     }
@@ -470,20 +512,30 @@ pub(crate) fn error_words(from: IpAddr, kind: u8, code: u8) -> String {
     let known = if from.is_ipv4() {
         match (kind, code) {
             (icmp4::kind::TIME_EXCEEDED, _) => "time to live exceeded",
-            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::NETWORK) => "destination net unreachable",
-            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::HOST) => "destination host unreachable",
+            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::NETWORK) => {
+                "destination net unreachable"
+            }
+            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::HOST) => {
+                "destination host unreachable"
+            }
             (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED) => {
                 "fragmentation needed"
             }
-            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::PROHIBITED) => "administratively prohibited",
+            (icmp4::kind::DESTINATION_UNREACHABLE, unreachable::PROHIBITED) => {
+                "administratively prohibited"
+            }
             _ => "",
         }
     } else {
         match (kind, code) {
             (icmp6::kind::TIME_EXCEEDED, _) => "hop limit exceeded",
             (icmp6::kind::PACKET_TOO_BIG, _) => "packet too big",
-            (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::NO_ROUTE) => "no route to destination",
-            (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::ADDRESS) => "address unreachable",
+            (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::NO_ROUTE) => {
+                "no route to destination"
+            }
+            (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::ADDRESS) => {
+                "address unreachable"
+            }
             (icmp6::kind::DESTINATION_UNREACHABLE, icmp6::unreachable::PROHIBITED) => {
                 "administratively prohibited"
             }
@@ -536,7 +588,10 @@ mod tests {
             assert_eq!(usize::from(header.payload_length()), behind.len());
             let place = u16::from_be_bytes([behind[2], behind[3]]);
             assert_eq!((usize::from(place & !7), place & 1), (seen.len(), u16::from(number < 3)));
-            assert_eq!((header.next_header(), behind[0]), (IpProtocol::FRAGMENT, IpProtocol::ICMP6.0));
+            assert_eq!(
+                (header.next_header(), behind[0]),
+                (IpProtocol::FRAGMENT, IpProtocol::ICMP6.0)
+            );
             seen.extend(&behind[8..]);
         }
         assert_eq!(seen, payload);

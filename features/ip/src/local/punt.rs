@@ -165,7 +165,9 @@ impl<F: IpFamily> Node for Punting<F> {
             if rate.packets > 0 && !self.bucket.take(cx.now_ns) {
                 return Err(Punt::Policed);
             }
-            let Some(group) = self.punts.redirect(F::FAMILY, packet.rx) else { return Ok(self.done) };
+            let Some(group) = self.punts.redirect(F::FAMILY, packet.rx) else {
+                return Ok(self.done);
+            };
             cx.count(Punt::Redirected, 1);
             // It is for the host as it came: no hop is counted, and no error told about it.
             packet.set(PacketFlags::LOCALLY_ORIGINATED);
@@ -179,26 +181,33 @@ pub(crate) fn spec<F: IpFamily>(tables: &IpTables, punts: &Arc<PuntTable>) -> No
     let (tables, punts) = (tables.clone(), punts.clone());
     let six = F::FAMILY == Family::Ip6;
     let name = if six { "ip6-punt" } else { "ip4-punt" };
-    NodeSpec::new(name, "Counts, polices and redirects packets that are for the host", move |wiring| {
-        let next = match six {
-            false => ["ip4-rewrite", "ip4-arp", "ip4-confirm-neighbor", "ip4-drop"],
-            true => ["ip6-rewrite", "ip6-discover-neighbor", "ip6-confirm-neighbor", "ip6-drop"],
-        };
-        for name in next {
-            wiring.node(name);
-        }
-        Box::new(Punting::<F> {
-            tables: tables.clone(),
-            punts: punts.clone(),
-            rate: Rate::default(),
-            bucket: TokenBucket::new(1, 1),
-            done: wiring.node("ip-done"),
-            family: PhantomData,
-        })
-    })
+    NodeSpec::new(
+        name,
+        "Counts, polices and redirects packets that are for the host",
+        move |wiring| {
+            let next = match six {
+                false => ["ip4-rewrite", "ip4-arp", "ip4-confirm-neighbor", "ip4-drop"],
+                true => {
+                    ["ip6-rewrite", "ip6-discover-neighbor", "ip6-confirm-neighbor", "ip6-drop"]
+                }
+            };
+            for name in next {
+                wiring.node(name);
+            }
+            Box::new(Punting::<F> {
+                tables: tables.clone(),
+                punts: punts.clone(),
+                rate: Rate::default(),
+                bucket: TokenBucket::new(1, 1),
+                done: wiring.node("ip-done"),
+                family: PhantomData,
+            })
+        },
+    )
     .reasons::<Punt>()
     .describe(move |record, names| {
-        let words = if six { quiver_forwarding::ip6::describe } else { quiver_forwarding::ip4::describe };
+        let words =
+            if six { quiver_forwarding::ip6::describe } else { quiver_forwarding::ip4::describe };
         format!("{}, to {}", words(record.bytes()), names.node(record.next))
     })
 }

@@ -71,7 +71,11 @@ impl Traceroute {
         for _ in 0..self.wish.probes {
             self.sequence = self.sequence.wrapping_add(1);
             packets.extend(self.ends.request(self.sequence, &data, false, Some(self.hop)));
-            self.probes.push(Probe { sequence: self.sequence, sent_ns: engine.now_ns(), answer: None });
+            self.probes.push(Probe {
+                sequence: self.sequence,
+                sent_ns: engine.now_ns(),
+                answer: None,
+            });
         }
         self.ends.send(engine, packets);
     }
@@ -114,7 +118,8 @@ impl Traceroute {
     }
 
     fn summary(&self) -> Output {
-        let reached = self.probes.iter().any(|p| p.answer.is_some_and(|(.., a)| a == Answer::Reply));
+        let reached =
+            self.probes.iter().any(|p| p.answer.is_some_and(|(.., a)| a == Answer::Reply));
         let text = match reached {
             true => format!("{} answers, {} hops away", self.wish.address, self.hop),
             false => format!("{} did not answer within {} hops", self.wish.address, self.hop),
@@ -130,7 +135,8 @@ impl Traceroute {
 
 /// Does a router on the way say that the probe died there, as it was meant to?
 fn is_time_exceeded(answer: Answer, address: IpAddr) -> bool {
-    let kind = if address.is_ipv4() { icmp4::kind::TIME_EXCEEDED } else { icmp6::kind::TIME_EXCEEDED };
+    let kind =
+        if address.is_ipv4() { icmp4::kind::TIME_EXCEEDED } else { icmp6::kind::TIME_EXCEEDED };
     matches!(answer, Answer::Error(error) if error.kind == kind)
 }
 

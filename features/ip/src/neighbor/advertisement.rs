@@ -34,7 +34,8 @@ impl Advertisement {
             false => NeighbourMessage::Gratuitous,
         };
         self.tables.messages.add(packet.rx, (NeighbourProtocol::Nd, Direction::Rx, message));
-        let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
+        let own =
+            self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         // Who is asked at its own MAC address need not say it (RFC 4861 §7.2.4).
         let is_ours = own.has6(target) || own.is_tentative(target);
         let is_answer = flags.contains(NeighborFlags::SOLICITED) && !is_ours;
@@ -50,7 +51,9 @@ impl Advertisement {
         let address = IpAddr::V6(target);
         if is_ours {
             if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) != mac) {
-                if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
+                if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns)
+                    == Tell::Now
+                {
                     Notification::Conflict { address, mac }.send(cx, packet.rx);
                 }
                 return Err(NdDrop::Conflict);
@@ -62,8 +65,10 @@ impl Advertisement {
         if !flags.contains(NeighborFlags::SOLICITED) && !is_near() {
             return Err(NdDrop::NotOnLink);
         }
-        let heard = match (flags.contains(NeighborFlags::SOLICITED), flags.contains(NeighborFlags::OVERRIDE))
-        {
+        let heard = match (
+            flags.contains(NeighborFlags::SOLICITED),
+            flags.contains(NeighborFlags::OVERRIDE),
+        ) {
             (true, true) => Heard::Answered,
             (false, true) => Heard::Overheard,
             (true, false) => Heard::Confirmed,

@@ -39,7 +39,12 @@ pub(crate) fn look_through(engine: &mut Engine) {
 }
 
 /// Ask again who has not answered. Those who never will are returned.
-fn ask_again(engine: &Engine, ip: &mut IpState, fib: &Fib, outgoing: &mut Outgoing) -> Vec<Release> {
+fn ask_again(
+    engine: &Engine,
+    ip: &mut IpState,
+    fib: &Fib,
+    outgoing: &mut Outgoing,
+) -> Vec<Release> {
     let mut unreachable = Vec::new();
     for _ in 0..CHANGES_MAX {
         if outgoing.len() >= RETRIES_MAX {

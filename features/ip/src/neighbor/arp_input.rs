@@ -89,7 +89,8 @@ impl ArpInput {
         let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
         let own = own.filter(|own| !own.ip4.is_empty() || !own.tentative.is_empty());
         let own = own.ok_or(ArpDrop::NoAddress)?;
-        let counted = if arp.operation == Operation::Request { ArpDrop::Request } else { ArpDrop::Reply };
+        let counted =
+            if arp.operation == Operation::Request { ArpDrop::Request } else { ArpDrop::Reply };
         cx.count(counted, 1);
         let message = match arp.operation {
             _ if arp.sender_ip == arp.target_ip => NeighbourMessage::Gratuitous,
@@ -144,7 +145,8 @@ impl ArpInput {
             return self.conflict(cx, packet, address, arp.sender_mac);
         }
         let ours = self.has(packet.rx, own, arp.target_ip);
-        let is_near = own.on_link4(address).is_some() || self.routes.is_attached4(packet.rx, address);
+        let is_near =
+            own.on_link4(address).is_some() || self.routes.is_attached4(packet.rx, address);
         // Somebody else may be asked for, too: for a route of another table, or a next hop.
         let is_answer = ours && arp.operation == Operation::Reply;
         if !is_near && !is_answer {
@@ -155,7 +157,8 @@ impl ArpInput {
         }
         // RFC 826: what is known is changed whoever was spoken to; what is new is learned only from
         // who speaks to us.
-        let ours = ours || arp.operation == Operation::Request && self.answers_for(packet, own, arp);
+        let ours =
+            ours || arp.operation == Operation::Request && self.answers_for(packet, own, arp);
         let heard = match ours {
             _ if !is_near => Heard::Answered,
             true => Heard::Spoke,
@@ -200,7 +203,12 @@ impl ArpInput {
     }
 
     /// The request becomes the reply where it lies.
-    fn reply(&self, cx: &mut Context<'_>, packet: &mut Packet, arp: &Repr) -> Result<NodeId, ArpDrop> {
+    fn reply(
+        &self,
+        cx: &mut Context<'_>,
+        packet: &mut Packet,
+        arp: &Repr,
+    ) -> Result<NodeId, ArpDrop> {
         let row = cx.interface(packet.rx).ok_or(ArpDrop::InterfaceDown)?;
         let mac = MacAddress(row.mac);
         let mut frame = [0; ARP_FRAME_BYTES];

@@ -44,7 +44,8 @@ impl ConfirmNeighbour {
         let adjacency = self.tables.adjacencies.get(index);
         let (tx, address) = (adjacency.tx, adjacency.next_hop());
         let bits = u128::from_be_bytes(*adjacency.next_hop_bytes());
-        let about = key(&[u64::from(tx.0), bits as u64, (bits >> 64) as u64, u64::from(is_six(address))]);
+        let about =
+            key(&[u64::from(tx.0), bits as u64, (bits >> 64) as u64, u64::from(is_six(address))]);
         if self.recent.may(about, cx.now_ns) && self.bucket.take(cx.now_ns) {
             Notification::Used { address }.send(cx, tx);
             cx.count(Confirm::Told, 1);
@@ -74,21 +75,31 @@ impl Node for ConfirmNeighbour {
 }
 
 /// The declaration of one of the two.
-pub(crate) fn spec(name: &str, six: bool, tables: &IpTables, counts: &Arc<AdjacencyCounts>) -> NodeSpec {
+pub(crate) fn spec(
+    name: &str,
+    six: bool,
+    tables: &IpTables,
+    counts: &Arc<AdjacencyCounts>,
+) -> NodeSpec {
     let (tables, counts) = (tables.clone(), counts.clone());
-    NodeSpec::new(name, "Has a neighbour confirmed that was not heard from for some time", move |wiring| {
-        Box::new(ConfirmNeighbour {
-            tables: tables.clone(),
-            counts: counts.clone(),
-            own_counts: counts.of(wiring.worker),
-            rewrite: wiring.node(if six { "ip6-rewrite" } else { "ip4-rewrite" }),
-            recent: Recent::new(TELL_INTERVAL_NS),
-            bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
-        })
-    })
+    NodeSpec::new(
+        name,
+        "Has a neighbour confirmed that was not heard from for some time",
+        move |wiring| {
+            Box::new(ConfirmNeighbour {
+                tables: tables.clone(),
+                counts: counts.clone(),
+                own_counts: counts.of(wiring.worker),
+                rewrite: wiring.node(if six { "ip6-rewrite" } else { "ip4-rewrite" }),
+                recent: Recent::new(TELL_INTERVAL_NS),
+                bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
+            })
+        },
+    )
     .reasons::<Confirm>()
     .describe(move |record, names| {
-        let words = if six { quiver_forwarding::ip6::describe } else { quiver_forwarding::ip4::describe };
+        let words =
+            if six { quiver_forwarding::ip6::describe } else { quiver_forwarding::ip4::describe };
         let next = names.node(record.next);
         format!(
             "{}, to a neighbour that is to be asked whether it is there, on to {next}",

@@ -61,7 +61,9 @@ fn hear(engine: &mut Engine, event: &Event) {
         Notification::Neighbour { address, mac, heard } => {
             learn(engine, event.interface, address, mac, heard)
         }
-        Notification::Wanted { address, asked } => want(engine, event.interface, address, event.at_ns, asked),
+        Notification::Wanted { address, asked } => {
+            want(engine, event.interface, address, event.at_ns, asked)
+        }
         Notification::Used { address } => {
             let now = now_ms(engine);
             with_ip(engine, |_, _, fib| fib.neighbour_used(event.interface, address, now));
@@ -124,7 +126,13 @@ enum Verdict {
 
 /// Judge what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`: it was
 /// asked for and has not answered yet.
-fn classify(known: Option<&Neighbour>, asked: bool, six: bool, mac: MacAddress, heard: Heard) -> Verdict {
+fn classify(
+    known: Option<&Neighbour>,
+    asked: bool,
+    six: bool,
+    mac: MacAddress,
+    heard: Heard,
+) -> Verdict {
     use NeighbourState::{Reachable, Stale};
     let is_same = known.is_some_and(|known| known.mac == mac);
     let is_awaited = known.is_some() || asked;
@@ -213,9 +221,15 @@ mod tests {
         let answered = [Learn(Reachable), Learn(Reachable), Learn(Reachable), Ignore];
         assert_eq!(verdicts(Heard::Answered, true), answered);
         assert_eq!(verdicts(Heard::Overheard, true), [Ignore, Learn(Stale), Learn(Stale), Ignore]);
-        assert_eq!(verdicts(Heard::Confirmed, true), [Learn(Reachable), Doubt, Learn(Reachable), Ignore]);
+        assert_eq!(
+            verdicts(Heard::Confirmed, true),
+            [Learn(Reachable), Doubt, Learn(Reachable), Ignore]
+        );
         assert_eq!(verdicts(Heard::Hinted, true), [Ignore, Doubt, Learn(Stale), Ignore]);
-        assert_eq!(verdicts(Heard::Spoke, true), [Ignore, Learn(Stale), Learn(Stale), Learn(Stale)]);
+        assert_eq!(
+            verdicts(Heard::Spoke, true),
+            [Ignore, Learn(Stale), Learn(Stale), Learn(Stale)]
+        );
     }
 
     #[test]

@@ -73,7 +73,11 @@ pub(super) fn read(packet: &Packet) -> Result<(Ip6Header, nd::Message<'_>), NdDr
     let code = Icmp6Header::overlay(bytes).map_or(u8::MAX, |icmp| icmp.code);
     let message = Message::parse(source, destination, bytes).map_err(|_| NdDrop::BadMessage)?;
     let Message::Nd(message) = message else { return Err(NdDrop::BadMessage) };
-    debug_assert!(code == 0, "the parser takes code 0 only, for types from {}", kind::ROUTER_SOLICITATION);
+    debug_assert!(
+        code == 0,
+        "the parser takes code 0 only, for types from {}",
+        kind::ROUTER_SOLICITATION
+    );
     message.check(source, destination, upper.header.hop_limit())?;
     Ok((upper.header, message))
 }

@@ -72,7 +72,8 @@ impl Frame {
     ) -> Option<Frame> {
         let mut options = [0; 8];
         NdOption::SourceMac(mac).emit(&mut options).ok()?;
-        let message = nd::Message::NeighborSolicitation { target, options: Options::new(&options).ok()? };
+        let message =
+            nd::Message::NeighborSolicitation { target, options: Options::new(&options).ok()? };
         let group = address::solicited_node(target);
         match to {
             Some(to) => Frame::nd(message, mac, to, source, target),
@@ -135,13 +136,19 @@ fn nd_frame(
 ) -> Option<usize> {
     let length = icmp6::Message::Nd(message).emit(source, destination, &mut out[54..]).ok()?;
     EthernetHeader::new(to, from, EtherType::IPV6).write(out).ok()?;
-    let header = Ip6Header::new(source, destination, IpProtocol::ICMP6, nd::HOP_LIMIT, length as u16);
+    let header =
+        Ip6Header::new(source, destination, IpProtocol::ICMP6, nd::HOP_LIMIT, length as u16);
     header.write(&mut out[14..]).ok()?;
     Some(54 + length)
 }
 
 /// A question for `target` by an interface with these addresses; `None` without one to ask with.
-pub(crate) fn ask(own: &Addresses, mac: MacAddress, to: Option<MacAddress>, target: IpAddr) -> Option<Frame> {
+pub(crate) fn ask(
+    own: &Addresses,
+    mac: MacAddress,
+    to: Option<MacAddress>,
+    target: IpAddr,
+) -> Option<Frame> {
     match target {
         IpAddr::V4(target) => Frame::arp_request(mac, to, own.source4(target)?, target),
         IpAddr::V6(target) => Frame::solicitation(mac, to, own.source6(target)?, target),
@@ -164,8 +171,14 @@ impl Outgoing {
     }
 
     /// Another one; left out when the interface is down or gone.
-    pub fn add(&mut self, engine: &Engine, on: InterfaceId, make: impl FnOnce(MacAddress) -> Option<Frame>) {
-        let Some(row) = engine.interface(on).map(|interface| interface.row()).filter(|row| row.up) else {
+    pub fn add(
+        &mut self,
+        engine: &Engine,
+        on: InterfaceId,
+        make: impl FnOnce(MacAddress) -> Option<Frame>,
+    ) {
+        let Some(row) = engine.interface(on).map(|interface| interface.row()).filter(|row| row.up)
+        else {
             return;
         };
         let mac = MacAddress(row.mac);

@@ -103,7 +103,11 @@ pub(crate) struct Room<P> {
 impl<P> Room<P> {
     /// An empty room (control thread).
     pub fn new(counts: &Arc<HeldCounts>) -> Room<P> {
-        Room { places: (0..HELD_NEIGHBOURS_MAX).map(|_| None).collect(), hand: 0, counts: counts.clone() }
+        Room {
+            places: (0..HELD_NEIGHBOURS_MAX).map(|_| None).collect(),
+            hand: 0,
+            counts: counts.clone(),
+        }
     }
 
     fn set(hash: u64) -> std::ops::Range<usize> {
@@ -133,8 +137,9 @@ impl<P> Room<P> {
         mut unlucky: impl FnMut(P),
     ) -> Result<(), P> {
         let at = self.find(awaited, hash).unwrap_or_else(|| self.least_wanted(hash));
-        let stays =
-            self.places[at].as_ref().is_some_and(|old| old.awaited == awaited && !old.is_over(now_ns));
+        let stays = self.places[at]
+            .as_ref()
+            .is_some_and(|old| old.awaited == awaited && !old.is_over(now_ns));
         if !stays {
             self.empty(at, &mut unlucky);
         }
@@ -211,7 +216,12 @@ impl<P> Room<P> {
     }
 
     /// Forget what waits on an interface, and packets that are so.
-    pub fn forget(&mut self, on: InterfaceId, is_so: impl Fn(&P) -> bool, mut unlucky: impl FnMut(P)) {
+    pub fn forget(
+        &mut self,
+        on: InterfaceId,
+        is_so: impl Fn(&P) -> bool,
+        mut unlucky: impl FnMut(P),
+    ) {
         for place in &mut self.places {
             let Some(known) = place else { continue };
             let goes = known.awaited.0 == on;
@@ -269,7 +279,9 @@ mod tests {
 
         fn keep(&mut self, number: u32, now_ns: u64, name: u32, buffers: usize) -> Result<(), u32> {
             let gone = &mut self.gone;
-            self.room.keep(host(number), number.into(), now_ns, (name, buffers), |packet| gone.push(packet))
+            self.room.keep(host(number), number.into(), now_ns, (name, buffers), |packet| {
+                gone.push(packet)
+            })
         }
 
         fn take(&mut self, number: u32, now_ns: u64) -> Vec<u32> {
@@ -303,7 +315,10 @@ mod tests {
         }
         let (packets, buffers, forgotten) = stand.counts();
         assert!(packets <= HELD_NEIGHBOURS_MAX && packets > HELD_NEIGHBOURS_MAX / 2, "{packets}");
-        assert_eq!((buffers, forgotten, stand.gone.len()), (packets, 5000 - packets as u64, 5000 - packets));
+        assert_eq!(
+            (buffers, forgotten, stand.gone.len()),
+            (packets, 5000 - packets as u64, 5000 - packets)
+        );
         assert_eq!(stand.take(4999, 5000), [4999]);
     }
 

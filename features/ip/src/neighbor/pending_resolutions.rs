@@ -66,7 +66,13 @@ impl Asked {
     }
 
     /// It was asked for just now. Who makes room for it is given up.
-    pub fn add(&mut self, on: InterfaceId, address: IpAddr, now_ns: u64, config: &NeighbourConfig) -> Added {
+    pub fn add(
+        &mut self,
+        on: InterfaceId,
+        address: IpAddr,
+        now_ns: u64,
+        config: &NeighbourConfig,
+    ) -> Added {
         if self.contains(on, address) {
             return Added::Before;
         }
@@ -154,7 +160,10 @@ mod tests {
         let (mut asked, config) = (Asked::default(), NeighbourConfig::default());
         for number in 0..ASKED_MAX as u32 + 10 {
             let given_up = number.checked_sub(ASKED_MAX as u32).map(|oldest| (ON, host(oldest)));
-            assert_eq!(asked.add(ON, host(number), u64::from(number), &config), Added::Now { given_up });
+            assert_eq!(
+                asked.add(ON, host(number), u64::from(number), &config),
+                Added::Now { given_up }
+            );
         }
         assert_eq!((asked.entries.len(), asked.due.len()), (ASKED_MAX, ASKED_MAX));
         assert_eq!(asked.given_up(), 10);

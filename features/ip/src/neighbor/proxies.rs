@@ -30,7 +30,9 @@ impl ArpProxies {
 
     /// All, by table.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Ipv4Addr, Ipv4Addr)> {
-        self.said.iter().flat_map(|(table, said)| said.iter().map(|(first, last)| (*table, *first, *last)))
+        self.said
+            .iter()
+            .flat_map(|(table, said)| said.iter().map(|(first, last)| (*table, *first, *last)))
     }
 
     /// What workers look for an address in.
@@ -89,7 +91,9 @@ mod tests {
         proxies.remove(0, range(8, 20));
         assert_eq!(proxies.ranges(0)[..], [range(5, 9), range(30, 40)]);
         assert_eq!((proxies.len(), proxies.ranges(1).len()), (3, 0));
-        [range(30, 40), range(5, 9), range(6, 7)].into_iter().for_each(|gone| proxies.remove(0, gone));
+        [range(30, 40), range(5, 9), range(6, 7)]
+            .into_iter()
+            .for_each(|gone| proxies.remove(0, gone));
         assert!(proxies.iter().next().is_none() && proxies.ranges(0).is_empty());
     }
 }

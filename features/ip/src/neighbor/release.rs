@@ -106,7 +106,11 @@ pub(crate) fn unreachable_ping(packet: &Packet, six: bool) -> Option<Notificatio
     } else {
         let header = Ip4Header::overlay(packet.bytes())?;
         let is_icmp = header.protocol() == IpProtocol::ICMP && header.fragment_offset() == 0;
-        is_icmp.then_some((header.source().into(), header.destination().into(), header.header_len()))
+        is_icmp.then_some((
+            header.source().into(),
+            header.destination().into(),
+            header.header_len(),
+        ))
     }?;
     let echo = if six { icmp6::kind::ECHO_REQUEST } else { icmp4::kind::ECHO_REQUEST };
     let [kind, _, _, _, a, b, c, d, ..] = *packet.bytes().get(offset..)? else { return None };

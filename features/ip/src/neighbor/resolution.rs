@@ -172,7 +172,13 @@ impl Ask {
     }
 
     /// Nobody answers: tell the sender (RFC 1812 §5.2.7.1, RFC 4861 §7.2.2), or our own ping.
-    fn give_up(&mut self, cx: &mut Context<'_>, mut packet: Packet, on: InterfaceId, is_late: bool) {
+    fn give_up(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut packet: Packet,
+        on: InterfaceId,
+        is_late: bool,
+    ) {
         self.counts.forget();
         let is_own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if is_own && let Some(notice) = release::unreachable_ping(&packet, self.kind.six) {
@@ -191,10 +197,16 @@ impl Ask {
         self.room.forget(id, came_by_it, |packet| kill(cx, packet, AskDrop::InterfaceGone));
     }
 
-    fn ask(&self, cx: &mut Context<'_>, adjacency: &Adjacency, target: IpAddr) -> Result<(), AskDrop> {
+    fn ask(
+        &self,
+        cx: &mut Context<'_>,
+        adjacency: &Adjacency,
+        target: IpAddr,
+    ) -> Result<(), AskDrop> {
         let row = cx.interface(adjacency.tx).filter(|row| row.up).ok_or(AskDrop::InterfaceDown)?;
         let (mac, output) = (MacAddress(row.mac), row.output);
-        let own = self.tables.interfaces.addresses(adjacency.tx, cx.pass).ok_or(AskDrop::NoAddress)?;
+        let own =
+            self.tables.interfaces.addresses(adjacency.tx, cx.pass).ok_or(AskDrop::NoAddress)?;
         if !is_unicast(target) {
             return Err(AskDrop::NotUnicast);
         }
@@ -261,7 +273,12 @@ fn high(address: IpAddr) -> u64 {
 }
 
 /// Send a frame of the router's own, with the tags of its interface; `None` without a buffer.
-pub(crate) fn send(cx: &mut Context<'_>, bytes: &[u8], tx: InterfaceId, output: NodeId) -> Option<()> {
+pub(crate) fn send(
+    cx: &mut Context<'_>,
+    bytes: &[u8],
+    tx: InterfaceId,
+    output: NodeId,
+) -> Option<()> {
     let mut packet = cx.buffers.packet()?;
     if !packet.append(bytes, cx.buffers) || !cx.encapsulate(tx, &mut packet) {
         cx.buffers.free(packet);
@@ -325,18 +342,25 @@ pub(crate) fn spec(
             counts: counts.clone(),
         })
     };
-    NodeSpec::new(name, "Asks for a neighbour's MAC address, and keeps packets until it is known", make)
-        .reasons::<AskDrop>()
-        .describe(move |record, names| {
-            let words =
-                if kind.six { quiver_forwarding::ip6::describe } else { quiver_forwarding::ip4::describe };
-            let (words, tx) = (words(record.bytes()), names.interface(record.tx));
-            let next = names.node(record.next);
-            let what = match record.next {
-                next if next == record.node => "it waits".to_owned(),
-                DROP => names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff),
-                _ => format!("to {next}"),
-            };
-            format!("{words}, whose next hop on {tx} is unknown: {what}")
-        })
+    NodeSpec::new(
+        name,
+        "Asks for a neighbour's MAC address, and keeps packets until it is known",
+        make,
+    )
+    .reasons::<AskDrop>()
+    .describe(move |record, names| {
+        let words = if kind.six {
+            quiver_forwarding::ip6::describe
+        } else {
+            quiver_forwarding::ip4::describe
+        };
+        let (words, tx) = (words(record.bytes()), names.interface(record.tx));
+        let next = names.node(record.next);
+        let what = match record.next {
+            next if next == record.node => "it waits".to_owned(),
+            DROP => names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff),
+            _ => format!("to {next}"),
+        };
+        format!("{words}, whose next hop on {tx} is unknown: {what}")
+    })
 }

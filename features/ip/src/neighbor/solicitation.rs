@@ -35,10 +35,12 @@ impl Solicitation {
         let received = (NeighbourProtocol::Nd, Direction::Rx, NeighbourMessage::Request);
         self.tables.messages.add(packet.rx, received);
         let (asker, asker_mac) = (header.source(), options.source_mac());
-        let own = self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
+        let own =
+            self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         let probes = address::is_unspecified(asker);
         let ours = own.has6(target) || self.routes.is_local(packet.rx, target);
-        let proxied = own.answers_for6(target) && !ours && self.routes.leads_elsewhere(packet.rx, target);
+        let proxied =
+            own.answers_for6(target) && !ours && self.routes.leads_elsewhere(packet.rx, target);
         if !ours && !proxied {
             if probes && own.is_tentative(target) {
                 return Err(self.conflict(cx, packet, target));
@@ -74,7 +76,9 @@ impl Solicitation {
     /// Somebody else uses an address of ours, or asks whether it is free when we do, too (RFC 4862 §5.4.3).
     fn conflict(&mut self, cx: &mut Context<'_>, packet: &mut Packet, target: Ipv6Addr) -> NdDrop {
         let own = cx.interface(packet.rx).map(|row| MacAddress(row.mac));
-        let Some(mac) = frame_source(packet).filter(|mac| Some(*mac) != own) else { return NdDrop::Own };
+        let Some(mac) = frame_source(packet).filter(|mac| Some(*mac) != own) else {
+            return NdDrop::Own;
+        };
         if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
             Notification::Conflict { address: IpAddr::V6(target), mac }.send(cx, packet.rx);
         }
@@ -114,11 +118,20 @@ impl Solicitation {
     fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, asker: Ipv6Addr, mac: MacAddress) {
         let bits = asker.to_bits();
         let generation = self.tables.neighbours.of(packet.rx, asker.into());
-        let words =
-            [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), generation.into()];
+        let words = [
+            u64::from(packet.rx.0),
+            bits as u64,
+            (bits >> 64) as u64,
+            mac.to_u64(),
+            generation.into(),
+        ];
         let counted = match self.teller.may(key(&words), cx.now_ns) {
             Tell::Now => {
-                let notice = Notification::Neighbour { address: IpAddr::V6(asker), mac, heard: Heard::Spoke };
+                let notice = Notification::Neighbour {
+                    address: IpAddr::V6(asker),
+                    mac,
+                    heard: Heard::Spoke,
+                };
                 notice.send(cx, packet.rx);
                 NdDrop::Learned
             }
@@ -138,14 +151,18 @@ impl Node for Solicitation {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("icmp6-neighbor-solicitation", "Answers who asks for our addresses", move |wiring| {
-        Box::new(Solicitation {
-            tables: tables.clone(),
-            routes: AddressRoutes::new(&tables, nodes),
-            done: wiring.node("ip-done"),
-            teller: Teller::new(),
-        })
-    })
+    NodeSpec::new(
+        "icmp6-neighbor-solicitation",
+        "Answers who asks for our addresses",
+        move |wiring| {
+            Box::new(Solicitation {
+                tables: tables.clone(),
+                routes: AddressRoutes::new(&tables, nodes),
+                done: wiring.node("ip-done"),
+                teller: Teller::new(),
+            })
+        },
+    )
     .reasons::<NdDrop>()
     .describe(|record, names| {
         format!("received on {}, to {}", names.interface(record.rx), names.node(record.next))

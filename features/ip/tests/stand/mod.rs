@@ -62,7 +62,9 @@ pub fn ping(on: u8, from: IpAddr, to: IpAddr, data_bytes: usize) -> Vec<u8> {
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             let echo = icmp6::Message::EchoRequest { identifier: 1, sequence: 1, data: &data };
             let length = echo.emit(from, to, &mut out[54..]).unwrap();
-            Ip6Header::new(from, to, IpProtocol::ICMP6, 64, length as u16).write(&mut out[14..]).unwrap();
+            Ip6Header::new(from, to, IpProtocol::ICMP6, 64, length as u16)
+                .write(&mut out[14..])
+                .unwrap();
             54 + length
         }
         _ => panic!("two addresses of one family"),
@@ -100,7 +102,12 @@ pub fn asks4(on: u8, number: u8) -> Vec<u8> {
 }
 
 /// A message of neighbour discovery in a frame.
-pub fn nd_frame(message: Message<'_>, from: MacAddress, source: Ipv6Addr, destination: Ipv6Addr) -> Vec<u8> {
+pub fn nd_frame(
+    message: Message<'_>,
+    from: MacAddress,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+) -> Vec<u8> {
     let to = if address::is_multicast(destination) {
         MacAddress::for_ip6_multicast(destination)
     } else {
@@ -116,7 +123,12 @@ pub fn nd_frame(message: Message<'_>, from: MacAddress, source: Ipv6Addr, destin
 }
 
 /// `target` has the MAC address `mac`, told to the router's port 1, or to all nodes.
-pub fn advertises(target: Ipv6Addr, mac: MacAddress, flags: NeighborFlags, to_all: bool) -> Vec<u8> {
+pub fn advertises(
+    target: Ipv6Addr,
+    mac: MacAddress,
+    flags: NeighborFlags,
+    to_all: bool,
+) -> Vec<u8> {
     let mut option = [0; 8];
     NdOption::TargetMac(mac).emit(&mut option).unwrap();
     let options = Options::new(&option).unwrap();
@@ -141,7 +153,9 @@ pub fn question_to(frame: &[u8], six: bool, number: u8) -> Option<MacAddress> {
     let is_question = if six {
         frame.len() >= 78 && frame[54] == 135 && frame[62..78] == host6(1, number).octets()
     } else {
-        frame[12..14] == [8, 6] && frame[20..22] == [0, 1] && frame[38..42] == host4(1, number).octets()
+        frame[12..14] == [8, 6]
+            && frame[20..22] == [0, 1]
+            && frame[38..42] == host4(1, number).octets()
     };
     is_question.then_some(to)
 }
@@ -150,6 +164,7 @@ pub fn question_to(frame: &[u8], six: bool, number: u8) -> Option<MacAddress> {
 pub fn state(router: &mut Router, six: bool, number: u8) -> Option<String> {
     let shown = router.json(if six { "show ip6 neighbors" } else { "show ip neighbors" });
     let address = host(six, 1, number).to_string();
-    let row = shown.as_array().unwrap().iter().find(|row| row["address"] == address.as_str())?.clone();
+    let row =
+        shown.as_array().unwrap().iter().find(|row| row["address"] == address.as_str())?.clone();
     row["state"].as_str().map(str::to_owned)
 }

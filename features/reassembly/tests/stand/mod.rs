@@ -103,7 +103,8 @@ impl Whole {
                 (bytes, IpProtocol::ICMP)
             }
             Six => {
-                let message = icmp6::Message::EchoRequest { identifier: 5, sequence: 6, data: &data };
+                let message =
+                    icmp6::Message::EchoRequest { identifier: 5, sequence: 6, data: &data };
                 let mut bytes = vec![0; 8 + data.len()];
                 message.emit(HOST6, ROUTER6, &mut bytes).expect("room");
                 (bytes, IpProtocol::ICMP6)
@@ -116,7 +117,14 @@ impl Whole {
     pub fn transit(family: Family, identification: u32, payload_bytes: usize) -> Whole {
         let mut payload: Vec<u8> = (0..payload_bytes).map(|at| (at * 5 / 3) as u8).collect();
         payload[..4].copy_from_slice(&[3, 232, 7, 208]);
-        Whole { family, identification, protocol: IpProtocol::UDP, to_router: false, class: 0, payload }
+        Whole {
+            family,
+            identification,
+            protocol: IpProtocol::UDP,
+            to_router: false,
+            class: 0,
+            payload,
+        }
     }
 
     /// The frame of a piece.
@@ -145,7 +153,8 @@ impl Whole {
             out.extend_from_slice(&header[..length]);
         } else {
             let to = if self.to_router { ROUTER6 } else { FAR6 };
-            let mut header = Ip6Header::new(HOST6, to, IpProtocol::FRAGMENT, 64, 8 + data.len() as u16);
+            let mut header =
+                Ip6Header::new(HOST6, to, IpProtocol::FRAGMENT, 64, 8 + data.len() as u16);
             header.set_traffic_class(self.class);
             out.resize(14 + 40, 0);
             header.write(&mut out[14..]).expect("room");
@@ -162,7 +171,11 @@ impl Whole {
         let length = self.payload.len();
         (0..length)
             .step_by(step)
-            .map(|start| Cut { start, end: (start + step).min(length), more: start + step < length })
+            .map(|start| Cut {
+                start,
+                end: (start + step).min(length),
+                more: start + step < length,
+            })
             .collect()
     }
 
@@ -182,7 +195,10 @@ pub fn data_of_reply(family: Family, frame: &[u8]) -> Vec<u8> {
 pub fn replies(router: &mut Router, family: Family, interface: &str) -> Vec<Vec<u8>> {
     let (at, kind) = if family == Four { (34, 0) } else { (54, 129) };
     let sent = router.sent(interface);
-    sent.into_iter().filter(|f| f.get(at) == Some(&kind)).map(|f| data_of_reply(family, &f)).collect()
+    sent.into_iter()
+        .filter(|f| f.get(at) == Some(&kind))
+        .map(|f| data_of_reply(family, &f))
+        .collect()
 }
 
 /// Put frames in one after the other, and run.

@@ -38,7 +38,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show ip6 nd routers [<interface>]")
             .group(GROUP)
-            .help("Show the default routers and routes that interfaces have of router advertisements")
+            .help(
+                "Show the default routers and routes that interfaces have of router advertisements",
+            )
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 Ok(routers(engine, only))
@@ -66,7 +68,10 @@ pub(super) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
 }
 
 /// Interfaces that are asked about, by number.
-fn chosen(state: &HostState, only: Option<InterfaceId>) -> impl Iterator<Item = (InterfaceId, &Host)> {
+fn chosen(
+    state: &HostState,
+    only: Option<InterfaceId>,
+) -> impl Iterator<Item = (InterfaceId, &Host)> {
     let all = state.interfaces.iter().map(|(id, host)| (*id, host));
     all.filter(move |(id, _)| only.is_none_or(|only| only == *id))
 }
@@ -76,7 +81,8 @@ fn left_s(until_ns: u64, now_ns: u64) -> Option<u64> {
     (until_ns != u64::MAX).then(|| until_ns.saturating_sub(now_ns).div_ceil(1_000_000_000))
 }
 
-const NOBODY: &str = "No interface; ip6 nd address autoconfig INTERFACE lets one take advertised addresses";
+const NOBODY: &str =
+    "No interface; ip6 nd address autoconfig INTERFACE lets one take advertised addresses";
 
 fn routers(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let Some(state) = engine.get::<HostState>() else { return Output::none() };

@@ -119,17 +119,30 @@ impl Learned {
         }
         match u16::try_from(says.mtu_bytes) {
             Ok(0) => {}
-            Ok(mtu) if usize::from(mtu) >= MTU_MIN && mtu <= mtu_bytes => self.mtu_bytes = Some(mtu),
+            Ok(mtu) if usize::from(mtu) >= MTU_MIN && mtu <= mtu_bytes => {
+                self.mtu_bytes = Some(mtu)
+            }
             _ => self.ignored.mtus += 1,
         }
     }
 
     /// A router is a default router for so long; 0: it is none any more.
-    fn set_default(&mut self, router: Ipv6Addr, preference: Preference, lifetime_s: u32, now_ns: u64) {
+    fn set_default(
+        &mut self,
+        router: Ipv6Addr,
+        preference: Preference,
+        lifetime_s: u32,
+        now_ns: u64,
+    ) {
         let until_ns = until_ns(now_ns, lifetime_s);
         if lifetime_s == 0 {
             self.routers.remove(&router);
-        } else if !put(&mut self.routers, router, Gateway { preference, until_ns }, DEFAULT_ROUTERS_MAX) {
+        } else if !put(
+            &mut self.routers,
+            router,
+            Gateway { preference, until_ns },
+            DEFAULT_ROUTERS_MAX,
+        ) {
             self.ignored.routers += 1;
         }
     }
@@ -205,7 +218,8 @@ impl Learned {
 /// make a valid lifetime end within two hours.
 fn follow(old: Lifetimes, new: Lifetimes, now_ns: u64) -> Lifetimes {
     let soon_ns = now_ns + TWO_HOURS_NS;
-    let valid_until_ns = if new.valid_until_ns > soon_ns || new.valid_until_ns > old.valid_until_ns {
+    let valid_until_ns = if new.valid_until_ns > soon_ns || new.valid_until_ns > old.valid_until_ns
+    {
         new.valid_until_ns
     } else {
         old.valid_until_ns.min(soon_ns)
@@ -230,7 +244,14 @@ mod tests {
     }
 
     fn router(lifetime_s: u16, mtu_bytes: u32) -> RouterSays {
-        RouterSays { hop_limit: 0, flags: 0, lifetime_s, reachable_ms: 0, retransmit_ms: 0, mtu_bytes }
+        RouterSays {
+            hop_limit: 0,
+            flags: 0,
+            lifetime_s,
+            reachable_ms: 0,
+            retransmit_ms: 0,
+            mtu_bytes,
+        }
     }
 
     fn only_address(learned: &Learned) -> Option<Lifetimes> {
@@ -306,7 +327,11 @@ mod tests {
             learned.hear_router(from, &router(10, 0), 1500, 0);
             learned.hear_prefix(&prefix(&format!("2001:db8:{n:x}::/64"), 0xc0, 10, 10), 0);
             let to = format!("2001:db8:f:{n:x}::").parse().unwrap();
-            learned.hear_route(ROUTER, &RouteSays { prefix: to, length: 64, flags: 0, lifetime_s: 10 }, 0);
+            learned.hear_route(
+                ROUTER,
+                &RouteSays { prefix: to, length: 64, flags: 0, lifetime_s: 10 },
+                0,
+            );
         }
         let sizes = (learned.routers.len(), learned.prefixes.len(), learned.routes.len());
         assert_eq!(sizes, (DEFAULT_ROUTERS_MAX, LINK_PREFIXES_MAX, LINK_ROUTES_MAX));
@@ -315,14 +340,18 @@ mod tests {
         learned.hear_router(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1), &router(20, 0), 1500, 0);
         assert_eq!(learned.ignored.routers, 92, "a known one is refreshed");
         learned.expire(10 * S);
-        assert_eq!((learned.routers.len(), learned.prefixes.len(), learned.routes.len()), (1, 0, 0));
+        assert_eq!(
+            (learned.routers.len(), learned.prefixes.len(), learned.routes.len()),
+            (1, 0, 0)
+        );
     }
 
     #[test]
     fn a_router_ends_by_its_lifetime_or_by_a_route_to_everywhere() {
         let mut learned = Learned::default();
         learned.hear_router(ROUTER, &router(1800, 0), 1500, 0);
-        let everywhere = RouteSays { prefix: Ipv6Addr::UNSPECIFIED, length: 0, flags: 0x08, lifetime_s: 60 };
+        let everywhere =
+            RouteSays { prefix: Ipv6Addr::UNSPECIFIED, length: 0, flags: 0x08, lifetime_s: 60 };
         learned.hear_route(ROUTER, &everywhere, 0);
         let expected = Gateway { preference: Preference::High, until_ns: 60 * S };
         assert_eq!(learned.routers[&ROUTER], expected);
@@ -332,9 +361,14 @@ mod tests {
 
     #[test]
     fn only_an_mtu_that_the_link_can_have_is_taken() {
-        for (told, taken) in
-            [(0, None), (1279, None), (1280, Some(1280)), (1500, Some(1500)), (1501, None), (70_000, None)]
-        {
+        for (told, taken) in [
+            (0, None),
+            (1279, None),
+            (1280, Some(1280)),
+            (1500, Some(1500)),
+            (1501, None),
+            (70_000, None),
+        ] {
             let mut learned = Learned::default();
             learned.hear_router(ROUTER, &router(0, told), 1500, 0);
             assert_eq!(

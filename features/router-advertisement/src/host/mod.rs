@@ -110,7 +110,12 @@ fn address_of(prefix: Ip6Prefix, identifier: u64) -> Ipv6Addr {
 }
 
 /// The settings that follow from what was advertised.
-fn settings(engine: &Engine, id: InterfaceId, host: &Host, calls: &Autoconfiguration) -> AutoSettings {
+fn settings(
+    engine: &Engine,
+    id: InterfaceId,
+    host: &Host,
+    calls: &Autoconfiguration,
+) -> AutoSettings {
     let (identifier, now_ns) = (identifier(engine, id, calls), engine.now_ns());
     let with_address = host.learned.prefixes.iter().filter_map(|(prefix, known)| {
         let (times, identifier) = (known.address?, identifier?);
@@ -125,7 +130,8 @@ fn settings(engine: &Engine, id: InterfaceId, host: &Host, calls: &Autoconfigura
 fn apply(engine: &mut Engine, id: InterfaceId, host: &mut Host) {
     let Some(calls) = calls(engine) else { return };
     let wanted = settings(engine, id, host, &calls);
-    let refused = |auto: &AutoAddress| (calls.state)(engine, id, auto.address) == AutoAddressState::Refused;
+    let refused =
+        |auto: &AutoAddress| (calls.state)(engine, id, auto.address) == AutoAddressState::Refused;
     if host.applied.as_ref() == Some(&wanted) && !wanted.addresses.iter().any(refused) {
         return;
     }
@@ -164,7 +170,8 @@ fn disable(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
 
 /// Behind a link that goes down may be another one when it comes up again: all is learned anew.
 fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
-    let is_concerned = engine.get::<HostState>().is_some_and(|state| state.interfaces.contains_key(&id));
+    let is_concerned =
+        engine.get::<HostState>().is_some_and(|state| state.interfaces.contains_key(&id));
     if !is_concerned {
         return;
     }
@@ -198,7 +205,8 @@ pub(crate) fn hear(engine: &mut Engine, on: InterfaceId, notice: &Notification) 
     if !is_on || !is_up(engine, on) || is_own(engine, on, from) {
         return;
     }
-    let mtu_bytes = engine.get::<Fib>().and_then(|fib| fib.interface(on)).map_or(0, |info| info.mtu_bytes);
+    let mtu_bytes =
+        engine.get::<Fib>().and_then(|fib| fib.interface(on)).map_or(0, |info| info.mtu_bytes);
     work(engine, |engine, state| {
         let now_ns = engine.now_ns();
         let Some(host) = state.interfaces.get_mut(&on) else { return };

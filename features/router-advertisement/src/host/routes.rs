@@ -49,7 +49,8 @@ fn wanted(fib: &Fib, interfaces: &BTreeMap<InterfaceId, Host>) -> Routes {
         }
         if let Ok(everywhere) = Ip6Prefix::covering(Ipv6Addr::UNSPECIFIED, 0) {
             let routers = host.learned.routers.iter();
-            routers.for_each(|(router, known)| add(everywhere, via(*router, *id, known.preference)));
+            routers
+                .for_each(|(router, known)| add(everywhere, via(*router, *id, known.preference)));
         }
         for ((prefix, router), known) in &host.learned.routes {
             add(*prefix, via(*router, *id, known.preference));
@@ -79,7 +80,9 @@ impl Installed {
     /// Is this default router in use?
     pub fn uses(&self, id: InterfaceId, router: Ipv6Addr) -> bool {
         let to_everywhere = self.0.iter().filter(|((_, prefix), _)| prefix.length() == 0);
-        let is_it = |path: &Path| path.target == Target::Via { next_hop: router.into(), interface: Some(id) };
+        let is_it = |path: &Path| {
+            path.target == Target::Via { next_hop: router.into(), interface: Some(id) }
+        };
         let best = |paths: &[Path]| paths.iter().map(|path| path.preference).min();
         to_everywhere
             .flat_map(|(_, paths)| paths.iter().filter(|path| Some(path.preference) == best(paths)))

@@ -106,7 +106,10 @@ mod tests {
         for _ in 0..20 {
             solicit.advance(0, &mut jitter);
             let interval_ns = solicit.due_ns().unwrap();
-            assert!(interval_ns.abs_diff(expected_ns) <= expected_ns / 10, "{interval_ns} {expected_ns}");
+            assert!(
+                interval_ns.abs_diff(expected_ns) <= expected_ns / 10,
+                "{interval_ns} {expected_ns}"
+            );
             expected_ns = (2 * interval_ns).min(INTERVAL_NS_MAX);
         }
         assert_eq!((expected_ns, solicit.sent), (INTERVAL_NS_MAX, 20));

@@ -48,12 +48,17 @@ impl Compressed {
 impl Behavior for Compressed {
     fn words(&self, shown: &Shown<'_>) -> String {
         let plain = self.plain.words(shown);
-        let (name, rest) = plain.split_once(' ').map_or((&plain[..], ""), |(name, rest)| (name, rest));
+        let (name, rest) =
+            plain.split_once(' ').map_or((&plain[..], ""), |(name, rest)| (name, rest));
         let (name, usual) = match self.flavor {
             Flavor::Next => (micro(name), NEXT_BITS),
             Flavor::Replace => (format!("{name}.replace"), REPLACE_BITS),
         };
-        let bits = if self.csid_bits == usual { String::new() } else { format!(" c-sid {}", self.csid_bits) };
+        let bits = if self.csid_bits == usual {
+            String::new()
+        } else {
+            format!(" c-sid {}", self.csid_bits)
+        };
         let space = if rest.is_empty() { "" } else { " " };
         format!("{name}{space}{rest}{bits}")
     }
@@ -103,7 +108,10 @@ fn compressed(
     let csid_bits = args.or("csid-bits", usual)?;
     if flavor == Flavor::Replace && Packing::of(csid_bits).is_none() {
         return Err(args
-            .refuse("csid-bits", format!("containers cannot be filled with C-SIDs of {csid_bits} bits"))
+            .refuse(
+                "csid-bits",
+                format!("containers cannot be filled with C-SIDs of {csid_bits} bits"),
+            )
             .remedy("16 or 32 (RFC 9800 §6.1)"));
     }
     Ok(Box::new(Compressed { flavor, csid_bits, plain: plain? }))

@@ -32,14 +32,16 @@ fn segments_left(packet: &Packet) -> u8 {
 impl Flavor for NextCsid {
     const NODE: &'static str = "sr-next-csid";
     const NODE_X: &'static str = "sr-next-csid-x";
-    const HELP: &'static str = "NEXT-C-SID: to what follows in the destination, or to the next segment";
+    const HELP: &'static str =
+        "NEXT-C-SID: to what follows in the destination, or to the next segment";
 
     #[inline(always)]
     fn plain(sid: Compression, packet: &Packet) -> Option<Step> {
         let header = Ip6Header::overlay(packet.bytes())?;
         if let Some(to) = moved_up(sid.structure, header) {
-            let plain =
-                (header.hop_limit() > 1) & is_plain_segment(to) & packet.has_none(PacketFlags::OFFLOAD);
+            let plain = (header.hop_limit() > 1)
+                & is_plain_segment(to)
+                & packet.has_none(PacketFlags::OFFLOAD);
             return plain.then_some(Step { to, list: None });
         }
         let to = segments::next_if_plain(packet);

@@ -154,7 +154,12 @@ impl<F: Flavor> Stage for CompressedCross<F> {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
         let line = SidEntryRef(self.plain.next_nodes.lines.line(packet.index));
         let sid = Compression::of(line);
         let Some(step) = F::plain(sid, packet) else {

@@ -35,7 +35,8 @@ fn follow(destination: u128, structure: Structure, srh: &[u8]) -> Option<Followe
     let (mut left, index) = (fixed.segments_left(), packing.index(destination));
     // S02: an element of the list, and the place before this one in it; nothing stands before the first.
     let is_last = |left: u8, index: u8| {
-        left == 0 && (index == 0 || entry(srh, 0).is_some_and(|list| packing.csid(list, index - 1) == 0))
+        left == 0
+            && (index == 0 || entry(srh, 0).is_some_and(|list| packing.csid(list, index - 1) == 0))
     };
     if is_last(left, index) {
         return Some(Followed::End);
@@ -60,7 +61,11 @@ fn follow(destination: u128, structure: Structure, srh: &[u8]) -> Option<Followe
 }
 
 /// Where the SRH leads from a destination: the next one, the segments that are left then, and whether it is the last.
-pub(crate) fn replaced(destination: u128, structure: Structure, srh: &[u8]) -> Option<(u128, u8, bool)> {
+pub(crate) fn replaced(
+    destination: u128,
+    structure: Structure,
+    srh: &[u8],
+) -> Option<(u128, u8, bool)> {
     match follow(destination, structure, srh)? {
         Followed::On { to, left, last } => Some((to, left, last)),
         Followed::End | Followed::Wrong => None,
@@ -111,7 +116,9 @@ impl Flavor for ReplaceCsid {
             let followed = follow(header.destination().to_bits(), structure, own);
             match followed.ok_or(LocalSidDrop::SrhBeyondPacket)? {
                 Followed::End => {}
-                Followed::Wrong => return Err(slow_path::left_behind(srh, LocalSidDrop::ListWrong)),
+                Followed::Wrong => {
+                    return Err(slow_path::left_behind(srh, LocalSidDrop::ListWrong));
+                }
                 Followed::On { .. } if header.hop_limit() <= 1 => {
                     return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
                 }

@@ -74,7 +74,9 @@ pub(crate) fn take(sid: Compression, step: Step, packet: &mut Packet) {
             segments::pop(packet, srh.at, srh.named_at);
         }
         Some(ListStep { srh, left, .. }) => {
-            if let Some(header) = packet.bytes_mut().get_mut(srh.at..).and_then(SrhHeader::overlay_mut) {
+            if let Some(header) =
+                packet.bytes_mut().get_mut(srh.at..).and_then(SrhHeader::overlay_mut)
+            {
                 header.set_segments_left(left);
             }
         }

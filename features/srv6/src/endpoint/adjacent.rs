@@ -46,7 +46,12 @@ impl Adjacent {
     }
 
     /// Hold the group of these neighbours for packets of a family.
-    pub fn hold(&mut self, engine: &mut Engine, place: Place, family: Family) -> Result<u32, Refusal> {
+    pub fn hold(
+        &mut self,
+        engine: &mut Engine,
+        place: Place,
+        family: Family,
+    ) -> Result<u32, Refusal> {
         let held = local_sids::fib(engine)?.hold_paths(family, 0, &self.paths);
         match held {
             Ok(group) => {
@@ -70,8 +75,7 @@ impl Adjacent {
 
     /// Is one of them behind this interface?
     pub fn names(&self, interface: InterfaceId) -> bool {
-        let on =
-            |path: &Path| matches!(path.target, Target::Via { interface: Some(on), .. } if on == interface);
+        let on = |path: &Path| matches!(path.target, Target::Via { interface: Some(on), .. } if on == interface);
         self.paths.iter().any(on)
     }
 }

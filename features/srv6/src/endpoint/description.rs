@@ -69,8 +69,13 @@ fn segments(bytes: &[u8]) -> String {
     let Some(srh) = SrhHeader::overlay(bytes) else { return String::new() };
     let (count, left) = (srh.segment_count(), usize::from(srh.segments_left()));
     let list = bytes.get(segment_offset(0)..).unwrap_or_default();
-    let known: Vec<std::net::Ipv6Addr> =
-        list.as_chunks::<SEGMENT_BYTES>().0.iter().take(count).map(|octets| (*octets).into()).collect();
+    let known: Vec<std::net::Ipv6Addr> = list
+        .as_chunks::<SEGMENT_BYTES>()
+        .0
+        .iter()
+        .take(count)
+        .map(|octets| (*octets).into())
+        .collect();
     let mut words = ", segments".to_owned();
     if left == count {
         words.push_str(" [the destination]");
@@ -118,7 +123,10 @@ mod tests {
         let words = packet(&all);
         assert!(words.ends_with(", segments fc00::1 [fc00::2] fc00::3, 1 left"), "{words}");
         let words = packet(&all[..40 + 8 + 32]);
-        assert!(words.ends_with(", segments 1 that are not kept [fc00::2] fc00::3, 1 left"), "{words}");
+        assert!(
+            words.ends_with(", segments 1 that are not kept [fc00::2] fc00::3, 1 left"),
+            "{words}"
+        );
         let words = packet(&bytes(&["fc00::2"], 1));
         assert!(words.ends_with(", segments [the destination] fc00::2, 1 left"), "{words}");
     }

@@ -40,7 +40,9 @@ impl Behavior for EndDt {
     }
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
-        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DT4 is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.DT4 is not built in"))?;
         let mut entry = SidEntry { six: NOT_ENABLED, four: NOT_ENABLED, ..SidEntry::default() };
         for family in self.families {
             let table = self.held.hold(engine, *family, self.table)?;
@@ -174,7 +176,12 @@ fn make(
     name: &'static str,
     families: &'static [Family],
 ) -> Result<Box<dyn Behavior>, Refusal> {
-    Ok(Box::new(EndDt { name, families, table: args.get("table")?, held: TableReferences::default() }))
+    Ok(Box::new(EndDt {
+        name,
+        families,
+        table: args.get("table")?,
+        held: TableReferences::default(),
+    }))
 }
 
 fn make4(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {

@@ -45,8 +45,9 @@ impl Argument {
         let left = 128 - prefix_bits.min(128);
         let bits = bits.unwrap_or(left);
         if bits > left {
-            let what =
-                format!("behind a prefix of {prefix_bits} bits is no room for {bits} bits of argument");
+            let what = format!(
+                "behind a prefix of {prefix_bits} bits is no room for {bits} bits of argument"
+            );
             return Err(Refusal::new(what).remedy("give the SID a shorter prefix"));
         }
         if bits > ARGUMENT_BITS_MAX {
@@ -110,7 +111,8 @@ impl Behavior for EndDt2 {
         };
         let node = engine.node_id(name).ok_or_else(|| Refusal::new(format!("no node {name}")))?;
         if !self.others.is_empty() {
-            let sources = self.others.iter().map(|(source, tunnel)| (source.to_bits(), *tunnel)).collect();
+            let sources =
+                self.others.iter().map(|(source, tunnel)| (source.to_bits(), *tunnel)).collect();
             self.shared = engine.with(|_, shared: &mut SharedSids| shared.add(sources))?;
         }
         let entry = SidEntry {
@@ -193,13 +195,19 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
 
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
-        let outcome =
-            self.next_nodes.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
+            match upper.is_inner(ETHERNET) {
                 true => self.receive(context, line, upper.at, packet),
                 false => self.next_nodes.upper(context, line, upper, packet),
-            });
+            }
+        });
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 }
@@ -218,7 +226,12 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
         let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
         if (at == 0) | (protocol != ETHERNET) {
             return self.slow_path(context, packet);
@@ -232,7 +245,10 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
 }
 
 /// The declaration of a node.
-pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>, sources: &Arc<Sources>) -> NodeSpec {
+pub(crate) fn spec<const MANY: bool>(
+    lines: &Arc<CountedLines>,
+    sources: &Arc<Sources>,
+) -> NodeSpec {
     let (lines, sources) = (lines.clone(), sources.clone());
     let help = match MANY {
         true => "End.DT2M: inner frames are flooded in the bridge domain of a tunnel",
@@ -240,12 +256,15 @@ pub(crate) fn spec<const MANY: bool>(lines: &Arc<CountedLines>, sources: &Arc<So
     };
     NodeSpec::stage(help, move |wiring| DecapsulateToBridge::<MANY> {
         next_nodes: NextNodes::new(wiring, &lines),
-        entries: ["l2-input", "l2-flood-input"].map(|name| wiring.node_if_built(name).unwrap_or(DROP)),
+        entries: ["l2-input", "l2-flood-input"]
+            .map(|name| wiring.node_if_built(name).unwrap_or(DROP)),
         sources: sources.clone(),
     })
     .describe(|record, names| {
-        let (bytes, rx, next) = (record.packet_bytes, names.interface(record.rx), names.node(record.next));
-        let excluded = FloodRequest::from_index(record.index).map_or(0, |lookup_key| lookup_key.excluded);
+        let (bytes, rx, next) =
+            (record.packet_bytes, names.interface(record.rx), names.node(record.next));
+        let excluded =
+            FloodRequest::from_index(record.index).map_or(0, |lookup_key| lookup_key.excluded);
         let but = match excluded {
             0 => String::new(),
             group => format!(", not for split-horizon group {group}"),
@@ -264,7 +283,11 @@ fn tunnel(engine: &Engine, args: &Args<'_>, name: &str) -> Result<InterfaceId, R
     Err(args.refuse(name, what).remedy("`create sr l2-tunnel` makes one"))
 }
 
-fn make(engine: &Engine, args: &Args<'_>, many: Option<Option<u8>>) -> Result<Box<dyn Behavior>, Refusal> {
+fn make(
+    engine: &Engine,
+    args: &Args<'_>,
+    many: Option<Option<u8>>,
+) -> Result<Box<dyn Behavior>, Refusal> {
     let mut others: Vec<(Ipv6Addr, InterfaceId)> = Vec::new();
     for other in args.groups("from") {
         let source: Ipv6Addr = other.get("source")?;
@@ -307,7 +330,10 @@ pub(crate) const KINDS: [Kind; 2] = [
         help: "inner frames are flooded in the bridge domain of this layer 2 tunnel, but not to the tunnels there, \
                nor to ports of the split-horizon group whose number is the SID's argument: as many bits behind the \
                prefix as arg-fe2 says, or all",
-        words: &[("arg-fe2", "bits of the argument behind the SID's prefix (Arg.FE2, RFC 8986 §4.12)")],
+        words: &[(
+            "arg-fe2",
+            "bits of the argument behind the SID's prefix (Arg.FE2, RFC 8986 §4.12)",
+        )],
         example: "end.dt2m sr_l2_tunnel0",
         make: make_m,
     },
@@ -338,7 +364,10 @@ mod tests {
     fn without_a_length_the_argument_is_all_that_is_behind_the_prefix() {
         assert_eq!(Argument::behind_prefix(112, None).unwrap(), Argument { bits: 16, behind: 0 });
         assert_eq!(Argument::behind_prefix(128, None).unwrap(), Argument { bits: 0, behind: 0 });
-        assert_eq!(Argument::behind_prefix(64, Some(16)).unwrap(), Argument { bits: 16, behind: 48 });
+        assert_eq!(
+            Argument::behind_prefix(64, Some(16)).unwrap(),
+            Argument { bits: 16, behind: 48 }
+        );
         assert!(Argument::behind_prefix(64, None).is_err());
         assert_eq!([0, 5, 255, 256, u32::MAX].map(excluded), [0, 5, 255, 0, 0]);
     }

@@ -49,10 +49,12 @@ impl SharedSids {
     /// Let workers know the remotes of a SID; returns the number of that SID, which is not 0.
     pub fn add(&mut self, mut sources: Vec<(u128, InterfaceId)>) -> Result<u32, Refusal> {
         let numbers = (1..=SHARED_SIDS_MAX as u32).map(|more| self.last.wrapping_add(more));
-        let number =
-            numbers.into_iter().find(|number| *number != 0 && !self.places.contains(&place(*number)));
+        let number = numbers
+            .into_iter()
+            .find(|number| *number != 0 && !self.places.contains(&place(*number)));
         let number = number.ok_or_else(|| {
-            let what = format!("there are {SHARED_SIDS_MAX} SIDs that several remotes send to already");
+            let what =
+                format!("there are {SHARED_SIDS_MAX} SIDs that several remotes send to already");
             Refusal::new(what).remedy("delete some, or give each remote a SID of its own")
         })?;
         sources.sort_unstable();
@@ -88,7 +90,8 @@ mod tests {
         let mut reader = epochs.reader(0);
         reader.wake();
         let sources = Arc::new(Sources(PublishedSlots::new(&epochs, SHARED_SIDS_MAX)));
-        let mut all = SharedSids { sources: sources.clone(), places: BTreeSet::new(), last: u32::MAX - 5 };
+        let mut all =
+            SharedSids { sources: sources.clone(), places: BTreeSet::new(), last: u32::MAX - 5 };
         let tunnel = |number: usize| InterfaceId(number as u32);
         let numbers: Vec<u32> = (0..SHARED_SIDS_MAX)
             .map(|place| all.add(vec![(9, tunnel(place)), (3, tunnel(7))]).unwrap())

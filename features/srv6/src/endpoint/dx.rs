@@ -37,7 +37,9 @@ impl Behavior for EndDx {
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
-        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DX4 is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.DX4 is not built in"))?;
         let group = self.to.hold(engine, place, self.family)?;
         let entry = match self.family {
             Family::Ip4 => SidEntry { four: group, ..SidEntry::default() },
@@ -70,12 +72,14 @@ impl DecapsulateCross {
     ) -> Option<Result<NodeId, Bad>> {
         let (groups, bytes) = (&self.next_nodes.tables.groups, packet.length());
         let (outcome, next) = match inside.protocol {
-            IpProtocol::IPV4 if line.four() != 0 => {
-                (self.next_nodes.expose4(inside.at, packet), choose::<Ip4>(groups, line.group4(), packet))
-            }
-            IpProtocol::IPV6 if line.six() != 0 => {
-                (self.next_nodes.expose6(inside.at, packet), choose::<Ip6>(groups, line.group6(), packet))
-            }
+            IpProtocol::IPV4 if line.four() != 0 => (
+                self.next_nodes.expose4(inside.at, packet),
+                choose::<Ip4>(groups, line.group4(), packet),
+            ),
+            IpProtocol::IPV6 if line.six() != 0 => (
+                self.next_nodes.expose6(inside.at, packet),
+                choose::<Ip6>(groups, line.group6(), packet),
+            ),
             _ => return None,
         };
         Some(outcome.map(|()| {
@@ -86,8 +90,13 @@ impl DecapsulateCross {
 
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
             let inside = Inside { protocol: upper.protocol, at: upper.at };
             let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
@@ -110,7 +119,12 @@ impl Stage for DecapsulateCross {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
         let (line, groups) =
             (SidEntryRef(self.next_nodes.lines.line(packet.index)), &self.next_nodes.tables.groups);
         let (taken, bytes) = ((line.four() != 0, line.six() != 0), packet.length());

@@ -35,7 +35,9 @@ impl Behavior for EndDx2 {
     }
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
-        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.DX2 is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.DX2 is not built in"))?;
         let entry = SidEntry { interface: self.interface.0, ..SidEntry::default() };
         Ok(Held { node, words: entry.words() })
     }
@@ -108,18 +110,26 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
         packet: &Packet,
     ) -> Result<InterfaceId, LocalSidDrop> {
         let table = self.views.read(line.argument() as usize, context.pass());
-        table.and_then(|table| table.find(Tags::of(packet.bytes()))).ok_or(LocalSidDrop::VlanUnknown)
+        table
+            .and_then(|table| table.find(Tags::of(packet.bytes())))
+            .ok_or(LocalSidDrop::VlanUnknown)
     }
 
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
-        let outcome =
-            self.next_nodes.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
+            match upper.is_inner(ETHERNET) {
                 true => self.send(context, line, upper.at, packet),
                 false => self.next_nodes.upper(context, line, upper, packet),
-            });
+            }
+        });
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 }
@@ -138,7 +148,12 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
         let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
         if (at == 0) | (protocol != ETHERNET) {
             return self.slow_path(context, packet);

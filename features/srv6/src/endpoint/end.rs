@@ -38,22 +38,24 @@ struct End {
 impl Behavior for End {
     fn words(&self, _: &Shown<'_>) -> String {
         let flavors = self.flavors.words();
-        self.table.map_or_else(|| format!("end{flavors}"), |table| format!("end.t {table}{flavors}"))
+        self.table
+            .map_or_else(|| format!("end{flavors}"), |table| format!("end.t {table}{flavors}"))
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
-        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End is not built in"))?;
+        let node =
+            engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End is not built in"))?;
         let id = self.table.unwrap_or(place.table_id(engine));
         let six = self.held.hold(engine, Family::Ip6, id)?;
         // Inner IPv4 packets are looked up in the IPv4 table of the same number.
         let four = match self.flavors.has(Flavors::USD) {
-            true => self
-                .held
-                .hold(engine, Family::Ip4, id)
-                .map_err(|no| no.remedy(format!("`usd` needs it for inner IPv4: ip table add {id}")))?,
+            true => self.held.hold(engine, Family::Ip4, id).map_err(|no| {
+                no.remedy(format!("`usd` needs it for inner IPv4: ip table add {id}"))
+            })?,
             false => NOT_ENABLED,
         };
-        let entry = SidEntry { flavors: self.flavors.bits().into(), six, four, ..SidEntry::default() };
+        let entry =
+            SidEntry { flavors: self.flavors.bits().into(), six, four, ..SidEntry::default() };
         Ok(Held { node, words: entry.words() })
     }
 
@@ -144,12 +146,16 @@ impl HasLookup for NextSegment {
                 let group = self.next_nodes.tables.ip6.table(line.six()).lookup(next);
                 Ok(self.next_nodes.six(group, packet))
             }
-            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
+            Matter::Upper(upper)
+                if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) =>
+            {
                 self.next_nodes.expose6(upper.at, packet)?;
                 self.next_nodes.good(line.0, bytes);
                 Ok(self.next_nodes.look_up6(line.six(), packet))
             }
-            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
+            Matter::Upper(upper)
+                if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) =>
+            {
                 self.next_nodes.expose4(upper.at, packet)?;
                 self.next_nodes.good(line.0, bytes);
                 Ok(self.next_nodes.look_up4(line.four(), packet))

@@ -37,13 +37,16 @@ impl Behavior for EndX {
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
-        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.X is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.X is not built in"))?;
         let six = self.to.hold(engine, place, Family::Ip6)?;
         let four = match self.flavors.has(Flavors::USD) {
             true => self.to.hold(engine, place, Family::Ip4)?,
             false => 0,
         };
-        let entry = SidEntry { flavors: self.flavors.bits().into(), six, four, ..SidEntry::default() };
+        let entry =
+            SidEntry { flavors: self.flavors.bits().into(), six, four, ..SidEntry::default() };
         Ok(Held { node, words: entry.words() })
     }
 
@@ -85,8 +88,13 @@ impl CrossConnect {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
@@ -98,18 +106,23 @@ impl CrossConnect {
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (groups, flavors, bytes) = (&self.next_nodes.tables.groups, line.flavors(), packet.length());
+        let (groups, flavors, bytes) =
+            (&self.next_nodes.tables.groups, line.flavors(), packet.length());
         match self.next_nodes.matter(context, packet)? {
             Matter::Segments { srh, next } => {
                 self.next_nodes.advance(line, srh, next, packet);
                 Ok(choose::<Ip6>(groups, line.group6(), packet))
             }
-            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) => {
+            Matter::Upper(upper)
+                if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) =>
+            {
                 self.next_nodes.expose6(upper.at, packet)?;
                 self.next_nodes.good(line.0, bytes);
                 Ok(choose::<Ip6>(groups, line.group6(), packet))
             }
-            Matter::Upper(upper) if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) => {
+            Matter::Upper(upper)
+                if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) =>
+            {
                 self.next_nodes.expose4(upper.at, packet)?;
                 self.next_nodes.good(line.0, bytes);
                 Ok(choose::<Ip4>(groups, line.group4(), packet))
@@ -132,8 +145,14 @@ impl Stage for CrossConnect {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         if segments::step_if_plain(packet, line.flavors().has(Flavors::PSP)) == 0 {
             return self.inner(line, packet).map_or_else(|| self.slow_path(context, packet), Ok);
         }

@@ -30,7 +30,8 @@ pub(crate) fn parse_inside(packet: &Packet) -> Inside {
         return Inside { protocol, at: Ip6Header::LEN };
     }
     let Some(srh) = SrhHeader::overlay(behind) else { return Inside { protocol, at: 0 } };
-    let length = srh.length_if_ended(behind.len()).filter(|_| packet.has_none(PacketFlags::OFFLOAD));
+    let length =
+        srh.length_if_ended(behind.len()).filter(|_| packet.has_none(PacketFlags::OFFLOAD));
     Inside { protocol: srh.next_header(), at: length.map_or(0, |length| Ip6Header::LEN + length) }
 }
 

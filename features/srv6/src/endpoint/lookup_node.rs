@@ -84,7 +84,8 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> LookupKey {
-        let (line, mut good) = (SidEntryRef(self.0.next_nodes().lines.line(packet.index)), Good::default());
+        let (line, mut good) =
+            (SidEntryRef(self.0.next_nodes().lines.line(packet.index)), Good::default());
         let lookup_key = self.0.lookup_key(line, self.0.sid(line), &mut good, packet);
         good.count(line.0);
         lookup_key
@@ -93,7 +94,8 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     #[inline(always)]
     fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [LookupKey]) {
         let Some(first) = packets.first() else { return };
-        let (line, mut good) = (SidEntryRef(self.0.next_nodes().lines.line(first.index)), Good::default());
+        let (line, mut good) =
+            (SidEntryRef(self.0.next_nodes().lines.line(first.index)), Good::default());
         let sid = self.0.sid(line);
         for (packet, key) in packets.iter_mut().zip(keys) {
             *key = self.0.lookup_key(line, sid, &mut good, packet);

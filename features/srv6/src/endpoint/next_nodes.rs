@@ -116,7 +116,8 @@ impl NextNodes {
     /// As [`six`](Self::six) for packets for which groups were found, if all leave the router one way.
     #[inline(always)]
     pub fn six_all(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
-        let hop = lookup_keys::one_hop(&self.tables, found).filter(|hop| hop.next == self.rewrite)?;
+        let hop =
+            lookup_keys::one_hop(&self.tables, found).filter(|hop| hop.next == self.rewrite)?;
         Some(take_hop(hop, packets))
     }
 

@@ -138,7 +138,9 @@ fn show(engine: &Engine) -> Result<Output, Refusal> {
         Column::left("Packet").key("text"),
     ])
     .when_empty("no packets with the O-flag");
-    for Copy { at, interface, bytes } in engine.get::<Copies>().into_iter().flat_map(|copies| &copies.0) {
+    for Copy { at, interface, bytes } in
+        engine.get::<Copies>().into_iter().flat_map(|copies| &copies.0)
+    {
         let sid = Ip6Header::overlay(bytes).map_or(Ipv6Addr::UNSPECIFIED, Ip6Header::destination);
         let time = Cell::real(at.as_secs_f64(), 6);
         let row = table.row().cell(time).cell(engine.interface_name(*interface));

@@ -25,7 +25,8 @@ fn next_behind(header: &Ip6Header, behind: &[u8]) -> Option<(usize, [u8; SEGMENT
 /// The next segment of a packet about which nothing is unusual; 0 otherwise, which is no segment.
 #[inline(always)]
 pub(crate) fn next_if_plain(packet: &Packet) -> u128 {
-    let next = Ip6Header::split(packet.bytes()).and_then(|(header, behind)| next_behind(header, behind));
+    let next =
+        Ip6Header::split(packet.bytes()).and_then(|(header, behind)| next_behind(header, behind));
     match next {
         Some((_, segment)) if !packet.has(PacketFlags::OFFLOAD) => u128::from_be_bytes(segment),
         _ => 0,

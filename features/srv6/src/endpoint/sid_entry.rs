@@ -44,7 +44,10 @@ impl SidEntry {
 
     /// The entry of a compressed SID with this structure.
     pub fn with_structure(self, structure: Structure) -> SidEntry {
-        SidEntry { structure: [structure.block_bits(), structure.csid_bits(), 0, 0, 0, 0, 0, 0], ..self }
+        SidEntry {
+            structure: [structure.block_bits(), structure.csid_bits(), 0, 0, 0, 0, 0, 0],
+            ..self
+        }
     }
 }
 

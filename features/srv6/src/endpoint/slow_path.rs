@@ -60,7 +60,9 @@ pub(crate) fn routing_headers(
     packet: &Packet,
 ) -> impl Iterator<Item = Result<(Spot, u8, u8), ExtensionBad>> + '_ {
     let (next, behind) = Ip6Header::split(packet.bytes())
-        .map_or((IpProtocol::NO_NEXT_HEADER, &[][..]), |(header, behind)| (header.next_header(), behind));
+        .map_or((IpProtocol::NO_NEXT_HEADER, &[][..]), |(header, behind)| {
+            (header.next_header(), behind)
+        });
     let mut named_at = NEXT_HEADER_PLACE;
     Walk::new(next, behind).filter_map(move |extension| match extension {
         Ok(extension) => {
@@ -98,7 +100,8 @@ fn segments(packet: &Packet, srh: Spot) -> Result<Matter, Bad> {
     if !fixed.leads_on() {
         return Err(left_behind(srh, LocalSidDrop::ListWrong));
     }
-    let next = segment(own, usize::from(fixed.segments_left()) - 1).ok_or(LocalSidDrop::SrhBeyondPacket)?;
+    let next = segment(own, usize::from(fixed.segments_left()) - 1)
+        .ok_or(LocalSidDrop::SrhBeyondPacket)?;
     if next.is_multicast() || next.is_unspecified() || next.is_loopback() {
         return Err(LocalSidDrop::NextSegment.into());
     }

@@ -31,7 +31,9 @@ impl Tags {
             true => VlanTag::split(bytes),
             false => None,
         };
-        let Some((outer, behind)) = tag(header.ether_type(), behind) else { return Tags::default() };
+        let Some((outer, behind)) = tag(header.ether_type(), behind) else {
+            return Tags::default();
+        };
         let inner = tag(outer.ether_type(), behind).map(|(inner, _)| inner.vlan().get());
         Tags { outer: Some(outer.vlan().get()), inner }
     }
@@ -72,15 +74,20 @@ impl VlanTables {
         if self.tables.get(&table).is_some_and(BTreeMap::is_empty) {
             self.tables.remove(&table);
         }
-        let view = self.tables.get(&table).map(|vlans| vlans.iter().map(|(tags, to)| (*tags, *to)).collect());
+        let view = self
+            .tables
+            .get(&table)
+            .map(|vlans| vlans.iter().map(|(tags, to)| (*tags, *to)).collect());
         self.views.publish(table as usize, view.map(View));
     }
 
     fn add(&mut self, table: u32, tags: Tags, to: InterfaceId) -> Result<(), Refusal> {
         let known = self.tables.get(&table).is_some_and(|vlans| vlans.contains_key(&tags));
         if !known && self.tables.values().map(BTreeMap::len).sum::<usize>() >= VLANS_MAX {
-            return Err(Refusal::new(format!("there are {VLANS_MAX} VLANs in VLAN tables already"))
-                .remedy("delete some"));
+            return Err(Refusal::new(format!(
+                "there are {VLANS_MAX} VLANs in VLAN tables already"
+            ))
+            .remedy("delete some"));
         }
         self.tables.entry(table).or_default().insert(tags, to);
         self.publish(table);
@@ -126,7 +133,8 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let tags = Tags { outer: args.optional("vlan")?, inner: args.optional("inner-vlan")? };
     if args.has("add") {
         if !args.has("interface") {
-            let what = format!("{} in VLAN table {table}: no interface to send out of", tags.words());
+            let what =
+                format!("{} in VLAN table {table}: no interface to send out of", tags.words());
             return Err(Refusal::new(what).remedy("name one at the end of the command"));
         }
         let to = args.interface(engine, "interface")?;
@@ -158,7 +166,8 @@ fn shown(engine: &Engine) -> Output {
     let tables = engine.get::<VlanTables>().into_iter().flat_map(|tables| &tables.tables);
     for (table, vlans) in tables {
         for (tags, to) in vlans {
-            let number = |vlan: Option<u16>| vlan.map_or_else(|| "-".to_owned(), |vlan| vlan.to_string());
+            let number =
+                |vlan: Option<u16>| vlan.map_or_else(|| "-".to_owned(), |vlan| vlan.to_string());
             let row = out.row().cell(*table).cell(number(tags.outer)).cell(number(tags.inner));
             row.cell(engine.interface_name(*to));
         }

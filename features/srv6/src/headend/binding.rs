@@ -36,7 +36,11 @@ struct Ends {
 
 impl Ends {
     fn new(wiring: &Wiring<'_>) -> Ends {
-        Ends { local: wiring.node("ip6-local"), error: wiring.node(Ip6::ERROR_NODE), watch: Watch::new() }
+        Ends {
+            local: wiring.node("ip6-local"),
+            error: wiring.node(Ip6::ERROR_NODE),
+            watch: Watch::new(),
+        }
     }
 
     /// The SRH with the binding SID as its active segment, and the segment behind it; or the node that the packet
@@ -63,7 +67,9 @@ impl Ends {
             },
             Err(Bad::Drop(_)) => return Err(HeadendDrop::SrhWrong),
             Err(Bad::Complain(request, LocalSidDrop::HopLimit)) => (request, HeadendDrop::HopLimit),
-            Err(Bad::Complain(request, LocalSidDrop::RoutingType)) => (request, HeadendDrop::RoutingType),
+            Err(Bad::Complain(request, LocalSidDrop::RoutingType)) => {
+                (request, HeadendDrop::RoutingType)
+            }
             Err(Bad::Complain(request, _)) => (request, HeadendDrop::ListWrong),
         };
         context.count(why, 1);
@@ -120,7 +126,11 @@ impl<P: AtBinding> Binding<P> {
     /// What is unusual about a packet.
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, HeadendDrop> {
         let entry = packet.index;
         let (srh, next) = match self.ends.segments(context, packet)? {
             Ok(found) => found,
@@ -151,7 +161,12 @@ impl<P: AtBinding> Stage for Binding<P> {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, HeadendDrop> {
         self.policy.put(packet, |packet| self.slow_path(context, packet))
     }
 }
@@ -218,16 +233,23 @@ impl AtBinding for Insert {
 /// The declaration of `sr-pl-rewrite-b-encaps`.
 pub(super) fn encaps_spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeSpec {
     let (entries, lines) = (entries.clone(), lines.clone());
-    NodeSpec::stage("Binding SIDs: an outer IPv6 header with the policy's segments", move |wiring| Binding {
-        policy: Encaps::<Ip6>::new(wiring, &entries, &lines),
-        ends: Ends::new(wiring),
-    })
+    NodeSpec::stage(
+        "Binding SIDs: an outer IPv6 header with the policy's segments",
+        move |wiring| Binding {
+            policy: Encaps::<Ip6>::new(wiring, &entries, &lines),
+            ends: Ends::new(wiring),
+        },
+    )
     .detour("ip6-rewrite")
     .describe(description::describe)
 }
 
 /// The declaration of `sr-pl-rewrite-b-insert`.
-pub(super) fn insert_spec(entries: &Entries, lines: &Arc<CountedLines>, keys: &Arc<KeyTable>) -> NodeSpec {
+pub(super) fn insert_spec(
+    entries: &Entries,
+    lines: &Arc<CountedLines>,
+    keys: &Arc<KeyTable>,
+) -> NodeSpec {
     let (entries, lines, keys) = (entries.clone(), lines.clone(), keys.clone());
     NodeSpec::stage(
         "Binding SIDs: an SRH with the policy's segments before the packet's own",

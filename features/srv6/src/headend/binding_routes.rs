@@ -23,7 +23,8 @@ pub(crate) fn lend(engine: &mut Engine, bsid: Ipv6Addr, hop: Hop) -> Result<(), 
         let tables = policies.tables(fib).map_err(|no| refusal(bsid, no))?;
         let table = tables.get(Kind::Ip4 as usize).copied().unwrap_or(TABLE);
         let path = Path::new(Target::Feature(hop));
-        fib.replace_route(table, host(bsid), Source::Feature, &[path]).map_err(|no| refusal(bsid, no))?;
+        fib.replace_route(table, host(bsid), Source::Feature, &[path])
+            .map_err(|no| refusal(bsid, no))?;
         policies.lent.insert(bsid);
         Ok(())
     })

@@ -68,7 +68,8 @@ pub(super) fn register(registry: &mut Registry) {
                 let bsid = args.get("bsid")?;
                 match mobile::delete(engine, bsid) {
                     Some(done) => done?,
-                    None => engine.with(|engine, policies: &mut Policies| policies.delete(engine, bsid))?,
+                    None => engine
+                        .with(|engine, policies: &mut Policies| policies.delete(engine, bsid))?,
                 }
                 Ok(Output::none())
             }),
@@ -118,7 +119,12 @@ pub(super) fn check_sid(args: &Args<'_>, name: &str, sid: Ipv6Addr) -> Result<()
 }
 
 /// May this be that, which is found by routes of other routers?
-pub(super) fn check_routed(args: &Args<'_>, name: &str, given: Ipv6Addr, what: &str) -> Result<(), Refusal> {
+pub(super) fn check_routed(
+    args: &Args<'_>,
+    name: &str,
+    given: Ipv6Addr,
+    what: &str,
+) -> Result<(), Refusal> {
     if address::is_unicast(given) && !address::is_link_local(given) {
         return Ok(());
     }
@@ -144,8 +150,8 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     }
     let (family, id) = (Family::Ip6, args.or("fib-table", 0u32)?);
     let table = crate::local_sids::fib(engine)?.table_index(family, id);
-    let table =
-        table.ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
+    let table = table
+        .ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
     let word = Behavior::WORDS.iter().find(|(word, _)| args.has(word));
     let behavior = word.map_or(Behavior::WORDS[0].1, |(_, behavior)| *behavior);
     let hmac = args.optional("hmac")?;
@@ -157,13 +163,23 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             return Err(refusal.remedy("encap or encap.red"));
         }
     }
-    let new =
-        New { behavior, spray: args.has("spray"), table, hmac, source: own_source, list: wanted(args)? };
+    let new = New {
+        behavior,
+        spray: args.has("spray"),
+        table,
+        hmac,
+        source: own_source,
+        list: wanted(args)?,
+    };
     let source = engine.with(|engine, policies: &mut Policies| {
         policies.add(engine, bsid, new).map(|()| own_source.unwrap_or(policies.source))
     })?;
-    let output =
-        crate::local_sids::warn_if_shadowed(engine, table, super::policies::host(bsid), Output::none());
+    let output = crate::local_sids::warn_if_shadowed(
+        engine,
+        table,
+        super::policies::host(bsid),
+        Output::none(),
+    );
     Ok(match behavior {
         Behavior::Encaps(_) => with_warning(engine, source, output),
         Behavior::Insert(_) => output,
@@ -172,7 +188,8 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let bsid = args.get("bsid")?;
-    let (deleted, index): (Option<u32>, Option<u32>) = (args.optional("deleted")?, args.optional("index")?);
+    let (deleted, index): (Option<u32>, Option<u32>) =
+        (args.optional("deleted")?, args.optional("index")?);
     engine.with(|engine, policies: &mut Policies| match (deleted, index) {
         (Some(number), _) => policies.delete_list(engine, bsid, number),
         (None, Some(number)) => policies.set_weight(engine, bsid, number, args.get("to")?),
@@ -207,8 +224,9 @@ fn table_id(engine: &Engine, table: u32) -> u32 {
 
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only: Option<Ipv6Addr> = args.optional("bsid")?;
-    let policies =
-        engine.get::<Policies>().ok_or_else(|| Refusal::new("the SR policies are being changed"))?;
+    let policies = engine
+        .get::<Policies>()
+        .ok_or_else(|| Refusal::new("the SR policies are being changed"))?;
     let gateways = mobile::shown(engine);
     let is_gateway = |bsid: &Ipv6Addr| gateways.iter().any(|(gateway, ..)| gateway == bsid);
     if let Some(bsid) = only.filter(|bsid| policies.get(*bsid).is_none() && !is_gateway(bsid)) {
@@ -222,7 +240,8 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         for (bsid, id, words, [packets, bytes]) in
             gateways.into_iter().filter(|(bsid, ..)| only.is_none_or(|only| only == *bsid))
         {
-            let row = made.table.row().cell(bsid.to_string()).cell(id).cell(words).cell(None::<String>);
+            let row =
+                made.table.row().cell(bsid.to_string()).cell(id).cell(words).cell(None::<String>);
             row.cell(packets).cell(bytes);
         }
         let shown = Output::none().table("policies", made.table).table("lists", made.lists);
@@ -258,7 +277,8 @@ impl Made {
             Column::right("Packets"),
             Column::right("Bytes"),
         ]);
-        let (table, lists) = (table.when_empty("no SR policies"), lists.when_empty("no segment lists"));
+        let (table, lists) =
+            (table.when_empty("no SR policies"), lists.when_empty("no segment lists"));
         Made { table, lists, sources: std::collections::BTreeSet::new() }
     }
 
@@ -278,7 +298,8 @@ impl Made {
             let row = made.lists.row().cell(bsid.to_string()).cell(*number);
             let row = row.cell(Cell::new(path_words(list), segments));
             let known = policies.path_mtu(list);
-            let left = known.map(|path| path.until_ns.saturating_sub(engine.now_ns()) / 1_000_000_000);
+            let left =
+                known.map(|path| path.until_ns.saturating_sub(engine.now_ns()) / 1_000_000_000);
             let row = row.cell(list.weight).cell(known.map(|path| path.mtu_bytes)).cell(left);
             row.cell(packets).cell(bytes);
         }

@@ -7,7 +7,9 @@ use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_encap::{EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, Words, offload, output};
+use quiver_encap::{
+    EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, Words, offload, output,
+};
 use quiver_forwarding::ip::{Ip4, Ip6, flow_hash};
 use quiver_tables::CountedLines;
 
@@ -85,7 +87,9 @@ impl<F: Encapsulated> Encaps<F> {
         let mtu = self.way_out.mtu(&self.output, entry, hop, hash, None);
         let fits = total <= mtu.mtu_bytes;
         if !fits && !own {
-            if let Some(request) = F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len())) {
+            if let Some(request) =
+                F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len()))
+            {
                 context.count(HeadendDrop::TooBig, 1);
                 packet.index = request.to_index();
                 return Ok(self.error);
@@ -100,7 +104,8 @@ impl<F: Encapsulated> Encaps<F> {
         let InnerFields { traffic_class, hop_limit, .. } =
             F::fields(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let length = packet.length();
-        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
+        let inside =
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
             return Ok(output::push_link(self.output.adjacency(hop), packet)?);
@@ -123,14 +128,17 @@ impl<F: Encapsulated> Encaps<F> {
         let hop = self.output.hop(entry, hash);
         let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let unusual = PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let plain = packet.has_none(unusual)
-            & (length + entry.header_len() <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
+            & (length + entry.header_len()
+                <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
             & self.output.is_resolved(hop)
             & (entry.header_len() != 0);
         let stepped = if plain { step(packet) } else { None };
         let Some((traffic_class, hop_limit)) = stepped else { return otherwise(packet) };
-        let inside = Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
+        let inside =
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
         Ok(self.output.put_and_leave(entry, adjacency, packet, length, inside)?)
     }
 }
@@ -154,7 +162,12 @@ impl<F: Encapsulated> Stage for Encaps<F> {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, HeadendDrop> {
         let otherwise = |packet: &mut Packet| self.slow_path(context, packet, Hop::ToCount, |_| ());
         self.put(packet, |packet| F::forward(packet.bytes_mut()), otherwise)
     }

@@ -143,7 +143,8 @@ impl LookUp for EncapsL2 {
         let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
         let plain = packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD))
-            & (length + entry.header_len() <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
+            & (length + entry.header_len()
+                <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
             & self.output.is_resolved(hop)
             & (entry.header_len() != 0);
         if !plain {
@@ -156,10 +157,12 @@ impl LookUp for EncapsL2 {
 /// The declaration of `sr-pl-steer-l2`.
 pub(super) fn steer_spec(steered: &Steered) -> NodeSpec {
     let steered = steered.clone();
-    NodeSpec::stage("Finds the policy of the interface that frames came in by", move |wiring| SteerL2 {
-        steered: steered.clone(),
-        tables: wiring.shared(),
-        nodes: super::FRAME_NODES.map(|name| wiring.node(name)),
+    NodeSpec::stage("Finds the policy of the interface that frames came in by", move |wiring| {
+        SteerL2 {
+            steered: steered.clone(),
+            tables: wiring.shared(),
+            nodes: super::FRAME_NODES.map(|name| wiring.node(name)),
+        }
     })
     .describe(|record, names| {
         let from = names.interface(record.rx);

@@ -8,7 +8,9 @@ use quiver_core::memory::epoch::Published;
 use quiver_core::throttle::{Recent, TokenBucket};
 use quiver_core::worker::event::Event;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_encap::relay::{RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender};
+use quiver_encap::relay::{
+    RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender,
+};
 use quiver_encap::{EncapEntry, InnerPacket, Words, WorkerEncapEntries};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 use quiver_wire::icmp6::{Icmp6Header, within};
@@ -91,7 +93,8 @@ impl Errors {
         let (header, message) = within(packet.bytes()).ok_or(ErrorDrop::Truncated)?;
         let (icmp, quoted) = Icmp6Header::split(message).ok_or(ErrorDrop::Truncated)?;
         let begin = Ip6Header::LEN + usize::from(header.payload_length()) - quoted.len();
-        let (error, quote) = (UnderlayError::of_icmp6(icmp), Quote::of(quoted).ok_or(ErrorDrop::Truncated)?);
+        let (error, quote) =
+            (UnderlayError::of_icmp6(icmp), Quote::of(quoted).ok_or(ErrorDrop::Truncated)?);
         if !self.bucket.take(cx.now_ns) {
             return Err(ErrorDrop::RateLimited);
         }
@@ -116,7 +119,8 @@ impl Errors {
     /// Tell the control thread what a path takes.
     fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, quote: &Quote, mtu_bytes: u16) {
         let segments = quote.segments;
-        let digest = segments.list.map_or(segments.destination.to_bits() as u64, |(_, digest)| digest);
+        let digest =
+            segments.list.map_or(segments.destination.to_bits() as u64, |(_, digest)| digest);
         if self.told.may(digest ^ u64::from(mtu_bytes), cx.now_ns) {
             let told = Told { source: quote.source, segments, around: quote.around, mtu_bytes };
             cx.count(ErrorDrop::PathMtu, 1);
@@ -137,7 +141,8 @@ impl Errors {
         let inner = packet.bytes().get(at..).unwrap_or_default();
         let destination = F::destination(inner).ok_or(ErrorDrop::Truncated)?;
         let Some((table, entry)) = self.find::<F>(cx, destination, quote) else {
-            let tunnel = self.tunnels.iter().find(|(protocol, _)| *protocol == u32::from(quote.protocol.0));
+            let tunnel =
+                self.tunnels.iter().find(|(protocol, _)| *protocol == u32::from(quote.protocol.0));
             return tunnel.map(|(_, node)| *node).ok_or(ErrorDrop::NotOurs);
         };
         let copies_hop_limit = Words(entry).copies_hop_limit();
@@ -172,7 +177,8 @@ impl Errors {
                     }
                 } else if Some(hop.next) == self.spray[family] {
                     let entries = self.sprayed.read(hop.index as usize, cx.pass)?;
-                    if let Some(entry) = entries.iter().find_map(|entry| self.entry(*entry, quote)) {
+                    if let Some(entry) = entries.iter().find_map(|entry| self.entry(*entry, quote))
+                    {
                         return Some((*table, entry));
                     }
                 }
@@ -197,13 +203,19 @@ impl Node for Errors {
 }
 
 /// The declaration.
-pub(super) fn spec(entries: &Entries, sprayed: &Sprayed, steered_from: &Arc<SteeredFrom>) -> NodeSpec {
+pub(super) fn spec(
+    entries: &Entries,
+    sprayed: &Sprayed,
+    steered_from: &Arc<SteeredFrom>,
+) -> NodeSpec {
     let (entries, sprayed, steered_from) = (entries.clone(), sprayed.clone(), steered_from.clone());
     let help = "Tells senders of packets inside what became of them in the network of segments";
-    NodeSpec::new(NODE, help, move |wiring| Box::new(Errors::new(wiring, &entries, &sprayed, &steered_from)))
-        .reasons::<ErrorDrop>()
-        .describe(|record, names| {
-            let packet = crate::endpoint::description::packet(record.bytes());
-            format!("about {packet}, to {}", names.node(record.next))
-        })
+    NodeSpec::new(NODE, help, move |wiring| {
+        Box::new(Errors::new(wiring, &entries, &sprayed, &steered_from))
+    })
+    .reasons::<ErrorDrop>()
+    .describe(|record, names| {
+        let packet = crate::endpoint::description::packet(record.bytes());
+        format!("about {packet}, to {}", names.node(record.next))
+    })
 }

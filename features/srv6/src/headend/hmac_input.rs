@@ -68,7 +68,9 @@ impl Interfaces {
 
     fn get(&self, id: InterfaceId) -> LookupKey {
         let number = self.0.get(id.index()).map_or(0, |place| place.load(Ordering::Relaxed));
-        LookupKey::WORDS.get(usize::from(number)).map_or(LookupKey::Ignore, |(_, lookup_key)| *lookup_key)
+        LookupKey::WORDS
+            .get(usize::from(number))
+            .map_or(LookupKey::Ignore, |(_, lookup_key)| *lookup_key)
     }
 
     fn set(&self, id: InterfaceId, lookup_key: LookupKey) {
@@ -111,9 +113,12 @@ impl HmacInput {
     /// What is wrong with a packet to a SID, and where.
     fn judge(&self, cx: &Context<'_>, packet: &Packet) -> Result<HmacDrop, (HmacDrop, usize)> {
         let required = self.interfaces.get(packet.rx) == LookupKey::Required;
-        let unsigned = || if required { Err((HmacDrop::Missing, 0)) } else { Ok(HmacDrop::Missing) };
+        let unsigned =
+            || if required { Err((HmacDrop::Missing, 0)) } else { Ok(HmacDrop::Missing) };
         let mut headers = routing_headers(packet).flatten();
-        let Some((spot, ..)) = headers.find(|(_, kind, _)| *kind == ROUTING_TYPE) else { return unsigned() };
+        let Some((spot, ..)) = headers.find(|(_, kind, _)| *kind == ROUTING_TYPE) else {
+            return unsigned();
+        };
         let header = Ip6Header::overlay(packet.bytes());
         let own = packet.bytes().get(spot.at..).unwrap_or_default();
         // What is wrong with the header otherwise is told at the SID.

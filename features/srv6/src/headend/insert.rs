@@ -104,7 +104,8 @@ impl Insert {
         let hop = self.output.hop_for::<Ip6>(entry, packet);
         let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let unusual = PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let total = (length + entry.header_len()).wrapping_sub(Ip6Header::LEN);
         let plain = packet.has_none(unusual)
             & (total <= usize::from(adjacency.mtu_bytes))
@@ -160,7 +161,8 @@ impl Insert {
             // The router may not fragment another's packet (RFC 8200 §4.5).
             context.count(HeadendDrop::TooBig, 1);
             let mtu_bytes = mtu.mtu_bytes.saturating_sub(added);
-            let request = Ip6::too_big(packet, mtu_bytes).unwrap_or_else(|| packet_too_big(mtu_bytes));
+            let request =
+                Ip6::too_big(packet, mtu_bytes).unwrap_or_else(|| packet_too_big(mtu_bytes));
             packet.index = request.to_index();
             return Ok(self.error);
         }
@@ -225,10 +227,13 @@ impl Fixed {
     fn put(&self, bytes: &mut [u8], total: usize, last: Last) -> Result<(), HeadendDrop> {
         let (header, srh) =
             bytes.split_first_chunk_mut::<{ Ip6Header::LEN }>().ok_or(HeadendDrop::Truncated)?;
-        let srh = srh.first_chunk_mut::<{ LAST_SEGMENT.end - SRH_PLACE }>().ok_or(HeadendDrop::Truncated)?;
+        let srh = srh
+            .first_chunk_mut::<{ LAST_SEGMENT.end - SRH_PLACE }>()
+            .ok_or(HeadendDrop::Truncated)?;
         let length = u64::from((total - Ip6Header::LEN) as u16);
         let next = u64::from(IpProtocol::ROUTING.0);
-        let word = self.word >> 32 << 32 | length << 16 | next << 8 | u64::from(self.word as u8 - 1);
+        let word =
+            self.word >> 32 << 32 | length << 16 | next << 8 | u64::from(self.word as u8 - 1);
         let (first, second) = header.split_at_mut(SOURCE_PLACE);
         first.copy_from_slice(&word.to_be_bytes());
         if let Some(source) = second.first_chunk_mut() {
@@ -263,7 +268,12 @@ impl Stage for Insert {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, HeadendDrop> {
         self.put(packet, Last::Destination, |packet| {
             self.slow_path(context, packet, Hop::ToCount, Last::Destination)
         })

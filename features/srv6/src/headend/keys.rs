@@ -55,7 +55,12 @@ impl Key {
 
     /// The HMAC of a header that was sent by `source`, as it stands in a TLV: 32 bytes, zeroes behind a shorter
     /// digest.
-    fn compute(&self, source: Ipv6Addr, srh: &Srh<'_>, tlv: &HmacTlv<'_>) -> [u8; HMAC_FIELD_BYTES_MAX] {
+    fn compute(
+        &self,
+        source: Ipv6Addr,
+        srh: &Srh<'_>,
+        tlv: &HmacTlv<'_>,
+    ) -> [u8; HMAC_FIELD_BYTES_MAX] {
         let mut context = Context::with_key(&self.key);
         context.update(&source.octets());
         context.update(&[srh.header().last_entry(), srh.header().flags()]);
@@ -216,8 +221,9 @@ fn delete(policies: &mut Policies, id: u32) -> Result<(), Refusal> {
 }
 
 fn shown(engine: &Engine) -> Output {
-    let mut table = Table::new([Column::right("Key"), Column::left("Algorithm"), Column::left("Text")])
-        .when_empty("no HMAC keys");
+    let mut table =
+        Table::new([Column::right("Key"), Column::left("Algorithm"), Column::left("Text")])
+            .when_empty("no HMAC keys");
     for (id, key) in engine.get::<Policies>().into_iter().flat_map(|policies| &policies.keys.keys) {
         let text = if key.text == Text::Linux { "Linux" } else { "RFC 8754" };
         table.row().cell(*id).cell(key.algorithm()).cell(text);

@@ -39,8 +39,13 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set sr encaps hop-limit (<hops:1-255>|propagate)")
             .group(GROUP)
-            .help("Set the hop limit of outer headers, of policies that are there and those to come")
-            .word("propagate", "what the inner packet has left, so that a traceroute sees the segments")
+            .help(
+                "Set the hop limit of outer headers, of policies that are there and those to come",
+            )
+            .word(
+                "propagate",
+                "what the inner packet has left, so that a traceroute sees the segments",
+            )
             .example("set sr encaps hop-limit 64")
             .run(|engine: &mut Engine, args| {
                 let limit: Option<u8> = args.optional("hops")?;
@@ -59,7 +64,10 @@ pub(super) fn register(registry: &mut Registry) {
         ("show sr encaps hop-limit", "Show the hop limit of outer headers"),
     ] {
         registry.command(
-            Command::new(name).group(GROUP).help(help).run(|engine: &mut Engine, _| Ok(shown(engine))),
+            Command::new(name)
+                .group(GROUP)
+                .help(help)
+                .run(|engine: &mut Engine, _| Ok(shown(engine))),
         );
     }
 }
@@ -70,7 +78,9 @@ fn is_ours(engine: &Engine, address: Ipv6Addr) -> bool {
     let ends_here = |table| {
         let route = fib.best_route(table, address.into());
         let mut paths = route.iter().flat_map(|route| route.paths);
-        paths.any(|path| matches!(path.target, Target::Local | Target::InterfaceAddress | Target::Feature(_)))
+        paths.any(|path| {
+            matches!(path.target, Target::Local | Target::InterfaceAddress | Target::Feature(_))
+        })
     };
     fib.tables(Family::Ip6).into_iter().any(|(_, table)| ends_here(table))
 }
@@ -119,7 +129,9 @@ fn shown(engine: &Engine) -> Output {
     let Some(policies) = engine.get::<Policies>() else { return Output::none() };
     let source = policies.source;
     let (words, ours) = match (source.is_unspecified(), is_ours(engine, source)) {
-        (true, _) => (Cell::optional(None::<Ipv6Addr>, "not set"), Cell::optional(None::<bool>, "-")),
+        (true, _) => {
+            (Cell::optional(None::<Ipv6Addr>, "not set"), Cell::optional(None::<bool>, "-"))
+        }
         (false, ours) => (Cell::optional(Some(source), ""), Cell::optional(Some(ours), "")),
     };
     table.row().cell(words).cell(ours).cell(hop_limit_words(policies.hop_limit));
@@ -133,6 +145,9 @@ pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("set sr encaps source addr {}", policies.source));
     }
     if policies.hop_limit != HopLimit::Fixed(HOP_LIMIT) {
-        config.command(format_args!("set sr encaps hop-limit {}", hop_limit_words(policies.hop_limit)));
+        config.command(format_args!(
+            "set sr encaps hop-limit {}",
+            hop_limit_words(policies.hop_limit)
+        ));
     }
 }

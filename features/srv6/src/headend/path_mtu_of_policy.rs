@@ -79,7 +79,8 @@ impl Headers<'_> {
                 None => self.advance(pops),
             },
             Flavor::Replace => {
-                let (to, left, last) = csid::replaced(self.destination, line.structure()?, self.srh)?;
+                let (to, left, last) =
+                    csid::replaced(self.destination, line.structure()?, self.srh)?;
                 self.go(to, Some(left), pops && last)
             }
         }
@@ -147,7 +148,8 @@ impl PolicyPathMtu {
                 hop = look_up(hop.index, headers.destination);
                 continue;
             }
-            let is = |nodes: &[Option<NodeId>; 3]| nodes.iter().position(|node| *node == Some(hop.next));
+            let is =
+                |nodes: &[Option<NodeId>; 3]| nodes.iter().position(|node| *node == Some(hop.next));
             let (place, crosses) = match (is(&self.look_up), is(&self.cross)) {
                 (Some(place), _) => (place, false),
                 (None, Some(place)) => (place, true),
@@ -155,7 +157,11 @@ impl PolicyPathMtu {
             };
             let line = SidEntryRef(self.lines.line(hop.index));
             headers.step(line, [Flavor::Plain, Flavor::Next, Flavor::Replace][place])?;
-            hop = if crosses { resolve(line.group6()) } else { look_up(line.six(), headers.destination) };
+            hop = if crosses {
+                resolve(line.group6())
+            } else {
+                look_up(line.six(), headers.destination)
+            };
         }
         None
     }

@@ -38,7 +38,8 @@ fn candidates(lists: &ListsByLast, last: Ipv6Addr, moves: bool) -> Vec<ListId> {
     let mut found = lists.get(&last).cloned().unwrap_or_default();
     if moves {
         let behind = u128::MAX >> BLOCK_BITS;
-        let block = Ipv6Addr::from(last.to_bits() & !behind)..=Ipv6Addr::from(last.to_bits() | behind);
+        let block =
+            Ipv6Addr::from(last.to_bits() & !behind)..=Ipv6Addr::from(last.to_bits() | behind);
         let moved = lists.range(block).filter(|(sent, _)| is_moved_up(**sent, last));
         found.extend(moved.flat_map(|(_, ids)| ids));
     }
@@ -52,7 +53,9 @@ impl Policies {
         let ids = candidates(&lists, told.segments.last(), told.segments.list.is_none());
         self.lists_by_last = Some(lists);
         for (bsid, number) in ids {
-            let Some(List { made, .. }) = self.get(bsid).and_then(|policy| policy.lists.get(&number)) else {
+            let Some(List { made, .. }) =
+                self.get(bsid).and_then(|policy| policy.lists.get(&number))
+            else {
                 continue;
             };
             let entry = made.entry;
@@ -71,7 +74,9 @@ impl Policies {
 pub(super) fn start(engine: &mut Engine) {
     engine.on_event(super::errors::NODE, |engine: &mut Engine, event: &Event| {
         let now_ns = engine.now_ns();
-        if let (Some(told), Some(policies)) = (Told::read(event.bytes()), engine.get_mut::<Policies>()) {
+        if let (Some(told), Some(policies)) =
+            (Told::read(event.bytes()), engine.get_mut::<Policies>())
+        {
             policies.learn(&told, now_ns);
         }
     });

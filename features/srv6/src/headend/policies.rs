@@ -173,7 +173,12 @@ impl Policies {
     }
 
     /// The header of a list.
-    fn prepare(&self, policy: &Policy, path: &[Ipv6Addr], bound: bool) -> Result<Prepared, Refusal> {
+    fn prepare(
+        &self,
+        policy: &Policy,
+        path: &[Ipv6Addr],
+        bound: bool,
+    ) -> Result<Prepared, Refusal> {
         let source = self.source_of(policy);
         let outer = Outer { source, hop_limit: self.hop_limit };
         let prepared = match policy.behavior {
@@ -206,12 +211,16 @@ impl Policies {
         let first = path.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
         let fib = fib(engine)?;
         let way = Path::resolved(first, Some(policy.table), None);
-        let group = fib.hold_paths(Family::Ip6, policy.table, &[way]).map_err(|no| refusal(bsid, no))?;
+        let group =
+            fib.hold_paths(Family::Ip6, policy.table, &[way]).map_err(|no| refusal(bsid, no))?;
         let mut add = |prepared: &Prepared| {
-            self.entries.add(&prepared.header, prepared.words(group, policy.table)).ok_or_else(|| {
-                let max = quiver_encap::entries::ENCAP_ENTRIES_MAX;
-                Refusal::new(format!("there are {max} segment lists already")).remedy("delete some")
-            })
+            self.entries.add(&prepared.header, prepared.words(group, policy.table)).ok_or_else(
+                || {
+                    let max = quiver_encap::entries::ENCAP_ENTRIES_MAX;
+                    Refusal::new(format!("there are {max} segment lists already"))
+                        .remedy("delete some")
+                },
+            )
         };
         let entry = add(&prepared);
         let bound = bound.as_ref().map(add).transpose();
@@ -241,7 +250,12 @@ impl Policies {
     }
 
     /// Let workers find the lists of a policy as they are now.
-    fn publish(&mut self, engine: &mut Engine, bsid: Ipv6Addr, policy: &Policy) -> Result<(), Refusal> {
+    fn publish(
+        &mut self,
+        engine: &mut Engine,
+        bsid: Ipv6Addr,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
         self.lists_by_last = None;
         let slots = policy.slot * Kind::ALL.len() as u32;
         for kind in policy.behavior.kinds() {
@@ -249,7 +263,8 @@ impl Policies {
                 let slot = slots + *kind as u32;
                 let entries = policy.lists.values().map(|list| list.made.entry(*kind)).collect();
                 self.sprayed.publish(slot as usize, Some(entries));
-                let (name, index) = (kind.spray_node(matches!(policy.behavior, Behavior::Encaps(_))), slot);
+                let (name, index) =
+                    (kind.spray_node(matches!(policy.behavior, Behavior::Encaps(_))), slot);
                 vec![Path::new(Target::Feature(Hop { next: node(engine, name)?, index }))]
             } else {
                 let next = node(engine, policy.behavior.node(*kind))?;
@@ -260,7 +275,8 @@ impl Policies {
             let fib = fib(engine)?;
             let tables = self.tables(fib).map_err(|no| refusal(bsid, no))?;
             let table = tables.get(*kind as usize).copied().unwrap_or(policy.table);
-            fib.replace_route(table, host(bsid), Source::Feature, &paths).map_err(|no| refusal(bsid, no))?;
+            fib.replace_route(table, host(bsid), Source::Feature, &paths)
+                .map_err(|no| refusal(bsid, no))?;
         }
         Ok(())
     }
@@ -304,7 +320,8 @@ impl Policies {
         New { behavior, spray, table, hmac, source, list }: New,
     ) -> Result<(), Refusal> {
         self.check(fib(engine)?, bsid, table)?;
-        if matches!(behavior, Behavior::Encaps(_)) && source.unwrap_or(self.source).is_unspecified() {
+        if matches!(behavior, Behavior::Encaps(_)) && source.unwrap_or(self.source).is_unspecified()
+        {
             let what = "outer headers have no source address yet";
             return Err(Refusal::new(what).remedy("set sr encaps source addr ADDRESS"));
         }
@@ -375,7 +392,8 @@ impl Policies {
             let published = self.publish(engine, bsid, &policy);
             if published.is_ok() {
                 if let Undo::Insert(_, gone) = undo {
-                    policy.past = plus(policy.past, plus(gone.past, self.unmake(engine, gone.made)));
+                    policy.past =
+                        plus(policy.past, plus(gone.past, self.unmake(engine, gone.made)));
                 }
                 return published;
             }
@@ -405,14 +423,20 @@ impl Policies {
     }
 
     /// Add a list to a policy.
-    pub fn add_list(&mut self, engine: &mut Engine, bsid: Ipv6Addr, list: Wanted) -> Result<(), Refusal> {
+    pub fn add_list(
+        &mut self,
+        engine: &mut Engine,
+        bsid: Ipv6Addr,
+        list: Wanted,
+    ) -> Result<(), Refusal> {
         self.change(engine, bsid, |policies, engine, policy| {
             if policy.lists.len() >= LISTS_MAX {
                 let what = format!("SR policy {bsid} has {LISTS_MAX} segment lists already");
                 return Err(Refusal::new(what).remedy("delete one"));
             }
             let made = policies.make(engine, bsid, policy, &list.path)?;
-            let number = (0..).find(|number| !policy.lists.contains_key(number)).unwrap_or_default();
+            let number =
+                (0..).find(|number| !policy.lists.contains_key(number)).unwrap_or_default();
             let Wanted { path, weight } = list;
             policy.lists.insert(number, List { path, weight, made, past: [0; 2] });
             Ok(Undo::Remove(number))
@@ -420,7 +444,12 @@ impl Policies {
     }
 
     /// Take a list from a policy; one must be left.
-    pub fn delete_list(&mut self, engine: &mut Engine, bsid: Ipv6Addr, number: u32) -> Result<(), Refusal> {
+    pub fn delete_list(
+        &mut self,
+        engine: &mut Engine,
+        bsid: Ipv6Addr,
+        number: u32,
+    ) -> Result<(), Refusal> {
         self.change(engine, bsid, |_, _, policy| {
             if policy.lists.len() == 1 && policy.lists.contains_key(&number) {
                 let what = format!("segment list {number} is the last one of SR policy {bsid}");
@@ -452,8 +481,12 @@ impl Policies {
         which: impl Fn(&Policy) -> bool,
     ) -> Result<(), Refusal> {
         let mut made = Vec::new();
-        let all: Vec<Ipv6Addr> =
-            self.policies.iter().filter(|(_, policy)| which(policy)).map(|(bsid, _)| *bsid).collect();
+        let all: Vec<Ipv6Addr> = self
+            .policies
+            .iter()
+            .filter(|(_, policy)| which(policy))
+            .map(|(bsid, _)| *bsid)
+            .collect();
         for bsid in &all {
             let Some(policy) = self.policies.remove(bsid) else { continue };
             let mut refused = None;
@@ -473,7 +506,8 @@ impl Policies {
         }
         let mut old = Vec::new();
         for (bsid, number, new) in made {
-            let list = self.policies.get_mut(&bsid).and_then(|policy| policy.lists.get_mut(&number));
+            let list =
+                self.policies.get_mut(&bsid).and_then(|policy| policy.lists.get_mut(&number));
             old.extend(list.map(|list| (bsid, number, std::mem::replace(&mut list.made, new))));
         }
         for bsid in &all {
@@ -484,7 +518,8 @@ impl Policies {
         }
         for (bsid, number, made) in old {
             let past = self.unmake(engine, made);
-            let list = self.policies.get_mut(&bsid).and_then(|policy| policy.lists.get_mut(&number));
+            let list =
+                self.policies.get_mut(&bsid).and_then(|policy| policy.lists.get_mut(&number));
             if let Some(list) = list {
                 list.past = plus(list.past, past);
             }

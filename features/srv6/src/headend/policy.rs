@@ -115,7 +115,8 @@ pub(super) struct New {
 
 /// There is no such policy.
 pub(super) fn no_policy(bsid: Ipv6Addr) -> Refusal {
-    Refusal::new(format!("there is no SR policy with binding SID {bsid}")).remedy("`show sr policies`")
+    Refusal::new(format!("there is no SR policy with binding SID {bsid}"))
+        .remedy("`show sr policies`")
 }
 
 /// A refusal of the FIB, where a route means the policy.

@@ -60,7 +60,8 @@ pub(super) fn is_moved_up(sent: Ipv6Addr, now: Ipv6Addr) -> bool {
     BLOCKS.into_iter().any(|block| {
         let mask = !(u128::MAX >> block);
         let mut steps = (STEP_BITS as u32..128 - block).step_by(STEP_BITS);
-        (sent ^ now) & mask == 0 && steps.any(|bits| (sent & mask) | ((sent << bits) & !mask) == now)
+        (sent ^ now) & mask == 0
+            && steps.any(|bits| (sent & mask) | ((sent << bits) & !mask) == now)
     })
 }
 
@@ -73,7 +74,9 @@ impl Segments {
     /// Can a packet with this entry's header in front have these segments on its way?
     pub fn are_of(&self, entry: &EncapEntry) -> bool {
         let header = entry.header();
-        let Some(first) = Ip6Header::overlay(header).map(Ip6Header::destination) else { return false };
+        let Some(first) = Ip6Header::overlay(header).map(Ip6Header::destination) else {
+            return false;
+        };
         let behind = header.get(SRH_PLACE..).unwrap_or_default();
         let own = Srh::parse(behind).ok().filter(|_| has_srh(Words(entry)));
         let list = own.and_then(|(srh, _)| of_list(srh.list()));

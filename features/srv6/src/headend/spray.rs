@@ -54,5 +54,7 @@ pub(super) fn spec(name: &'static str, to: &'static str, sprayed: &Sprayed) -> N
         Box::new(Spray { sprayed: sprayed.clone(), to: wiring.node(to) })
     })
     .reasons::<HeadendDrop>()
-    .describe(|record, names| format!("{} bytes, to {}", record.packet_bytes, names.node(record.next)))
+    .describe(|record, names| {
+        format!("{} bytes, to {}", record.packet_bytes, names.node(record.next))
+    })
 }

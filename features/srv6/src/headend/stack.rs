@@ -145,7 +145,12 @@ impl HeaderStack for SegmentStack {
     type Outer = Ip6;
 
     #[inline(always)]
-    fn fill(words: Words<'_>, bytes: &mut [u8], total: usize, inside: Inside) -> Result<(), Truncated> {
+    fn fill(
+        words: Words<'_>,
+        bytes: &mut [u8],
+        total: usize,
+        inside: Inside,
+    ) -> Result<(), Truncated> {
         let bytes: &mut [u8; FRONT_BYTES] = bytes.first_chunk_mut().ok_or(Truncated)?;
         bytes[if has_srh(words) { SRH_PLACE } else { NEXT_HEADER_PLACE }] = inside.protocol.0;
         fill_ip6(words, bytes, total, inside)

@@ -124,7 +124,8 @@ impl Steerings {
 
     /// Something that is steered into a policy, as commands have it.
     pub fn first_into(&self, engine: &Engine, bsid: Ipv6Addr) -> Option<String> {
-        let prefix = self.l3().find(|(_, into)| *into == bsid).map(|(place, _)| place.words(engine));
+        let prefix =
+            self.l3().find(|(_, into)| *into == bsid).map(|(place, _)| place.words(engine));
         let interface = || {
             let found = self.l2().find(|(_, into)| *into == bsid);
             found.map(|(id, _)| format!("l2 {}", engine.interface_name(id)))
@@ -199,7 +200,8 @@ pub(super) fn release_l3(
     let into = into.ok_or_else(|| not_steered(&words))?;
     check_same(&words, into, bsid)?;
     let fib = crate::local_sids::fib(engine)?;
-    fib.remove_route(place.table, place.prefix, Source::Feature).map_err(|error| refusal(&words, error))?;
+    fib.remove_route(place.table, place.prefix, Source::Feature)
+        .map_err(|error| refusal(&words, error))?;
     fib.release_table(place.family(), place.table, HOLDER);
     policies.steerings.l3.remove(&place);
     policies.steerings.count(place, false);
@@ -207,7 +209,8 @@ pub(super) fn release_l3(
 }
 
 fn not_steered(words: &str) -> Refusal {
-    Refusal::new(format!("{words} is not steered into an SR policy")).remedy("`show sr steering-policies`")
+    Refusal::new(format!("{words} is not steered into an SR policy"))
+        .remedy("`show sr steering-policies`")
 }
 
 fn check_same(words: &str, into: Ipv6Addr, bsid: Option<Ipv6Addr>) -> Result<(), Refusal> {
@@ -245,7 +248,10 @@ pub(super) fn steer_l2(
         let gone = match &entered {
             Ok(()) => before,
             Err(_) => {
-                policies.steerings.steered.publish(on.index(), before.as_ref().map(|taken| taken.group));
+                policies
+                    .steerings
+                    .steered
+                    .publish(on.index(), before.as_ref().map(|taken| taken.group));
                 let new = policies.steerings.l2.remove(&on);
                 policies.steerings.l2.extend(before.map(|taken| (on, taken)));
                 new
@@ -272,7 +278,11 @@ fn release_l2(engine: &mut Engine, on: InterfaceId) -> Result<(), Refusal> {
 }
 
 /// Steer the frames of an interface no more.
-pub(super) fn end_l2(engine: &mut Engine, on: InterfaceId, bsid: Option<Ipv6Addr>) -> Result<(), Refusal> {
+pub(super) fn end_l2(
+    engine: &mut Engine,
+    on: InterfaceId,
+    bsid: Option<Ipv6Addr>,
+) -> Result<(), Refusal> {
     let words = format!("l2 {}", engine.interface_name(on));
     let taken = engine.get::<Policies>().and_then(|policies| policies.steerings.l2.get(&on));
     let into = taken.map(|taken| taken.bsid).ok_or_else(|| not_steered(&words))?;

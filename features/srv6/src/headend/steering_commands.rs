@@ -3,7 +3,8 @@
 use std::net::Ipv6Addr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry, Table, Work,
+    Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
+    Table, Work,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, FibError};
@@ -96,12 +97,14 @@ fn place(engine: &mut Engine, args: &Args<'_>) -> Result<Place, Refusal> {
     let written: Written = args.get("prefix")?;
     if written.has_host_bits() {
         let what = format!("{written} has bits set behind its length");
-        return Err(args.refuse("prefix", what).remedy(format!("{} would be right", written.network())));
+        return Err(args
+            .refuse("prefix", what)
+            .remedy(format!("{} would be right", written.network())));
     }
     let (family, id) = (Family::of(written.address), args.or("fib-table", 0u32)?);
     let table = crate::local_sids::fib(engine)?.table_index(family, id);
-    let table =
-        table.ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
+    let table = table
+        .ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
     Ok(Place { table, prefix: IpPrefix::new(written.address, written.length) })
 }
 
@@ -124,7 +127,9 @@ fn after(engine: &Engine, last: Option<Steered>, most: usize) -> Vec<(Steered, S
         _ => {
             let last = if let Some(Steered::Prefix(place)) = last { Some(place) } else { None };
             let prefixes = steerings.l3_after(last).take(most);
-            found.extend(prefixes.map(|(place, bsid)| (Steered::Prefix(place), place.words(engine), bsid)));
+            found.extend(
+                prefixes.map(|(place, bsid)| (Steered::Prefix(place), place.words(engine), bsid)),
+            );
             0
         }
     };

@@ -127,11 +127,15 @@ fn sends_words(sends: &Sends) -> String {
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let keys = match args.has("interface") {
         true => vec![tunnel(engine, args)?],
-        false => engine.get::<Tunnels>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id).collect(),
+        false => {
+            engine.get::<Tunnels>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id).collect()
+        }
     };
     let columns = ["Interface", "State", "Unicast", "Flood", "Groups"].map(Column::left);
     let add = |engine: &Engine, table: &mut Table, id| {
-        let Some(tunnel) = engine.get::<Tunnels>().and_then(|tunnels| tunnels.get(id)) else { return };
+        let Some(tunnel) = engine.get::<Tunnels>().and_then(|tunnels| tunnels.get(id)) else {
+            return;
+        };
         let up = engine.interface(id).is_some_and(|interface| interface.row().up);
         let words = |which| tunnel.sends.get(&which).map(shown);
         let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
@@ -157,15 +161,19 @@ fn groups(tunnel: &Tunnel) -> Cell {
         Which::FloodFrom(group) => Some((*group, shown(sends))),
         _ => None,
     });
-    let (text, list): (Vec<String>, Vec<Value>) =
-        single.map(|(group, by)| (format!("{group} {by}"), json!({ "group": group, "flood": by }))).unzip();
+    let (text, list): (Vec<String>, Vec<Value>) = single
+        .map(|(group, by)| (format!("{group} {by}"), json!({ "group": group, "flood": by })))
+        .unzip();
     Cell::new(text.join(", "), list)
 }
 
 /// The part of `show running-config` before policies are there.
 pub(super) fn write_created(engine: &Engine, config: &mut ConfigWriter) {
     for (_, tunnel) in engine.get::<Tunnels>().into_iter().flat_map(Tunnels::iter) {
-        let mac = tunnel.mac.map(|mac| format!("mac {} ", quiver_wire::MacAddress(mac))).unwrap_or_default();
+        let mac = tunnel
+            .mac
+            .map(|mac| format!("mac {} ", quiver_wire::MacAddress(mac)))
+            .unwrap_or_default();
         config.command(format_args!("create sr l2-tunnel {mac}instance {}", tunnel.instance));
     }
 }
@@ -174,7 +182,8 @@ pub(super) fn write_created(engine: &Engine, config: &mut ConfigWriter) {
 pub(super) fn write_policies(engine: &Engine, config: &mut ConfigWriter) {
     for (id, tunnel) in engine.get::<Tunnels>().into_iter().flat_map(Tunnels::iter) {
         for (which, sends) in &tunnel.sends {
-            let (name, which, sends) = (engine.interface_name(id), which.words(), sends_words(sends));
+            let (name, which, sends) =
+                (engine.interface_name(id), which.words(), sends_words(sends));
             config.command(format_args!("set sr l2-tunnel {name} {which} {sends}"));
         }
     }

@@ -82,9 +82,16 @@ impl Stage for TunnelL2 {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let next_nodes =
-            self.next_nodes.read(packet.tx.index(), context.pass()).ok_or(HeadendDrop::TunnelUnset)?;
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, HeadendDrop> {
+        let next_nodes = self
+            .next_nodes
+            .read(packet.tx.index(), context.pass())
+            .ok_or(HeadendDrop::TunnelUnset)?;
         if packet.segment_length() < FRAME_BYTES_MIN {
             return Err(HeadendDrop::Truncated);
         }
@@ -104,10 +111,12 @@ impl Stage for TunnelL2 {
 /// The declaration of the node.
 pub(super) fn spec(next_nodes: &Arc<Published>) -> NodeSpec {
     let next_nodes = next_nodes.clone();
-    NodeSpec::stage("Finds the policy of a layer 2 tunnel that a frame goes by", move |wiring| TunnelL2 {
-        next_nodes: next_nodes.clone(),
-        tables: wiring.shared(),
-        nodes: FRAME_NODES.map(|name| wiring.node(name)),
+    NodeSpec::stage("Finds the policy of a layer 2 tunnel that a frame goes by", move |wiring| {
+        TunnelL2 {
+            next_nodes: next_nodes.clone(),
+            tables: wiring.shared(),
+            nodes: FRAME_NODES.map(|name| wiring.node(name)),
+        }
     })
     .describe(|record, names| {
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
@@ -137,9 +146,10 @@ mod tests {
 
     #[test]
     fn frames_to_many_go_by_the_policy_of_the_group_that_they_came_from() {
-        let by_group =
-            vec![(3, Flood::By(GroupId(33))), (7, Flood::Off), (9, Flood::AsUnicast)].into_boxed_slice();
-        let next_nodes = NextNodes { unicast: Some(GroupId(1)), flood: Flood::By(GroupId(2)), by_group };
+        let by_group = vec![(3, Flood::By(GroupId(33))), (7, Flood::Off), (9, Flood::AsUnicast)]
+            .into_boxed_slice();
+        let next_nodes =
+            NextNodes { unicast: Some(GroupId(1)), flood: Flood::By(GroupId(2)), by_group };
         let told = |group| match next_nodes.flood_from(group) {
             Flood::By(group) => group.0,
             Flood::AsUnicast => 1,

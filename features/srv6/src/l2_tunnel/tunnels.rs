@@ -113,7 +113,10 @@ pub(super) struct New {
 impl Tunnels {
     /// None yet.
     pub fn new(epochs: &Arc<Epochs>) -> Tunnels {
-        Tunnels { tunnels: BTreeMap::new(), next_nodes: Arc::new(Published::new(epochs, INTERFACES_MAX)) }
+        Tunnels {
+            tunnels: BTreeMap::new(),
+            next_nodes: Arc::new(Published::new(epochs, INTERFACES_MAX)),
+        }
     }
 
     /// What workers read.
@@ -235,7 +238,12 @@ pub(super) enum Wanted {
 }
 
 /// Say what a tunnel sends some frames by. Workers go by the old policy or the new one.
-pub(super) fn set(engine: &mut Engine, id: InterfaceId, which: Which, wanted: Wanted) -> Result<(), Refusal> {
+pub(super) fn set(
+    engine: &mut Engine,
+    id: InterfaceId,
+    which: Which,
+    wanted: Wanted,
+) -> Result<(), Refusal> {
     let sends = match wanted {
         Wanted::By(bsid) => Some(Sends::By(hold(engine, bsid)?)),
         Wanted::Off => Some(Sends::Off),

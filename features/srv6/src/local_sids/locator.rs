@@ -23,20 +23,24 @@ pub(crate) fn of(engine: &mut Engine, args: &Args<'_>) -> Result<Place, Refusal>
     };
     if written.has_host_bits() {
         let what = format!("{written} has bits set behind its length");
-        return Err(args.refuse(name, what).remedy(format!("{} would be right", written.network())));
+        return Err(args
+            .refuse(name, what)
+            .remedy(format!("{} would be right", written.network())));
     }
     let std::net::IpAddr::V6(sid) = written.address else {
         return Err(args.refuse(name, format!("{written} is no IPv6 address")));
     };
     if !address::is_unicast(sid) || address::is_link_local(sid) || sid.is_loopback() {
         let what = format!("{written} cannot be a SID: it is no unicast address that is routed");
-        return Err(args.refuse(name, what).remedy("take one of a prefix that is routed to this router"));
+        return Err(args
+            .refuse(name, what)
+            .remedy("take one of a prefix that is routed to this router"));
     }
     let id = args.or("fib-table", 0u32)?;
     let family = Family::Ip6;
     let table = super::fib(engine)?.table_index(family, id);
-    let table =
-        table.ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
+    let table = table
+        .ok_or_else(|| args.refuse("fib-table", FibError::NoTable { family, id }.to_string()))?;
     Ok(Place { table, prefix: Prefix::new(sid.to_bits(), written.length) })
 }
 

@@ -129,12 +129,21 @@ pub(crate) fn memory(engine: &Engine) -> Vec<(&'static str, u64)> {
 }
 
 /// Add a local SID.
-pub(crate) fn add(engine: &mut Engine, place: Place, behavior: Box<dyn Behavior>) -> Result<(), Refusal> {
+pub(crate) fn add(
+    engine: &mut Engine,
+    place: Place,
+    behavior: Box<dyn Behavior>,
+) -> Result<(), Refusal> {
     engine.with(|engine, sids: &mut LocalSids| sids.add(engine, place, behavior))
 }
 
 /// Warn where a prefix is also an address or a subnet of the router itself, which goes before what a feature says.
-pub(crate) fn warn_if_shadowed(engine: &mut Engine, table: u32, prefix: IpPrefix, output: Output) -> Output {
+pub(crate) fn warn_if_shadowed(
+    engine: &mut Engine,
+    table: u32,
+    prefix: IpPrefix,
+    output: Output,
+) -> Output {
     let Ok(fib) = fib(engine) else { return output };
     match fib.route(table, prefix).iter().any(|view| view.source < Source::Feature) {
         true => output.line(format!(
@@ -198,8 +207,10 @@ impl LocalSids {
         }
         let views = fib(engine)?.route(place.table, IpPrefix::V6(place.prefix));
         match views.iter().find(|view| view.source <= Source::Feature).map(|view| view.source) {
-            Some(Source::Feature) => Err(Refusal::new(format!("{words} leads to another feature already"))
-                .remedy("`show ip6 fib`; choose another SID")),
+            Some(Source::Feature) => {
+                Err(Refusal::new(format!("{words} leads to another feature already"))
+                    .remedy("`show ip6 fib`; choose another SID"))
+            }
             // Beside an address of the router's own, which goes before: an address that comes later is not
             // refused either, so that a configuration does not depend on its order.
             _ => Ok(()),

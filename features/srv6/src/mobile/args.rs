@@ -75,12 +75,18 @@ mod tests {
         assert_eq!(session.bits(), 0x16_0102_0304);
         let sid = place(prefix.to_bits(), 32, 0xc000_0201, IP4_BITS);
         let sid = place(sid, 64, session.bits().into(), SESSION_BITS);
-        assert_eq!(Ipv6Addr::from_bits(sid), "2001:db8:c000:201:1601:203:400:0".parse::<Ipv6Addr>().unwrap());
+        assert_eq!(
+            Ipv6Addr::from_bits(sid),
+            "2001:db8:c000:201:1601:203:400:0".parse::<Ipv6Addr>().unwrap()
+        );
     }
 
     #[test]
     fn no_flow_needs_no_container() {
-        assert_eq!(Session { qfi: 0, reflective: false, teid: 9 }.container(Direction::Downlink), None);
+        assert_eq!(
+            Session { qfi: 0, reflective: false, teid: 9 }.container(Direction::Downlink),
+            None
+        );
         let session = Session { qfi: 9, reflective: false, teid: 9 }.container(Direction::Uplink);
         assert_eq!(session.map(|session| session.qfi), Some(9));
     }

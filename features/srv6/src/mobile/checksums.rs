@@ -38,7 +38,9 @@ pub(super) fn complete(packet: &mut Packet) -> bool {
     let field = start + usize::from(packet.offload().checksum_offset);
     // The field holds the sum of the pseudo header already.
     let sum = add(Sum::new(), packet, start, length).map(Sum::udp_checksum);
-    let (Some(sum), Some(place)) = (sum, packet.bytes_mut().get_mut(field..field + 2)) else { return false };
+    let (Some(sum), Some(place)) = (sum, packet.bytes_mut().get_mut(field..field + 2)) else {
+        return false;
+    };
     place.copy_from_slice(&sum.to_be_bytes());
     packet.clear(PacketFlags::OFFLOAD);
     true

@@ -80,7 +80,8 @@ impl Came {
 
     /// What its sender hears when it has no hops left.
     pub fn time_exceeded(&self) -> IcmpErrorRequest {
-        let kind = if self.is_ip4 { icmp4::kind::TIME_EXCEEDED } else { icmp6::kind::TIME_EXCEEDED };
+        let kind =
+            if self.is_ip4 { icmp4::kind::TIME_EXCEEDED } else { icmp6::kind::TIME_EXCEEDED };
         IcmpErrorRequest { kind, code: 0, detail: 0 }
     }
 
@@ -89,7 +90,9 @@ impl Came {
     pub fn too_big(&self, length: usize, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
         let detail = |min: usize| u16::try_from(mtu_bytes.max(min)).unwrap_or(u16::MAX);
         let (kind, code) = match self.is_ip4 {
-            true => (icmp4::kind::DESTINATION_UNREACHABLE, icmp4::unreachable::FRAGMENTATION_NEEDED),
+            true => {
+                (icmp4::kind::DESTINATION_UNREACHABLE, icmp4::unreachable::FRAGMENTATION_NEEDED)
+            }
             false => (icmp6::kind::PACKET_TOO_BIG, 0),
         };
         let min = if self.is_ip4 { IP4_MTU_MIN } else { MTU_MIN };
@@ -108,7 +111,11 @@ pub(super) struct Decapsulation {
 }
 
 impl Decapsulation {
-    pub fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerEncapEntries>]) -> Decapsulation {
+    pub fn new(
+        wiring: &Wiring<'_>,
+        lines: &CountedLines,
+        rows: &[Arc<WorkerEncapEntries>],
+    ) -> Decapsulation {
         Decapsulation {
             next_nodes: NextNodes::new(wiring, lines),
             rows: rows[wiring.worker.index() % rows.len()].clone(),
@@ -270,7 +277,8 @@ impl Decapsulation {
         let count = row.0.header_len();
         let elements = packet.bytes().get(arrived.at..arrived.at + said.payload_len);
         let elements = elements.filter(|elements| elements.len() <= ELEMENTS_BYTES_MAX);
-        let behind = elements.and_then(|elements| messages::write(elements, header.get_mut(count..)?));
+        let behind =
+            elements.and_then(|elements| messages::write(elements, header.get_mut(count..)?));
         let total = count + behind.ok_or(LocalSidDrop::Message)?;
         header.get_mut(..count).ok_or(LocalSidDrop::NotConfigured)?.copy_from_slice(row.0.header());
         if let Some([_, length, _, _, _, _, high, low]) = header.get_mut(SRH_AT..SRH_AT + 8) {
@@ -301,7 +309,9 @@ impl Decapsulation {
 fn sid(row: Row<'_>, four: Option<u128>, session: u64) -> u128 {
     let session = u128::from(session);
     match four {
-        Some(destination) => row.sid(destination << SESSION_BITS | session, IP4_BITS + SESSION_BITS),
+        Some(destination) => {
+            row.sid(destination << SESSION_BITS | session, IP4_BITS + SESSION_BITS)
+        }
         None => row.sid(session, SESSION_BITS),
     }
 }

@@ -20,7 +20,11 @@ const GTPU_BYTES: usize = 12 + RECOVERY.len();
 const DATAGRAM_BYTES: usize = UdpHeader::LEN + GTPU_BYTES;
 
 /// The packet becomes the answer.
-pub(super) fn answer(came: &Came, arrived: &GtpuMessage, packet: &mut Packet) -> Result<(), LocalSidDrop> {
+pub(super) fn answer(
+    came: &Came,
+    arrived: &GtpuMessage,
+    packet: &mut Packet,
+) -> Result<(), LocalSidDrop> {
     let mut bytes = [0; Ip6Header::LEN + DATAGRAM_BYTES];
     let length = match came.is_ip4 {
         true => over_ip4(came, arrived, &mut bytes),
@@ -37,8 +41,13 @@ fn datagram(arrived: &GtpuMessage, out: &mut [u8]) -> Option<()> {
     UdpHeader::new(gtpu::PORT, arrived.source_port, GTPU_BYTES)?.write(out).ok()?;
     let sequence = Some(arrived.message.sequence.unwrap_or(0));
     let payload_len = RECOVERY.len();
-    let said =
-        gtpu::Repr { message_type: message::ECHO_RESPONSE, teid: 0, sequence, session: None, payload_len };
+    let said = gtpu::Repr {
+        message_type: message::ECHO_RESPONSE,
+        teid: 0,
+        sequence,
+        session: None,
+        payload_len,
+    };
     let behind = out.get_mut(UdpHeader::LEN..)?;
     let at = said.emit(behind).ok()?;
     behind.get_mut(at..at + payload_len)?.copy_from_slice(&RECOVERY);
@@ -46,7 +55,8 @@ fn datagram(arrived: &GtpuMessage, out: &mut [u8]) -> Option<()> {
 }
 
 fn over_ip4(came: &Came, arrived: &GtpuMessage, out: &mut [u8]) -> Option<usize> {
-    let [from, to] = [came.destination, came.source].map(|address| Ipv4Addr::from_bits(address as u32));
+    let [from, to] =
+        [came.destination, came.source].map(|address| Ipv4Addr::from_bits(address as u32));
     if !ip4::address::is_unicast(from) || !ip4::address::is_unicast(to) {
         return None;
     }

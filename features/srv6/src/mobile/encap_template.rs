@@ -294,7 +294,8 @@ impl Row<'_> {
             *named = filling.protocol.0;
         }
         let mut put = |at: usize, address: u128| {
-            if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<SEGMENT_BYTES>())
+            if let Some(place) =
+                bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<SEGMENT_BYTES>())
             {
                 *place = address.to_be_bytes();
             }

@@ -76,7 +76,8 @@ pub(super) fn g_pdu(
     payload_len: usize,
 ) -> Outgoing {
     let (teid, session) = (session.teid, session.container(direction));
-    let message = gtpu::Repr { message_type: message::G_PDU, teid, sequence: None, session, payload_len };
+    let message =
+        gtpu::Repr { message_type: message::G_PDU, teid, sequence: None, session, payload_len };
     Outgoing { message, source_port }
 }
 
@@ -111,7 +112,8 @@ pub(super) fn leave_elements(
     let mut kept = [0; ELEMENTS_BYTES_MAX];
     let kept = kept.get_mut(..found.len()).ok_or(LocalSidDrop::Message)?;
     kept.copy_from_slice(found);
-    let message = gtpu::Repr { message_type: kind, teid, sequence, session: None, payload_len: kept.len() };
+    let message =
+        gtpu::Repr { message_type: kind, teid, sequence, session: None, payload_len: kept.len() };
     super::decapsulate::rebuild(packet, kept)?;
     Ok(Outgoing { message, source_port })
 }

@@ -44,14 +44,22 @@ fn session(teid: u64, container: u64) -> u64 {
 /// The UDP port that a datagram came from that begins at `udp_at`.
 #[inline(always)]
 pub(super) fn source_port(bytes: &[u8], udp_at: usize) -> u16 {
-    bytes.get(udp_at..).and_then(|udp| udp.first_chunk()).map_or(0, |port| u16::from_be_bytes(*port))
+    bytes
+        .get(udp_at..)
+        .and_then(|udp| udp.first_chunk())
+        .map_or(0, |port| u16::from_be_bytes(*port))
 }
 
 /// Read one behind an IP header without options or extension headers, which ends at `udp_at`, and whose addresses
 /// begin at `addresses_at`. `bytes` are all of the packet; `is_checked` is whether UDP's checksum is known to be right.
 /// Nothing when the packet must be looked at closer.
 #[inline(always)]
-pub(super) fn read(bytes: &[u8], addresses_at: usize, udp_at: usize, is_checked: bool) -> Option<GPdu> {
+pub(super) fn read(
+    bytes: &[u8],
+    addresses_at: usize,
+    udp_at: usize,
+    is_checked: bool,
+) -> Option<GPdu> {
     let head: &[u8; UDP + GTPU + CONTAINER] = bytes.get(udp_at..)?.first_chunk()?;
     let [udp, gtpu, container] = head.as_chunks::<8>().0 else { return None };
     let [udp, gtpu, container] = [udp, gtpu, container].map(|word| u64::from_be_bytes(*word));
@@ -90,8 +98,9 @@ impl GtpuWords {
     #[inline(always)]
     pub fn new(session: u64, direction: Direction, payload: usize) -> GtpuWords {
         let Session { qfi, reflective, .. } = Session::from_bits(session);
-        let first =
-            |kind: u64, length: usize| kind << 48 | (length as u64 & 0xffff) << 32 | session & 0xffff_ffff;
+        let first = |kind: u64, length: usize| {
+            kind << 48 | (length as u64 & 0xffff) << 32 | session & 0xffff_ffff
+        };
         if (qfi == 0) & !reflective {
             return GtpuWords { first: first(BARE, payload), container: None };
         }
@@ -146,18 +155,21 @@ mod tests {
     }
 
     fn repr() -> impl Strategy<Value = Repr> {
-        let said = (any::<bool>(), 0u8..64, any::<bool>()).prop_map(|(up, qfi, reflective)| PduSession {
-            direction: if up { Direction::Uplink } else { Direction::Downlink },
-            qfi,
-            reflective: reflective && !up,
-        });
-        (any::<u32>(), proptest::option::of(said), 8usize..90).prop_map(|(teid, session, payload_len)| Repr {
-            message_type: message::G_PDU,
-            teid,
-            sequence: None,
-            session,
-            payload_len,
-        })
+        let said =
+            (any::<bool>(), 0u8..64, any::<bool>()).prop_map(|(up, qfi, reflective)| PduSession {
+                direction: if up { Direction::Uplink } else { Direction::Downlink },
+                qfi,
+                reflective: reflective && !up,
+            });
+        (any::<u32>(), proptest::option::of(said), 8usize..90).prop_map(
+            |(teid, session, payload_len)| Repr {
+                message_type: message::G_PDU,
+                teid,
+                sequence: None,
+                session,
+                payload_len,
+            },
+        )
     }
 
     proptest! {

@@ -57,8 +57,10 @@ pub(super) fn add(
             let what = format!("there are {} mobile gateways already", ENCAP_ENTRIES_MAX / 2);
             Refusal::new(what).remedy("delete some")
         };
-        let messages = rows.0.add(&recipe.header(true), recipe.words(true, table, 0)).ok_or_else(full)?;
-        let Some(packets) = rows.0.add(&recipe.header(false), recipe.words(false, table, messages)) else {
+        let messages =
+            rows.0.add(&recipe.header(true), recipe.words(true, table, 0)).ok_or_else(full)?;
+        let Some(packets) = rows.0.add(&recipe.header(false), recipe.words(false, table, messages))
+        else {
             rows.0.retire(messages);
             return Err(full());
         };

@@ -33,7 +33,8 @@ impl Gateway {
         let EncapTemplate { sid, source, payload, drop_in, path, .. } = &self.recipe;
         let mut words = format!("h.m.gtp4.d {}/{}", Ipv6Addr::from_bits(sid.first()), sid.len());
         if let Source::Embeds(prefix) = source {
-            words += &format!(" v6src_prefix {}/{}", Ipv6Addr::from_bits(prefix.first()), prefix.len());
+            words +=
+                &format!(" v6src_prefix {}/{}", Ipv6Addr::from_bits(prefix.first()), prefix.len());
         }
         words += &payload.words();
         if self.table != 0 {
@@ -59,7 +60,8 @@ pub(crate) fn add(engine: &mut Engine, args: &Args<'_>, bsid: Ipv6Addr) -> Resul
     let sid = args.get::<Written>("sr-prefix")?;
     let what = "an IPv4 address and Args.Mob.Session";
     let sid = prefix_of(args, "sr-prefix", sid, IP4_SESSION_PREFIX_MAX, what)?;
-    let source = prefix_of(args, "v6src", args.get::<Written>("v6src")?, IP4_PREFIX_MAX, "an IPv4 address")?;
+    let source =
+        prefix_of(args, "v6src", args.get::<Written>("v6src")?, IP4_PREFIX_MAX, "an IPv4 address")?;
     let recipe = EncapTemplate {
         sid,
         path: gtp6_d::path_of(args)?,
@@ -105,7 +107,8 @@ pub(crate) fn delete(engine: &mut Engine, bsid: Ipv6Addr) -> Option<Result<(), R
 
 /// What `show sr policies` says of each: binding SID, table, behaviour, packets and bytes.
 pub(crate) fn shown(engine: &Engine) -> Vec<(Ipv6Addr, u32, String, [u64; 2])> {
-    let (Some(gateways), Some(rows)) = (engine.get::<Gateways>(), engine.get::<GatewayTable>()) else {
+    let (Some(gateways), Some(rows)) = (engine.get::<Gateways>(), engine.get::<GatewayTable>())
+    else {
         return Vec::new();
     };
     let one = |(bsid, gateway): (&Ipv6Addr, &Gateway)| {

@@ -31,7 +31,11 @@ pub struct MobileToSegments4 {
 }
 
 impl MobileToSegments4 {
-    fn new(wiring: &Wiring<'_>, lines: &CountedLines, rows: &[Arc<WorkerEncapEntries>]) -> MobileToSegments4 {
+    fn new(
+        wiring: &Wiring<'_>,
+        lines: &CountedLines,
+        rows: &[Arc<WorkerEncapEntries>],
+    ) -> MobileToSegments4 {
         MobileToSegments4 {
             decapsulation: Decapsulation::new(wiring, lines, rows),
             error: wiring.node("ip4-icmp-error"),
@@ -52,8 +56,9 @@ impl MobileToSegments4 {
             return Err(LocalSidDrop::NotGtpu.into());
         }
         let row = packet.index;
-        let pseudo =
-            |length: u16| Sum::pseudo4(header.source(), header.destination(), IpProtocol::UDP, length);
+        let pseudo = |length: u16| {
+            Sum::pseudo4(header.source(), header.destination(), IpProtocol::UDP, length)
+        };
         let arrived = gtpu_message::read(packet, udp_at, pseudo)?;
         self.decapsulation.send(context, row, &Came::by_ip4(&header), &arrived, packet)
     }
@@ -89,7 +94,11 @@ impl MobileToSegments4 {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
         match self.send(context, packet) {
             Ok(next) => Ok(next),
             Err(Bad::Drop(why)) => Err(why),

@@ -18,7 +18,9 @@ use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::Direction;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, checksum, ip4};
 
-use super::args::{self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session};
+use super::args::{
+    self, IP4_BITS, IP4_PREFIX_MAX, IP4_SESSION_PREFIX_MAX, PORT_BITS, SESSION_BITS, Session,
+};
 use super::encapsulate::{self, Outgoing, source_port};
 use super::lookup_keys::LookupKeys;
 use super::sid_node::{Gateway, SidNode};
@@ -68,8 +70,9 @@ impl Behavior for EndMGtp4E {
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
-        let node =
-            engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.M.GTP4.E is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.M.GTP4.E is not built in"))?;
         super::check_length(place, IP4_SESSION_PREFIX_MAX, "an IPv4 address and Args.Mob.Session")?;
         let table = self.tables.hold(engine, Family::Ip4, self.table)?;
         let (position, source) = match self.source {
@@ -183,7 +186,9 @@ impl Front {
     fn write(&self, packet: &mut [u8]) {
         let length = packet.len() as u64 & 0xffff;
         let first = 0x45 << 56 | u64::from(self.class) << 48 | length << 32;
-        let second = u64::from(self.hops) << 56 | u64::from(IpProtocol::UDP.0) << 48 | u64::from(self.source);
+        let second = u64::from(self.hops) << 56
+            | u64::from(IpProtocol::UDP.0) << 48
+            | u64::from(self.source);
         let sum = Sum::new().quad(first).quad(second).quad(self.destination.into());
         let second = second | u64::from(sum.checksum()) << 32;
         let Some((place, rest)) =
@@ -222,7 +227,8 @@ impl SegmentsToMobile4 {
         hops: u8,
         packet: &mut Packet,
     ) -> Result<(), LocalSidDrop> {
-        let (source, destination) = (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
+        let (source, destination) =
+            (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
         let header = Ip4Header::new(source, destination, IpProtocol::UDP, hops, out.datagram_len());
         let mut header = header.ok_or(LocalSidDrop::TooLong)?;
         header.traffic_class = class;
@@ -266,7 +272,10 @@ impl SidNode for SegmentsToMobile4 {
             hops: header.hop_limit(),
             source: told.source,
             destination: told.destination,
-            behind: gtpu_header::Front { udp: g_pdu::udp(told.source_port, gtpu.len() + payload), gtpu },
+            behind: gtpu_header::Front {
+                udp: g_pdu::udp(told.source_port, gtpu.len() + payload),
+                gtpu,
+            },
         };
         let is_short = payload + front.len() <= usize::from(u16::MAX);
         if !(is_short && gtpu_header::replace(packet, inside.at, front.len())) {
@@ -279,7 +288,13 @@ impl SidNode for SegmentsToMobile4 {
     }
 
     #[inline(always)]
-    fn go(&self, _: SidEntryRef<'_>, _: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+    fn go(
+        &self,
+        _: SidEntryRef<'_>,
+        _: LookupKeys,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Option<NodeId> {
         if let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) {
             let identification = self.identification.next();
             header.set_identification(identification);
@@ -368,7 +383,10 @@ pub(super) const KINDS: [Kind; 1] = [Kind {
     words: &[
         ("v4src_position", "the bit of the IPv6 source where the IPv4 source begins; 64"),
         ("v4src_addr", "the IPv4 source of all packets"),
-        ("uplink", "the QoS flow is told as in packets from users; without it, as in those to users"),
+        (
+            "uplink",
+            "the QoS flow is told as in packets from users; without it, as in those to users",
+        ),
     ],
     example: "end.m.gtp4.e v4src_position 64",
     make,

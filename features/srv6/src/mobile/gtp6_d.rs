@@ -49,7 +49,8 @@ impl Behavior for EndMGtp6D {
     fn words(&self, _: &Shown<'_>) -> String {
         let name = if self.recipe.drop_in { "end.m.gtp6.d.di" } else { "end.m.gtp6.d" };
         let (sid, payload) = (self.recipe.sid, self.recipe.payload.words());
-        let mut words = format!("{name} {}/{}{payload}", Ipv6Addr::from_bits(sid.first()), sid.len());
+        let mut words =
+            format!("{name} {}/{}{payload}", Ipv6Addr::from_bits(sid.first()), sid.len());
         if let Source::Fixed(source) = self.recipe.source {
             words += &format!(" source {source}");
         }
@@ -60,8 +61,9 @@ impl Behavior for EndMGtp6D {
     }
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
-        let node =
-            engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.M.GTP6.D is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.M.GTP6.D is not built in"))?;
         let table = self.tables.hold(engine, Family::Ip6, self.table)?;
         match gateway_entries::add(engine, &self.recipe, table) {
             Ok(rows) => {
@@ -134,18 +136,22 @@ impl SidNode for MobileToSegments6 {
     ) -> Result<NodeId, Bad> {
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let upper = match header.next_header() {
-            protocol @ IpProtocol::UDP => Upper { protocol, at: Ip6Header::LEN, is_fragment: false },
+            protocol @ IpProtocol::UDP => {
+                Upper { protocol, at: Ip6Header::LEN, is_fragment: false }
+            }
             _ => self.decapsulation.next_nodes.last(context, packet)?,
         };
         if !upper.is_inner(IpProtocol::UDP) || !gtpu_message::is_to_gtpu(packet, upper.at) {
             return self.decapsulation.next_nodes.upper(context, line, upper, packet);
         }
         let bytes = packet.length();
-        let pseudo =
-            |length: u16| Sum::pseudo6(header.source(), header.destination(), IpProtocol::UDP, length.into());
+        let pseudo = |length: u16| {
+            Sum::pseudo6(header.source(), header.destination(), IpProtocol::UDP, length.into())
+        };
         let arrived = gtpu_message::read(packet, upper.at, pseudo)?;
         let row = line.0.word(0) as u32;
-        let next = self.decapsulation.send(context, row, &Came::by_ip6(&header), &arrived, packet)?;
+        let next =
+            self.decapsulation.send(context, row, &Came::by_ip6(&header), &arrived, packet)?;
         self.decapsulation.next_nodes.good(line.0, bytes);
         Ok(next)
     }
@@ -174,7 +180,8 @@ pub(super) fn path_of(args: &Args<'_>) -> Result<Vec<Ipv6Addr>, Refusal> {
     });
     let path = path.collect::<Result<Vec<_>, Refusal>>()?;
     if path.len() > SEGMENTS_MAX {
-        let what = format!("{} segments are too many: {SEGMENTS_MAX} can stand in front", path.len());
+        let what =
+            format!("{} segments are too many: {SEGMENTS_MAX} can stand in front", path.len());
         return Err(Refusal::new(what).remedy("an SR policy's binding SID for some of them"));
     }
     Ok(path)

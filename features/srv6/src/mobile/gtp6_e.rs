@@ -68,15 +68,17 @@ impl Behavior for EndMGtp6E {
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
-        let node =
-            engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.M.GTP6.E is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.M.GTP6.E is not built in"))?;
         super::check_length(place, SESSION_PREFIX_MAX, "Args.Mob.Session")?;
         let table = self.tables.hold(engine, Family::Ip6, self.table)?;
         let mut flags = if self.direction == Direction::Uplink { UPLINK } else { 0 };
         flags |= if self.zero_checksum { ZERO_CHECKSUM } else { 0 };
         flags |= if self.source.is_some() { SOURCE_FIXED } else { 0 };
         let source = self.source.unwrap_or(Ipv6Addr::UNSPECIFIED).to_bits();
-        let parts = u64::from(table) << 32 | u64::from(u16::from_le_bytes([place.prefix.len(), flags]));
+        let parts =
+            u64::from(table) << 32 | u64::from(u16::from_le_bytes([place.prefix.len(), flags]));
         Ok(Held { node, words: [parts, (source >> 64) as u64, source as u64, 0] })
     }
 
@@ -168,7 +170,8 @@ fn behind(header: &Ip6Header, packet: &Packet) -> Result<Behind, Bad> {
         return Err(left_behind(spot, LocalSidDrop::SegmentsLeft));
     }
     let bytes = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
-    let upper = upper_layer(header.next_header(), bytes).map_err(|_| LocalSidDrop::SrhBeyondPacket)?;
+    let upper =
+        upper_layer(header.next_header(), bytes).map_err(|_| LocalSidDrop::SrhBeyondPacket)?;
     let is_fragment = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
     Ok(Behind {
         srh,
@@ -178,7 +181,10 @@ fn behind(header: &Ip6Header, packet: &Packet) -> Result<Behind, Bad> {
 
 impl SegmentsToMobile6 {
     fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> SegmentsToMobile6 {
-        SegmentsToMobile6 { next_nodes: NextNodes::new(wiring, lines), onward: MtuCheck::new(wiring) }
+        SegmentsToMobile6 {
+            next_nodes: NextNodes::new(wiring, lines),
+            onward: MtuCheck::new(wiring),
+        }
     }
 
     #[inline(always)]
@@ -210,7 +216,8 @@ fn put(
             return Ok(());
         }
         let behind = place.get_mut(Ip6Header::LEN..).unwrap_or_default();
-        let pseudo = Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
+        let pseudo =
+            Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
         let sum = checksums::add(pseudo.bytes(behind), packet, 0, packet.length());
         if let Some(udp) = UdpHeader::overlay_mut(behind) {
             udp.set_checksum(sum.ok_or(LocalSidDrop::Truncated)?.udp_checksum());
@@ -253,7 +260,8 @@ impl SidNode for SegmentsToMobile6 {
         }
         let [length, _] = (line.0.word(0) as u16).to_le_bytes();
         let session = args::read(header.destination_bits(), length, SESSION_BITS);
-        let (table, at) = ((line.0.word(0) >> 32) as u32, (Ip6Header::LEN + srh.len_bytes()) as u32);
+        let (table, at) =
+            ((line.0.word(0) >> 32) as u32, (Ip6Header::LEN + srh.len_bytes()) as u32);
         Some(LookupKeys { address, session, table, at })
     }
 
@@ -269,7 +277,8 @@ impl SidNode for SegmentsToMobile6 {
         let (bytes, at) = (packet.bytes(), asking.at as usize);
         let (header, payload) = (Ip6Header::overlay(bytes)?, bytes.get(at..)?);
         let (length, behind) = (bytes.len(), payload.len());
-        let gtpu = g_pdu::GtpuWords::new(asking.session, super::direction_of(flags & UPLINK), behind);
+        let gtpu =
+            g_pdu::GtpuWords::new(asking.session, super::direction_of(flags & UPLINK), behind);
         let mut front = Front {
             first: bytes.first_chunk().map_or(0, |first| u32::from_be_bytes(*first)),
             hops: header.hop_limit(),
@@ -281,7 +290,9 @@ impl SidNode for SegmentsToMobile6 {
             },
         };
         let total = front.len() + behind;
-        if total > usize::from(u16::MAX) || !self.onward.fits_plainly(&self.next_nodes, found, total) {
+        if total > usize::from(u16::MAX)
+            || !self.onward.fits_plainly(&self.next_nodes, found, total)
+        {
             return None;
         }
         if flags & ZERO_CHECKSUM == 0 {
@@ -320,11 +331,16 @@ impl SidNode for SegmentsToMobile6 {
             return Err(LocalSidDrop::NextSegment.into());
         }
         let [length, flags] = (line.0.word(0) as u16).to_le_bytes();
-        let session = Session::from_bits(args::read(header.destination_bits(), length, SESSION_BITS));
+        let session =
+            Session::from_bits(args::read(header.destination_bits(), length, SESSION_BITS));
         let port = source_port(0, header.flow_label());
         let bytes = packet.length();
-        let group =
-            self.next_nodes.tables.ip6.table((line.0.word(0) >> 32) as u32).lookup(destination.to_bits());
+        let group = self
+            .next_nodes
+            .tables
+            .ip6
+            .table((line.0.word(0) >> 32) as u32)
+            .lookup(destination.to_bits());
         let (out, fits) = if is_message {
             context.count(LocalSidDrop::Carried, 1);
             (encapsulate::leave_elements(packet, srh.at, session, port)?, true)
@@ -335,7 +351,14 @@ impl SidNode for SegmentsToMobile6 {
             let total = Ip6Header::LEN + out.datagram_len();
             let came = Came::by_ip6(&header);
             let fits = total <= MTU_MIN
-                || self.onward.fits(&self.next_nodes, context, (group, packet.hash), &came, total, packet)?;
+                || self.onward.fits(
+                    &self.next_nodes,
+                    context,
+                    (group, packet.hash),
+                    &came,
+                    total,
+                    packet,
+                )?;
             // A checksum that was left to a device is completed before the one around it is made.
             let added = if flags & ZERO_CHECKSUM != 0 { Ip6Header::LEN + out.len() } else { 0 };
             encapsulate::expose(packet, upper.at, added)?;

@@ -66,7 +66,8 @@ pub(super) fn put(
 ) -> Result<(), LocalSidDrop> {
     let mut bytes = [[0; 32]; BYTES_MAX / 32];
     let all = bytes.as_flattened_mut();
-    let at = out.write(all).and_then(|at| at.checked_sub(header_bytes)).ok_or(LocalSidDrop::TooLong)?;
+    let at =
+        out.write(all).and_then(|at| at.checked_sub(header_bytes)).ok_or(LocalSidDrop::TooLong)?;
     let count = all.len() - at;
     write(all.get_mut(at..).unwrap_or_default(), packet)?;
     if packet.push_blocks(&bytes, count) { Ok(()) } else { Err(LocalSidDrop::NoHeadroom) }

@@ -47,7 +47,9 @@ pub(super) fn find<const FOUR: bool>(
             find_each::<FOUR>(tables, keys, found);
         } else if FOUR {
             let mut addresses = [0; KEYS_AT_A_TIME];
-            keys.iter().zip(&mut addresses).for_each(|(key, address)| *address = key.address as u32);
+            keys.iter()
+                .zip(&mut addresses)
+                .for_each(|(key, address)| *address = key.address as u32);
             let addresses = addresses.get(..keys.len()).unwrap_or_default();
             tables.ip4.table(first).lookup_slice(variant, addresses, found);
         } else {

@@ -37,7 +37,8 @@ struct EndMap {
 impl Behavior for EndMap {
     fn words(&self, _: &Shown<'_>) -> String {
         let to = Ipv6Addr::from_bits(self.to.first());
-        let to = if self.to.len() == 128 { to.to_string() } else { format!("{to}/{}", self.to.len()) };
+        let to =
+            if self.to.len() == 128 { to.to_string() } else { format!("{to}/{}", self.to.len()) };
         match self.table {
             0 => format!("end.map {to}"),
             table => format!("end.map {to} fib-table {table}"),
@@ -45,7 +46,9 @@ impl Behavior for EndMap {
     }
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
-        let node = engine.node_id(NODE).ok_or_else(|| Refusal::new("the node of End.MAP is not built in"))?;
+        let node = engine
+            .node_id(NODE)
+            .ok_or_else(|| Refusal::new("the node of End.MAP is not built in"))?;
         let table = self.tables.hold(engine, Family::Ip6, self.table)?;
         let to = self.to.first();
         let parts = u64::from(table) << 8 | u64::from(self.to.len());
@@ -72,7 +75,8 @@ impl SidNode for MapSegment {
     #[inline(always)]
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let bytes = packet.length();
-        let header = Ip6Header::overlay_mut(packet.bytes_mut()).filter(|header| header.hop_limit() > 1)?;
+        let header =
+            Ip6Header::overlay_mut(packet.bytes_mut()).filter(|header| header.hop_limit() > 1)?;
         let to = u128::from(line.0.word(0)) << 64 | u128::from(line.0.word(1));
         let parts = line.0.word(2);
         let kept = u128::MAX.checked_shr((parts & 0xff) as u32).unwrap_or(0);
@@ -80,15 +84,31 @@ impl SidNode for MapSegment {
         header.set_destination(Ipv6Addr::from_bits(address));
         packet.hash = 0;
         self.next_nodes.good(line.0, bytes);
-        Some(LookupKeys { address, session: 0, table: (parts >> 8) as u32, at: Ip6Header::LEN as u32 })
+        Some(LookupKeys {
+            address,
+            session: 0,
+            table: (parts >> 8) as u32,
+            at: Ip6Header::LEN as u32,
+        })
     }
 
     #[inline(always)]
-    fn go(&self, _: SidEntryRef<'_>, _: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+    fn go(
+        &self,
+        _: SidEntryRef<'_>,
+        _: LookupKeys,
+        found: GroupId,
+        packet: &mut Packet,
+    ) -> Option<NodeId> {
         Some(self.next_nodes.six(found, packet))
     }
 
-    fn send(&self, _: StageContext<'_>, line: SidEntryRef<'_>, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn send(
+        &self,
+        _: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         if packet.segment_length() < Ip6Header::LEN {
             return Err(LocalSidDrop::Truncated.into());
         }

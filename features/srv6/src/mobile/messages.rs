@@ -123,6 +123,9 @@ mod tests {
     #[test]
     fn too_many_elements_are_refused() {
         assert_eq!(super::write(&[0; 254], &mut [0; 300]), None);
-        assert_eq!((tag_of(message::SUPPORTED_EXTENSIONS), kind_of(3), kind_of(0)), (None, None, None));
+        assert_eq!(
+            (tag_of(message::SUPPORTED_EXTENSIONS), kind_of(3), kind_of(0)),
+            (None, None, None)
+        );
     }
 }

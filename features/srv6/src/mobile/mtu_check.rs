@@ -16,8 +16,13 @@ pub(super) struct MtuCheck([NodeId; 4]);
 impl MtuCheck {
     pub fn new(wiring: &Wiring<'_>) -> MtuCheck {
         MtuCheck(
-            ["ip6-rewrite", "ip6-confirm-neighbor", "ip6-discover-neighbor", "ip6-adjacency-counter"]
-                .map(|name| wiring.node(name)),
+            [
+                "ip6-rewrite",
+                "ip6-confirm-neighbor",
+                "ip6-discover-neighbor",
+                "ip6-adjacency-counter",
+            ]
+            .map(|name| wiring.node(name)),
         )
     }
 

@@ -76,7 +76,9 @@ impl<B: SidNode> LookUp for Gateway<B> {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> LookupKeys {
-        self.0.ask(SidEntryRef(self.0.next_nodes().lines.line(packet.index)), packet).unwrap_or_default()
+        self.0
+            .ask(SidEntryRef(self.0.next_nodes().lines.line(packet.index)), packet)
+            .unwrap_or_default()
     }
 
     #[inline(always)]

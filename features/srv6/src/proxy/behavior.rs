@@ -162,7 +162,8 @@ impl Behavior for Proxy {
         let node = engine.node_id(self.node());
         let node = node.ok_or_else(|| Refusal::new("the node of this proxy is not built in"))?;
         let around = self.around()?;
-        let mut entry = SidEntry { interface: self.out.0, argument: self.back.0, ..SidEntry::default() };
+        let mut entry =
+            SidEntry { interface: self.out.0, argument: self.back.0, ..SidEntry::default() };
         match self.family() {
             Some(Family::Ip4) => entry.four = self.to.hold(engine, place, Family::Ip4)?,
             Some(Family::Ip6) => entry.six = self.to.hold(engine, place, Family::Ip6)?,
@@ -187,7 +188,11 @@ impl Behavior for Proxy {
     }
 }
 
-fn make(engine: &Engine, args: &Args<'_>, proxying: Proxying) -> Result<Box<dyn Behavior>, Refusal> {
+fn make(
+    engine: &Engine,
+    args: &Args<'_>,
+    proxying: Proxying,
+) -> Result<Box<dyn Behavior>, Refusal> {
     let (out, back) = (args.interface(engine, "oif")?, args.interface(engine, "iif")?);
     let function = args.optional::<IpAddr>("function")?;
     let to = Adjacent::to(function.map(|function| (function, out)));
@@ -197,7 +202,9 @@ fn make(engine: &Engine, args: &Args<'_>, proxying: Proxying) -> Result<Box<dyn 
 fn make_static(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     let source = args.get::<Ipv6Addr>("src")?;
     if !address::is_unicast(source) || address::is_link_local(source) {
-        return Err(args.refuse("src", format!("{source} is no address that segments can be sent from")));
+        return Err(
+            args.refuse("src", format!("{source} is no address that segments can be sent from"))
+        );
     }
     let segment = |next: Args<'_>| {
         let segment = next.get::<Ipv6Addr>("segment")?;
@@ -307,7 +314,8 @@ mod tests {
 
     #[test]
     fn the_reduced_form_of_one_segment_has_no_srh() {
-        let alone = front(&Path { hop_limit: 9, ..path(1, Form::Reduced) }, IpProtocol::IPV4).unwrap();
+        let alone =
+            front(&Path { hop_limit: 9, ..path(1, Form::Reduced) }, IpProtocol::IPV4).unwrap();
         assert_eq!((alone.len(), &alone.header()[6..8]), (40, &[4, 9][..]));
         let full = front(&path(1, Form::Full), IpProtocol::IPV4).unwrap();
         assert_eq!((full.len(), full.header()[6], full.header()[40]), (64, 43, 4));

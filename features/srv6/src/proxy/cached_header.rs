@@ -74,7 +74,8 @@ pub(super) struct CachedHeader {
 impl CachedHeader {
     /// None yet.
     pub fn new() -> CachedHeader {
-        let version = |_| Version { length: AtomicU32::new(0), words: [const { AtomicU64::new(0) }; WORDS] };
+        let version =
+            |_| Version { length: AtomicU32::new(0), words: [const { AtomicU64::new(0) }; WORDS] };
         CachedHeader {
             newest: AtomicU64::new(0),
             writing: AtomicBool::new(false),
@@ -199,7 +200,11 @@ mod tests {
             for _ in 0..20_000 {
                 if kept.read(&mut front).is_ok() {
                     let first = front.header()[0];
-                    assert!(front.header().iter().all(|byte| *byte == first), "{:?}", front.header());
+                    assert!(
+                        front.header().iter().all(|byte| *byte == first),
+                        "{:?}",
+                        front.header()
+                    );
                 }
             }
         });

@@ -36,9 +36,16 @@ impl Flow {
         if six {
             let header = Ip6Header::overlay(bytes)?;
             let (from, to) = (header.source_bits(), header.destination_bits());
-            let ports = ports(header.next_header(), bytes.get(Ip6Header::LEN..).unwrap_or_default());
+            let ports =
+                ports(header.next_header(), bytes.get(Ip6Header::LEN..).unwrap_or_default());
             let last = u64::from(header.next_header().0) << 32 | u64::from(ports);
-            return Some(Flow([(from >> 64) as u64, from as u64, (to >> 64) as u64, to as u64, last]));
+            return Some(Flow([
+                (from >> 64) as u64,
+                from as u64,
+                (to >> 64) as u64,
+                to as u64,
+                last,
+            ]));
         }
         let header = Ip4Header::overlay(bytes)?;
         let behind = bytes.get(header.header_len()..).unwrap_or_default();
@@ -95,8 +102,9 @@ impl Place {
     }
 
     fn holds(&self, headers: &[Word]) -> bool {
-        let same =
-            |(kept, word): (&AtomicU64, &Word)| kept.load(Ordering::Relaxed) == u64::from_ne_bytes(*word);
+        let same = |(kept, word): (&AtomicU64, &Word)| {
+            kept.load(Ordering::Relaxed) == u64::from_ne_bytes(*word)
+        };
         self.length.load(Ordering::Relaxed) as usize == headers.len() * WORD_BYTES
             && self.words.iter().zip(headers).all(same)
     }
@@ -105,7 +113,10 @@ impl Place {
     fn write(&self, sequence: u64, flow: Flow, headers: &[Word]) -> CacheWrite {
         let odd = sequence | 1;
         let taken = sequence & 1 == 0
-            && self.sequence.compare_exchange(sequence, odd, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            && self
+                .sequence
+                .compare_exchange(sequence, odd, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok();
         if !taken {
             return CacheWrite::Busy;
         }
@@ -151,9 +162,17 @@ impl Flows {
     }
 
     /// Keep headers of a flow.
-    pub fn keep(&self, flow: Flow, now_ns: u64, front: [Word; FRONT_WORDS], rest: &[Word]) -> CacheWrite {
+    pub fn keep(
+        &self,
+        flow: Flow,
+        now_ns: u64,
+        front: [Word; FRONT_WORDS],
+        rest: &[Word],
+    ) -> CacheWrite {
         let mut headers = [Word::default(); WORDS];
-        let Some(own) = headers.get_mut(..FRONT_WORDS + rest.len()) else { return CacheWrite::TooLong };
+        let Some(own) = headers.get_mut(..FRONT_WORDS + rest.len()) else {
+            return CacheWrite::TooLong;
+        };
         let (head, tail) = own.split_at_mut(FRONT_WORDS);
         head.copy_from_slice(&front);
         tail.copy_from_slice(rest);
@@ -163,12 +182,19 @@ impl Flows {
             let before = sequence(place);
             if place.is_of(flow) {
                 place.used_ns.store(now_ns, Ordering::Relaxed);
-                return if place.holds(own) { CacheWrite::Same } else { place.write(before, flow, own) };
+                return if place.holds(own) {
+                    CacheWrite::Same
+                } else {
+                    place.write(before, flow, own)
+                };
             }
         }
         // One that nobody has had, or the one that was not used for longest.
-        let used = |place: &Place| (sequence(place) != 0).then(|| place.used_ns.load(Ordering::Relaxed));
-        let Some(place) = set.iter().min_by_key(|place| used(place)) else { return CacheWrite::Full };
+        let used =
+            |place: &Place| (sequence(place) != 0).then(|| place.used_ns.load(Ordering::Relaxed));
+        let Some(place) = set.iter().min_by_key(|place| used(place)) else {
+            return CacheWrite::Full;
+        };
         let before = sequence(place);
         if used(place).is_some_and(|used_ns| now_ns.saturating_sub(used_ns) < IDLE_NS) {
             return CacheWrite::Full;
@@ -194,7 +220,9 @@ impl Flows {
                     *to = from.load(Ordering::Relaxed);
                 }
                 let Some(header) = front.lay_out(length) else { continue };
-                for (to, from) in header.as_chunks_mut::<WORD_BYTES>().0.iter_mut().zip(&place.words) {
+                for (to, from) in
+                    header.as_chunks_mut::<WORD_BYTES>().0.iter_mut().zip(&place.words)
+                {
                     *to = from.load(Ordering::Relaxed).to_ne_bytes();
                 }
                 fence(Ordering::Acquire);
@@ -221,7 +249,12 @@ mod tests {
 
     /// Keep headers of so many bytes, all alike.
     fn keep(flows: &Flows, number: u64, now_ns: u64, bytes: usize, all: u8) -> CacheWrite {
-        flows.keep(flow(number), now_ns, [[all; 8]; FRONT_WORDS], &vec![[all; 8]; bytes / 8 - FRONT_WORDS])
+        flows.keep(
+            flow(number),
+            now_ns,
+            [[all; 8]; FRONT_WORDS],
+            &vec![[all; 8]; bytes / 8 - FRONT_WORDS],
+        )
     }
 
     #[test]
@@ -242,7 +275,11 @@ mod tests {
             );
         }
         assert_eq!(flows.read(flow(1000), &mut front), Err(Unread::Nothing));
-        assert_eq!(keep(&flows, 7, 0, 80, 9), CacheWrite::New, "other headers of a flow that is known");
+        assert_eq!(
+            keep(&flows, 7, 0, 80, 9),
+            CacheWrite::New,
+            "other headers of a flow that is known"
+        );
         assert_eq!((flows.read(flow(7), &mut front), front.header()), (Ok(()), &[9; 80][..]));
         assert_eq!(keep(&flows, 7, 0, 8 * (WORDS + 1), 9), CacheWrite::TooLong);
     }
@@ -255,7 +292,11 @@ mod tests {
         }
         assert_eq!(keep(&flows, 4, IDLE_NS - 1, 48, 4), CacheWrite::Full);
         assert_eq!(keep(&flows, 0, IDLE_NS, 48, 0), CacheWrite::Same);
-        assert_eq!(keep(&flows, 4, IDLE_NS + 1, 48, 4), CacheWrite::New, "that of flow 1, idle for longest");
+        assert_eq!(
+            keep(&flows, 4, IDLE_NS + 1, 48, 4),
+            CacheWrite::New,
+            "that of flow 1, idle for longest"
+        );
         assert_eq!(flows.read(flow(1), &mut front), Err(Unread::Nothing));
         for number in [0, 2, 3, 4] {
             assert_eq!(flows.read(flow(number), &mut front), Ok(()));
@@ -265,8 +306,10 @@ mod tests {
 
     #[test]
     fn flows_differ_by_addresses_protocol_and_ports_and_fragments_have_none() {
-        let mut udp =
-            vec![0x45, 0, 0, 32, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 9, 0, 0, 0, 0];
+        let mut udp = vec![
+            0x45, 0, 0, 32, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 9, 0, 0, 0,
+            0,
+        ];
         let first = Flow::of(false, &udp).expect("whole");
         for place in [9, 15, 19, 21, 23] {
             udp[place] ^= 1;

@@ -74,7 +74,12 @@ impl<F: Inner> FromFunction<F> {
     }
 
     #[inline(always)]
-    fn around(&self, context: StageContext<'_>, ready: Ready, packet: &mut Packet) -> Result<NodeId, Bad> {
+    fn around(
+        &self,
+        context: StageContext<'_>,
+        ready: Ready,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let fields = F::fields(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
         if fields.is_link_local {
             return Err(told(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));

@@ -23,7 +23,12 @@ struct FromFunctionL2 {
 
 impl FromFunctionL2 {
     #[inline(always)]
-    fn decide(&self, pass: Pass<'_>, ready: Option<Ready>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
+    fn decide(
+        &self,
+        pass: Pass<'_>,
+        ready: Option<Ready>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, ProxyDrop> {
         let (ready, back) =
             ready.zip(self.departure.back(packet.rx, pass)).ok_or(ProxyDrop::NotConfigured)?;
         let bytes = packet.length() as u64;

@@ -26,7 +26,9 @@ impl Inner for Ip6 {
     fn stays(own: Option<&Addresses>, bytes: &[u8]) -> bool {
         let Some(header) = Ip6Header::overlay(bytes) else { return false };
         let to = header.destination();
-        address::is_multicast(to) || address::is_link_local(to) || own.is_some_and(|own| own.has6(to))
+        address::is_multicast(to)
+            || address::is_link_local(to)
+            || own.is_some_and(|own| own.has6(to))
     }
 }
 

@@ -85,8 +85,13 @@ impl Masquerade {
 
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
@@ -127,7 +132,12 @@ impl Stage for Masquerade {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
         let last = last_segment(packet, Ip6Header::LEN);
         if (segments::next_if_plain(packet) == 0) | !segments::is_plain_segment(last) {
             return self.slow_path(context, packet);
@@ -145,9 +155,13 @@ impl Stage for Masquerade {
 /// The declaration.
 pub(super) fn spec(lines: &Arc<CountedLines>, backs: &Backs) -> NodeSpec {
     let (lines, backs) = (lines.clone(), backs.clone());
-    NodeSpec::stage("End.AM: packets to a function as if they went to their last segment", move |wiring| {
-        Masquerade { next_nodes: NextNodes::new(wiring, &lines), backs: backs.clone() }
-    })
+    NodeSpec::stage(
+        "End.AM: packets to a function as if they went to their last segment",
+        move |wiring| Masquerade {
+            next_nodes: NextNodes::new(wiring, &lines),
+            backs: backs.clone(),
+        },
+    )
     .describe(crate::endpoint::description::record)
 }
 
@@ -160,7 +174,8 @@ mod tests {
         let mut srh = vec![17, 4, 4, 2, 1, 0, 0, 77];
         srh.extend([[1; 16], [2; 16]].concat());
         let kept = |srh: &[u8]| to_keep(srh).map(|(words, count)| words[..count].concat());
-        let expected = [vec![0; 40], vec![0, 4, 4, 1, 1, 0, 0, 77], vec![0; 16], vec![2; 16]].concat();
+        let expected =
+            [vec![0; 40], vec![0, 4, 4, 1, 1, 0, 0, 77], vec![0; 16], vec![2; 16]].concat();
         assert_eq!(kept(&srh), Some(expected.clone()));
         (srh[0], srh[9]) = (6, 9);
         assert_eq!(kept(&srh), Some(expected));

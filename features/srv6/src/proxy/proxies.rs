@@ -25,7 +25,8 @@ impl Taking {
         Taking { coming: Coming::Ip4, feature: Some(("ip4-unicast", from_function::IP4)) };
     pub const IP6: Taking =
         Taking { coming: Coming::Ip6, feature: Some(("ip6-unicast", from_function::IP6)) };
-    pub const MASKED: Taking = Taking { coming: Coming::Ip6, feature: Some(("ip6-unicast", unmask::NODE)) };
+    pub const MASKED: Taking =
+        Taking { coming: Coming::Ip6, feature: Some(("ip6-unicast", unmask::NODE)) };
     pub const FRAMES: Taking = Taking { coming: Coming::Frames, feature: None };
 }
 
@@ -78,13 +79,23 @@ impl Proxies {
 
 /// What an interface is called in a refusal, and whose it is.
 fn whose(engine: &Engine, id: InterfaceId, place: Place) -> String {
-    format!("{} is the return interface of local SID {}", engine.interface_name(id), place.words(engine))
+    format!(
+        "{} is the return interface of local SID {}",
+        engine.interface_name(id),
+        place.words(engine)
+    )
 }
 
 /// May what comes by an interface be taken?
-fn check(engine: &Engine, proxies: &Proxies, id: InterfaceId, taking: Taking) -> Result<(), Refusal> {
+fn check(
+    engine: &Engine,
+    proxies: &Proxies,
+    id: InterfaceId,
+    taking: Taking,
+) -> Result<(), Refusal> {
     let same = |of: &(InterfaceId, Coming)| {
-        of.0 == id && (of.1 == taking.coming || Coming::Frames == of.1 || Coming::Frames == taking.coming)
+        of.0 == id
+            && (of.1 == taking.coming || Coming::Frames == of.1 || Coming::Frames == taking.coming)
     };
     if let Some((_, claim)) = proxies.claims.iter().find(|(of, _)| same(of)) {
         return Err(Refusal::new(format!("{} already", whose(engine, id, claim.place)))
@@ -119,7 +130,8 @@ pub(super) fn claim(
 ) -> Result<(), Refusal> {
     engine.with(|engine, proxies: &mut Proxies| {
         check(engine, proxies, id, taking)?;
-        let interface = engine.interface(id).ok_or_else(|| Refusal::new("the interface is gone"))?;
+        let interface =
+            engine.interface(id).ok_or_else(|| Refusal::new("the interface is gone"))?;
         let (routed, own) = (interface.row().input, Own::of(interface.row()));
         let counts = Arc::new(Counts::new(proxies.workers));
         let back = Back { around, table: place.table, counts: counts.clone() };
@@ -128,19 +140,32 @@ pub(super) fn claim(
             proxies.backs.publish(id, taking.coming, None);
             return Err(refused);
         }
-        proxies.claims.insert((id, taking.coming), Claim { place, routed, counts, cleared: [0; 4] });
+        proxies
+            .claims
+            .insert((id, taking.coming), Claim { place, routed, counts, cleared: [0; 4] });
         Ok(())
     })
 }
 
-fn take(engine: &mut Engine, id: InterfaceId, place: Place, taking: Taking, own: Own) -> Result<(), Refusal> {
+fn take(
+    engine: &mut Engine,
+    id: InterfaceId,
+    place: Place,
+    taking: Taking,
+    own: Own,
+) -> Result<(), Refusal> {
     let Some((arc, node)) = taking.feature else {
         let node = engine.node_id(from_function_l2::NODE);
-        let node = node.ok_or_else(|| Refusal::new("the node of frames that come back is not built in"))?;
+        let node =
+            node.ok_or_else(|| Refusal::new("the node of frames that come back is not built in"))?;
         engine.set_input_node(id, node)?;
         let words = place.words(engine);
         let what = format!("the return interface of local SID {words}");
-        modes::hold(engine, id, Held { what, remedy: format!("sr localsid del address {words}"), own });
+        modes::hold(
+            engine,
+            id,
+            Held { what, remedy: format!("sr localsid del address {words}"), own },
+        );
         return Ok(());
     };
     Ok(engine.set_feature(id, arc, node, true)?)

@@ -69,7 +69,12 @@ impl BackTable {
 
     /// What is known of an interface, if it is a return interface.
     #[inline(always)]
-    pub fn read<'p>(&self, interface: InterfaceId, coming: Coming, pass: Pass<'p>) -> Option<&'p Back> {
+    pub fn read<'p>(
+        &self,
+        interface: InterfaceId,
+        coming: Coming,
+        pass: Pass<'p>,
+    ) -> Option<&'p Back> {
         self.0.read(BackTable::slot(interface, coming), pass)
     }
 

@@ -81,7 +81,8 @@ fn keep_unusual(
     let Some(own) = all.get_mut(..words.len()) else { return Ok(CacheWrite::TooLong) };
     own.copy_from_slice(words);
     let place = srh_at / WORD_BYTES;
-    let (Some(srh), true) = (own.get(place).copied(), behind.is_empty() && srh_at.is_multiple_of(WORD_BYTES))
+    let (Some(srh), true) =
+        (own.get(place).copied(), behind.is_empty() && srh_at.is_multiple_of(WORD_BYTES))
     else {
         return Ok(CacheWrite::TooLong);
     };
@@ -125,10 +126,13 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     ) -> Result<(), LocalSidDrop> {
         let back = self.backs.read(InterfaceId(line.argument()), coming(line), context.pass());
         let back = back.ok_or(LocalSidDrop::NotConfigured)?;
-        let (headers, inner) = packet.bytes().split_at_checked(at).ok_or(LocalSidDrop::Truncated)?;
+        let (headers, inner) =
+            packet.bytes().split_at_checked(at).ok_or(LocalSidDrop::Truncated)?;
         let keep = |front, rest: &[Word]| match &back.around {
             Around::CachedHeader(kept) => Ok(kept.keep(front, rest)),
-            Around::Flows(flows) => keep_of_flow(flows, coming(line), inner, context.now_ns(), front, rest),
+            Around::Flows(flows) => {
+                keep_of_flow(flows, coming(line), inner, context.now_ns(), front, rest)
+            }
             Around::Fixed(_) | Around::Masked { .. } => Err(LocalSidDrop::NotConfigured),
         };
         let outer = Ip6Header::overlay(headers).ok_or(LocalSidDrop::Truncated)?;
@@ -140,7 +144,8 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         let ((words, behind), plain) = (headers.as_chunks(), srh_at == Ip6Header::LEN);
         let keeping = match words.split_first_chunk::<FRONT_WORDS>() {
             Some(([_, one, two, _, _, srh], rest)) if plain && behind.is_empty() => {
-                let front = [first, *one, *two, high.to_be_bytes(), low.to_be_bytes(), stepped(*srh)];
+                let front =
+                    [first, *one, *two, high.to_be_bytes(), low.to_be_bytes(), stepped(*srh)];
                 keep(front, rest)?
             }
             _ => {
@@ -204,8 +209,13 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
+        let (line, bytes) =
+            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
@@ -237,7 +247,9 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             context.count(LocalSidDrop::Bypassed, 1);
             self.next_nodes.advance(line, srh, next, packet);
             let table = self.next_nodes.tables.interfaces.table6(packet.rx);
-            return Ok(self.next_nodes.six(self.next_nodes.tables.ip6.table(table).lookup(next), packet));
+            return Ok(self
+                .next_nodes
+                .six(self.next_nodes.tables.ip6.table(table).lookup(next), packet));
         }
         if KEEPS {
             self.keep(context, line, (srh.at, next), upper.at, packet)?;
@@ -259,7 +271,12 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
     }
 
     #[inline(always)]
-    fn decide(&self, context: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, LocalSidDrop> {
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, LocalSidDrop> {
         let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
         let next = segments::next_if_plain(packet);
         let Inside { protocol, at } = match next {

@@ -79,7 +79,9 @@ impl Transmit {
                 Unread::Changing => ProxyDrop::KeptChanging,
             }),
             // Found for each packet: [`of_flow`](Self::of_flow).
-            Around::Flows(_) => return Some(Ready { group: Err(ProxyDrop::NothingKept), by_flow: true }),
+            Around::Flows(_) => {
+                return Some(Ready { group: Err(ProxyDrop::NothingKept), by_flow: true });
+            }
             Around::Masked { .. } => Err(ProxyDrop::NotConfigured),
         };
         let group = read.and_then(|()| {
@@ -153,7 +155,14 @@ impl Transmit {
     /// Put the headers in front, and let the packet go. The router has made them: no hop of theirs is counted where
     /// they leave.
     #[inline(always)]
-    pub fn go(&self, hop: Hop, fits: bool, class: u8, hash: u32, packet: &mut Packet) -> Result<NodeId, Bad> {
+    pub fn go(
+        &self,
+        hop: Hop,
+        fits: bool,
+        class: u8,
+        hash: u32,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad> {
         let (front, length) = (self.front(), packet.length());
         if packet.has(PacketFlags::OFFLOAD) {
             offload::headers_added(packet, front.len())?;

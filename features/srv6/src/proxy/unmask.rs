@@ -68,7 +68,10 @@ fn unmask(packet: &mut Packet, at: usize, nat: bool) -> Result<u128, Bad> {
     let srh = bytes.get(at..).and_then(SrhHeader::overlay).ok_or(ProxyDrop::Truncated)?;
     let left = usize::from(srh.segments_left());
     if !srh.leads_on() || left >= srh.segment_count() {
-        return Err(Bad::Complain(parameter_problem(0, at + SEGMENTS_LEFT_PLACE), ProxyDrop::ListWrong));
+        return Err(Bad::Complain(
+            parameter_problem(0, at + SEGMENTS_LEFT_PLACE),
+            ProxyDrop::ListWrong,
+        ));
     }
     let active = bytes.get(at..).and_then(|srh| segment(srh, left)).ok_or(ProxyDrop::Truncated)?;
     if left > 0 && !segments::is_plain_segment(active.to_bits()) {
@@ -89,9 +92,18 @@ impl Unmask {
     /// Packets that are not plain.
     #[cold]
     #[inline(never)]
-    fn slow_path(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, ProxyDrop> {
-        let back = self.backs.read(packet.rx, Coming::Ip6, context.pass()).ok_or(ProxyDrop::NotConfigured)?;
-        let Around::Masked { nat, kept } = &back.around else { return Err(ProxyDrop::NotConfigured) };
+    fn slow_path(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+    ) -> Result<NodeId, ProxyDrop> {
+        let back = self
+            .backs
+            .read(packet.rx, Coming::Ip6, context.pass())
+            .ok_or(ProxyDrop::NotConfigured)?;
+        let Around::Masked { nat, kept } = &back.around else {
+            return Err(ProxyDrop::NotConfigured);
+        };
         let bytes = packet.length();
         let outcome = match (srh_of(packet), kept) {
             (Some(at), _) => unmask(packet, at, *nat).map(|to| {

@@ -53,7 +53,9 @@ pub(super) fn send(
     let srh = front.header_mut().get_mut(Ip6Header::LEN..).unwrap_or_default();
     let place = SrhPlace::of(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
     let to = Ip6Header::overlay(packet.bytes()).ok_or(ProxyDrop::Truncated)?.destination();
-    if let Some(last) = srh.get_mut(segment_offset(0)..).and_then(<[u8]>::first_chunk_mut::<SEGMENT_BYTES>) {
+    if let Some(last) =
+        srh.get_mut(segment_offset(0)..).and_then(<[u8]>::first_chunk_mut::<SEGMENT_BYTES>)
+    {
         *last = to.octets();
     }
     if let Some(named) = srh.first_mut() {

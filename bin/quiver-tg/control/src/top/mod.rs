@@ -64,7 +64,8 @@ impl Ask<Json> for Generator {
 }
 
 fn statistics(connection: &mut Connection) -> Result<Json, CallError<()>> {
-    let mut result = connection.call("cli", json!({ "line": "show statistics" }), &mut |_, _| Ok(()))?;
+    let mut result =
+        connection.call("cli", json!({ "line": "show statistics" }), &mut |_, _| Ok(()))?;
     Ok(result["json"].take())
 }
 
@@ -102,13 +103,16 @@ pub fn control(socket: &Path, line: &str, as_json: bool) -> anyhow::Result<()> {
         true => writeln!(out, "{:#}", answer["json"]),
         false => out.write_all(answer["text"].as_str().unwrap_or_default().as_bytes()),
     };
-    let result = connection.call("cli", json!({ "line": line }), &mut |method, params| match method {
-        "output" => answer(&mut out, params),
-        _ => Ok(()),
-    });
+    let result =
+        connection.call("cli", json!({ "line": line }), &mut |method, params| match method {
+            "output" => answer(&mut out, params),
+            _ => Ok(()),
+        });
     match result {
         Ok(result) => Ok(answer(&mut out, &result)?),
-        Err(CallError::Refused(error)) => bail!("{}", error["message"].as_str().unwrap_or("refused")),
+        Err(CallError::Refused(error)) => {
+            bail!("{}", error["message"].as_str().unwrap_or("refused"))
+        }
         Err(CallError::Unreachable(why)) => bail!(why),
         Err(CallError::Caller(error)) => Err(error.into()),
         Err(CallError::Interrupted) => bail!("interrupted"),

@@ -249,7 +249,9 @@ impl View for Picture {
                 .map(|(n, s, old)| stream(n, s, old.unwrap_or(&none), elapsed_s))
                 .collect(),
             sides: sides(now, before, elapsed_s),
-            ports: pairs("ports").map(|(_, p, old)| port(p, old.unwrap_or(&none), elapsed_s)).collect(),
+            ports: pairs("ports")
+                .map(|(_, p, old)| port(p, old.unwrap_or(&none), elapsed_s))
+                .collect(),
         })
     }
 
@@ -298,7 +300,8 @@ impl View for Picture {
     }
 
     fn alert(&self) -> Option<String> {
-        let down: Vec<&str> = self.ports.iter().filter(|p| p.link != "up").map(|p| p.name.as_str()).collect();
+        let down: Vec<&str> =
+            self.ports.iter().filter(|p| p.link != "up").map(|p| p.name.as_str()).collect();
         (!down.is_empty()).then(|| format!("no link: {}", down.join(", ")))
     }
 

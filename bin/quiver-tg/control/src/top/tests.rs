@@ -45,7 +45,8 @@ fn transactions(seconds: u64) -> Json {
 }
 
 fn app() -> App<Picture> {
-    let mut app = App::new("/run/quiver/tg.sock".into(), Duration::from_secs(1), String::new(), true);
+    let mut app =
+        App::new("/run/quiver/tg.sock".into(), Duration::from_secs(1), String::new(), true);
     (1..=6).for_each(|second| {
         app.hear(News::Counted(Box::new(statistics(second))));
     });
@@ -68,7 +69,8 @@ fn streams_and_ports_are_drawn_on_80_by_24_with_a_plot() {
 
 #[test]
 fn transactions_have_a_pane_of_their_own_in_the_place_of_streams() {
-    let mut app = App::new("/run/quiver/tg.sock".into(), Duration::from_secs(1), String::new(), true);
+    let mut app =
+        App::new("/run/quiver/tg.sock".into(), Duration::from_secs(1), String::new(), true);
     (1..=4).for_each(|second| {
         app.hear(News::Counted(Box::new(transactions(second))));
     });

@@ -239,7 +239,9 @@ mod tests {
         let frame_bytes = 28 + 100 + 8 + 4 + 4; // header, frame, flags, end of options, length
         let whole = ((1000 - head) / frame_bytes) as u64;
         assert_eq!((report.wanted, report.written, report.dropped), (30, whole, 30 - whole));
-        assert!(report.error.is_some_and(|error| error.contains("storage") || error.contains("space")));
+        assert!(
+            report.error.is_some_and(|error| error.contains("storage") || error.contains("space"))
+        );
         assert_eq!(bytes.borrow().len(), head + whole as usize * frame_bytes);
     }
 

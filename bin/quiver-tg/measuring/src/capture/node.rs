@@ -123,7 +123,8 @@ impl Node for CaptureNode {
         let now_ns = self.clock.now_ns();
         for packet in frame.packets() {
             let stamp = end_of(packet).and_then(|end| Stamp::decode(&end).ok());
-            let headers = Headers::of(packet.bytes(), packet.length(), stamp.map(|stamp| stamp.stream));
+            let headers =
+                Headers::of(packet.bytes(), packet.length(), stamp.map(|stamp| stamp.stream));
             for tap in &mut self.taps {
                 tap.see(packet, &headers, now_ns);
             }

@@ -33,12 +33,21 @@ fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
 }
 
 /// The beginning of a file: the section, and its one interface.
-pub fn write_head(out: &mut impl Write, name: &str, filter: &str, snap_bytes: usize) -> io::Result<()> {
+pub fn write_head(
+    out: &mut impl Write,
+    name: &str,
+    filter: &str,
+    snap_bytes: usize,
+) -> io::Result<()> {
     let mut section = Vec::new();
     section.extend(BYTE_ORDER.to_le_bytes());
     section.extend([1, 0, 0, 0]); // version 1.0
     section.extend(u64::MAX.to_le_bytes()); // of unknown length
-    option(&mut section, USER_APPLICATION, concat!("quiver-tg ", env!("CARGO_PKG_VERSION")).as_bytes());
+    option(
+        &mut section,
+        USER_APPLICATION,
+        concat!("quiver-tg ", env!("CARGO_PKG_VERSION")).as_bytes(),
+    );
     option(&mut section, END_OF_OPTIONS, &[]);
     write_block(out, SECTION_HEADER, &section)?;
     let mut interface = Vec::new();
@@ -92,7 +101,8 @@ mod tests {
         let mut rest = &file[..];
         let mut kinds = Vec::new();
         while !rest.is_empty() {
-            let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes"));
+            let word =
+                |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes"));
             let length = word(4) as usize;
             assert!(length.is_multiple_of(4));
             assert_eq!(word(length - 4) as usize, length);

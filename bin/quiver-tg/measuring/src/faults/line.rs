@@ -175,7 +175,8 @@ impl FaultLine {
         let mut place = 0;
         while place < self.overtaken.len() {
             let held = &mut self.overtaken[place];
-            let is_same = (held.stamp.stream, held.stamp.measurement) == (stamp.stream, stamp.measurement);
+            let is_same =
+                (held.stamp.stream, held.stamp.measurement) == (stamp.stream, stamp.measurement);
             if is_same && held.stamp.sequence < stamp.sequence {
                 held.left = held.left.saturating_sub(1);
             }
@@ -249,7 +250,14 @@ impl FaultLine {
         self.pass(packet, stamp, frame, cx);
     }
 
-    fn hold(&mut self, packet: Packet, stamp: Stamp, now_ns: u64, frame: &mut Frame, cx: &mut Context<'_>) {
+    fn hold(
+        &mut self,
+        packet: Packet,
+        stamp: Stamp,
+        now_ns: u64,
+        frame: &mut Frame,
+        cx: &mut Context<'_>,
+    ) {
         if self.overtaken.len() == HELD_FRAMES_MAX {
             return self.miss(packet, &stamp, frame, cx);
         }
@@ -257,7 +265,13 @@ impl FaultLine {
         self.overtaken.push(Overtaken { packet, stamp, left: self.faults.reorder_by, until_ns });
     }
 
-    fn corrupt(&mut self, mut packet: Packet, stamp: &Stamp, frame: &mut Frame, cx: &mut Context<'_>) {
+    fn corrupt(
+        &mut self,
+        mut packet: Packet,
+        stamp: &Stamp,
+        frame: &mut Frame,
+        cx: &mut Context<'_>,
+    ) {
         if self.subject.flip(&mut packet, &mut self.random) {
             self.count(stamp, |d| &d.corrupted);
             return give(frame, packet, cx);

@@ -80,7 +80,11 @@ pub struct Look {
 
 impl<S: Surroundings> Generator<S> {
     /// Measure from beginning to end.
-    pub fn measure(&mut self, request: &Measure, onlooker: &mut dyn Onlooker) -> anyhow::Result<Report> {
+    pub fn measure(
+        &mut self,
+        request: &Measure,
+        onlooker: &mut dyn Onlooker,
+    ) -> anyhow::Result<Report> {
         self.begin(request)?;
         loop {
             if self.surroundings.is_interrupted() {
@@ -125,7 +129,10 @@ impl<S: Surroundings> Generator<S> {
                 live: live[stream].clone(),
             })
             .collect();
-        self.ports.iter().filter_map(|port| port.faults.as_ref()).for_each(|faults| faults.begin(counted));
+        self.ports
+            .iter()
+            .filter_map(|port| port.faults.as_ref())
+            .for_each(|faults| faults.begin(counted));
         let earliest_ns = self.engine.now_ns() + (request.warmup_s * 1e9) as u64;
         self.exchange_receptions(&mut |port| Reception::new(port, counted, &wanted, earliest_ns))?;
         let start_ns = self.engine.now_ns() + START_DELAY_NS;
@@ -138,9 +145,12 @@ impl<S: Surroundings> Generator<S> {
         }
         let finished: Vec<Arc<AtomicBool>> = orders.iter().map(|t| t.finished.clone()).collect();
         let mut orders = orders.into_iter();
-        self.exchange_transmissions(&mut |_| orders.next().map_or_else(Transmission::idle, Box::new))?;
+        self.exchange_transmissions(&mut |_| {
+            orders.next().map_or_else(Transmission::idle, Box::new)
+        })?;
         let counted_from_ns = start_ns + (request.warmup_s * 1e9) as u64;
-        let rates = (0..self.streams.len()).map(|stream| rate_of(&self.sendings, request.rate, stream));
+        let rates =
+            (0..self.streams.len()).map(|stream| rate_of(&self.sendings, request.rate, stream));
         let mut schedule = Schedule::new(rates, counted_from_ns);
         let waiting = self.sendings.iter().enumerate().filter(|(_, sending)| sending.is_paused);
         waiting.for_each(|(stream, _)| schedule.set_paused(stream, true, start_ns));
@@ -176,7 +186,8 @@ impl<S: Surroundings> Generator<S> {
     pub fn set_paused(&mut self, stream: Option<usize>, is_paused: bool) -> anyhow::Result<()> {
         for number in self.chosen(stream)? {
             let stream = Some(number as u8);
-            let change = if is_paused { Change::Pause { stream } } else { Change::Resume { stream } };
+            let change =
+                if is_paused { Change::Pause { stream } } else { Change::Resume { stream } };
             self.change(number, change)?;
             self.note(|schedule, now_ns| schedule.set_paused(number, is_paused, now_ns));
         }
@@ -287,7 +298,11 @@ impl<S: Surroundings> Generator<S> {
 
     /// How long frames of each stream took so far, by class of [`Spread`](crate::spread::Spread).
     pub fn spreads(&self) -> Vec<Vec<u64>> {
-        self.running.iter().flat_map(|running| &running.live).map(|live| live.spread.read()).collect()
+        self.running
+            .iter()
+            .flat_map(|running| &running.live)
+            .map(|live| live.spread.read())
+            .collect()
     }
 
     fn go_on(&mut self, running: &mut Running) -> anyhow::Result<Turn> {
@@ -326,7 +341,11 @@ impl<S: Surroundings> Generator<S> {
                 }
                 let sent = std::mem::take(&mut drain.sent);
                 let received = self.exchange_receptions(&mut |_| Reception::idle())?;
-                let faults = self.ports.iter().map(|port| port.faults.as_ref().map(|f| f.report())).collect();
+                let faults = self
+                    .ports
+                    .iter()
+                    .map(|port| port.faults.as_ref().map(|f| f.report()))
+                    .collect();
                 let outcome = Outcome { sent, received, faults, stalls: running.stalls.clone() };
                 let mut report = outcome.report(&running.request, &self.streams);
                 report.captures = self.captures.report();

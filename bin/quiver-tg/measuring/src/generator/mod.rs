@@ -130,7 +130,9 @@ impl<S: Surroundings> Generator<S> {
         let longest = sources.iter().map(Source::frame_bytes_max).max().unwrap_or(0);
         match self.surroundings.frame_bytes_max(&self.engine, id, port) {
             Some(most) if longest > most => {
-                bail!("a stream sends frames of {longest} bytes, and this port takes {most}; raise its MTU")
+                bail!(
+                    "a stream sends frames of {longest} bytes, and this port takes {most}; raise its MTU"
+                )
             }
             _ => Ok(()),
         }
@@ -157,7 +159,8 @@ impl<S: Surroundings> Generator<S> {
         let (receiver, receiver_handle) =
             Receiver::new(clock.clone(), neighbours, replies_put, rings, patience);
         let input = format!("tg-rx-{number}");
-        let spec = NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
+        let spec =
+            NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
         let receiver_node = self.engine.add_node(spec, vec![Box::new(receiver)])?;
         let interface = self.surroundings.make_port(&mut self.engine, number, port, &input)?;
         self.check_frames(interface, port, &sources)?;
@@ -170,12 +173,19 @@ impl<S: Surroundings> Generator<S> {
         let (name, output) = (known.name.clone(), known.row().output);
         let specs = profile.captures.iter().map(|capture| &capture.value);
         let ways = (input_node, output);
-        let (input_node, output) = self.captures.around(&mut self.engine, clock, number, specs, ways)?;
+        let (input_node, output) =
+            self.captures.around(&mut self.engine, clock, number, specs, ways)?;
         self.engine.set_input_node(interface, input_node)?;
         self.engine.set_admin_up(interface, true)?;
         let way = Way { interface, output, refuses_the_rest: rings.refuses_the_rest, patience };
         let (transmitter, handle) = Transmitter::new(clock.clone(), way, sources, replies);
-        self.engine.add_rx_queue(inputs, "tg-input", Box::new(transmitter), RxMode::Polling, Some(WORKER))?;
+        self.engine.add_rx_queue(
+            inputs,
+            "tg-input",
+            Box::new(transmitter),
+            RxMode::Polling,
+            Some(WORKER),
+        )?;
         let mut parts = PortParts {
             name,
             interface,
@@ -265,7 +275,8 @@ impl<S: Surroundings> Generator<S> {
     }
 
     pub(crate) fn port_without_link(&self) -> Option<usize> {
-        let is_up = |port: &PortParts| self.engine.interface(port.interface).is_some_and(|i| i.row().up);
+        let is_up =
+            |port: &PortParts| self.engine.interface(port.interface).is_some_and(|i| i.row().up);
         self.ports.iter().position(|port| !is_up(port))
     }
 
@@ -298,7 +309,8 @@ impl<S: Surroundings> Generator<S> {
             self.announce();
         }
         self.look_after_gateways();
-        let silent = |parts: &&PortParts| parts.gateway.as_ref().is_some_and(|(g, _)| !g.is_known());
+        let silent =
+            |parts: &&PortParts| parts.gateway.as_ref().is_some_and(|(g, _)| !g.is_known());
         match self.ports.iter().find(silent) {
             Some(port) if is_late => {
                 let silence = port.gateway.as_ref().map(|(g, _)| g.silence()).unwrap_or_default();
@@ -318,7 +330,10 @@ impl<S: Surroundings> Generator<S> {
             if let Some(mac) = gateway.news() {
                 for place in awaiting.iter() {
                     if !port.transmitter.set_destination(*place, mac) {
-                        tracing::warn!("{}: the worker does not take its gateway's address", port.name);
+                        tracing::warn!(
+                            "{}: the worker does not take its gateway's address",
+                            port.name
+                        );
                     }
                 }
             }

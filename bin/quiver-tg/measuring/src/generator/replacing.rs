@@ -52,7 +52,11 @@ impl<S: Surroundings> Generator<S> {
 }
 
 /// Who is asked for the MAC address that streams of a port wait for, and their places among the port's streams.
-pub(crate) fn gateway(profile: &Profile, number: usize, parts: &PortParts) -> Option<(Gateway, Vec<usize>)> {
+pub(crate) fn gateway(
+    profile: &Profile,
+    number: usize,
+    parts: &PortParts,
+) -> Option<(Gateway, Vec<usize>)> {
     let streams = profile.streams.iter().map(|stream| &stream.value);
     let of_port = streams.filter(|stream: &&Stream| stream.from == number);
     let awaiting = of_port.enumerate().filter(|(_, stream)| stream.awaits_gateway);

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use quiver_wire::icmp6::nd::{HOP_LIMIT, Message as Nd, NeighborFlags};
 use quiver_wire::icmp6::{Message, nd};
 use quiver_wire::ip6::address;
-use quiver_wire::{EtherType, Header, Ip6Header, IpProtocol, MacAddress, WireError, arp, icmp4, ip4, ip6};
+use quiver_wire::{
+    EtherType, Header, Ip6Header, IpProtocol, MacAddress, WireError, arp, icmp4, ip4, ip6,
+};
 
 pub use envelope::Envelope;
 pub use envelope::Letter;
@@ -42,7 +44,8 @@ impl Neighbours {
     /// Play the addresses of a port at `mac`; the link-local address of `mac` is played as well when there
     /// is any IPv6 address. What its gateway says of itself goes to `heard`.
     pub fn new(mac: MacAddress, port: &Port, heard: &Arc<Heard>) -> Neighbours {
-        let plays_ip6 = !port.ip6.is_empty() || port.gateway.is_some_and(|gateway| gateway.is_ipv6());
+        let plays_ip6 =
+            !port.ip6.is_empty() || port.gateway.is_some_and(|gateway| gateway.is_ipv6());
         let ip6 = if plays_ip6 { port.ip6.with(mac.link_local()) } else { port.ip6.clone() };
         Neighbours {
             envelope: Envelope::new(mac, &port.vlan),
@@ -112,11 +115,16 @@ impl Neighbours {
             return None;
         }
         let question = icmp4::Repr::parse(payload.get(..header.payload_len)?).ok()?;
-        let icmp4::Message::EchoRequest { identifier, sequence } = question.message else { return None };
+        let icmp4::Message::EchoRequest { identifier, sequence } = question.message else {
+            return None;
+        };
         let message = icmp4::Message::EchoReply { identifier, sequence };
         let reply = icmp4::Repr { message, data: question.data };
         let (source, destination) = (header.destination, header.source);
-        let ip = ip4::Repr { ttl: TTL, ..ip4::Repr::new(source, destination, IpProtocol::ICMP, reply.len()) };
+        let ip = ip4::Repr {
+            ttl: TTL,
+            ..ip4::Repr::new(source, destination, IpProtocol::ICMP, reply.len())
+        };
         self.envelope.seal(out, letter.from, EtherType::IPV4, |out| {
             let at = ip.emit(out)?;
             Ok(at + reply.emit(rest(out, at)?)?)
@@ -180,7 +188,8 @@ impl Neighbours {
         let arp = self.ip4.some(ANNOUNCED_MAX).filter_map(|ip| {
             let request = arp::Repr::request(mac, ip, ip);
             self.frame(|out| {
-                self.envelope.seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| request.emit(out))
+                self.envelope
+                    .seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| request.emit(out))
             })
         });
         let group = address::ALL_NODES;
@@ -188,7 +197,9 @@ impl Neighbours {
         let own = (!self.ip6.is_empty()).then(|| mac.link_local());
         let others = self.ip6.some(ANNOUNCED_MAX).filter(|address| Some(*address) != own);
         let nd = own.into_iter().chain(others);
-        let nd = nd.filter_map(|target| self.frame(|out| self.advertisement(out, to, group, target, false)));
+        let nd = nd.filter_map(|target| {
+            self.frame(|out| self.advertisement(out, to, group, target, false))
+        });
         arp.chain(nd).collect()
     }
 
@@ -200,7 +211,8 @@ impl Neighbours {
             IpAddr::V4(gateway) => {
                 let request = arp::Repr::request(mac, self.ip4.first()?, gateway);
                 self.frame(|out| {
-                    self.envelope.seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| request.emit(out))
+                    self.envelope
+                        .seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| request.emit(out))
                 })
             }
             IpAddr::V6(target) => {

@@ -49,7 +49,10 @@ fn an_echo_request_to_an_address_that_is_played_is_answered_whole() {
     for (ours, theirs) in [
         ("{ip4: [198.18.0.0/24]}", "{ip4: [198.18.0.1]}"),
         ("{ip4: [198.18.0.0/24], vlan: 100}", "{ip4: [198.18.0.1], vlan: 100}"),
-        ("{ip4: [198.18.0.0/24], vlan: [{dot1ad: 10}, 20]}", "{ip4: [198.18.0.1], vlan: [{dot1ad: 10}, 20]}"),
+        (
+            "{ip4: [198.18.0.0/24], vlan: [{dot1ad: 10}, 20]}",
+            "{ip4: [198.18.0.1], vlan: [{dot1ad: 10}, 20]}",
+        ),
     ] {
         let ((ours, _), (router, _)) = (plays(OURS, ours), plays(ROUTER, theirs));
         let target = Ipv4Addr::new(198, 18, 0, 77);
@@ -70,9 +73,14 @@ fn frames_with_other_tags_or_for_other_stations_are_no_questions() {
     let target = Ipv4Addr::new(198, 18, 0, 2);
     let router = |tags: &str| plays(ROUTER, &format!("{{ip4: [198.18.0.1], vlan: {tags}}}")).0;
     let ours = |tags: &str| plays(OURS, &format!("{{ip4: [198.18.0.2], vlan: {tags}}}")).0;
-    for (asked, played) in [("[]", "100"), ("100", "[]"), ("100", "101"), ("[{dot1ad: 10}, 20]", "[10, 20]")]
+    for (asked, played) in
+        [("[]", "100"), ("100", "[]"), ("100", "101"), ("[{dot1ad: 10}, 20]", "[10, 20]")]
     {
-        assert_eq!(reply(&ours(played), &ping(&router(asked), target, b"x")), None, "{asked} {played}");
+        assert_eq!(
+            reply(&ours(played), &ping(&router(asked), target, b"x")),
+            None,
+            "{asked} {played}"
+        );
     }
     let mut elsewhere = ping(&router("[]"), target, b"x");
     elsewhere[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
@@ -108,13 +116,15 @@ fn an_echo_in_ip6_is_answered_with_a_right_checksum() {
         ("2001:2::1".parse().expect("address"), "2001:2::2".parse().expect("address"));
     let message = Message::EchoRequest { identifier: 1, sequence: 2, data: b"where are you" };
     let router = router();
-    let frame =
-        router.frame(|out| router.send_ip6(out, OURS, (source, target), 64, &message)).expect("a frame");
+    let frame = router
+        .frame(|out| router.send_ip6(out, OURS, (source, target), 64, &message))
+        .expect("a frame");
     let answer = reply(&neighbours(), &frame).expect("an answer");
     let letter = router.envelope.open(&answer).expect("for the router");
     let (header, payload) = ip6::Repr::parse(letter.packet).expect("ip6");
     let payload = &payload[..header.payload_len];
-    let echo = Message::parse(header.source, header.destination, payload).expect("a right checksum");
+    let echo =
+        Message::parse(header.source, header.destination, payload).expect("a right checksum");
     assert_eq!(echo, Message::EchoReply { identifier: 1, sequence: 2, data: b"where are you" });
 }
 
@@ -124,7 +134,9 @@ fn a_question_for_an_address_that_is_played_is_answered_with_its_mac() {
         let question = arp::Repr::request(ROUTER, Ipv4Addr::new(198, 18, 0, 1), target);
         let router = router();
         let seal = |out: &mut [u8]| {
-            router.envelope.seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| question.emit(out))
+            router
+                .envelope
+                .seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| question.emit(out))
         };
         reply(&neighbours(), &router.frame(seal).expect("frame"))
     };

@@ -91,7 +91,8 @@ impl Pacer {
             Schedule::Bursts(frames) => 2 * frames,
             _ => 0,
         };
-        let mut pacer = Pacer { schedule, lag_frames_max: self.lag_frames_max.max(at_once), ..self };
+        let mut pacer =
+            Pacer { schedule, lag_frames_max: self.lag_frames_max.max(at_once), ..self };
         if let Schedule::Poisson(gaps) = &mut pacer.schedule {
             gaps.set_interval(pacer.interval_ns);
         }
@@ -111,7 +112,8 @@ impl Pacer {
             Schedule::Bursts(frames) => 2 * frames,
             _ => LAG_FRAMES,
         };
-        self.lag_frames_max = ((LAG_NS_MAX as f64 * per_ns) as u64 + 1).max(LAG_FRAMES).max(at_once);
+        self.lag_frames_max =
+            ((LAG_NS_MAX as f64 * per_ns) as u64 + 1).max(LAG_FRAMES).max(at_once);
         if let Schedule::Poisson(gaps) = &mut self.schedule {
             gaps.set_interval(self.interval_ns);
         }
@@ -149,7 +151,8 @@ impl Pacer {
             return self.keep_rate(rate_pps);
         }
         if let Schedule::Recorded(recorded) = &mut self.schedule {
-            let elapsed_ns = recorded.scale(self.interval_ns * rate_pps / 1e9, now_ns - self.origin_ns);
+            let elapsed_ns =
+                recorded.scale(self.interval_ns * rate_pps / 1e9, now_ns - self.origin_ns);
             (self.origin_ns, self.last_ns) = (now_ns.saturating_sub(elapsed_ns), now_ns);
             return self.keep_rate(rate_pps);
         }
@@ -269,7 +272,8 @@ impl Pacer {
             }
             Schedule::Bursts(burst) => {
                 let burst = *burst as i64;
-                let due = |frame: i64| ((frame.max(0) / burst * burst) as f64 * self.interval_ns) as u64;
+                let due =
+                    |frame: i64| ((frame.max(0) / burst * burst) as f64 * self.interval_ns) as u64;
                 (since(due(self.sent)), since(due(self.sent + frames as i64 - 1)))
             }
             Schedule::Poisson(gaps) => (since(gaps.first_due_ns()), since(gaps.last_due_ns())),
@@ -285,7 +289,9 @@ impl Pacer {
         self.origin_ns
             + match &self.schedule {
                 Schedule::Constant => (place as f64 * self.interval_ns) as u64,
-                Schedule::Bursts(burst) => ((place / burst * burst) as f64 * self.interval_ns) as u64,
+                Schedule::Bursts(burst) => {
+                    ((place / burst * burst) as f64 * self.interval_ns) as u64
+                }
                 Schedule::Poisson(gaps) => gaps.last_due_ns(),
                 Schedule::Recorded(recorded) => recorded.due_ns(place),
             }
@@ -304,7 +310,9 @@ impl Pacer {
                 let frames = *frames;
                 (self.frames_by(elapsed_ns) - 1) / frames * frames + frames
             }
-            Schedule::Poisson(_) => self.sent.max(0) as u64 + (self.owed_ns as f64 / self.interval_ns) as u64,
+            Schedule::Poisson(_) => {
+                self.sent.max(0) as u64 + (self.owed_ns as f64 / self.interval_ns) as u64
+            }
             Schedule::Recorded(recorded) => recorded.due_by(elapsed_ns, u64::MAX),
         };
         self.due_before.wrapping_add(by_now.max(self.sent.max(0) as u64))

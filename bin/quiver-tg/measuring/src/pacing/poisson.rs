@@ -38,8 +38,9 @@ impl Gaps {
         let mut random = Random::new(seed);
         let quantile = |k: usize| -(-(k as f64 + 0.5) / GAPS as f64).ln_1p();
         let mean = (0..GAPS).map(quantile).sum::<f64>() / GAPS as f64;
-        let mut table: Vec<u32> =
-            (0..GAPS).map(|k| (quantile(k) / mean * f64::from(1 << GAP_BITS)).round() as u32).collect();
+        let mut table: Vec<u32> = (0..GAPS)
+            .map(|k| (quantile(k) / mean * f64::from(1 << GAP_BITS)).round() as u32)
+            .collect();
         for k in (1..GAPS).rev() {
             table.swap(k, random.below(k as u64 + 1) as usize);
         }
@@ -132,7 +133,8 @@ mod tests {
         let squares = all.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / all.len() as f64;
         assert!((squares.sqrt() / mean - 1.0).abs() < 0.01, "{}", squares.sqrt());
         // Neighbours have nothing to do with one another.
-        let product = all.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / all.len() as f64;
+        let product =
+            all.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / all.len() as f64;
         assert!((product / squares).abs() < 0.02, "{}", product / squares);
         all.sort_by(f64::total_cmp);
         for part in [0.1, 0.5, 0.9, 0.99] {

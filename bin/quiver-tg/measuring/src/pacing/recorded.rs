@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn a_recording_comes_round_one_mean_gap_behind_its_last_frame() {
         let mut recorded = Recorded::new(vec![0, 10, 40].into());
-        let due: Vec<u64> = [0, 9, 10, 39, 40, 59, 60, 70].map(|at| recorded.due_by(at, 100)).into();
+        let due: Vec<u64> =
+            [0, 9, 10, 39, 40, 59, 60, 70].map(|at| recorded.due_by(at, 100)).into();
         assert_eq!(due, [1, 1, 2, 2, 3, 3, 4, 5]);
         assert_eq!(recorded.last_due_ns(), 70);
     }

@@ -35,8 +35,9 @@ pub fn own_share(profile: &Profile) -> anyhow::Result<OwnShare> {
     let mut hasher = DefaultHasher::new();
     format!("{:?} {:?} {:?}", profile.cores, profile.burst, profile.streams).hash(&mut hasher);
     let key = hasher.finish();
-    let known = REMEMBERED
-        .with_borrow(|all| all.iter().find(|(other, _)| *other == key).map(|(_, share)| share.clone()));
+    let known = REMEMBERED.with_borrow(|all| {
+        all.iter().find(|(other, _)| *other == key).map(|(_, share)| share.clone())
+    });
     if let Some(share) = known {
         return Ok(share);
     }
@@ -70,7 +71,8 @@ fn measure(profile: &Profile) -> anyhow::Result<OwnShare> {
         if rate_pps * PART_S < 1.0 {
             continue;
         }
-        let slow = session.measure(&request(Rate::Pps(rate_pps)), &mut Nobody).context("self-loop")?;
+        let slow =
+            session.measure(&request(Rate::Pps(rate_pps)), &mut Nobody).context("self-loop")?;
         let (offered_pps, latency) = (slow.offered_pps, slow.latency_ns);
         latencies.extend(latency.map(|latency_ns| OwnLatency { offered_pps, latency_ns }));
     }
@@ -84,7 +86,8 @@ fn looped(profile: &Profile, socket: &Path) -> Profile {
     if let Some(last) = own.ports.last().filter(|_| own.ports.len() % 2 == 1).cloned() {
         own.ports.push(last);
     }
-    let rings = own.ports.iter().filter_map(|port| port.value.memif.as_ref().map(|memif| memif.ring_size));
+    let rings =
+        own.ports.iter().filter_map(|port| port.value.memif.as_ref().map(|memif| memif.ring_size));
     let ring_size = rings.max().unwrap_or(1024);
     for (number, port) in own.ports.iter_mut().enumerate() {
         let memif = Memif {

@@ -72,7 +72,8 @@ fn forwarder(core: usize, socket: &str) -> anyhow::Result<Engine> {
         ids.push(quiver_memif::create(&mut engine, config)?);
     }
     for (number, id) in ids.iter().enumerate() {
-        let spec = NodeSpec::input(format!("patch-{number}"), "Sends everything out by the other memif");
+        let spec =
+            NodeSpec::input(format!("patch-{number}"), "Sends everything out by the other memif");
         let node = engine.add_node(spec, vec![Box::new(Patch(ids[1 - number]))])?;
         engine.set_input_node(*id, node)?;
         engine.set_admin_up(*id, true)?;

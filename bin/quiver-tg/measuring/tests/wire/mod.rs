@@ -199,7 +199,8 @@ pub fn unlinked(profile: &Profile, capacity: usize, fault: Fault) -> Generator<B
     };
     let (clock, time) = Clock::manual();
     let bench = Bench { wires: Arc::new(Mutex::new(wires)), time, pass_ns: 1_000 };
-    let config = EngineConfig { worker_cores: vec![0], pages: PageSize::Small, ..EngineConfig::default() };
+    let config =
+        EngineConfig { worker_cores: vec![0], pages: PageSize::Small, ..EngineConfig::default() };
     Generator::new(profile, config, clock, bench).expect("generator")
 }
 
@@ -209,7 +210,12 @@ pub fn generator(streams: &str, capacity: usize, fault: Fault) -> Generator<Benc
 }
 
 /// As [`generator`]; the second port has these keys, too.
-pub fn generator_with(streams: &str, keys: &str, capacity: usize, fault: Fault) -> Generator<Bench> {
+pub fn generator_with(
+    streams: &str,
+    keys: &str,
+    capacity: usize,
+    fault: Fault,
+) -> Generator<Bench> {
     let mut generator = unlinked(&profile_with(streams, keys), capacity, fault);
     generator.wait_for_links().expect("links");
     // The announcements leave before anything is measured.

@@ -45,7 +45,9 @@ pub(super) struct Seen {
 impl Seen {
     /// Transactions that are neither successful nor failed, on both sides.
     fn open(&self) -> u64 {
-        let open = |counters: &Option<Arc<Counters>>| counters.as_ref().map_or(0, |c| c.transactions.open());
+        let open = |counters: &Option<Arc<Counters>>| {
+            counters.as_ref().map_or(0, |c| c.transactions.open())
+        };
         open(&self.clients) + open(&self.servers)
     }
 }
@@ -108,7 +110,10 @@ impl<S: Surroundings> StatefulGenerator<S> {
         if let Some(port) = self.port_without_link() {
             bail!("{}; no transaction was begun", self.link_trouble(port));
         }
-        self.ports.iter().filter_map(|port| port.faults.as_ref()).for_each(|faults| faults.begin(1));
+        self.ports
+            .iter()
+            .filter_map(|port| port.faults.as_ref())
+            .for_each(|faults| faults.begin(1));
         let refused_before = self.refused();
         let seen = match self.stateful.kind {
             Kind::Udp => self.put_on::<Exchange>()?,
@@ -142,9 +147,10 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let running = self.running.as_ref()?;
         let now_ns = self.engine.now_ns();
         let seconds = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e9;
-        let (at_s, of_s) = running.schedule.as_ref().map_or((0.0, running.request.duration_s), |schedule| {
-            (seconds(schedule.start_ns, now_ns), seconds(schedule.start_ns, schedule.end_ns))
-        });
+        let (at_s, of_s) =
+            running.schedule.as_ref().map_or((0.0, running.request.duration_s), |schedule| {
+                (seconds(schedule.start_ns, now_ns), seconds(schedule.start_ns, schedule.end_ns))
+            });
         let state = match running.phase {
             Phase::Asking { .. } | Phase::Probing { .. } => "getting ready",
             Phase::Beginning if running.is_paused => "paused",
@@ -188,7 +194,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         change(&mut running);
         let rate_cps = if running.is_paused { 0.0 } else { running.rate_cps };
         let now_ns = self.engine.now_ns();
-        let changed = self.reschedule(move |schedule, begun| schedule.with_rate(now_ns, rate_cps, begun));
+        let changed =
+            self.reschedule(move |schedule, begun| schedule.with_rate(now_ns, rate_cps, begun));
         running.schedule = changed?.or(running.schedule);
         self.running = Some(running);
         Ok(())
@@ -202,7 +209,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let now_ns = self.engine.now_ns();
         match running.phase {
             Phase::Beginning => {
-                let ended = self.reschedule(move |schedule, begun| schedule.ended(now_ns, begun))?;
+                let ended =
+                    self.reschedule(move |schedule, begun| schedule.ended(now_ns, begun))?;
                 running.schedule = ended.or(running.schedule);
                 self.end_beginning(&mut running)?;
             }
@@ -266,8 +274,10 @@ impl<S: Surroundings> StatefulGenerator<S> {
             Phase::Beginning => {
                 let schedule = running.schedule.context("a schedule")?;
                 let all = schedule.intended().unwrap_or(u64::MAX);
-                let has_begun_all = has_clients && !running.is_paused && running.seen.live.begun.get() >= all;
-                let until_ns = schedule.end_ns.saturating_add(self.overtime_ns(&schedule, has_clients));
+                let has_begun_all =
+                    has_clients && !running.is_paused && running.seen.live.begun.get() >= all;
+                let until_ns =
+                    schedule.end_ns.saturating_add(self.overtime_ns(&schedule, has_clients));
                 if has_begun_all || now_ns >= until_ns {
                     self.end_beginning(running)?;
                 }
@@ -308,7 +318,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let remains = self.take_off()?;
         let silence = "is it there, on this VLAN, and is the port's own address in its network?";
         match remains.unknown_hop {
-            Some(hop) => bail!("{hop} has not answered on the clients' or servers' port; {silence}"),
+            Some(hop) => {
+                bail!("{hop} has not answered on the clients' or servers' port; {silence}")
+            }
             None => bail!("next hops do not answer"),
         }
     }
@@ -326,7 +338,11 @@ impl<S: Surroundings> StatefulGenerator<S> {
             is_interrupted: running.is_stopped,
             histograms: running.request.histograms,
             captures: self.captures.report(),
-            faults: self.ports.iter().map(|port| port.faults.as_ref().map(|done| done.report())).collect(),
+            faults: self
+                .ports
+                .iter()
+                .map(|port| port.faults.as_ref().map(|done| done.report()))
+                .collect(),
         };
         Ok(StatefulReport::new(&facts, seen.clients.as_deref(), seen.servers.as_deref(), remains))
     }
@@ -363,9 +379,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
     /// Take it off the stage: what is left of it.
     fn take_off(&mut self) -> anyhow::Result<Remains> {
         let stage = self.stage;
-        let play = self
-            .engine
-            .call(WORKER, move |worker| worker.visit::<Stage, _>(stage, |stage, _| stage.put_on(None)))?;
+        let play = self.engine.call(WORKER, move |worker| {
+            worker.visit::<Stage, _>(stage, |stage, _| stage.put_on(None))
+        })?;
         let mut play = play.flatten().context("the generator's node is gone")?;
         Ok(play.remains())
     }
@@ -374,7 +390,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
     fn schedule(&self, running: &Running) -> Schedule {
         let (stateful, rate_cps) = (&self.stateful, running.rate_cps);
         let duration_s = match stateful.limit {
-            Some(limit) if rate_cps.is_finite() => Schedule::duration_of(limit, rate_cps, stateful.ramp_up_s),
+            Some(limit) if rate_cps.is_finite() => {
+                Schedule::duration_of(limit, rate_cps, stateful.ramp_up_s)
+            }
             _ => running.request.duration_s,
         };
         let start_ns = self.engine.now_ns() + START_DELAY_NS;

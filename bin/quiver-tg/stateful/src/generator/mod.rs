@@ -65,7 +65,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         clock: Clock,
         mut surroundings: S,
     ) -> anyhow::Result<StatefulGenerator<S>> {
-        let stateful = profile.stateful.as_ref().context("the profile has no `stateful`")?.value.clone();
+        let stateful =
+            profile.stateful.as_ref().context("the profile has no `stateful`")?.value.clone();
         let (mut engine, inputs) = make_engine(config, clock.clone(), &mut surroundings)?;
         let spec = NodeSpec::input("tg-stateful", "Plays clients and servers").sink();
         let stage = engine.add_node(spec, vec![Box::new(Stage::new(clock.clone()))])?;
@@ -96,13 +97,19 @@ impl<S: Surroundings> StatefulGenerator<S> {
         clients.and_then(|c| c.hosts()).into_iter().chain(servers.and_then(|s| s.hosts())).collect()
     }
 
-    fn add_port(&mut self, number: usize, inputs: InterfaceId, clock: &Clock) -> anyhow::Result<()> {
+    fn add_port(
+        &mut self,
+        number: usize,
+        inputs: InterfaceId,
+        clock: &Clock,
+    ) -> anyhow::Result<()> {
         let port = &self.profile.ports[number].value.clone();
         let mac = self.profile.port_mac(number);
         let own = Neighbours::new(mac, port, &Arc::default());
         let announcements = own.announcements();
         let neighbours = own.with_hosts(self.hosts_on(number));
-        let interface = self.surroundings.make_port(&mut self.engine, number, port, "tg-stateful")?;
+        let interface =
+            self.surroundings.make_port(&mut self.engine, number, port, "tg-stateful")?;
         let longest = self.stateful.frame_bytes_max() + port.vlan.bytes();
         if let Some(most) = self.surroundings.frame_bytes_max(&self.engine, interface, port)
             && longest > most
@@ -120,7 +127,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let input_node = faults.as_ref().map_or(self.stage, |(node, _)| *node);
         let specs = self.profile.captures.iter().map(|capture| &capture.value);
         let ways = (input_node, output);
-        let (input_node, output) = self.captures.around(&mut self.engine, clock, number, specs, ways)?;
+        let (input_node, output) =
+            self.captures.around(&mut self.engine, clock, number, specs, ways)?;
         self.engine.set_input_node(interface, input_node)?;
         self.engine.set_admin_up(interface, true)?;
         let faults = faults.map(|(_, done)| done);
@@ -139,7 +147,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let done = Arc::new(Done::default());
         let subject = Subject::Transactions(self.stateful.kind);
         let spec = NodeSpec::input(format!("tg-faults-{number}"), "Faults on purpose").sink();
-        let node = self.engine.add_node(spec, vec![Box::new(FaultNode::new(put, subject, done.clone()))])?;
+        let node = self
+            .engine
+            .add_node(spec, vec![Box::new(FaultNode::new(put, subject, done.clone()))])?;
         let line = Box::new(FaultLine::new(faults, subject, take, self.stage, done.clone()));
         self.engine.add_rx_queue(inputs, "tg-input", line, RxMode::Polling, Some(WORKER))?;
         Ok((node, done))
@@ -219,7 +229,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
     }
 
     fn port_without_link(&self) -> Option<usize> {
-        let is_up = |port: &PortParts| self.engine.interface(port.interface).is_some_and(|i| i.row().up);
+        let is_up =
+            |port: &PortParts| self.engine.interface(port.interface).is_some_and(|i| i.row().up);
         self.ports.iter().position(|port| !is_up(port))
     }
 
@@ -238,7 +249,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let clients = match &stateful.clients {
             Some(clients) => {
                 let hosts = clients.hosts().context("clients")?;
-                let player = self.player::<F>(clients.on, Role::Client, hosts, Some(servers_hosts), entries);
+                let player =
+                    self.player::<F>(clients.on, Role::Client, hosts, Some(servers_hosts), entries);
                 Some((player, Plan::new(&stateful, clients, servers_hosts)))
             }
             None => None,
@@ -253,7 +265,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
             servers: servers.as_ref().map(|player| player.side.counters().clone()),
             live: live.clone(),
         };
-        let mut play: Option<Box<dyn Play>> = Some(Box::new(Performance::new(clients, servers, live)));
+        let mut play: Option<Box<dyn Play>> =
+            Some(Box::new(Performance::new(clients, servers, live)));
         let stage = self.stage;
         self.engine.call(WORKER, move |worker| {
             worker.visit::<Stage, _>(stage, |stage, _| stage.put_on(play.take()));
@@ -286,9 +299,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let readiness = targets.filter(|_| self.stateful.ready_s > 0.0);
         let readiness = readiness.map(|servers| Readiness::new(envelope.clone(), hosts, servers));
         let targets = if is_known { None } else { targets };
-        let hop = gateway
-            .or(targets)
-            .map(|targets| NextHop::new(envelope.clone(), asker(port, &hosts), targets, gateway.is_some()));
+        let hop = gateway.or(targets).map(|targets| {
+            NextHop::new(envelope.clone(), asker(port, &hosts), targets, gateway.is_some())
+        });
         Player {
             side,
             interface: parts.interface,

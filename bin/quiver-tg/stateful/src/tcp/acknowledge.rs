@@ -9,7 +9,11 @@ const DUPLICATES: u8 = 3;
 
 impl Connection {
     /// Take an acknowledgement; false when it is of something that was never sent.
-    pub(super) fn acknowledge<L: Line>(&mut self, io: &mut Io<'_, L>, segment: &Segment<'_>) -> bool {
+    pub(super) fn acknowledge<L: Line>(
+        &mut self,
+        io: &mut Io<'_, L>,
+        segment: &Segment<'_>,
+    ) -> bool {
         let acknowledged = segment.acknowledgement;
         if before(self.max, acknowledged) {
             return false;
@@ -25,7 +29,11 @@ impl Connection {
         }
         if acknowledged != self.una {
             self.take_new(io, acknowledged);
-        } else if self.una != self.max && segment.data.is_empty() && is_same_window && !segment.is_fin() {
+        } else if self.una != self.max
+            && segment.data.is_empty()
+            && is_same_window
+            && !segment.is_fin()
+        {
             self.take_duplicate(io);
         }
         true
@@ -80,7 +88,8 @@ impl Connection {
             self.marks.clear(Marks::RECOVERS);
             self.duplicates = 0;
             let flight = self.max.wrapping_sub(self.una).min(u32::from(u16::MAX)) as u16;
-            self.congestion = self.threshold.min(flight.max(self.segment).saturating_add(self.segment));
+            self.congestion =
+                self.threshold.min(flight.max(self.segment).saturating_add(self.segment));
         }
     }
 

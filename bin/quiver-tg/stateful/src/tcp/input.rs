@@ -2,7 +2,9 @@
 
 use quiver_wire::tcp::Flags;
 
-use super::{Connection, Marks, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN, State, WINDOW_BYTES, before};
+use super::{
+    Connection, Marks, SEGMENT_BYTES_DEFAULT, SEGMENT_BYTES_MIN, State, WINDOW_BYTES, before,
+};
 use crate::flow::Flow;
 use crate::frame::{Outgoing, Segment};
 use crate::io::{Io, Line};
@@ -109,7 +111,11 @@ impl Connection {
         self.advance(io)
     }
 
-    fn input_to_syn_sent<L: Line>(&mut self, io: &mut Io<'_, L>, segment: &Segment<'_>) -> Option<Ending> {
+    fn input_to_syn_sent<L: Line>(
+        &mut self,
+        io: &mut Io<'_, L>,
+        segment: &Segment<'_>,
+    ) -> Option<Ending> {
         let acknowledges = segment.has(Flags::ACK);
         if acknowledges && segment.acknowledgement != self.max {
             io.packets.unacceptable.add(1);
@@ -158,7 +164,8 @@ impl Connection {
 
     /// Does it touch the window (RFC 9293 §3.4)?
     fn is_acceptable(&self, segment: &Segment<'_>) -> bool {
-        let is_inside = |sequence: u32| sequence.wrapping_sub(self.received) < u32::from(WINDOW_BYTES);
+        let is_inside =
+            |sequence: u32| sequence.wrapping_sub(self.received) < u32::from(WINDOW_BYTES);
         let last = segment.sequence.wrapping_add(segment.length().saturating_sub(1));
         is_inside(segment.sequence) || (segment.length() > 0 && is_inside(last))
     }
@@ -179,7 +186,11 @@ impl Connection {
     }
 
     /// A reset that lies in the window.
-    fn input_reset<L: Line>(&mut self, io: &mut Io<'_, L>, segment: &Segment<'_>) -> Option<Ending> {
+    fn input_reset<L: Line>(
+        &mut self,
+        io: &mut Io<'_, L>,
+        segment: &Segment<'_>,
+    ) -> Option<Ending> {
         if self.state == State::TimeWait {
             return None; // RFC 1337: it does not end the memory
         }
@@ -215,7 +226,8 @@ impl Connection {
         let room = u32::from(WINDOW_BYTES) - ahead.min(u32::from(WINDOW_BYTES));
         let data = data.get(..data.len().min(room as usize)).unwrap_or(data);
         let position = sequence.wrapping_sub(self.irs).wrapping_sub(1);
-        let is_too_much = u64::from(position) + data.len() as u64 > u64::from(io.program.receives());
+        let is_too_much =
+            u64::from(position) + data.len() as u64 > u64::from(io.program.receives());
         if is_too_much || io.program.verify && !pattern::is_right(position, data) {
             return Some(Failure::Corrupted);
         }
@@ -247,7 +259,8 @@ impl Connection {
         self.received = self.received.wrapping_add(1);
         self.marks.set(Marks::FIN_TAKEN);
         // Our own FIN says it as well when it is about to go; otherwise it is said now.
-        let is_about_to_close = self.marks.has(Marks::CLOSES) && !self.marks.has(Marks::CLOSED_FIRST);
+        let is_about_to_close =
+            self.marks.has(Marks::CLOSES) && !self.marks.has(Marks::CLOSED_FIRST);
         if is_about_to_close {
             self.marks.set(Marks::ACK_DUE);
         } else {

@@ -247,7 +247,11 @@ impl Flow for Connection {
         connection
     }
 
-    fn accept<L: Line>(io: &mut Io<'_, L>, number: u32, segment: Segment<'_>) -> Option<Connection> {
+    fn accept<L: Line>(
+        io: &mut Io<'_, L>,
+        number: u32,
+        segment: Segment<'_>,
+    ) -> Option<Connection> {
         if !segment.begins() {
             return None;
         }

@@ -24,7 +24,8 @@ impl Connection {
 
     /// Send the SYN of the client, or the server's with its acknowledgement.
     pub(super) fn send_handshake<L: Line>(&mut self, io: &mut Io<'_, L>) {
-        let flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        let flags =
+            if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
         let segment_bytes_max = Some(io.program.packet_bytes);
         io.tcp(&Outgoing { segment_bytes_max, ..self.segment_of(self.iss, flags) }, 0, 0);
         let is_first = self.max == self.iss;
@@ -51,7 +52,9 @@ impl Connection {
         self.congestion = if self.marks.has(Marks::SLOW_START) {
             segment
         } else {
-            segment.saturating_mul(INITIAL_SEGMENTS).min(INITIAL_BYTES.max(segment.saturating_mul(2)))
+            segment
+                .saturating_mul(INITIAL_SEGMENTS)
+                .min(INITIAL_BYTES.max(segment.saturating_mul(2)))
         };
     }
 
@@ -195,7 +198,8 @@ impl Connection {
         }
         let flight = self.max.wrapping_sub(self.una);
         if flight > 0 && self.window > 0 {
-            self.threshold = (flight / 2).clamp(u32::from(self.segment) * 2, u32::from(u16::MAX)) as u16;
+            self.threshold =
+                (flight / 2).clamp(u32::from(self.segment) * 2, u32::from(u16::MAX)) as u16;
             self.congestion = self.segment;
         }
         self.recover = self.max;

@@ -100,7 +100,13 @@ impl Bench {
 
     /// The peer sends a segment with `count` bytes of the pattern; what the side answers. Numbers count
     /// from the first ones.
-    fn peer(&mut self, sequence: u32, acknowledgement: u32, flags: Flags, count: usize) -> Vec<Sent> {
+    fn peer(
+        &mut self,
+        sequence: u32,
+        acknowledgement: u32,
+        flags: Flags,
+        count: usize,
+    ) -> Vec<Sent> {
         let mss = flags.contains(SYN).then_some(1000);
         let segment = Outgoing {
             sequence: self.irs.wrapping_add(sequence),

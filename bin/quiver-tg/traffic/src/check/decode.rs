@@ -52,7 +52,8 @@ pub fn decode(frame: &[u8]) -> Vec<Found> {
 fn read(spec: &'static HeaderSpec, frame: &[u8], at: usize) -> Option<Found> {
     let whole = frame.get(at..)?;
     whole.get(..spec.bytes)?;
-    let get = |name: &str| spec.place(name).map_or(0, |place| bits(whole, &spec.fields[place])) as usize;
+    let get =
+        |name: &str| spec.place(name).map_or(0, |place| bits(whole, &spec.fields[place])) as usize;
     let bytes = match spec.name {
         "ip4" => get("ihl") * 4,
         "tcp" => get("data_offset") * 4,
@@ -64,7 +65,8 @@ fn read(spec: &'static HeaderSpec, frame: &[u8], at: usize) -> Option<Found> {
     };
     whole.get(..bytes).filter(|_| bytes >= spec.bytes)?;
     let is_there = |field: &&FieldSpec| (field.bit + field.bits).div_ceil(8) <= bytes;
-    let fields = spec.fields.iter().filter(is_there).map(|field| (field, bits(whole, field))).collect();
+    let fields =
+        spec.fields.iter().filter(is_there).map(|field| (field, bits(whole, field))).collect();
     Some(Found { spec, at, bytes, fields })
 }
 
@@ -82,13 +84,16 @@ fn following(found: &Found, rest: &[u8]) -> Option<&'static HeaderSpec> {
         let is_it = |spec: &&HeaderSpec| spec.ether_type.map(u128::from) == Some(value);
         header::all().find(is_it).filter(|_| value >= ETHER_TYPE_MIN)
     };
-    let of_protocol =
-        |value: u128| header::all().find(|spec: &&HeaderSpec| spec.protocol.map(u128::from) == Some(value));
+    let of_protocol = |value: u128| {
+        header::all().find(|spec: &&HeaderSpec| spec.protocol.map(u128::from) == Some(value))
+    };
     let is_later_fragment = found.value("fragment_offset") > 0 || found.value("offset") > 0;
     match found.spec.name {
         "ethernet" | "vlan" | "dot1ad" => of_type(found.value("type")),
         "gre" => of_type(found.value("protocol")),
-        "ip4" | "ip6" | "hop_by_hop" | "destination_options" | "srh" | "fragment" if !is_later_fragment => {
+        "ip4" | "ip6" | "hop_by_hop" | "destination_options" | "srh" | "fragment"
+            if !is_later_fragment =>
+        {
             let name = if found.spec.name == "ip4" { "protocol" } else { "next_header" };
             of_protocol(found.value(name))
         }

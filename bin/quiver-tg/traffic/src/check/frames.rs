@@ -64,7 +64,8 @@ pub fn first_frames(
     shown: usize,
 ) -> anyhow::Result<Vec<Alike>> {
     let shown = shown.min(SHOWN_MAX);
-    let mut all = make(source, stream, number, shown.max(LOOKED_AT))?.into_iter().enumerate().peekable();
+    let mut all =
+        make(source, stream, number, shown.max(LOOKED_AT))?.into_iter().enumerate().peekable();
     let mut groups = Vec::new();
     while let Some((first, made)) = all.next() {
         if first >= shown {
@@ -72,7 +73,8 @@ pub fn first_frames(
         }
         let names: Vec<_> = made.names().collect();
         let mut frames = vec![made];
-        while let Some((_, made)) = all.next_if(|(_, made)| made.names().eq(names.iter().copied())) {
+        while let Some((_, made)) = all.next_if(|(_, made)| made.names().eq(names.iter().copied()))
+        {
             frames.push(made);
         }
         let varies = varying(stream, &frames);
@@ -82,7 +84,12 @@ pub fn first_frames(
     Ok(groups)
 }
 
-fn make(source: &mut Source, stream: &Stream, number: usize, count: usize) -> anyhow::Result<Vec<Made>> {
+fn make(
+    source: &mut Source,
+    stream: &Stream,
+    number: usize,
+    count: usize,
+) -> anyhow::Result<Vec<Made>> {
     let pool = BufferPool::new(BUFFERS, DATA_BYTES_DEFAULT, PageSize::Small).context("buffers")?;
     let mut cache = pool.cache();
     let mut frames = Vec::new();
@@ -94,7 +101,10 @@ fn make(source: &mut Source, stream: &Stream, number: usize, count: usize) -> an
         packet.copy_to(&mut bytes);
         cache.free(packet);
         if !is_whole {
-            anyhow::bail!("a frame of {} bytes has no room in {BUFFERS} buffers", source.frame_bytes_max());
+            anyhow::bail!(
+                "a frame of {} bytes has no room in {BUFFERS} buffers",
+                source.frame_bytes_max()
+            );
         }
         frames.push(Made::new(bytes, stream.stamp));
     }
@@ -107,10 +117,12 @@ fn varying(stream: &Stream, frames: &[Made]) -> Vec<Vec<bool>> {
     let of_field = |header: usize, place: usize| {
         let (found, (field, value)) = (&first.headers[header], first.headers[header].fields[place]);
         let start = found.at * 8 + field.bit;
-        let is_part =
-            |part: &crate::profile::Part| part.bit < start + field.bits && start < part.bit + part.bits;
-        let differs =
-            |made: &Made| made.headers[header].fields.get(place).is_none_or(|other| other.1 != value);
+        let is_part = |part: &crate::profile::Part| {
+            part.bit < start + field.bits && start < part.bit + part.bits
+        };
+        let differs = |made: &Made| {
+            made.headers[header].fields.get(place).is_none_or(|other| other.1 != value)
+        };
         stream.layout.parts.iter().any(is_part) || frames.iter().any(differs)
     };
     let of_header = |(header, found): (usize, &Found)| {
@@ -181,7 +193,11 @@ fn json_of(made: &Made, found: &Found, varies: &[bool]) -> HeaderJson {
         header: found.spec.name,
         offset: found.at,
         bytes: found.bytes,
-        fields: found.fields.iter().map(|(field, v)| (field.name.to_owned(), value(field, *v))).collect(),
+        fields: found
+            .fields
+            .iter()
+            .map(|(field, v)| (field.name.to_owned(), value(field, *v)))
+            .collect(),
         rest: hex(found.tail(&made.bytes)),
         varies: varying.map(|((field, _), _)| field.name).collect(),
     }

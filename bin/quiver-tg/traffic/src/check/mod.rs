@@ -121,7 +121,8 @@ impl Checked {
         let ports = ports.collect();
         let streams = profile.streams.iter().enumerate().map(|(number, stream)| {
             let stream = &stream.value;
-            checked(number, stream, frames).with_context(|| format!("stream {}", stream.name_or(number)))
+            checked(number, stream, frames)
+                .with_context(|| format!("stream {}", stream.name_or(number)))
         });
         Ok(Checked {
             profile: profile.path.display().to_string(),
@@ -177,7 +178,9 @@ fn checked(number: usize, stream: &Stream, frames: usize) -> anyhow::Result<Chec
         genome: stream.sizes.genome(),
         is_stamped: stream.stamp,
         awaits_gateway: stream.awaits_gateway,
-        varies: varies.map(|part| Varying { field: part.name.clone(), values: values(part) }).collect(),
+        varies: varies
+            .map(|part| Varying { field: part.name.clone(), values: values(part) })
+            .collect(),
         flows,
         frames: groups.iter().flat_map(|group| group.json(stream)).collect(),
         kind,

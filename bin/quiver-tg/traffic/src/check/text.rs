@@ -20,7 +20,8 @@ const REST_SHOWN: usize = 48;
 pub fn render(checked: &Checked) -> String {
     let mut text = String::new();
     for port in &checked.ports {
-        let gateway = port.gateway.as_ref().map_or(String::new(), |gateway| format!(", gateway {gateway}"));
+        let gateway =
+            port.gateway.as_ref().map_or(String::new(), |gateway| format!(", gateway {gateway}"));
         let _ = writeln!(text, "port {}    {}, {}{gateway}", port.port, port.device, port.mac);
     }
     if let Some(transactions) = &checked.transactions {
@@ -89,7 +90,10 @@ fn frames_in_words(text: &mut String, stream: &CheckedStream, group: &Alike) {
         lines.push(bytes("payload", group.frames.iter().map(|made| made.payload_bytes)));
     }
     if stream.is_stamped {
-        lines.push(Line::Same("stamp", format!("{STAMP_BYTES} B: measurement, stream, number, time")));
+        lines.push(Line::Same(
+            "stamp",
+            format!("{STAMP_BYTES} B: measurement, stream, number, time"),
+        ));
     }
     align(text, &lines, group.frames.len());
 }
@@ -100,7 +104,10 @@ fn align(text: &mut String, lines: &[Line], frames: usize) {
     for line in lines {
         if let Line::Varies(_, name, values) = line {
             names = names.max(name.len());
-            widths.iter_mut().zip(values).for_each(|(width, value)| *width = (*width).max(value.len()));
+            widths
+                .iter_mut()
+                .zip(values)
+                .for_each(|(width, value)| *width = (*width).max(value.len()));
         }
     }
     for line in lines {
@@ -109,7 +116,8 @@ fn align(text: &mut String, lines: &[Line], frames: usize) {
                 writeln!(text, "{}", format!("    {head:<MARGIN$}{words}").trim_end())
             }
             Line::Varies(head, name, values) => {
-                let columns = values.iter().zip(&widths).map(|(value, width)| format!("  {value:<width$}"));
+                let columns =
+                    values.iter().zip(&widths).map(|(value, width)| format!("  {value:<width$}"));
                 let columns: String = columns.collect();
                 writeln!(text, "  * {head:<MARGIN$}{name:<names$}{}", columns.trim_end())
             }
@@ -128,7 +136,13 @@ fn bytes(name: &'static str, values: impl Iterator<Item = usize>) -> Line {
     }
 }
 
-fn header(lines: &mut Vec<Line>, stream: &CheckedStream, group: &Alike, place: usize, found: &Found) {
+fn header(
+    lines: &mut Vec<Line>,
+    stream: &CheckedStream,
+    group: &Alike,
+    place: usize,
+    found: &Found,
+) {
     let varies = |field: usize| group.varies[place][field];
     let shown = |header: &Found, field: usize| {
         let (spec, value) = header.fields[field];
@@ -142,8 +156,9 @@ fn header(lines: &mut Vec<Line>, stream: &CheckedStream, group: &Alike, place: u
         !varies(*field) && is_telling(spec, value)
     };
     let constants = (0..found.fields.len()).filter(is_shown);
-    let mut words: Vec<String> =
-        constants.map(|field| format!("{} {}", found.fields[field].0.name, shown(found, field))).collect();
+    let mut words: Vec<String> = constants
+        .map(|field| format!("{} {}", found.fields[field].0.name, shown(found, field)))
+        .collect();
     let rest = group.frames.first().map_or(&[][..], |made| found.tail(&made.bytes));
     if !rest.is_empty() {
         words.push(format!("{} {}", rest_name(found), rest_in_words(found, rest)));

@@ -2,7 +2,9 @@
 
 use quiver_core::cpu::{Body, Variant};
 
-use super::column::{CHUNK, Column, Place, Reciprocal, Step, Term, WINDOW_BYTES, Window, checksum_of};
+use super::column::{
+    CHUNK, Column, Place, Reciprocal, Step, Term, WINDOW_BYTES, Window, checksum_of,
+};
 use super::values::{Index, ValuesError, read};
 use crate::profile::layout::{Checksum, Part, set_bits};
 use crate::profile::scalar::greatest;
@@ -98,7 +100,10 @@ impl Program {
 
     /// Bytes from the start that every copy must have: the windows stand in them.
     pub fn head_bytes(&self) -> usize {
-        self.windows.last().map_or(0, |window| window.at + WINDOW_BYTES).next_multiple_of(PIECE_BYTES)
+        self.windows
+            .last()
+            .map_or(0, |window| window.at + WINDOW_BYTES)
+            .next_multiple_of(PIECE_BYTES)
     }
 
     /// Write bytes that do not vary, also into the windows that lie over them.
@@ -226,7 +231,11 @@ impl Draft {
     fn part(&mut self, part: &Part, list: Option<Vec<u128>>, from: usize) {
         let whole = greatest(part.bits);
         let mask = part.field.mask.unwrap_or(whole) & whole;
-        let first = list.as_ref().and_then(|list| list.first().copied()).or(part.field.first()).unwrap_or(0);
+        let first = list
+            .as_ref()
+            .and_then(|list| list.first().copied())
+            .or(part.field.first())
+            .unwrap_or(0);
         // What the mask leaves is that of the first value.
         set_bits(&mut self.template, part.bit, part.bits, first & !mask);
         let low_bits = part.bits.min(64);
@@ -244,7 +253,13 @@ impl Draft {
             (None, Values::Run { first, count, step }) => {
                 let into = self.column();
                 let (low_first, low_step) = (*first as u64, *step as u64);
-                self.steps.push(Step::Count { into, from, first: low_first, step: low_step, mask: low_mask });
+                self.steps.push(Step::Count {
+                    into,
+                    from,
+                    first: low_first,
+                    step: low_step,
+                    mask: low_mask,
+                });
                 self.filled.push(Filled { bit: low_at, bits: low_bits, column: into });
                 let last = first.wrapping_add(step.wrapping_mul(u128::from(count - 1)));
                 if high_mask != 0 && first >> 64 == last >> 64 {
@@ -281,7 +296,11 @@ impl Draft {
                 Some(segment) => base += sum_of(&segment.octets()),
                 None => {
                     base += sum_of(&self.template[destination.clone()]);
-                    terms.extend(self.terms(destination.start * 8, destination.end * 8, pseudo.ip * 8));
+                    terms.extend(self.terms(
+                        destination.start * 8,
+                        destination.end * 8,
+                        pseudo.ip * 8,
+                    ));
                 }
             }
             match length {

@@ -73,7 +73,8 @@ pub struct Zipf {
 impl Zipf {
     /// Over `count` values (at least 1).
     pub fn new(count: u64, exponent: f64) -> Zipf {
-        let mut zipf = Zipf { count: count as f64, exponent, area_first: 0.0, area_last: 0.0, sure: 0.0 };
+        let mut zipf =
+            Zipf { count: count as f64, exponent, area_first: 0.0, area_last: 0.0, sure: 0.0 };
         zipf.area_first = zipf.area(1.5) - 1.0;
         zipf.area_last = zipf.area(count as f64 + 0.5);
         zipf.sure = 2.0 - zipf.area_inverse(zipf.area(2.5) - zipf.weight(2.0));
@@ -135,7 +136,10 @@ mod tests {
             for (k, weight) in weights.iter().enumerate() {
                 let expected = weight / all * f64::from(draws);
                 let slack = 5.0 * expected.sqrt() + 1.0;
-                assert!((f64::from(seen[k]) - expected).abs() < slack, "exponent {exponent}, k {k}");
+                assert!(
+                    (f64::from(seen[k]) - expected).abs() < slack,
+                    "exponent {exponent}, k {k}"
+                );
             }
         }
     }

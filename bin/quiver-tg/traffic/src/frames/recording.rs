@@ -65,7 +65,8 @@ impl Recording {
 
     fn of_next_generation<R: std::io::Read>(input: R) -> Result<Recording, String> {
         let broken = |error: &dyn std::fmt::Debug| format!("not a whole pcapng file: {error:?}");
-        let mut reader = PcapNGReader::new(BLOCK_BYTES_MAX, input).map_err(|error| broken(&error))?;
+        let mut reader =
+            PcapNGReader::new(BLOCK_BYTES_MAX, input).map_err(|error| broken(&error))?;
         let mut recording = Recording::default();
         // By interface: its link type, and in which units of a second its times are counted.
         let mut interfaces: Vec<(Linktype, u64)> = Vec::new();
@@ -75,19 +76,22 @@ impl Recording {
                     match &block {
                         Block::SectionHeader(_) => interfaces.clear(),
                         Block::InterfaceDescription(interface) => {
-                            let resolution = interface.ts_resolution().unwrap_or(RESOLUTION_DEFAULT).max(1);
+                            let resolution =
+                                interface.ts_resolution().unwrap_or(RESOLUTION_DEFAULT).max(1);
                             interfaces.push((interface.linktype, resolution));
                         }
                         Block::EnhancedPacket(packet) => {
                             let known = interfaces.get(packet.if_id as usize).copied();
                             let (link, resolution) =
                                 known.ok_or("a packet of an interface that is not described")?;
-                            let units = u128::from(packet.ts_high) << 32 | u128::from(packet.ts_low);
+                            let units =
+                                u128::from(packet.ts_high) << 32 | u128::from(packet.ts_low);
                             let at_unix_ns = units * 1_000_000_000 / u128::from(resolution);
                             recording.add_linked(link, at_unix_ns as u64, packet.packet_data())?;
                         }
                         Block::SimplePacket(packet) => {
-                            let (link, _) = interfaces.first().ok_or("a packet without an interface")?;
+                            let (link, _) =
+                                interfaces.first().ok_or("a packet without an interface")?;
                             let at_unix_ns = recording.last_unix_ns();
                             recording.add_linked(*link, at_unix_ns, packet.packet_data())?;
                         }
@@ -129,7 +133,9 @@ impl Recording {
         }
         self.bytes += bytes.len();
         if number > PACKETS_MAX || self.bytes > RECORDING_BYTES_MAX {
-            return Err(format!("it has more than {PACKETS_MAX} packets or {RECORDING_BYTES_MAX} bytes"));
+            return Err(format!(
+                "it has more than {PACKETS_MAX} packets or {RECORDING_BYTES_MAX} bytes"
+            ));
         }
         if self.packets.is_empty() {
             self.first_unix_ns = at_unix_ns;
@@ -165,8 +171,10 @@ mod tests {
     }
 
     fn next_generation() -> Vec<u8> {
-        let mut file =
-            block(0x0a0d_0d0a, &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+        let mut file = block(
+            0x0a0d_0d0a,
+            &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255],
+        );
         // Ethernet, nanoseconds.
         file.extend(block(1, &[1, 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]));
         for (number, packet) in PACKETS.iter().enumerate() {
@@ -207,10 +215,20 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_told() {
         assert!(read(&classic()[..24], "empty").expect_err("empty").contains("no packets"));
-        assert!(read(b"GIF89a, not packets, really", "gif").expect_err("gif").contains("not a pcap file"));
+        assert!(
+            read(b"GIF89a, not packets, really", "gif")
+                .expect_err("gif")
+                .contains("not a pcap file")
+        );
         let file = next_generation();
-        assert!(read(&file[..file.len() - 3], "cut").expect_err("cut").contains("not a whole pcapng file"));
-        assert!(Recording::read(Path::new("/dev/null")).expect_err("device").contains("not a file"));
+        assert!(
+            read(&file[..file.len() - 3], "cut")
+                .expect_err("cut")
+                .contains("not a whole pcapng file")
+        );
+        assert!(
+            Recording::read(Path::new("/dev/null")).expect_err("device").contains("not a file")
+        );
     }
 
     proptest! {

@@ -101,7 +101,9 @@ fn write_long(
     cache: &mut BufferCache,
 ) -> bool {
     match (stamp, frame.split_last_chunk::<STAMP_BYTES>()) {
-        (Some(stamp), Some((before, _))) => packet.append(before, cache) && packet.append(stamp, cache),
+        (Some(stamp), Some((before, _))) => {
+            packet.append(before, cache) && packet.append(stamp, cache)
+        }
         _ => packet.append(frame, cache),
     }
 }

@@ -26,9 +26,11 @@ impl Source {
     pub fn new(stream: &Stream) -> Result<Source, ValuesError> {
         if let Some(pcap) = &stream.pcap {
             let path = pcap.file.clone();
-            let read = Recording::read(&path).map_err(|message| ValuesError::Packets { path, message })?;
+            let read =
+                Recording::read(&path).map_err(|message| ValuesError::Packets { path, message })?;
             let scaled = |at: u64| (at as f64 / pcap.speed) as u64;
-            let times = pcap.own_times.then(|| read.times_ns.iter().map(|at| scaled(*at)).collect());
+            let times =
+                pcap.own_times.then(|| read.times_ns.iter().map(|at| scaled(*at)).collect());
             return Ok(Source::Replay(Box::new(Replay::new(stream, read.packets)), times));
         }
         if !stream.packets.is_empty() {
@@ -185,9 +187,10 @@ impl Made {
         let Some(frame) = packet.bytes_mut().first_chunk_mut::<BYTES>() else { return false };
         let Some(template) = self.program.template.first_chunk::<BYTES>() else { return false };
         *frame = *template;
-        if let (Some(windows), Some(words)) =
-            (self.program.windows.first_chunk::<WINDOWS>(), self.program.words.first_chunk::<WINDOWS>())
-        {
+        if let (Some(windows), Some(words)) = (
+            self.program.windows.first_chunk::<WINDOWS>(),
+            self.program.words.first_chunk::<WINDOWS>(),
+        ) {
             for (window, words) in windows.iter().zip(words) {
                 put(frame, window.at, words[place % CHUNK].to_ne_bytes());
             }

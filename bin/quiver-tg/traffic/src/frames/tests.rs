@@ -14,14 +14,17 @@ use crate::profile::layout::ETHER_TYPE_PLAIN;
 use crate::stamp::{STAMP_BYTES, Stamp};
 
 fn frames(stream: &str, count: usize) -> Vec<Vec<u8>> {
-    let text = format!("ports: [{{tap: {{name: a}}}}]\nstreams:\n  - {{from: 0, to: 0, {stream}}}\n");
+    let text =
+        format!("ports: [{{tap: {{name: a}}}}]\nstreams:\n  - {{from: 0, to: 0, {stream}}}\n");
     let profile = Profile::parse(&text, Path::new("test")).expect("profile");
     let mut source = Source::new(&profile.streams[0].value).expect("source");
-    let mut cache = BufferPool::new(512, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache();
+    let mut cache =
+        BufferPool::new(512, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache();
     (0..count)
         .map(|k| {
             let mut packet = cache.packet().expect("buffer");
-            let stamp = Stamp { measurement: 1, stream: 0, sequence: k as u64, sent_ns: 77 * k as u64 + 1 };
+            let stamp =
+                Stamp { measurement: 1, stream: 0, sequence: k as u64, sent_ns: 77 * k as u64 + 1 };
             assert!(source.write(&mut packet, &stamp.encode(), DATA_BYTES_DEFAULT, &mut cache));
             let mut bytes = Vec::new();
             packet.copy_to(&mut bytes);
@@ -84,8 +87,11 @@ fn check(frame: &[u8]) -> (String, String, u16, u16) {
 }
 
 fn address4(pick: u8) -> &'static str {
-    ["198.18.0.2", "{first: 20.0.255.0, count: 600}", "{first: 1.2.3.4, count: 1000, order: random}"]
-        [usize::from(pick) % 3]
+    [
+        "198.18.0.2",
+        "{first: 20.0.255.0, count: 600}",
+        "{first: 1.2.3.4, count: 1000, order: random}",
+    ][usize::from(pick) % 3]
 }
 
 fn address6(pick: u8) -> &'static str {
@@ -97,7 +103,8 @@ fn address6(pick: u8) -> &'static str {
 }
 
 fn port(pick: u8) -> &'static str {
-    ["1024", "{first: 0, count: 65536}", "{first: 5000, count: 99, order: random}"][usize::from(pick) % 3]
+    ["1024", "{first: 0, count: 65536}", "{first: 5000, count: 99, order: random}"]
+        [usize::from(pick) % 3]
 }
 
 proptest! {
@@ -128,9 +135,12 @@ proptest! {
 
 #[test]
 fn a_run_of_addresses_is_sent_in_order() {
-    let layers = format!("{ETHERNET}, ip4: {{src: 10.0.0.1, dst: {{first: 10.1.0.0, count: 300}}}}");
-    let all: Vec<String> =
-        frames(&format!("frame: 64, layers: {{{layers}}}"), 301).iter().map(|f| check(f).1).collect();
+    let layers =
+        format!("{ETHERNET}, ip4: {{src: 10.0.0.1, dst: {{first: 10.1.0.0, count: 300}}}}");
+    let all: Vec<String> = frames(&format!("frame: 64, layers: {{{layers}}}"), 301)
+        .iter()
+        .map(|f| check(f).1)
+        .collect();
     assert_eq!(
         (all[0].as_str(), all[299].as_str(), all[300].as_str()),
         ("10.1.0.0", "10.1.1.43", "10.1.0.0")
@@ -199,13 +209,21 @@ fn walk_type(ether_type: u16, bytes: &[u8], names: &mut Vec<&'static str>) {
         }
         0x0800 => {
             names.push("ip4");
-            assert_eq!(usize::from(u16::from_be_bytes([bytes[2], bytes[3]])), bytes.len(), "ip4 length");
+            assert_eq!(
+                usize::from(u16::from_be_bytes([bytes[2], bytes[3]])),
+                bytes.len(),
+                "ip4 length"
+            );
             assert_eq!(naive_sum(&[&bytes[..20]]), 0xffff, "ip4 checksum");
             walk_protocol(bytes[9], &[&bytes[12..20]], &bytes[20..], names);
         }
         0x86dd => {
             names.push("ip6");
-            assert_eq!(usize::from(u16::from_be_bytes([bytes[4], bytes[5]])) + 40, bytes.len(), "ip6 length");
+            assert_eq!(
+                usize::from(u16::from_be_bytes([bytes[4], bytes[5]])) + 40,
+                bytes.len(),
+                "ip6 length"
+            );
             walk_protocol(bytes[6], &[&bytes[8..40]], &bytes[40..], names);
         }
         0x6558 => walk_ethernet(bytes, names),
@@ -219,7 +237,11 @@ fn walk_protocol(protocol: u8, addresses: &[&[u8]], bytes: &[u8], names: &mut Ve
     match protocol {
         17 => {
             names.push("udp");
-            assert_eq!(usize::from(u16::from_be_bytes([bytes[4], bytes[5]])), bytes.len(), "udp length");
+            assert_eq!(
+                usize::from(u16::from_be_bytes([bytes[4], bytes[5]])),
+                bytes.len(),
+                "udp length"
+            );
             if bytes[2..4] == [0x12, 0xb5] {
                 assert_eq!(bytes[6..8], [0, 0]);
                 names.push("vxlan");
@@ -266,8 +288,15 @@ fn header(pick: u8, number: usize) -> (&'static str, String) {
     let fields = match name {
         "vlan" | "dot1ad" => format!("{{id: {}, priority: {}}}", vary(12), vary(3)),
         "mpls" => format!("{{label: {}, ttl: {}}}", vary(20), vary(8)),
-        "ip4" => format!("{{src: {}, dst: 10.1.0.1, id: {}, ttl: {}}}", address4(pick), vary(16), vary(8)),
-        "ip6" => format!("{{src: {}, dst: \"2001:db8::9\", flow_label: {}}}", address6(pick), vary(20)),
+        "ip4" => format!(
+            "{{src: {}, dst: 10.1.0.1, id: {}, ttl: {}}}",
+            address4(pick),
+            vary(16),
+            vary(8)
+        ),
+        "ip6" => {
+            format!("{{src: {}, dst: \"2001:db8::9\", flow_label: {}}}", address6(pick), vary(20))
+        }
         "gre" => format!("{{key: {}}}", vary(32)),
         _ => format!("{{vni: {}}}", vary(24)),
     };

@@ -104,9 +104,11 @@ impl Index {
     pub fn new(count: u64, turn: &Turn, seed: u64) -> Index {
         let mut random = Random::new(turn.seed.unwrap_or(seed));
         match turn.order.unwrap_or_default() {
-            Order::Sequential => {
-                Index::Up { count, next: 0, rounds: (count <= ROUNDS_MAX).then(|| Reciprocal::new(count)) }
-            }
+            Order::Sequential => Index::Up {
+                count,
+                next: 0,
+                rounds: (count <= ROUNDS_MAX).then(|| Reciprocal::new(count)),
+            },
             Order::Decrement => Index::Down { count, next: count },
             Order::Random => Index::Uniform { count, random },
             Order::Zipf => {
@@ -162,7 +164,8 @@ impl Index {
 
 /// A list in a file. A last line that is empty does not count.
 pub fn read(path: &Path, kind: Kind, bits: usize) -> Result<Vec<u128>, ValuesError> {
-    let bytes = std::fs::read(path).map_err(|source| ValuesError::Read { path: path.to_owned(), source })?;
+    let bytes = std::fs::read(path)
+        .map_err(|source| ValuesError::Read { path: path.to_owned(), source })?;
     let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let mut values = Vec::with_capacity((bytes.len() / 12).min(LIST_VALUES_MAX));
     for (index, line) in text.split(|b| *b == b'\n').enumerate() {

@@ -101,7 +101,8 @@ impl<A: Address> Addresses<A> {
 
     /// Those and one more.
     pub fn with(&self, address: A) -> Addresses<A> {
-        let known = self.ranges.iter().map(|(first, last)| (A::from_number(*first), A::from_number(*last)));
+        let known =
+            self.ranges.iter().map(|(first, last)| (A::from_number(*first), A::from_number(*last)));
         Addresses::of(known.chain([(address, address)]))
     }
 }
@@ -118,7 +119,9 @@ fn range<A: Address>(text: &str) -> Result<(A, A), String> {
         }
         return Ok((first, last));
     }
-    let Some((address, length)) = text.split_once('/') else { return read(text).map(|one| (one, one)) };
+    let Some((address, length)) = text.split_once('/') else {
+        return read(text).map(|one| (one, one));
+    };
     let address = read(address)?;
     let length: u32 = length.parse().ok().filter(|length| *length <= A::BITS).ok_or_else(wrong)?;
     let hosts = u128::MAX.checked_shr(128 - (A::BITS - length)).unwrap_or(0);
@@ -143,7 +146,9 @@ impl<'de, A: Address> Deserialize<'de> for Addresses<A> {
                 while let Some(text) = list.next_element::<String>()? {
                     ranges.push(range(&text).map_err(S::Error::custom)?);
                     if ranges.len() > ADDRESS_RANGES_MAX {
-                        return Err(S::Error::custom(format!("more than {ADDRESS_RANGES_MAX} entries")));
+                        return Err(S::Error::custom(format!(
+                            "more than {ADDRESS_RANGES_MAX} entries"
+                        )));
                     }
                 }
                 Ok(Addresses::of(ranges))
@@ -163,8 +168,8 @@ mod tests {
 
     #[test]
     fn single_addresses_prefixes_and_ranges_are_played() {
-        let played =
-            read("[198.18.1.7, 198.18.0.0/24, 198.18.3.5-198.18.3.9, 198.18.0.128/25]").expect("a list");
+        let played = read("[198.18.1.7, 198.18.0.0/24, 198.18.3.5-198.18.3.9, 198.18.0.128/25]")
+            .expect("a list");
         assert_eq!(played.first(), Some(Ipv4Addr::new(198, 18, 1, 7)));
         for (last, is_played) in [(0, false), (1, true), (254, true), (255, false)] {
             assert_eq!(played.contains(Ipv4Addr::new(198, 18, 0, last)), is_played, "{last}");
@@ -182,7 +187,8 @@ mod tests {
 
     #[test]
     fn what_is_no_range_is_refused_with_one_that_is() {
-        for text in ["[198.18.0]", "[198.18.0.0/33]", "[198.18.0.9-198.18.0.2]", "[\"2001:2::1\"]"] {
+        for text in ["[198.18.0]", "[198.18.0.0/33]", "[198.18.0.9-198.18.0.2]", "[\"2001:2::1\"]"]
+        {
             let message = read(text).expect_err(text);
             assert!(message.contains("198.18"), "{message}");
         }

@@ -60,12 +60,16 @@ impl Faults {
         ];
         for (name, share) in shares {
             if !(0.0..=1.0).contains(&share) {
-                return Err(format!("faults: {name} {share} is outside 0..=1, a share of the frames"));
+                return Err(format!(
+                    "faults: {name} {share} is outside 0..=1, a share of the frames"
+                ));
             }
         }
         let all: f64 = shares.iter().map(|(_, share)| share).sum();
         if all > 1.0 {
-            return Err(format!("faults: the shares add up to {all}; a frame has at most one, so at most 1"));
+            return Err(format!(
+                "faults: the shares add up to {all}; a frame has at most one, so at most 1"
+            ));
         }
         for (name, run) in [("loss_run", self.loss_run), ("reorder_by", self.reorder_by)] {
             if !(1..=RUN_FRAMES_MAX).contains(&run) {
@@ -73,7 +77,10 @@ impl Faults {
             }
         }
         if !(1..=DELAY_US_MAX).contains(&self.delay_us) {
-            return Err(format!("faults: delay_us {} is outside 1..={DELAY_US_MAX}", self.delay_us));
+            return Err(format!(
+                "faults: delay_us {} is outside 1..={DELAY_US_MAX}",
+                self.delay_us
+            ));
         }
         Ok(())
     }
@@ -90,9 +97,14 @@ mod tests {
     #[test]
     fn impossible_faults_are_refused_with_what_would_be_possible() {
         assert_eq!(Faults::default().check(), Ok(()));
-        assert!(refused(Faults { loss: 1.5, ..Faults::default() }).contains("loss 1.5 is outside 0..=1"));
+        assert!(
+            refused(Faults { loss: 1.5, ..Faults::default() })
+                .contains("loss 1.5 is outside 0..=1")
+        );
         assert!(refused(Faults { delay: f64::NAN, ..Faults::default() }).contains("delay"));
-        assert!(refused(Faults { loss: 0.6, corrupt: 0.6, ..Faults::default() }).contains("at most 1"));
+        assert!(
+            refused(Faults { loss: 0.6, corrupt: 0.6, ..Faults::default() }).contains("at most 1")
+        );
         assert!(refused(Faults { loss_run: 0, ..Faults::default() }).contains("loss_run 0"));
         assert!(refused(Faults { delay_us: 0, ..Faults::default() }).contains("delay_us 0"));
     }

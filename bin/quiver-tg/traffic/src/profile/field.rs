@@ -125,7 +125,10 @@ impl Turn {
     /// What is impossible about it.
     pub fn check<E: Error>(&self) -> Result<(), E> {
         if !(0.0..=EXPONENT_MAX).contains(&self.exponent()) {
-            return Err(E::custom(format!("exponent {} is outside 0..={EXPONENT_MAX}", self.exponent())));
+            return Err(E::custom(format!(
+                "exponent {} is outside 0..={EXPONENT_MAX}",
+                self.exponent()
+            )));
         }
         Ok(())
     }
@@ -181,9 +184,14 @@ impl<'de> Visitor<'de> for FieldSeed {
                 "seed" => form.turn.seed = Some(map.next_value()?),
                 "exponent" => form.turn.exponent = Some(map.next_value()?),
                 "mask" => {
-                    form.mask = Some(map.next_value_seed(Scalar { kind: self.0.kind, bits: self.0.bits })?)
+                    form.mask =
+                        Some(map.next_value_seed(Scalar { kind: self.0.kind, bits: self.0.bits })?)
                 }
-                _ => return Err(A::Error::custom(format!("a field has no key `{key}`; there are {KEYS}"))),
+                _ => {
+                    return Err(A::Error::custom(format!(
+                        "a field has no key `{key}`; there are {KEYS}"
+                    )));
+                }
             }
         }
         form.field(self.0)
@@ -212,7 +220,9 @@ impl<'de> Visitor<'de> for ListSeed {
         let mut values = Vec::new();
         while let Some(value) = list.next_element_seed(self.0)? {
             if values.len() == LIST_VALUES_MAX {
-                return Err(A::Error::custom(format!("a list has at most {LIST_VALUES_MAX} values")));
+                return Err(A::Error::custom(format!(
+                    "a list has at most {LIST_VALUES_MAX} values"
+                )));
             }
             values.push(value);
         }
@@ -239,14 +249,20 @@ struct Form {
 impl Form {
     fn field<E: Error>(self, scalar: Scalar) -> Result<Field, E> {
         self.turn.check()?;
-        let is_run =
-            self.first.is_some() || self.last.is_some() || self.count.is_some() || self.step.is_some();
+        let is_run = self.first.is_some()
+            || self.last.is_some()
+            || self.count.is_some()
+            || self.step.is_some();
         let (turn, mask) = (self.turn, self.mask);
         let values = match (self.list, self.file) {
             (Some(list), None) if !is_run => list,
             (None, Some(file)) if !is_run => Values::File(file),
             (None, None) => run(scalar, self.first, self.last, self.count, self.step)?,
-            _ => return Err(E::custom("a field has `first` with `count` or `last`, or `list`, or `file`")),
+            _ => {
+                return Err(E::custom(
+                    "a field has `first` with `count` or `last`, or `list`, or `file`",
+                ));
+            }
         };
         Ok(Field { values, turn, mask })
     }
@@ -273,14 +289,17 @@ fn run<E: Error>(
             let (first, last) = (kind.show(first), kind.show(last));
             return Err(E::custom(format!("no steps lead from first {first} to last {last}")));
         }
-        _ => return Err(E::custom("a field that varies has `first`, and either `count` or `last`")),
+        _ => {
+            return Err(E::custom("a field that varies has `first`, and either `count` or `last`"));
+        }
     };
     if !(1..=RUN_VALUES_MAX).contains(&count) {
         return Err(E::custom(format!("count {count} is outside 1..={RUN_VALUES_MAX}")));
     }
     let end = step.checked_mul(u128::from(count - 1)).and_then(|way| first.checked_add(way));
     if end.is_none_or(|end| end > greatest(bits)) {
-        let message = format!("{count} values from {} do not fit: {}", kind.show(first), kind.what(bits));
+        let message =
+            format!("{count} values from {} do not fit: {}", kind.show(first), kind.what(bits));
         return Err(E::custom(message));
     }
     Ok(Values::Run { first, count, step })

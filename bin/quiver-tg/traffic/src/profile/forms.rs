@@ -77,7 +77,8 @@ form!(Tags, "Tags", |generator| {
     })
 });
 form!(FrameSizes, "FrameSizes", |generator| {
-    let (share, form) = (generator.subschema_for::<FrameShare>(), generator.subschema_for::<Form>());
+    let (share, form) =
+        (generator.subschema_for::<FrameShare>(), generator.subschema_for::<Form>());
     let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
     json_schema!({
         "description": "Bytes without FCS, the name of a mix, a genome (RFC 6985), a mix, or sizes that vary",
@@ -122,7 +123,8 @@ fn defined(generator: &mut SchemaGenerator, name: &str, schema: Json) -> Json {
 fn headers(generator: &mut SchemaGenerator) -> Json {
     let order = generator.subschema_for::<Order>();
     let value = json!({"type": ["integer", "string"]});
-    let values = json!({"type": "array", "items": value, "minItems": 1, "maxItems": LIST_VALUES_MAX});
+    let values =
+        json!({"type": "array", "items": value, "minItems": 1, "maxItems": LIST_VALUES_MAX});
     let number = json!({"type": "integer", "minimum": 0});
     let many = json!({
         "type": "object",
@@ -132,7 +134,8 @@ fn headers(generator: &mut SchemaGenerator) -> Json {
         },
         "additionalProperties": false,
     });
-    let field = json!({"description": "A value, a list of them, or many", "anyOf": [value, values, many]});
+    let field =
+        json!({"description": "A value, a list of them, or many", "anyOf": [value, values, many]});
     let field = defined(generator, "Field", field);
     let mut properties = Map::new();
     for header in header::all() {
@@ -152,8 +155,7 @@ fn one_header(header: &HeaderSpec, field: &Json, itself: &Json) -> Json {
     };
     let mut properties: Map<String, Json> = header.fields.iter().map(described).collect();
     if let Some((name, _)) = header.tail {
-        let segments =
-            json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": SEGMENTS_MAX});
+        let segments = json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": SEGMENTS_MAX});
         let tail = if name == SEGMENTS { segments } else { json!({"type": "string"}) };
         properties.insert(name.to_owned(), tail);
     }

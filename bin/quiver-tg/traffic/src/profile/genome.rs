@@ -37,15 +37,21 @@ pub struct Genome {
 impl Genome {
     /// Read a genome: letters, each with a count before it if it comes several times. `own` are the sizes of
     /// capital letters, `mtu` that of `z`.
-    pub fn read(text: &str, own: &BTreeMap<char, usize>, mtu: Option<usize>) -> Result<Genome, String> {
+    pub fn read(
+        text: &str,
+        own: &BTreeMap<char, usize>,
+        mtu: Option<usize>,
+    ) -> Result<Genome, String> {
         if let Some(letter) = own.keys().find(|letter| !OWN_LETTERS.contains(letter)) {
             return Err(format!("`sizes` names `{letter}`; letters of one's own are A to Z"));
         }
-        let letters = text.strip_prefix(PREFIX).unwrap_or(text).trim_start().trim_start_matches('-').trim();
+        let letters =
+            text.strip_prefix(PREFIX).unwrap_or(text).trim_start().trim_start_matches('-').trim();
         let (mut sizes, mut count) = (Vec::new(), None::<u32>);
         for letter in letters.chars() {
             if let Some(digit) = letter.to_digit(10) {
-                let sum = count.unwrap_or(0).checked_mul(10).and_then(|tens| tens.checked_add(digit));
+                let sum =
+                    count.unwrap_or(0).checked_mul(10).and_then(|tens| tens.checked_add(digit));
                 count = Some(sum.filter(|c| *c <= MIX_FRAMES_MAX).ok_or_else(too_long)?);
                 continue;
             }
@@ -60,7 +66,9 @@ impl Genome {
             sizes.extend(std::iter::repeat_n(size, times));
         }
         if sizes.is_empty() || count.is_some() {
-            return Err(format!("genome `{text}` is not letters, each with or without a count before it"));
+            return Err(format!(
+                "genome `{text}` is not letters, each with or without a count before it"
+            ));
         }
         Ok(Genome { sizes })
     }
@@ -82,7 +90,9 @@ fn size_of(letter: char, own: &BTreeMap<char, usize>, mtu: Option<usize>) -> Res
         letter => {
             let known = LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, size)| *size);
             known.ok_or_else(|| {
-                format!("`{letter}` is no letter of a genome; a to j, z, and A to Z of one's own are")
+                format!(
+                    "`{letter}` is no letter of a genome; a to j, z, and A to Z of one's own are"
+                )
             })
         }
     }
@@ -94,7 +104,10 @@ pub fn write(sizes: &[u16]) -> Option<String> {
     let mut own: Vec<u16> = Vec::new();
     let mut letters = Vec::with_capacity(sizes.len());
     for size in sizes {
-        let known = LETTERS.iter().find(|(_, known)| *known == usize::from(*size)).map(|(letter, _)| *letter);
+        let known = LETTERS
+            .iter()
+            .find(|(_, known)| *known == usize::from(*size))
+            .map(|(letter, _)| *letter);
         let letter = known.or_else(|| {
             let place = own.iter().position(|o| o == size).unwrap_or_else(|| {
                 own.push(*size);

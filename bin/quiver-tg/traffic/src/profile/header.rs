@@ -86,7 +86,13 @@ pub struct HeaderSpec {
     pub protocol: Option<u8>,
 }
 
-const fn field(name: &'static str, bit: usize, bits: usize, kind: Kind, default: Default) -> FieldSpec {
+const fn field(
+    name: &'static str,
+    bit: usize,
+    bits: usize,
+    kind: Kind,
+    default: Default,
+) -> FieldSpec {
     FieldSpec { name, bit, bits, kind, default }
 }
 
@@ -115,8 +121,10 @@ const TAG: &[FieldSpec] = &[
     derived("type", 16, 16, Role::NextEtherType),
 ];
 
-const EXTENSION: &[FieldSpec] =
-    &[derived("next_header", 0, 8, Role::NextProtocol), derived("length", 8, 8, Role::ExtensionUnits)];
+const EXTENSION: &[FieldSpec] = &[
+    derived("next_header", 0, 8, Role::NextProtocol),
+    derived("length", 8, 8, Role::ExtensionUnits),
+];
 
 /// Ethernet II (IEEE 802.3 §3.1.1).
 pub static ETHERNET: HeaderSpec = header(
@@ -242,7 +250,8 @@ pub static SRH: HeaderSpec = HeaderSpec {
 pub const SEGMENTS: &str = "segments";
 
 /// Bytes as they are.
-pub static RAW: HeaderSpec = HeaderSpec { tail: Some(("hex", 1)), ..header("raw", 0, None, None, &[]) };
+pub static RAW: HeaderSpec =
+    HeaderSpec { tail: Some(("hex", 1)), ..header("raw", 0, None, None, &[]) };
 
 static REST: [HeaderSpec; 10] = [
     HeaderSpec { principal: Some("id"), ..header("vlan", 4, Some(0x8100), None, TAG) },
@@ -263,7 +272,10 @@ static REST: [HeaderSpec; 10] = [
         )
     },
     HeaderSpec { tail: Some(("options", 8)), ..header("hop_by_hop", 2, None, Some(0), EXTENSION) },
-    HeaderSpec { tail: Some(("options", 8)), ..header("destination_options", 2, None, Some(60), EXTENSION) },
+    HeaderSpec {
+        tail: Some(("options", 8)),
+        ..header("destination_options", 2, None, Some(60), EXTENSION)
+    },
     header(
         "fragment",
         8,
@@ -381,7 +393,12 @@ mod tests {
             for field in header.fields {
                 assert!(field.bit >= end, "{}.{}", header.name, field.name);
                 end = field.bit + field.bits;
-                assert!(end <= header.bytes * 8 || field.name == GRE_KEY, "{}.{}", header.name, field.name);
+                assert!(
+                    end <= header.bytes * 8 || field.name == GRE_KEY,
+                    "{}.{}",
+                    header.name,
+                    field.name
+                );
             }
             assert!(header.principal.is_none_or(|name| header.place(name).is_some()));
             assert!(by_name(header.name).is_some_and(|found| found.is(header)));

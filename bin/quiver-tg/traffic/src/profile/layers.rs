@@ -122,7 +122,10 @@ fn known<E: Error>(name: &str) -> Result<&'static HeaderSpec, E> {
 }
 
 /// Entries `name: fields`, each one header or, with a list of fields, several.
-fn read_headers<'de, A: MapAccess<'de>>(map: &mut A, layers: &mut Vec<Layer>) -> Result<(), A::Error> {
+fn read_headers<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    layers: &mut Vec<Layer>,
+) -> Result<(), A::Error> {
     while let Some(name) = map.next_key::<String>()? {
         layers.extend(map.next_value_seed(HeaderSeed(known(&name)?))?);
         check_count(layers)?;
@@ -175,12 +178,20 @@ impl HeaderSeed {
     fn principal<E: Error>(&self) -> Result<(usize, &'static FieldSpec), E> {
         let place = self.0.principal.and_then(|name| self.0.place(name));
         let place = place.ok_or_else(|| {
-            E::custom(format!("{} is a map of {} (`{}: {{}}`)", self.0.name, self.0.keys(), self.0.name))
+            E::custom(format!(
+                "{} is a map of {} (`{}: {{}}`)",
+                self.0.name,
+                self.0.keys(),
+                self.0.name
+            ))
         })?;
         Ok((place, &self.0.fields[place]))
     }
 
-    fn of_scalar<E: Error>(self, read: impl FnOnce(Scalar) -> Result<u128, E>) -> Result<Vec<Layer>, E> {
+    fn of_scalar<E: Error>(
+        self,
+        read: impl FnOnce(Scalar) -> Result<u128, E>,
+    ) -> Result<Vec<Layer>, E> {
         let (place, field) = self.principal()?;
         let value = read(Scalar { kind: field.kind, bits: field.bits })?;
         Ok(vec![Layer { fields: vec![(place, Field::one(value))], ..Layer::new(self.0) }])
@@ -235,18 +246,25 @@ impl<'de> Visitor<'de> for HeaderSeed {
                 let field = map.next_value_seed(FieldSeed(Scalar { kind, bits }))?;
                 layer.fields.push((place, field));
             } else if let Some((_, unit)) = self.0.tail.filter(|(name, _)| *name == key) {
-                layer.tail =
-                    if key == SEGMENTS { segments(&mut map)? } else { hex(&map.next_value::<String>()?)? };
+                layer.tail = if key == SEGMENTS {
+                    segments(&mut map)?
+                } else {
+                    hex(&map.next_value::<String>()?)?
+                };
                 if !(self.0.bytes + layer.tail.len()).is_multiple_of(unit.min(8)) {
-                    let message =
-                        format!("{} bytes of {key} do not fill up {}", layer.tail.len(), self.0.name);
+                    let message = format!(
+                        "{} bytes of {key} do not fill up {}",
+                        layer.tail.len(),
+                        self.0.name
+                    );
                     return Err(A::Error::custom(format!(
                         "{message}: with its {} a multiple of {unit}",
                         self.0.bytes
                     )));
                 }
             } else {
-                let message = format!("{} has no field `{key}`; there are {}", self.0.name, self.0.keys());
+                let message =
+                    format!("{} has no field `{key}`; there are {}", self.0.name, self.0.keys());
                 return Err(A::Error::custom(message));
             }
         }
@@ -271,7 +289,10 @@ pub fn hex<E: Error>(text: &str) -> Result<Vec<u8>, E> {
         return Err(wrong());
     }
     if digits.len() / 2 > TAIL_BYTES_MAX {
-        return Err(E::custom(format!("{} bytes; there may be {TAIL_BYTES_MAX}", digits.len() / 2)));
+        return Err(E::custom(format!(
+            "{} bytes; there may be {TAIL_BYTES_MAX}",
+            digits.len() / 2
+        )));
     }
     let nibble = |digit: char| digit.to_digit(16).map(|value| value as u8).ok_or_else(wrong);
     digits.chunks_exact(2).map(|pair| Ok(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()

@@ -114,8 +114,10 @@ pub fn complete(layers: &Layers, ends: &Ends) -> Result<Layers, String> {
         layers.0.insert(0, Layer::new(&header::ETHERNET));
     }
     for place in 0..layers.0.len() {
-        let next_segment =
-            layers.0.get(place + 1).and_then(|next| next.segments().first().map(|first| first.to_bits()));
+        let next_segment = layers
+            .0
+            .get(place + 1)
+            .and_then(|next| next.segments().first().map(|first| first.to_bits()));
         let layer = &mut layers.0[place];
         if layer.spec.tail.is_some_and(|(name, _)| name == "options")
             && layer.spec.bytes == 2
@@ -152,8 +154,12 @@ fn missing(spec: &HeaderSpec, field: &FieldSpec, role: Role) -> String {
         Role::GatewayMac => format!(
             "{name}; give it here, or `gateway_mac` or `gateway` (an address to ask for) at the sending port"
         ),
-        Role::OwnAddress => format!("{name}; give it here, or the sending port an address (`ip4`, `ip6`)"),
-        _ => format!("{name}; give it here, or the port where the frames go an address (`ip4`, `ip6`)"),
+        Role::OwnAddress => {
+            format!("{name}; give it here, or the sending port an address (`ip4`, `ip6`)")
+        }
+        _ => format!(
+            "{name}; give it here, or the port where the frames go an address (`ip4`, `ip6`)"
+        ),
     }
 }
 
@@ -193,8 +199,13 @@ impl Layout {
             match said.constant() {
                 Some(value) => set_bits(&mut self.bytes, bit, field.bits, value),
                 None => {
-                    let part =
-                        Part { bit, bits: field.bits, kind: field.kind, field: said.clone(), name: name() };
+                    let part = Part {
+                        bit,
+                        bits: field.bits,
+                        kind: field.kind,
+                        field: said.clone(),
+                        name: name(),
+                    };
                     self.parts.push(part);
                 }
             }
@@ -227,7 +238,8 @@ impl Layout {
         let layer = &layers[place];
         let next = layers.get(place + 1);
         let is_next = |spec: &HeaderSpec| next.is_some_and(|layer| layer.spec.is(spec));
-        let checksum = |end, pseudo, zero_is_ffff| Checksum { at: bit / 8, start, end, pseudo, zero_is_ffff };
+        let checksum =
+            |end, pseudo, zero_is_ffff| Checksum { at: bit / 8, start, end, pseudo, zero_is_ffff };
         Ok(match role {
             Role::NextEtherType => Some(u128::from(next_ether_type(layer, next)?)),
             Role::NextProtocol => Some(u128::from(next_protocol(layer, next)?)),
@@ -255,7 +267,9 @@ impl Layout {
                 None
             }
             Role::BottomOfStack => Some(u128::from(!is_next(layer.spec))),
-            Role::TunnelPort => Some(if is_next(&header::VXLAN) { VXLAN_PORT } else { PORT_DEFAULT }),
+            Role::TunnelPort => {
+                Some(if is_next(&header::VXLAN) { VXLAN_PORT } else { PORT_DEFAULT })
+            }
             Role::LastSegment => Some((layer.tail.len() as u128 / 16).saturating_sub(1)),
             Role::KeyPresent => Some(u128::from(layer.bytes() > layer.spec.bytes)),
             // Filled in by `complete`.

@@ -33,7 +33,9 @@ pub use layout::{Ends, Layout, Part};
 pub use port::{AfPacket, AfXdp, Memif, MemifRole, Port, Tap, XdpTransmit};
 pub use quantity::{StreamRate, read_seconds};
 pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};
-pub use stream::{Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together};
+pub use stream::{
+    Bursts, Flows, HEX_PACKETS_MAX, Hex, NAME_CHARACTERS_MAX, Pacing, Pcap, Stream, Together,
+};
 pub use stream_list::{StreamList, no_stream};
 pub use tags::{TAGS_MAX, Tag, Tags};
 
@@ -144,7 +146,11 @@ impl Profile {
         let mut profile: Profile = serde_saphyr::from_str(text).map_err(|error| {
             let line = error.location().map_or(0, |l| l.line());
             let message = error.without_snippet().to_string();
-            ProfileError::Text { path: path.display().to_string(), line, message: one_line(&message) }
+            ProfileError::Text {
+                path: path.display().to_string(),
+                line,
+                message: one_line(&message),
+            }
         })?;
         (profile.path, profile.text) = (path.to_owned(), text.to_owned());
         profile.check()?;
@@ -161,12 +167,15 @@ impl Profile {
 
     fn check(&self) -> Result<(), ProfileError> {
         if self.version.value != PROFILE_VERSION {
-            let message =
-                format!("version {} is not known here; it is {PROFILE_VERSION}", self.version.value);
+            let message = format!(
+                "version {} is not known here; it is {PROFILE_VERSION}",
+                self.version.value
+            );
             return self.wrong(&self.version.referenced, message);
         }
         if self.cores.len() > 1 {
-            let message = format!("cores names {} cores; the generator runs on one", self.cores.len());
+            let message =
+                format!("cores names {} cores; the generator runs on one", self.cores.len());
             return self.wrong(&Location::UNKNOWN, message);
         }
         if !(self.link_timeout_s >= 0.0 && self.link_timeout_s <= 3600.0) {
@@ -198,10 +207,14 @@ impl Profile {
             return self.check_stateful(stateful);
         }
         if self.streams.is_empty() || self.streams.len() > STREAMS_MAX {
-            let message = format!("{} streams; there must be 1 to {STREAMS_MAX}", self.streams.len());
+            let message =
+                format!("{} streams; there must be 1 to {STREAMS_MAX}", self.streams.len());
             return self.wrong(&Location::UNKNOWN, message);
         }
-        self.streams.iter().enumerate().try_for_each(|(index, stream)| self.check_stream(index, stream))
+        self.streams
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, stream)| self.check_stream(index, stream))
     }
 
     fn check_stateful(
@@ -209,7 +222,8 @@ impl Profile {
         stateful: &Spanned<crate::profile::stateful::Stateful>,
     ) -> Result<(), ProfileError> {
         if let Some(stream) = self.streams.first() {
-            return self.wrong(&stream.referenced, "streams and stateful do not go together; choose one");
+            return self
+                .wrong(&stream.referenced, "streams and stateful do not go together; choose one");
         }
         let checked = stateful.value.check(&self.ports);
         checked.or_else(|message| self.wrong(&stateful.referenced, format!("stateful: {message}")))
@@ -236,23 +250,34 @@ impl Profile {
                 return self.wrong(at, message);
             }
             if self.number_of(name) != Some(index) {
-                return self.wrong(at, format!("stream {index}: another stream has the name `{name}`, too"));
+                return self.wrong(
+                    at,
+                    format!("stream {index}: another stream has the name `{name}`, too"),
+                );
             }
         }
-        stream.check_times().or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
+        stream
+            .check_times()
+            .or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
         self.check_chain(index, stream)
             .or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
         if let Some(rate) = stream.rate {
             let line = self.ports[stream.from].value.line_rate;
             let resolved = rate.pps(1.0, line);
-            resolved.map(|_| ()).or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
+            resolved
+                .map(|_| ())
+                .or_else(|message| self.wrong(at, format!("stream {index}: {message}")))?;
         }
         let kinds = [stream.layers.is_some(), stream.pcap.is_some(), !stream.packets.is_empty()];
         if kinds.iter().filter(|kind| **kind).count() > 1 {
-            return self.wrong(at, format!("stream {index}: choose one of layers, pcap and packets"));
+            return self
+                .wrong(at, format!("stream {index}: choose one of layers, pcap and packets"));
         }
         if stream.packets.len() > HEX_PACKETS_MAX {
-            return self.wrong(at, format!("stream {index}: more than {HEX_PACKETS_MAX} packets; use pcap"));
+            return self.wrong(
+                at,
+                format!("stream {index}: more than {HEX_PACKETS_MAX} packets; use pcap"),
+            );
         }
         Ok(())
     }
@@ -268,7 +293,8 @@ impl Profile {
         for _ in 0..self.streams.len() {
             let Some(name) = before else { return Ok(()) };
             let number = self.number_of(name);
-            let number = number.ok_or_else(|| format!("after names `{name}`, and no stream is called so"))?;
+            let number = number
+                .ok_or_else(|| format!("after names `{name}`, and no stream is called so"))?;
             let found = &self.streams[number].value;
             if found.bursts.is_none() && found.pcap.is_none() {
                 return Err(format!("after names `{name}`, which never ends; give it `bursts`"));
@@ -314,14 +340,21 @@ impl Profile {
                 None => usual_layers(&ends),
             };
             self.ports[stream.from].value.vlan.put_on(&mut layers);
-            let says_destination = layers.first(&header::ETHERNET).is_some_and(|e| e.field("dst").is_some());
+            let says_destination =
+                layers.first(&header::ETHERNET).is_some_and(|e| e.field("dst").is_some());
             let from = &self.ports[stream.from].value;
-            stream.awaits_gateway = !says_destination && from.gateway_mac.is_none() && from.gateway.is_some();
-            if let Some(std::net::IpAddr::V4(gateway)) = from.gateway.filter(|_| stream.awaits_gateway)
+            stream.awaits_gateway =
+                !says_destination && from.gateway_mac.is_none() && from.gateway.is_some();
+            if let Some(std::net::IpAddr::V4(gateway)) =
+                from.gateway.filter(|_| stream.awaits_gateway)
                 && from.ip4.is_empty()
             {
-                let what = format!("gateway {gateway} is asked for from an address of port {}", stream.from);
-                return self.wrong(&self.ports[stream.from].referenced, format!("{what}: give it `ip4`"));
+                let what = format!(
+                    "gateway {gateway} is asked for from an address of port {}",
+                    stream.from
+                );
+                return self
+                    .wrong(&self.ports[stream.from].referenced, format!("{what}: give it `ip4`"));
             }
             let laid_out = layout::complete(&layers, &ends).and_then(|layers| {
                 stream.layout = layout::lay_out(&layers)?;
@@ -345,7 +378,8 @@ impl Profile {
 
 /// The headers of a stream that says none: UDP over what both ports have addresses of.
 fn usual_layers(ends: &Ends) -> Layers {
-    let ip = if ends.own_ip4.is_none() && ends.own_ip6.is_some() { &header::IP6 } else { &header::IP4 };
+    let ip =
+        if ends.own_ip4.is_none() && ends.own_ip6.is_some() { &header::IP6 } else { &header::IP4 };
     Layers(vec![Layer::new(ip), Layer::new(&header::UDP)])
 }
 

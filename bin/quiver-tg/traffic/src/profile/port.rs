@@ -61,14 +61,21 @@ pub struct Port {
 impl Port {
     /// What is wrong with it, and what would be right.
     pub fn check(&self) -> Result<(), String> {
-        let kinds =
-            [self.memif.is_some(), self.af_packet.is_some(), self.af_xdp.is_some(), self.tap.is_some()];
+        let kinds = [
+            self.memif.is_some(),
+            self.af_packet.is_some(),
+            self.af_xdp.is_some(),
+            self.tap.is_some(),
+        ];
         if kinds.iter().filter(|k| **k).count() != 1 {
             return Err("a port is exactly one of memif, af_packet, af_xdp and tap".to_owned());
         }
         if let Some(memif) = &self.memif {
             if !memif.ring_size.is_power_of_two() || !(32..=16_384).contains(&memif.ring_size) {
-                return Err(format!("ring_size {} is not a power of two from 32 to 16384", memif.ring_size));
+                return Err(format!(
+                    "ring_size {} is not a power of two from 32 to 16384",
+                    memif.ring_size
+                ));
             }
             if !(256..=65_535).contains(&memif.buffer_size) {
                 return Err(format!("buffer_size {} is outside 256..=65535", memif.buffer_size));
@@ -80,7 +87,10 @@ impl Port {
         if let Some(xdp) = &self.af_xdp
             && (!xdp.ring_size.is_power_of_two() || !(64..=32_768).contains(&xdp.ring_size))
         {
-            return Err(format!("ring_size {} is not a power of two from 64 to 32768", xdp.ring_size));
+            return Err(format!(
+                "ring_size {} is not a power of two from 64 to 32768",
+                xdp.ring_size
+            ));
         }
         self.faults.as_ref().map_or(Ok(()), Faults::check)
     }

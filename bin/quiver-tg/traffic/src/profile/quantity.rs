@@ -53,7 +53,8 @@ impl StreamRate {
             ("bps", StreamRate::L1),
             ("pps", StreamRate::Pps),
         ];
-        let unit = units.iter().find_map(|(name, unit)| lower.strip_suffix(name).map(|n| (n, *unit)));
+        let unit =
+            units.iter().find_map(|(name, unit)| lower.strip_suffix(name).map(|n| (n, *unit)));
         let (number, unit) = unit.unwrap_or((&lower, StreamRate::Pps));
         let rate = unit(scaled(number).ok_or_else(wrong)?);
         rate.check().map(|()| rate).map_err(|_| wrong())
@@ -82,8 +83,9 @@ impl StreamRate {
             StreamRate::L1(bits) => bits / l1_bits,
             StreamRate::L2(bits) => bits / ((frame_bytes + FCS_BYTES) * 8.0),
             StreamRate::Percent(percent) => {
-                let line = line_rate_bps
-                    .ok_or("a rate in per cent needs the `line_rate` of the sending port, like 10G")?;
+                let line = line_rate_bps.ok_or(
+                    "a rate in per cent needs the `line_rate` of the sending port, like 10G",
+                )?;
                 line * percent / 100.0 / l1_bits
             }
             StreamRate::Max => return Ok(None),
@@ -212,12 +214,16 @@ pub mod mac {
 
     fn parse<E: Error>(text: &str) -> Result<MacAddress, E> {
         text.parse().map_err(|_| {
-            E::custom(format!("`{text}` is not a MAC address; one looks like \"02:fe:00:00:00:01\""))
+            E::custom(format!(
+                "`{text}` is not a MAC address; one looks like \"02:fe:00:00:00:01\""
+            ))
         })
     }
 
     /// One that may be left out.
-    pub fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MacAddress>, D::Error> {
+    pub fn optional<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<MacAddress>, D::Error> {
         Option::<String>::deserialize(deserializer)?.map(|text| parse(&text)).transpose()
     }
 }
@@ -247,12 +253,26 @@ mod tests {
         }
         assert_eq!(StreamRate::read("max"), Ok(StreamRate::Max));
         assert_eq!(read_line_rate("2.5gbps"), read_line_rate("2.5G"));
-        for text in
-            ["", "k", "%", "bps", "fast", "-1", "0", "101%", "NaN", "inf", "1e99", "\u{e9}", "\u{e9}bps"]
-        {
+        for text in [
+            "",
+            "k",
+            "%",
+            "bps",
+            "fast",
+            "-1",
+            "0",
+            "101%",
+            "NaN",
+            "inf",
+            "1e99",
+            "\u{e9}",
+            "\u{e9}bps",
+        ] {
             assert!(StreamRate::read(text).is_err(), "{text}");
         }
-        assert!(StreamRate::Percent(50.0).pps(64.0, None).expect_err("no line").contains("line_rate"));
+        assert!(
+            StreamRate::Percent(50.0).pps(64.0, None).expect_err("no line").contains("line_rate")
+        );
     }
 
     #[test]
@@ -264,10 +284,18 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        for (text, seconds) in
-            [("10s", 10.0), ("500ms", 0.5), ("20us", 20e-6), ("2m", 120.0), ("3", 3.0), ("5MS", 5e-3)]
-        {
-            assert!(read_seconds(text).is_ok_and(|found| (found - seconds).abs() < 1e-12), "{text}");
+        for (text, seconds) in [
+            ("10s", 10.0),
+            ("500ms", 0.5),
+            ("20us", 20e-6),
+            ("2m", 120.0),
+            ("3", 3.0),
+            ("5MS", 5e-3),
+        ] {
+            assert!(
+                read_seconds(text).is_ok_and(|found| (found - seconds).abs() < 1e-12),
+                "{text}"
+            );
         }
         for text in ["", "s", "-1s", "1 day", "1e9s", "\u{e9}s"] {
             assert!(read_seconds(text).is_err(), "{text}");

@@ -96,13 +96,17 @@ impl FrameSizes {
                 "frame of {size} bytes; with these headers and the stamp it is {need} to {FRAME_BYTES_MAX}"
             ))
         };
-        let turn = |sizes: &mut dyn Iterator<Item = usize>| sizes.map(fits).collect::<Result<_, _>>();
+        let turn =
+            |sizes: &mut dyn Iterator<Item = usize>| sizes.map(fits).collect::<Result<_, _>>();
         Ok(match self {
-            FrameSizes::Default => Sizes::Turn(turn(&mut [need.max(FRAME_BYTES_DEFAULT)].into_iter())?),
+            FrameSizes::Default => {
+                Sizes::Turn(turn(&mut [need.max(FRAME_BYTES_DEFAULT)].into_iter())?)
+            }
             FrameSizes::One(size) => Sizes::Turn(turn(&mut [*size].into_iter())?),
             FrameSizes::Named(name) => {
                 let shares = named(name).iter();
-                let raised = shares.map(|&(size, weight)| FrameShare { size: size.max(need), weight });
+                let raised =
+                    shares.map(|&(size, weight)| FrameShare { size: size.max(need), weight });
                 Sizes::Turn(turn(&mut spread(&raised.collect::<Vec<_>>()).into_iter())?)
             }
             FrameSizes::Mix(shares) => Sizes::Turn(turn(&mut spread(shares).into_iter())?),
@@ -235,7 +239,9 @@ impl<'de> Visitor<'de> for SizesVisitor {
             return Ok(FrameSizes::Named(name));
         }
         if text.starts_with("IMIX") {
-            return Genome::read(text, &Default::default(), None).map(FrameSizes::Genome).map_err(E::custom);
+            return Genome::read(text, &Default::default(), None)
+                .map(FrameSizes::Genome)
+                .map_err(E::custom);
         }
         let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
         let names = names.join(", ");
@@ -254,7 +260,9 @@ impl<'de> Visitor<'de> for SizesVisitor {
             return Err(A::Error::custom("a mix has 1 to 255 sizes, each with a weight above 0"));
         }
         if frames > u64::from(MIX_FRAMES_MAX) {
-            return Err(A::Error::custom(format!("the weights add up to more than {MIX_FRAMES_MAX}")));
+            return Err(A::Error::custom(format!(
+                "the weights add up to more than {MIX_FRAMES_MAX}"
+            )));
         }
         Ok(FrameSizes::Mix(shares))
     }
@@ -262,8 +270,14 @@ impl<'de> Visitor<'de> for SizesVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FrameSizes, A::Error> {
         let form = Form::deserialize(MapAccessDeserializer::new(map))?;
         if let Some(text) = form.genome {
-            if form.first.is_some() || form.last.is_some() || form.step.is_some() || form.order.is_some() {
-                return Err(A::Error::custom("a genome has `sizes` and `mtu` beside it, and nothing else"));
+            if form.first.is_some()
+                || form.last.is_some()
+                || form.step.is_some()
+                || form.order.is_some()
+            {
+                return Err(A::Error::custom(
+                    "a genome has `sizes` and `mtu` beside it, and nothing else",
+                ));
             }
             return Genome::read(&text, &form.sizes, form.mtu)
                 .map(FrameSizes::Genome)
@@ -280,7 +294,9 @@ impl<'de> Visitor<'de> for SizesVisitor {
         }
         match form.order.unwrap_or(SizeOrder::Sweep) {
             SizeOrder::Sweep => Ok(FrameSizes::Sweep { first, last, step }),
-            SizeOrder::Random => Ok(FrameSizes::Random { first, last, seed: form.seed.unwrap_or(1) }),
+            SizeOrder::Random => {
+                Ok(FrameSizes::Random { first, last, seed: form.seed.unwrap_or(1) })
+            }
         }
     }
 }
@@ -300,7 +316,10 @@ mod tests {
     fn the_internet_mix_is_spread_evenly_and_has_a_mean_of_353_8_bytes() {
         let sizes = turn(&FrameSizes::Named("imix"), 60);
         assert_eq!(sizes.len(), 12);
-        assert_eq!([64, 570, 1518].map(|size| sizes.iter().filter(|s| **s == size).count()), [7, 4, 1]);
+        assert_eq!(
+            [64, 570, 1518].map(|size| sizes.iter().filter(|s| **s == size).count()),
+            [7, 4, 1]
+        );
         assert!(sizes.windows(3).all(|w| w != [64, 64, 64]), "{sizes:?}");
         assert!((Sizes::Turn(sizes).mean() - 353.83).abs() < 0.01);
         assert_eq!(turn(&FrameSizes::Named("imix"), 78).iter().min(), Some(&78));
@@ -308,7 +327,8 @@ mod tests {
 
     #[test]
     fn weights_are_reduced_to_the_shortest_turn() {
-        let shares = vec![FrameShare { size: 64, weight: 100 }, FrameShare { size: 128, weight: 50 }];
+        let shares =
+            vec![FrameShare { size: 64, weight: 100 }, FrameShare { size: 128, weight: 50 }];
         assert_eq!(turn(&FrameSizes::Mix(shares), 60), [64, 128, 64]);
     }
 

@@ -290,10 +290,14 @@ impl Stream {
             return Err(format!("loops {} is outside 1..={COUNT_MAX}", self.loops));
         }
         if self.loops > 1 && self.bursts.is_none() {
-            return Err("loops needs `bursts`: a stream without an end has nothing behind it".to_owned());
+            return Err(
+                "loops needs `bursts`: a stream without an end has nothing behind it".to_owned()
+            );
         }
         if self.loops > 1 && self.after.is_some() {
-            return Err("loops stands at the first stream of a chain, not behind `after`".to_owned());
+            return Err(
+                "loops stands at the first stream of a chain, not behind `after`".to_owned()
+            );
         }
         if self.pcap.as_ref().is_some_and(|pcap| !(pcap.speed > 0.0 && pcap.speed.is_finite())) {
             return Err("pcap: speed is above 0".to_owned());
@@ -313,7 +317,10 @@ impl Stream {
             part.field.turn.is_said()
                 && part.field.turn != Turn { order: Some(Order::Sequential), ..Turn::default() }
         }) {
-            return Err(format!("{} has an order of its own; in flows it follows `flows: order`", part.name));
+            return Err(format!(
+                "{} has an order of its own; in flows it follows `flows: order`",
+                part.name
+            ));
         }
         Ok(())
     }

@@ -31,7 +31,8 @@ impl Tags {
 
     /// Put them into headers that say no tag of their own.
     pub fn put_on(&self, layers: &mut Layers) {
-        let at = usize::from(layers.0.first().is_some_and(|layer| layer.spec.is(&header::ETHERNET)));
+        let at =
+            usize::from(layers.0.first().is_some_and(|layer| layer.spec.is(&header::ETHERNET)));
         let is_tag = |layer: &Layer| matches!(layer.spec.name, "vlan" | "dot1ad");
         if layers.0.get(at).is_some_and(is_tag) {
             return;

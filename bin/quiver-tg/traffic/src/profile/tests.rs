@@ -71,19 +71,27 @@ streams:
 #[test]
 fn what_headers_do_not_say_and_ports_do_not_either_is_asked_for() {
     let message = |stream: &str| {
-        parse(&format!("ports:\n  - {{tap: {{name: a}}}}\nstreams:\n  - {{from: 0, to: 0{stream}}}\n"))
-            .expect_err("must be refused")
+        parse(&format!(
+            "ports:\n  - {{tap: {{name: a}}}}\nstreams:\n  - {{from: 0, to: 0{stream}}}\n"
+        ))
+        .expect_err("must be refused")
     };
     assert!(message("").contains("gateway_mac"));
     let ethernet = r#"ethernet: {dst: "02:00:00:00:00:02"}"#;
     assert!(
-        message(&format!(", layers: {{{ethernet}, ip4: {{dst: 10.0.0.1}}}}")).contains("ip4.src is missing")
+        message(&format!(", layers: {{{ethernet}, ip4: {{dst: 10.0.0.1}}}}"))
+            .contains("ip4.src is missing")
     );
     assert!(
-        message(&format!(", layers: {{{ethernet}, udp: {{}}}}")).contains("udp needs ip4 or ip6 below it")
+        message(&format!(", layers: {{{ethernet}, udp: {{}}}}"))
+            .contains("udp needs ip4 or ip6 below it")
     );
-    assert!(message(&format!(", layers: {{{ethernet}, vlan: {{}}}}")).contains("vlan.id is missing"));
-    assert!(message(&format!(", layers: {{{ethernet}, upd: {{}}}}")).contains("`upd` is no header"));
+    assert!(
+        message(&format!(", layers: {{{ethernet}, vlan: {{}}}}")).contains("vlan.id is missing")
+    );
+    assert!(
+        message(&format!(", layers: {{{ethernet}, upd: {{}}}}")).contains("`upd` is no header")
+    );
     assert!(
         message(&format!(", layers: {{{ethernet}, mpls: {{lable: 5}}}}"))
             .contains("mpls has no field `lable`")

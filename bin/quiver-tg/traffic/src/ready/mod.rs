@@ -102,7 +102,14 @@ pub const READY: &[Ready] = &[
     random(ready("b2", "64 B, many flows, both directions", Traffic::Flows4, 64, 2, MANY)),
     ready("b3", "64 B, one flow, both directions", Traffic::Flows4, 64, 2, 1),
     ready("b4", "64 B, MPLS, both directions", Traffic::Label, 64, 2, 1),
-    ready("l2patch", "layer 2 patch: one station on each side", Traffic::Stations(Joined::Patch), 64, 2, 1),
+    ready(
+        "l2patch",
+        "layer 2 patch: one station on each side",
+        Traffic::Stations(Joined::Patch),
+        64,
+        2,
+        1,
+    ),
     ready(
         "l2xc",
         "layer 2 cross-connect: one station on each side",
@@ -111,7 +118,14 @@ pub const READY: &[Ready] = &[
         2,
         1,
     ),
-    ready("l2bdbase", "bridge: 254 stations on each side", Traffic::Stations(Joined::Bridge), 64, 2, 254),
+    ready(
+        "l2bdbase",
+        "bridge: 254 stations on each side",
+        Traffic::Stations(Joined::Bridge),
+        64,
+        2,
+        254,
+    ),
     ready(
         "l2bdscale10k",
         "bridge: 5,000 stations on each side",
@@ -138,12 +152,40 @@ pub const READY: &[Ready] = &[
     ),
     ready("ip4base", "IPv4: 254 routes in each direction", Traffic::Routes4, 64, 2, 254),
     ready("ip4scale20k", "IPv4: 10,000 routes in each direction", Traffic::Routes4, 64, 2, 10_000),
-    ready("ip4scale200k", "IPv4: 100,000 routes in each direction", Traffic::Routes4, 64, 2, 100_000),
-    ready("ip4scale2m", "IPv4: 1,000,000 routes in each direction", Traffic::Routes4, 64, 2, 1_000_000),
+    ready(
+        "ip4scale200k",
+        "IPv4: 100,000 routes in each direction",
+        Traffic::Routes4,
+        64,
+        2,
+        100_000,
+    ),
+    ready(
+        "ip4scale2m",
+        "IPv4: 1,000,000 routes in each direction",
+        Traffic::Routes4,
+        64,
+        2,
+        1_000_000,
+    ),
     ready("ip6base", "IPv6: 254 routes in each direction", Traffic::Routes6, 0, 2, 254),
     ready("ip6scale20k", "IPv6: 10,000 routes in each direction", Traffic::Routes6, 0, 2, 10_000),
-    ready("ip6scale200k", "IPv6: 100,000 routes in each direction", Traffic::Routes6, 0, 2, 100_000),
-    ready("ip6scale2m", "IPv6: 1,000,000 routes in each direction", Traffic::Routes6, 0, 2, 1_000_000),
+    ready(
+        "ip6scale200k",
+        "IPv6: 100,000 routes in each direction",
+        Traffic::Routes6,
+        0,
+        2,
+        100_000,
+    ),
+    ready(
+        "ip6scale2m",
+        "IPv6: 1,000,000 routes in each direction",
+        Traffic::Routes6,
+        0,
+        2,
+        1_000_000,
+    ),
     ready(
         "srv6enc1sid",
         "SRv6: encapsulation; End without a routing header",
@@ -229,7 +271,8 @@ impl Ready {
     pub fn profile(&self, ports: &str, parameters: &[String]) -> Result<String, String> {
         let shape = self.shape(parameters)?;
         let ports = self.ports(ports, &shape)?;
-        let streams: Vec<Json> = (0..shape.directions).map(|from| self.stream(from, &shape)).collect();
+        let streams: Vec<Json> =
+            (0..shape.directions).map(|from| self.stream(from, &shape)).collect();
         let mut text = format!("# {}: {}\n", self.name, self.what);
         for command in self.commands(INTERFACES, &shape) {
             let _ = writeln!(text, "# router: {command}");
@@ -268,7 +311,9 @@ impl Ready {
                 "order" if matches!(value, "sequential" | "random" | "zipf") => {
                     shape.order = value.to_owned()
                 }
-                "order" => return Err(format!("order: `{value}` is none of sequential, random and zipf")),
+                "order" => {
+                    return Err(format!("order: `{value}` is none of sequential, random and zipf"));
+                }
                 "vlan" => shape.vlan = Some(number(1, 4094)?),
                 "label" => shape.label = number(16, (1 << 20) - 2)?,
                 _ => {
@@ -285,11 +330,16 @@ impl Ready {
     }
 
     fn ports(&self, text: &str, shape: &Shape) -> Result<Vec<Json>, String> {
-        let wrong =
-            || format!("ports `{text}` are none of memif:SOCKET, af_packet:ONE,OTHER and tap:ONE,OTHER");
+        let wrong = || {
+            format!(
+                "ports `{text}` are none of memif:SOCKET, af_packet:ONE,OTHER and tap:ONE,OTHER"
+            )
+        };
         let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
         let devices: Vec<Json> = match kind {
-            "memif" if !rest.is_empty() => (0..2).map(|id| json!({"socket": rest, "id": id})).collect(),
+            "memif" if !rest.is_empty() => {
+                (0..2).map(|id| json!({"socket": rest, "id": id})).collect()
+            }
             "af_packet" | "tap" => {
                 let key = if kind == "tap" { "name" } else { "interface" };
                 let (one, other) = rest.split_once(',').ok_or_else(wrong)?;
@@ -304,7 +354,9 @@ impl Ready {
                 port["ip4"] = json!([format!("198.18.{number}.2")]);
                 port["ip6"] = json!([format!("2001:2:0:{number}::2")]);
                 port["gateway"] = match self.traffic {
-                    Traffic::Routes6 | Traffic::Segments(..) => json!(format!("2001:2:0:{number}::1")),
+                    Traffic::Routes6 | Traffic::Segments(..) => {
+                        json!(format!("2001:2:0:{number}::1"))
+                    }
                     _ => json!(format!("198.18.{number}.1")),
                 };
             }
@@ -318,7 +370,8 @@ impl Ready {
 
     fn stream(&self, from: u64, shape: &Shape) -> Json {
         let to = 1 - from;
-        let mut stream = json!({"name": format!("{}:{from}-{to}", self.name), "from": from, "to": to});
+        let mut stream =
+            json!({"name": format!("{}:{from}-{to}", self.name), "from": from, "to": to});
         if let Some(frame) = &shape.frame {
             stream["frame"] = frame.clone();
         }
@@ -331,23 +384,26 @@ impl Ready {
         match self.traffic {
             Traffic::Stations(_) => {
                 let macs = ["02:10:00:00:00:00", "02:20:00:00:00:00"];
-                let ethernet = json!({"src": run(macs[from as usize]), "dst": run(macs[to as usize])});
+                let ethernet =
+                    json!({"src": run(macs[from as usize]), "dst": run(macs[to as usize])});
                 let (source, destination) = (format!("198.18.{from}.2"), format!("198.18.{to}.2"));
-                stream["layers"] =
-                    json!({"ethernet": ethernet, "ip4": {"src": source, "dst": destination}, "udp": {}});
+                stream["layers"] = json!({"ethernet": ethernet, "ip4": {"src": source, "dst": destination}, "udp": {}});
                 if is_many {
                     stream["flows"] = json!({"fields": "lockstep", "order": shape.order});
                 }
             }
             Traffic::Flows4 => {
-                let (source, destination) = (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
-                stream["layers"] = json!({"ip4": {"src": run(source), "dst": run(destination)}, "udp": {}});
+                let (source, destination) =
+                    (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
+                stream["layers"] =
+                    json!({"ip4": {"src": run(source), "dst": run(destination)}, "udp": {}});
                 if is_many {
                     stream["flows"] = json!({"fields": "lockstep", "order": shape.order});
                 }
             }
             Traffic::Label => {
-                let (source, destination) = (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
+                let (source, destination) =
+                    (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
                 let ip4 = json!({"src": source, "dst": destination});
                 stream["layers"] =
                     json!([{"mpls": {"label": shape.label + from}}, {"ip4": ip4}, {"udp": {}}]);
@@ -366,9 +422,11 @@ impl Ready {
             }
             Traffic::Segments(_, segments) => {
                 let inner = json!({"ip6": {"src": "2001:2:0:b000::1", "dst": ordered(run("2001:2:0:a000::"), shape)}});
-                let mut layers = vec![json!({"ip6": {"dst": SEGMENTS[0]}}), inner, json!({"udp": {}})];
+                let mut layers =
+                    vec![json!({"ip6": {"dst": SEGMENTS[0]}}), inner, json!({"udp": {}})];
                 if segments > 0 {
-                    layers.insert(1, json!({"srh": {"segments": SEGMENTS[..usize::from(segments)]}}));
+                    layers
+                        .insert(1, json!({"srh": {"segments": SEGMENTS[..usize::from(segments)]}}));
                 }
                 stream["layers"] = Json::Array(layers);
             }
@@ -416,7 +474,8 @@ mod tests {
     fn every_ready_profile_is_a_profile_over_any_kind_of_port() {
         for ready in READY {
             for ports in ["memif:/run/quiver/memif.sock", "af_packet:e0,e1", "tap:t0,t1"] {
-                let text = ready.profile(ports, &[]).unwrap_or_else(|why| panic!("{}: {why}", ready.name));
+                let text =
+                    ready.profile(ports, &[]).unwrap_or_else(|why| panic!("{}: {why}", ready.name));
                 let profile = Profile::parse(&text, Path::new("x")).expect("a profile");
                 assert_eq!(profile.streams.len() as u64, ready.directions, "{text}");
                 assert_eq!(profile.ports.len(), 2);
@@ -426,11 +485,15 @@ mod tests {
 
     #[test]
     fn parameters_change_what_is_sent() {
-        let all = ["frame=imix", "flows=7", "directions=1", "order=zipf", "vlan=100"].map(str::to_owned);
+        let all =
+            ["frame=imix", "flows=7", "directions=1", "order=zipf", "vlan=100"].map(str::to_owned);
         let text = by_name("ip4base").expect("ready").profile("tap:a,b", &all).expect("a profile");
         let profile = Profile::parse(&text, Path::new("x")).expect("a profile");
         assert_eq!(profile.streams.len(), 1);
-        assert!(text.contains("\"count\":7,\"order\":\"zipf\"") && text.contains("\"vlan\":100"), "{text}");
+        assert!(
+            text.contains("\"count\":7,\"order\":\"zipf\"") && text.contains("\"vlan\":100"),
+            "{text}"
+        );
         assert!(profile.streams[0].value.sizes.genome().is_some());
     }
 
@@ -451,11 +514,16 @@ mod tests {
     #[test]
     fn a_router_is_told_what_each_profile_needs() {
         let of = |name: &str, parameters: &[&str]| {
-            let parameters: Vec<String> = parameters.iter().map(|text| (*text).to_owned()).collect();
+            let parameters: Vec<String> =
+                parameters.iter().map(|text| (*text).to_owned()).collect();
             by_name(name).expect("ready").router(INTERFACES, &parameters).expect("commands")
         };
         for ready in READY {
-            assert!(ready.router(INTERFACES, &[]).is_ok_and(|commands| commands.len() > 3), "{}", ready.name);
+            assert!(
+                ready.router(INTERFACES, &[]).is_ok_and(|commands| commands.len() > 3),
+                "{}",
+                ready.name
+            );
         }
         let routed = of("ip4base", &["flows=7", "vlan=100"]);
         for command in [

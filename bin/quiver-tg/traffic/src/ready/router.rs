@@ -29,7 +29,11 @@ pub const INTERFACES: [&str; 2] = ["memif0/0", "memif0/1"];
 
 impl Ready {
     /// The router's commands for a profile with these parameters, on interfaces of these names, which are there.
-    pub fn router(&self, interfaces: [&str; 2], parameters: &[String]) -> Result<Vec<String>, String> {
+    pub fn router(
+        &self,
+        interfaces: [&str; 2],
+        parameters: &[String],
+    ) -> Result<Vec<String>, String> {
         let shape = self.shape(parameters)?;
         Ok(self.commands(interfaces, &shape))
     }
@@ -77,7 +81,10 @@ impl Ready {
         match self.traffic {
             Traffic::Stations(_) => Vec::new(),
             Traffic::Flows4 => {
-                vec![format!("ip route add 48.0.0.0/8 {next4}"), format!("ip route add 16.0.0.0/8 {back4}")]
+                vec![
+                    format!("ip route add 48.0.0.0/8 {next4}"),
+                    format!("ip route add 16.0.0.0/8 {back4}"),
+                ]
             }
             Traffic::Routes4 => vec![
                 format!("ip route add 20.0.0.0/32 count {flows} {next4}"),
@@ -96,7 +103,8 @@ impl Ready {
             ],
             Traffic::Segments(behaviour, segments) => {
                 let used = &BEYOND[..usize::from(segments).max(1)];
-                let next: Vec<String> = used.iter().map(|segment| format!("next {segment}")).collect();
+                let next: Vec<String> =
+                    used.iter().map(|segment| format!("next {segment}")).collect();
                 let mut ways = vec![
                     format!("set sr encaps source addr {ENCAPSULATOR}"),
                     format!("sr policy add bsid {POLICY} {} encap", next.join(" ")),
@@ -120,7 +128,10 @@ impl Ready {
 fn join(joined: Joined, [one, other]: [&str; 2]) -> Vec<String> {
     match joined {
         Joined::Patch => {
-            vec![format!("test l2patch rx {one} tx {other}"), format!("test l2patch rx {other} tx {one}")]
+            vec![
+                format!("test l2patch rx {one} tx {other}"),
+                format!("test l2patch rx {other} tx {one}"),
+            ]
         }
         Joined::CrossConnect => vec![
             format!("set interface l2 xconnect {one} {other}"),
@@ -137,9 +148,12 @@ fn join(joined: Joined, [one, other]: [&str; 2]) -> Vec<String> {
 impl Behaviour {
     /// What the router does with packets that come to the segments; `one` leads to where they go afterwards.
     fn commands(self, one: &str) -> Vec<String> {
-        let sid =
-            |segment: &str, behaviour: &str| format!("sr localsid address {segment} behavior {behaviour}");
-        let proxy = |name: &str| vec![sid(SEGMENTS[0], &format!("{name} nh 2001:2::2 oif {one} iif {one}"))];
+        let sid = |segment: &str, behaviour: &str| {
+            format!("sr localsid address {segment} behavior {behaviour}")
+        };
+        let proxy = |name: &str| {
+            vec![sid(SEGMENTS[0], &format!("{name} nh 2001:2::2 oif {one} iif {one}"))]
+        };
         match self {
             Behaviour::End => vec![sid(SEGMENTS[0], "end")],
             Behaviour::EndDecapsulating => vec![sid(SEGMENTS[0], "end usd")],
@@ -150,7 +164,10 @@ impl Behaviour {
             Behaviour::Masquerading => proxy("end.am"),
             Behaviour::Static => vec![sid(
                 SEGMENTS[0],
-                &format!("end.as nh 2001:2::2 oif {one} iif {one} src {ENCAPSULATOR} next {}", SEGMENTS[1]),
+                &format!(
+                    "end.as nh 2001:2::2 oif {one} iif {one} src {ENCAPSULATOR} next {}",
+                    SEGMENTS[1]
+                ),
             )],
         }
     }
@@ -191,7 +208,8 @@ impl Known<'_> {
     fn has(&self, command: &str) -> bool {
         let Some(rest) = command.strip_prefix(self.name) else { return false };
         let is_word = |word: &&str| {
-            word.starts_with(|first: char| first.is_ascii_alphabetic()) && !word.contains(['/', ':'])
+            word.starts_with(|first: char| first.is_ascii_alphabetic())
+                && !word.contains(['/', ':'])
         };
         rest.starts_with(' ')
             && rest.split_whitespace().filter(is_word).all(|word| self.words.contains(&word))
@@ -217,7 +235,9 @@ mod tests {
         let known = known(&schema);
         let has = |command: &str| known.iter().any(|one| one.has(command));
         assert!(has("sr localsid address fc00::1 behavior end.dx6 memif0/0 fc00::2"));
-        assert!(!has("sr localsid address fc00::1 behavior end.ad nh fc00::2 oif memif0/0 iif memif0/0"));
+        assert!(!has(
+            "sr localsid address fc00::1 behavior end.ad nh fc00::2 oif memif0/0 iif memif0/0"
+        ));
         assert!(!has("sr policy add bsid fc00::1 next fc00::2 encap"));
         assert!(!has("sr localsid addresses"));
     }

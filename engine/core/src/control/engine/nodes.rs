@@ -27,7 +27,9 @@ impl NodeInfo {
 impl Engine {
     /// Make an instance of a declared node for each worker.
     pub(super) fn instantiate(&mut self, id: NodeId) -> Result<(), BuildError> {
-        let Some(spec) = self.nodes[id.index()].as_ref().map(|node| &node.spec) else { return Ok(()) };
+        let Some(spec) = self.nodes[id.index()].as_ref().map(|node| &node.spec) else {
+            return Ok(());
+        };
         let (make, make_kernel) = (spec.make.clone(), spec.make_kernel.clone());
         for worker in 0..self.workers.len() {
             let worker = WorkerId(worker as u16);
@@ -63,7 +65,8 @@ impl Engine {
             }
         });
         let is_slow_path = spec.is_some_and(|s| s.is_slow_path);
-        let detour = spec.and_then(|s| s.detour).and_then(|name| self.directory.ids.get(name).copied());
+        let detour =
+            spec.and_then(|s| s.detour).and_then(|name| self.directory.ids.get(name).copied());
         let mut installed = Some(Box::new(Installed { work, sink, is_sink, is_slow_path, detour }));
         self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
@@ -86,7 +89,11 @@ impl Engine {
 
     /// Add a node while the router runs, with an instance per worker made by its declaration or,
     /// when that makes none, taken from `instances`.
-    pub fn add_node(&mut self, spec: NodeSpec, instances: Vec<Box<dyn Node>>) -> Result<NodeId, BuildError> {
+    pub fn add_node(
+        &mut self,
+        spec: NodeSpec,
+        instances: Vec<Box<dyn Node>>,
+    ) -> Result<NodeId, BuildError> {
         if self.directory.ids.contains_key(&spec.name) {
             return Err(BuildError::NodeTwice(spec.name));
         }
@@ -102,7 +109,9 @@ impl Engine {
                 self.nodes.push(None);
                 NodeId((self.nodes.len() - 1) as u16)
             }
-            _ => return Err(BuildError::TooMany(format!("the graph has {NODES_MAX} nodes already"))),
+            _ => {
+                return Err(BuildError::TooMany(format!("the graph has {NODES_MAX} nodes already")));
+            }
         };
         self.directory.ids.insert(spec.name.clone(), id);
         let has_make = spec.make.is_some() || spec.make_kernel.is_some();

@@ -14,7 +14,11 @@ use crate::worker::{Worker, WorkerCall};
 impl Engine {
     /// Have `worker call` done on a worker between two passes; what it holds is dropped here afterwards.
     /// Returns false, and nothing is done, when as many worker calls wait for that worker as may.
-    pub fn post(&mut self, worker: WorkerId, errand: impl FnMut(&mut Worker) + Send + 'static) -> bool {
+    pub fn post(
+        &mut self,
+        worker: WorkerId,
+        errand: impl FnMut(&mut Worker) + Send + 'static,
+    ) -> bool {
         let has_room = self.workers[worker.index()].waiting.len() < ERRANDS_WAITING_MAX;
         if has_room {
             self.post_always(worker, errand);
@@ -23,7 +27,11 @@ impl Engine {
     }
 
     /// As `post`, for a change that [`make_room`](Self::make_room) has let pass.
-    pub(super) fn post_always(&mut self, worker: WorkerId, errand: impl FnMut(&mut Worker) + Send + 'static) {
+    pub(super) fn post_always(
+        &mut self,
+        worker: WorkerId,
+        errand: impl FnMut(&mut Worker) + Send + 'static,
+    ) {
         self.post_boxed(worker, Box::new(Plain(errand)));
     }
 

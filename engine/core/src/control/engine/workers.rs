@@ -47,10 +47,12 @@ impl Engine {
             worker.set_awake(false);
             let (core, stop) = (handle.core, self.stop.clone());
             let (tell, told) = std::sync::mpsc::channel();
-            let thread = std::thread::Builder::new().name(format!("quiver_wk_{index}")).spawn(move || {
-                let _ = tell.send(crate::cpu::pin_to_core(core));
-                worker.run(&stop);
-            })?;
+            let thread = std::thread::Builder::new().name(format!("quiver_wk_{index}")).spawn(
+                move || {
+                    let _ = tell.send(crate::cpu::pin_to_core(core));
+                    worker.run(&stop);
+                },
+            )?;
             handle.thread = Some(thread);
             if let Ok(Err(error)) = told.recv() {
                 complaints.push(format!("worker {index} cannot be pinned to core {core}: {error}"));

@@ -24,7 +24,8 @@ impl Engine {
         })?;
         let id = self.free_interface_id()?;
         let tx_node = crate::graph::builtin::tx_node(name, &spec.tx);
-        let tx_instances = spec.tx.into_iter().map(|q| crate::graph::builtin::tx_instance(id, q)).collect();
+        let tx_instances =
+            spec.tx.into_iter().map(|q| crate::graph::builtin::tx_instance(id, q)).collect();
         let tx = self.add_node(tx_node, tx_instances)?;
         let output = self.add_node(crate::graph::builtin::output_node(name, id), Vec::new())?;
         let row = InterfaceRow {
@@ -46,7 +47,8 @@ impl Engine {
 
     /// May a new interface be called so?
     pub(crate) fn check_new_name(&self, name: &str) -> Result<(), InterfaceError> {
-        if name.is_empty() || name.len() > INTERFACE_NAME_MAX || name.contains(char::is_whitespace) {
+        if name.is_empty() || name.len() > INTERFACE_NAME_MAX || name.contains(char::is_whitespace)
+        {
             return Err(InterfaceError::BadName(name.to_owned()));
         }
         if !self.is_interface_name_free(name) {

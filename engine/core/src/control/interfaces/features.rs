@@ -14,7 +14,8 @@ impl Engine {
         feature: &str,
         on: bool,
     ) -> Result<(), InterfaceError> {
-        let unknown = || InterfaceError::NoFeature { feature: feature.to_owned(), arc: arc.to_owned() };
+        let unknown =
+            || InterfaceError::NoFeature { feature: feature.to_owned(), arc: arc.to_owned() };
         let arc_id = self.arc_id(arc).ok_or_else(unknown)?;
         let node = self.node_id(feature).ok_or_else(unknown)?;
         let order: Vec<NodeId> =
@@ -49,8 +50,10 @@ impl Engine {
         who: &'static str,
         needed: bool,
     ) -> Result<(), InterfaceError> {
-        let unknown = || InterfaceError::NoFeature { feature: feature.to_owned(), arc: arc.to_owned() };
-        let key = (self.arc_id(arc).ok_or_else(unknown)?, self.node_id(feature).ok_or_else(unknown)?);
+        let unknown =
+            || InterfaceError::NoFeature { feature: feature.to_owned(), arc: arc.to_owned() };
+        let key =
+            (self.arc_id(arc).ok_or_else(unknown)?, self.node_id(feature).ok_or_else(unknown)?);
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         let others = interface.who_needs(key.0, key.1).any(|other| other != who);
         self.set_feature(id, arc, feature, needed || others)?;

@@ -24,7 +24,8 @@ impl Engine {
         parts.iter().try_for_each(|(part, made, _)| self.check_name_for(*part, made))?;
         self.put_name(id, &old, name);
         for (part, made, follows) in parts {
-            let was = self.interface(part).map(|interface| interface.name.clone()).unwrap_or_default();
+            let was =
+                self.interface(part).map(|interface| interface.name.clone()).unwrap_or_default();
             if follows {
                 self.put_name(part, &was, &made);
             }
@@ -60,12 +61,14 @@ impl Engine {
     }
 
     fn put_name(&mut self, id: InterfaceId, old: &str, new: &str) {
-        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut) else {
+        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut)
+        else {
             return;
         };
         let made = interface.made_name().to_owned();
         new.clone_into(&mut interface.name);
-        let (is_sub, output, tx) = (interface.row.is_sub_interface(), interface.row.output, interface.row.tx);
+        let (is_sub, output, tx) =
+            (interface.row.is_sub_interface(), interface.row.output, interface.row.tx);
         self.interfaces.by_name.remove(old);
         self.interfaces.by_name.insert(new.to_owned(), id);
         self.remake_name(id, Some(made).filter(|made| made != new));
@@ -78,7 +81,8 @@ impl Engine {
 
     /// Remember the name that an interface was made with, when that is another one.
     fn remake_name(&mut self, id: InterfaceId, made: Option<String>) {
-        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut) else {
+        let Some(interface) = self.interfaces.list.get_mut(id.index()).and_then(Option::as_mut)
+        else {
             return;
         };
         if let Some(before) = interface.made_name.take() {

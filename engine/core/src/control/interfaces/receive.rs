@@ -35,7 +35,9 @@ pub struct RxWish {
 impl Interface {
     /// A new wish takes the place of what it contradicts.
     fn remember(&mut self, wish: RxWish) {
-        for old in self.rx_wishes.iter_mut().filter(|w| wish.queue.is_none() || w.queue == wish.queue) {
+        for old in
+            self.rx_wishes.iter_mut().filter(|w| wish.queue.is_none() || w.queue == wish.queue)
+        {
             old.worker = old.worker.filter(|_| wish.worker.is_none());
             old.mode = old.mode.filter(|_| wish.mode.is_none());
         }
@@ -78,7 +80,8 @@ impl Engine {
             return Err(InterfaceError::NoWorker(worker.0));
         }
         let mode = if queue.wake_fd().is_none() { RxMode::Polling } else { mode };
-        let input = Input { queue, node, interface: id, number, mode, empty_passes: 0, asleep: false };
+        let input =
+            Input { queue, node, interface: id, number, mode, empty_passes: 0, asleep: false };
         if self.place_input(worker, input)?.is_some() {
             return Err(InterfaceError::QueuesMax(worker.0));
         }
@@ -90,9 +93,14 @@ impl Engine {
     }
 
     /// Give a queue to a worker; it comes back when the worker serves as many as it can.
-    fn place_input(&mut self, worker: WorkerId, input: Input) -> Result<Option<Input>, InterfaceError> {
+    fn place_input(
+        &mut self,
+        worker: WorkerId,
+        input: Input,
+    ) -> Result<Option<Input>, InterfaceError> {
         let mut input = Some(input);
-        Ok(self.call(worker, move |w: &mut Worker| input.take().and_then(|i| w.add_input(i).err()))?)
+        Ok(self
+            .call(worker, move |w: &mut Worker| input.take().and_then(|i| w.add_input(i).err()))?)
     }
 
     fn take_input(
@@ -115,7 +123,9 @@ impl Engine {
     /// is no queue of this number.
     pub fn remove_rx_queue(&mut self, id: InterfaceId, number: u16) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
-        let Some(placement) = interface.rx.iter().find(|p| p.queue == number) else { return Ok(()) };
+        let Some(placement) = interface.rx.iter().find(|p| p.queue == number) else {
+            return Ok(());
+        };
         drop(self.take_input(placement.worker, id, number)?);
         if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
             interface.rx.retain(|p| p.queue != number);
@@ -132,7 +142,8 @@ impl Engine {
         }
         let concerned = |p: &&RxPlacement| wish.queue.is_none_or(|queue| queue == p.queue);
         let placed: Vec<RxPlacement> = interface.rx.iter().filter(concerned).cloned().collect();
-        if let (Some(queue), true, false) = (wish.queue, placed.is_empty(), interface.rx.is_empty()) {
+        if let (Some(queue), true, false) = (wish.queue, placed.is_empty(), interface.rx.is_empty())
+        {
             return Err(InterfaceError::NoQueue(queue));
         }
         for (done, placement) in placed.iter().enumerate() {

@@ -53,11 +53,17 @@ impl Engine {
 
     /// Let the MTU of an interface that is no sub-interface be at most this, whatever the operator wants; `None` ends
     /// the limit.
-    pub fn limit_mtu(&mut self, id: InterfaceId, limit_bytes: Option<u32>) -> Result<(), InterfaceError> {
+    pub fn limit_mtu(
+        &mut self,
+        id: InterfaceId,
+        limit_bytes: Option<u32>,
+    ) -> Result<(), InterfaceError> {
         self.change_and_tell(id, InterfaceChange::Mtu, |interface| {
             let wanted_bytes = interface.wanted_mtu_bytes();
-            interface.mtu_limit = limit_bytes.map(|limit_bytes| MtuLimit { limit_bytes, wanted_bytes });
-            interface.row.mtu_bytes = limit_bytes.map_or(wanted_bytes, |limit| limit.min(wanted_bytes));
+            interface.mtu_limit =
+                limit_bytes.map(|limit_bytes| MtuLimit { limit_bytes, wanted_bytes });
+            interface.row.mtu_bytes =
+                limit_bytes.map_or(wanted_bytes, |limit| limit.min(wanted_bytes));
             Ok(())
         })
     }

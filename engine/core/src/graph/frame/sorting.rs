@@ -112,7 +112,8 @@ pub(crate) fn places_of(wanted: NodeId, nodes: &[NodeId; 64]) -> u64 {
                 let wanted = _mm_set1_epi16(wanted.0.cast_signed());
                 let low = _mm_loadu_si128(nodes.as_ptr().cast());
                 let high = _mm_loadu_si128(nodes.as_ptr().add(8).cast());
-                let equal = _mm_packs_epi16(_mm_cmpeq_epi16(low, wanted), _mm_cmpeq_epi16(high, wanted));
+                let equal =
+                    _mm_packs_epi16(_mm_cmpeq_epi16(low, wanted), _mm_cmpeq_epi16(high, wanted));
                 _mm_movemask_epi8(equal)
             };
             places |= (found as u64 & 0xffff) << (at * 16);
@@ -146,9 +147,11 @@ mod tests {
     fn every_packet_goes_where_it_was_sent_and_in_its_order() {
         let pool = BufferPool::new(2048, 2048, PageSize::Small).expect("memory");
         let mut cache = pool.cache();
-        for (length, nodes) in [(1, 1), (63, 2), (64, 3), (65, 7), (200, 255), (256, 2), (256, 256)] {
-            let nexts: Vec<u16> =
-                (0..length).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 7) as u16 % nodes).collect();
+        for (length, nodes) in [(1, 1), (63, 2), (64, 3), (65, 7), (200, 255), (256, 2), (256, 256)]
+        {
+            let nexts: Vec<u16> = (0..length)
+                .map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 7) as u16 % nodes)
+                .collect();
             let mut whole = frame(&mut cache, &nexts);
             let mut sorting = Sorting::new(&mut whole);
             let (mut seen, mut groups) = (0, 0);
@@ -157,8 +160,12 @@ mod tests {
                 let next = group.next;
                 group.move_to(&mut to, |_| {});
                 assert!(group.is_empty());
-                let wanted: Vec<u32> = (0..length).filter(|n| nexts[*n as usize] == next.0).collect();
-                assert_eq!(to.packets().iter().map(|packet| packet.index).collect::<Vec<_>>(), wanted);
+                let wanted: Vec<u32> =
+                    (0..length).filter(|n| nexts[*n as usize] == next.0).collect();
+                assert_eq!(
+                    to.packets().iter().map(|packet| packet.index).collect::<Vec<_>>(),
+                    wanted
+                );
                 seen += to.len();
                 groups += 1;
                 to.drain().for_each(|packet| cache.free(packet));

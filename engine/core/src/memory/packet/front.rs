@@ -151,7 +151,10 @@ impl Packet {
         }
         // SAFETY: so many bytes of headroom lie in front of the data.
         unsafe {
-            self.data().sub(size_of_val(blocks)).cast::<[[u8; 32]; BLOCKS]>().write_unaligned(*blocks);
+            self.data()
+                .sub(size_of_val(blocks))
+                .cast::<[[u8; 32]; BLOCKS]>()
+                .write_unaligned(*blocks);
         }
         // SAFETY: as above: the first header is at most as long as its blocks, which was asked.
         unsafe { self.data().sub(count + outer.len()).cast::<[u8; 32]>().write_unaligned(*outer) };
@@ -162,7 +165,13 @@ impl Packet {
     /// As [`push_two`](Self::push_two), where there is little headroom or a header cannot be.
     #[cold]
     #[inline(never)]
-    fn push_two_exactly(&mut self, inner: &[u8], count: usize, outer: &[u8; 32], outer_count: usize) -> bool {
+    fn push_two_exactly(
+        &mut self,
+        inner: &[u8],
+        count: usize,
+        outer: &[u8; 32],
+        outer_count: usize,
+    ) -> bool {
         let (Some(inner_from), Some(outer_from)) =
             (inner.len().checked_sub(count), outer.len().checked_sub(outer_count))
         else {
@@ -226,7 +235,9 @@ mod tests {
         let mut cache = cache();
         let outer: [u8; 32] = std::array::from_fn(|at| at as u8);
         let counts = [40, 80, 96].into_iter();
-        for (count, room) in counts.flat_map(|count| [0, 140, 250 - count].map(|room| (count, room))) {
+        for (count, room) in
+            counts.flat_map(|count| [0, 140, 250 - count].map(|room| (count, room)))
+        {
             let mut packet = cache.packet().expect("buffer");
             assert!(packet.append(b"behind", &mut cache) && packet.push(room));
             packet.bytes_mut()[..room].fill(7);
@@ -242,7 +253,8 @@ mod tests {
                 assert!(!fits || packet.pull(count + outer_count));
             }
             assert!(
-                !packet.push_two(&blocks, 97, &outer, 14) && !packet.push_two(&blocks, count, &outer, 33)
+                !packet.push_two(&blocks, 97, &outer, 14)
+                    && !packet.push_two(&blocks, count, &outer, 33)
             );
             assert_eq!(packet.bytes(), before);
             cache.free(packet);
@@ -258,7 +270,9 @@ mod tests {
         assert_eq!(packet.bytes(), b"addressestag+type");
         assert!(packet.remove(9, 3));
         assert_eq!(packet.bytes(), b"addresses+type");
-        assert!(!packet.remove(9, 6) && !packet.insert(15, b"tag") && !packet.insert(0, &[0; 1000]));
+        assert!(
+            !packet.remove(9, 6) && !packet.insert(15, b"tag") && !packet.insert(0, &[0; 1000])
+        );
         assert_eq!(packet.bytes(), b"addresses+type");
         cache.free(packet);
     }

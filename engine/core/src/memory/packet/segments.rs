@@ -166,7 +166,9 @@ impl Packet {
             let base = next?.as_ptr();
             next = line.next;
             // SAFETY: offset and length of a segment were checked where it was chained.
-            Some(unsafe { std::slice::from_raw_parts(base.add(line.offset as usize), line.length as usize) })
+            Some(unsafe {
+                std::slice::from_raw_parts(base.add(line.offset as usize), line.length as usize)
+            })
         }))
     }
 
@@ -266,7 +268,9 @@ mod tests {
     fn a_packet_longer_than_any_segment_is_cut_where_it_is_said() {
         let mut cache = cache();
         let bytes: Vec<u8> = (0..140_000u32).map(|i| (i / 7) as u8).collect();
-        for cut in [1, 2048, 65_534, 65_535, 65_536, 65_537, 67_584, 70_000, 131_073, 139_999, 140_000] {
+        for cut in
+            [1, 2048, 65_534, 65_535, 65_536, 65_537, 67_584, 70_000, 131_073, 139_999, 140_000]
+        {
             for trims in [false, true] {
                 let mut packet = cache.packet().expect("buffer");
                 assert!(packet.append(&bytes, &mut cache));
@@ -277,7 +281,11 @@ mod tests {
                 }
                 let mut seen = Vec::new();
                 packet.copy_to(&mut seen);
-                assert!(seen == bytes[..cut] && packet.length() == cut, "{cut}: {} bytes", seen.len());
+                assert!(
+                    seen == bytes[..cut] && packet.length() == cut,
+                    "{cut}: {} bytes",
+                    seen.len()
+                );
                 cache.free(packet);
             }
         }
@@ -295,7 +303,8 @@ mod tests {
                 .map(|ends| {
                     let mut part = cache.packet().expect("buffer");
                     assert!(
-                        part.append(b"head", &mut cache) && part.append(&bytes[ends[0]..ends[1]], &mut cache)
+                        part.append(b"head", &mut cache)
+                            && part.append(&bytes[ends[0]..ends[1]], &mut cache)
                     );
                     assert!(part.pull(4));
                     part
@@ -309,7 +318,9 @@ mod tests {
             let whole = whole.expect("parts");
             let mut seen = Vec::new();
             whole.copy_to(&mut seen);
-            assert!(seen == bytes && whole.length() == bytes.len() && whole.buffer_count() == buffers);
+            assert!(
+                seen == bytes && whole.length() == bytes.len() && whole.buffer_count() == buffers
+            );
             cache.free(whole);
         }
         cache.report();
@@ -318,7 +329,8 @@ mod tests {
 
     #[test]
     fn an_empty_pool_refuses_and_keeps_what_fitted() {
-        let mut cache = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache();
+        let mut cache =
+            BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool").cache();
         let mut packet = cache.packet().expect("buffer");
         assert!(!packet.append(&vec![7; 2048 * 200], &mut cache));
         assert_eq!(packet.length(), 2048 * 128);

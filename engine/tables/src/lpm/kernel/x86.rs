@@ -33,14 +33,24 @@ impl Kernel for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>) {
+    unsafe fn numbers_at<A: Address>(
+        addresses: &[A],
+        depth: usize,
+        mask: u32,
+        slots: &mut Lane<u32>,
+    ) {
         // SAFETY: plain code.
         unsafe { Plain::numbers_at(addresses, depth, mask, slots) }
     }
 
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+    unsafe fn places<B: Block>(
+        entries: &Lane<u32>,
+        slots: &Lane<u32>,
+        count: usize,
+        places: &mut Lane<u32>,
+    ) {
         // SAFETY: plain code.
         unsafe { Plain::places::<B>(entries, slots, count, places) }
     }
@@ -85,7 +95,8 @@ impl Kernel for Avx2 {
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool {
-        let (bits, entry) = (_mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128), _mm256_set1_epi32(entry as i32));
+        let (bits, entry) =
+            (_mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128), _mm256_set1_epi32(entry as i32));
         let mut differ = _mm256_setzero_si256();
         for first in (0..count).step_by(8) {
             let counted = _mm256_and_si256(_mm256_set1_epi32((mask >> first) as i32), bits);
@@ -177,7 +188,10 @@ impl Kernel for Avx512 {
             let far = _mm512_test_epi32_mask(bitmap, bitmap);
             // SAFETY: as above.
             unsafe {
-                _mm512_store_si512(places.place_mut(first).cast(), _mm512_maskz_mov_epi32(far, place));
+                _mm512_store_si512(
+                    places.place_mut(first).cast(),
+                    _mm512_maskz_mov_epi32(far, place),
+                );
                 _mm512_store_si512(bases.place_mut(first).cast(), base);
             }
             mask |= u64::from(far) << first;
@@ -198,17 +212,23 @@ impl Kernel for Avx512 {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
     )]
-    unsafe fn numbers_at<A: Address>(addresses: &[A], depth: usize, mask: u32, slots: &mut Lane<u32>) {
+    unsafe fn numbers_at<A: Address>(
+        addresses: &[A],
+        depth: usize,
+        mask: u32,
+        slots: &mut Lane<u32>,
+    ) {
         let depth = depth as u32;
         // Of four addresses in a register, the bytes go to the first number of each, to the second, and so on:
         // all other places become 0. Past the top they begin again below, which the mask takes away.
         let bytes = 0x0302_0100 + (depth & 15) * 0x0101_0101;
         let from = |to: u32| {
-            let [first, second, third, fourth] =
-                [0, 1, 2, 3].map(|at| (if at == to { bytes & 0x0f0f_0f0f } else { 0x8080_8080 }) as i32);
+            let [first, second, third, fourth] = [0, 1, 2, 3]
+                .map(|at| (if at == to { bytes & 0x0f0f_0f0f } else { 0x8080_8080 }) as i32);
             _mm512_broadcast_i32x4(_mm_setr_epi32(first, second, third, fourth))
         };
-        let (from, shift) = ([from(0), from(1), from(2), from(3)], _mm_cvtsi32_si128(depth as i32 * 8));
+        let (from, shift) =
+            ([from(0), from(1), from(2), from(3)], _mm_cvtsi32_si128(depth as i32 * 8));
         let (order, mask) = (
             _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
             _mm512_set1_epi32(mask as i32),
@@ -220,10 +240,13 @@ impl Kernel for Avx512 {
                 _mm512_srl_epi32(unsafe { _mm512_loadu_si512(place) }, shift)
             } else {
                 // SAFETY: sixteen addresses of 16 bytes, low half first: four to a register.
-                let four =
-                    |at: usize| unsafe { _mm512_shuffle_epi8(_mm512_loadu_si512(place.add(at)), from[at]) };
-                let all =
-                    _mm512_or_si512(_mm512_or_si512(four(0), four(1)), _mm512_or_si512(four(2), four(3)));
+                let four = |at: usize| unsafe {
+                    _mm512_shuffle_epi8(_mm512_loadu_si512(place.add(at)), from[at])
+                };
+                let all = _mm512_or_si512(
+                    _mm512_or_si512(four(0), four(1)),
+                    _mm512_or_si512(four(2), four(3)),
+                );
                 _mm512_permutexvar_epi32(order, all)
             };
             let numbers = _mm512_and_si512(numbers, mask);
@@ -236,16 +259,26 @@ impl Kernel for Avx512 {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
     )]
-    unsafe fn places<B: Block>(entries: &Lane<u32>, slots: &Lane<u32>, count: usize, places: &mut Lane<u32>) {
+    unsafe fn places<B: Block>(
+        entries: &Lane<u32>,
+        slots: &Lane<u32>,
+        count: usize,
+        places: &mut Lane<u32>,
+    ) {
         let number = _mm512_set1_epi32(B::NUMBER as i32);
-        let (up, down) = (_mm_cvtsi32_si128(B::SIZE_LOG2 as i32), _mm_cvtsi32_si128(B::SLOTS_LOG2 as i32));
+        let (up, down) =
+            (_mm_cvtsi32_si128(B::SIZE_LOG2 as i32), _mm_cvtsi32_si128(B::SLOTS_LOG2 as i32));
         for first in (0..count).step_by(GROUP) {
             // SAFETY: as above.
             unsafe {
-                let block = _mm512_and_si512(_mm512_load_si512(entries.place(first).cast()), number);
+                let block =
+                    _mm512_and_si512(_mm512_load_si512(entries.place(first).cast()), number);
                 let before = _mm512_sll_epi32(block, up);
                 let within = _mm512_srl_epi32(_mm512_load_si512(slots.place(first).cast()), down);
-                _mm512_store_si512(places.place_mut(first).cast(), _mm512_add_epi32(before, within));
+                _mm512_store_si512(
+                    places.place_mut(first).cast(),
+                    _mm512_add_epi32(before, within),
+                );
             }
         }
     }
@@ -324,7 +357,8 @@ impl Kernel for Avx512 {
         let (bits_high, bits_low) = bits.halves();
         let (key_high, key_low) = (skip.key & bits).halves();
         let (hit, miss) = (_mm512_set1_epi32(skip.hit as i32), _mm512_set1_epi32(skip.miss as i32));
-        let pair = |high: u64, low: u64| _mm512_broadcast_i32x4(_mm_set_epi64x(high as i64, low as i64));
+        let pair =
+            |high: u64, low: u64| _mm512_broadcast_i32x4(_mm_set_epi64x(high as i64, low as i64));
         let (wide_bits, wide_key) = (pair(bits_high, bits_low), pair(key_high, key_low));
         let (narrow_bits, narrow_key) =
             (_mm512_set1_epi32(bits_low as i32), _mm512_set1_epi32(key_low as i32));
@@ -349,7 +383,13 @@ impl Kernel for Avx512 {
             }
             let ways = _mm512_mask_mov_epi32(hit, off as u16, miss);
             // SAFETY: as above.
-            unsafe { _mm512_mask_store_epi32(entries.place_mut(first).cast(), (mask >> first) as u16, ways) };
+            unsafe {
+                _mm512_mask_store_epi32(
+                    entries.place_mut(first).cast(),
+                    (mask >> first) as u16,
+                    ways,
+                )
+            };
             agree |= u64::from(!off & 0xffff) << first;
         }
         agree
@@ -408,7 +448,10 @@ impl Kernel for Avx512 {
             let mut off = 0u32;
             if A::BITS == 32 {
                 // SAFETY: sixteen addresses of 4 bytes.
-                off = u32::from(_mm512_cmpneq_epi32_mask(unsafe { _mm512_loadu_si512(place) }, narrow));
+                off = u32::from(_mm512_cmpneq_epi32_mask(
+                    unsafe { _mm512_loadu_si512(place) },
+                    narrow,
+                ));
             } else {
                 for quarter in 0..4 {
                     // SAFETY: sixteen addresses of 16 bytes, low half first: four to a register.

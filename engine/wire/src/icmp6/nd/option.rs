@@ -70,7 +70,9 @@ impl<'a> NdOption<'a> {
                 _ => NdOption::Other { kind, data },
             },
             (3, data) => match data.first_chunk::<30>() {
-                Some(bytes) if data.len() == 30 => NdOption::Prefix(PrefixInformation::parse(bytes)),
+                Some(bytes) if data.len() == 30 => {
+                    NdOption::Prefix(PrefixInformation::parse(bytes))
+                }
                 _ => NdOption::Other { kind, data },
             },
             _ => NdOption::Other { kind, data },
@@ -115,7 +117,8 @@ impl PrefixInformation {
             let chunk = rest.get(at..).and_then(|tail| tail.first_chunk());
             chunk.map_or(0, |word| u32::from_be_bytes(*word))
         };
-        let prefix = rest.last_chunk::<16>().map_or(Ipv6Addr::UNSPECIFIED, |p| Ipv6Addr::from_octets(*p));
+        let prefix =
+            rest.last_chunk::<16>().map_or(Ipv6Addr::UNSPECIFIED, |p| Ipv6Addr::from_octets(*p));
         Self { length, flags, valid_s: word(0), preferred_s: word(4), prefix }
     }
 
@@ -213,7 +216,8 @@ mod tests {
 
     #[test]
     fn options_that_lie_condemn_the_message() {
-        for bytes in [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[1, 2, 0, 0, 0, 0, 0, 0], &[1], &[1, 1, 0, 0]] {
+        for bytes in [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[1, 2, 0, 0, 0, 0, 0, 0], &[1], &[1, 1, 0, 0]]
+        {
             assert!(Options::new(bytes).is_err(), "{bytes:?}");
         }
     }

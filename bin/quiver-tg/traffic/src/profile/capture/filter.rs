@@ -86,9 +86,9 @@ impl Expression {
             Expression::Mac(side, wanted) => {
                 headers.macs.is_some_and(|macs| side.any(&macs, |mac| mac == wanted))
             }
-            Expression::Net(side, net) => {
-                headers.addresses.is_some_and(|both| side.any(&both, |address| contains(net, *address)))
-            }
+            Expression::Net(side, net) => headers
+                .addresses
+                .is_some_and(|both| side.any(&both, |address| contains(net, *address))),
             Expression::Ports(side, wanted) => {
                 headers.ports.is_some_and(|ports| side.any(&ports, |port| wanted.contains(port)))
             }
@@ -190,7 +190,11 @@ impl Parser {
     }
 
     /// The next word as a value; `what` says what it should be.
-    fn value<T>(&mut self, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T, FilterError> {
+    fn value<T>(
+        &mut self,
+        what: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, FilterError> {
         match self.peek().map(|word| (read(word), word.to_owned())) {
             Some((Some(value), _)) => {
                 self.at += 1;
@@ -219,8 +223,9 @@ impl Parser {
 
     fn part(&mut self, depth: usize) -> Result<Expression, FilterError> {
         if depth == FILTER_DEPTH_MAX {
-            return self
-                .wrong(format!("more than {FILTER_DEPTH_MAX} parentheses and nots within one another"));
+            return self.wrong(format!(
+                "more than {FILTER_DEPTH_MAX} parentheses and nots within one another"
+            ));
         }
         if self.take(&["not", "!"]) {
             return Ok(Expression::Not(Box::new(self.part(depth + 1)?)));
@@ -248,7 +253,9 @@ impl Parser {
                 // `udp port 53` is `udp and port 53`.
                 let goes_on = ["src", "dst", "host", "net", "port", "portrange"];
                 return match self.peek() {
-                    Some(word) if goes_on.contains(&word) => Ok(Expression::All(vec![kind, self.ends()?])),
+                    Some(word) if goes_on.contains(&word) => {
+                        Ok(Expression::All(vec![kind, self.ends()?]))
+                    }
                     _ => Ok(kind),
                 };
             }
@@ -256,7 +263,8 @@ impl Parser {
         match self.peek() {
             Some("vlan") => {
                 self.at += 1;
-                self.number("a VLAN from 0 to 4095", 4095).map(|id| Expression::Vlan(id.map(|id| id as u16)))
+                self.number("a VLAN from 0 to 4095", 4095)
+                    .map(|id| Expression::Vlan(id.map(|id| id as u16)))
             }
             Some("mpls") => {
                 self.at += 1;
@@ -266,7 +274,8 @@ impl Parser {
             Some("ether") => self.ether(),
             Some("proto") => {
                 self.at += 1;
-                self.value("a protocol from 0 to 255", |word| word.parse().ok()).map(Expression::Protocol)
+                self.value("a protocol from 0 to 255", |word| word.parse().ok())
+                    .map(Expression::Protocol)
             }
             Some("stream") => {
                 self.at += 1;
@@ -289,7 +298,8 @@ impl Parser {
 
     /// A number, if one follows.
     fn number(&mut self, what: &str, most: u64) -> Result<Option<u64>, FilterError> {
-        let is_number = self.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+        let is_number =
+            self.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()));
         if !is_number {
             return Ok(None);
         }
@@ -309,7 +319,9 @@ impl Parser {
     fn ether(&mut self) -> Result<Expression, FilterError> {
         self.at += 1;
         if self.take(&["proto"]) {
-            return self.value("an Ethernet type like 0x0800", hexadecimal).map(Expression::EtherType);
+            return self
+                .value("an Ethernet type like 0x0800", hexadecimal)
+                .map(Expression::EtherType);
         }
         let side = self.side();
         self.take(&["host"]);
@@ -326,7 +338,9 @@ impl Parser {
             return Ok(Expression::Ports(side, port..=port));
         }
         if self.take(&["portrange"]) {
-            return self.value("ports like 1024-2047", range).map(|range| Expression::Ports(side, range));
+            return self
+                .value("ports like 1024-2047", range)
+                .map(|range| Expression::Ports(side, range));
         }
         if self.take(&["net"]) {
             let net = self.value("a prefix like 10.0.0.0/8", |word| word.parse().ok())?;
@@ -414,7 +428,9 @@ mod tests {
         ] {
             assert!(matches(text), "{text}");
         }
-        for text in ["ip6", "tcp port 53", "dst 10.0.0.1", "net 2001:db8::/32", "mpls 16", "greater 65"] {
+        for text in
+            ["ip6", "tcp port 53", "dst 10.0.0.1", "net 2001:db8::/32", "mpls 16", "greater 65"]
+        {
             assert!(!matches(text), "{text}");
         }
     }

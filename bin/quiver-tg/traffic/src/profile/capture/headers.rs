@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::vlan::Tags;
 use quiver_wire::{
-    ArpHeader, EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, IpProtocol, MacAddress, UdpHeader,
+    ArpHeader, EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, IpProtocol, MacAddress,
+    UdpHeader,
 };
 
 /// Labels that are looked through.
@@ -52,7 +53,9 @@ impl Headers {
             EtherType::IPV4 => self.ip4(bytes),
             EtherType::IPV6 => self.ip6(bytes),
             EtherType::ARP => {
-                if let Some(arp) = ArpHeader::overlay(bytes).filter(|arp| arp.is_ip4_over_ethernet()) {
+                if let Some(arp) =
+                    ArpHeader::overlay(bytes).filter(|arp| arp.is_ip4_over_ethernet())
+                {
                     self.addresses = Some([arp.sender_ip().into(), arp.target_ip().into()]);
                 }
             }
@@ -102,7 +105,8 @@ impl Headers {
     fn upper(&mut self, protocol: IpProtocol, bytes: &[u8]) {
         if protocol.has_ports() {
             // All that have ports begin with them, as UDP does.
-            self.ports = UdpHeader::overlay(bytes).map(|udp| [udp.source_port(), udp.destination_port()]);
+            self.ports =
+                UdpHeader::overlay(bytes).map(|udp| [udp.source_port(), udp.destination_port()]);
         }
     }
 }

@@ -44,7 +44,9 @@ impl Direction {
     pub fn has(self, way: Way) -> bool {
         matches!(
             (self, way),
-            (Direction::Both, _) | (Direction::Sent, Way::Sent) | (Direction::Received, Way::Received)
+            (Direction::Both, _)
+                | (Direction::Sent, Way::Sent)
+                | (Direction::Received, Way::Received)
         )
     }
 }
@@ -83,13 +85,23 @@ impl CaptureSpec {
     /// What is impossible about it, and what would be possible.
     pub fn check(&self, ports: usize) -> Result<(), String> {
         if self.port >= ports {
-            return Err(format!("captures: port {}; there are ports 0 to {}", self.port, ports - 1));
+            return Err(format!(
+                "captures: port {}; there are ports 0 to {}",
+                self.port,
+                ports - 1
+            ));
         }
         if !(1..=LIMIT_FRAMES_MAX).contains(&self.limit) {
-            return Err(format!("captures: limit {} is outside 1..={LIMIT_FRAMES_MAX}", self.limit));
+            return Err(format!(
+                "captures: limit {} is outside 1..={LIMIT_FRAMES_MAX}",
+                self.limit
+            ));
         }
         if !(1..=SNAP_BYTES_MAX).contains(&self.snap_bytes) {
-            return Err(format!("captures: snap_bytes {} is outside 1..={SNAP_BYTES_MAX}", self.snap_bytes));
+            return Err(format!(
+                "captures: snap_bytes {} is outside 1..={SNAP_BYTES_MAX}",
+                self.snap_bytes
+            ));
         }
         Ok(())
     }

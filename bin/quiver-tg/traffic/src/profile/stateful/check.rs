@@ -26,7 +26,10 @@ impl Stateful {
             }
         }
         if !(self.timeout_s > 0.0 && self.timeout_s <= SECONDS_MAX) {
-            return Err(format!("timeout_s {} is not above 0 and at most {SECONDS_MAX}", self.timeout_s));
+            return Err(format!(
+                "timeout_s {} is not above 0 and at most {SECONDS_MAX}",
+                self.timeout_s
+            ));
         }
         if self.rate_cps.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
             return Err("rate_cps is not above 0 and at most 1e9; leave it out to go as fast as --rate says"
@@ -34,7 +37,8 @@ impl Stateful {
         }
         if self.limit == Some(0) {
             return Err(
-                "limit 0 begins no transaction; leave it out to go on until the time is over".to_owned()
+                "limit 0 begins no transaction; leave it out to go on until the time is over"
+                    .to_owned(),
             );
         }
         if self.concurrent.is_some_and(|n| !(1..=ENTRIES_MAX).contains(&n)) {
@@ -48,7 +52,9 @@ impl Stateful {
         let on = [("clients", self.clients.as_ref().map(|c| c.on)), ("servers", self.servers.on)];
         for (key, port) in on {
             if port.is_some_and(|port| port >= ports.len()) {
-                return Err(format!("{key}: on names a port that is not there; there are ports 0 to {last}"));
+                return Err(format!(
+                    "{key}: on names a port that is not there; there are ports 0 to {last}"
+                ));
             }
         }
         let servers = self.servers.hosts().ok_or_else(|| wrong_range("servers"))?;
@@ -93,7 +99,8 @@ impl Stateful {
     }
 
     fn check_transaction(&self) -> Result<(), String> {
-        let misfit = |key: &str, kind: &str| Err(format!("{key} is for kind: {kind}; leave it out"));
+        let misfit =
+            |key: &str, kind: &str| Err(format!("{key} is for kind: {kind}; leave it out"));
         match self.kind {
             Kind::Udp => {
                 let tcp = [
@@ -105,7 +112,9 @@ impl Stateful {
                 if let Some((key, _)) = tcp.iter().find(|(_, given)| *given) {
                     return misfit(key, "tcp");
                 }
-                for (key, packets) in [("requests", self.requests()), ("responses", self.responses())] {
+                for (key, packets) in
+                    [("requests", self.requests()), ("responses", self.responses())]
+                {
                     if !(1..=PACKETS_MAX).contains(&packets) {
                         return Err(format!("{key} {packets} is outside 1..={PACKETS_MAX}"));
                     }
@@ -113,7 +122,10 @@ impl Stateful {
                 let (least, most) =
                     (self.header_bytes() + LABEL_BYTES, self.header_bytes() + SEGMENT_BYTES_MAX);
                 if !(least..=most).contains(&self.frame_bytes()) {
-                    return Err(format!("frame {} is outside {least}..={most}", self.frame_bytes()));
+                    return Err(format!(
+                        "frame {} is outside {least}..={most}",
+                        self.frame_bytes()
+                    ));
                 }
             }
             Kind::Tcp => {
@@ -166,8 +178,9 @@ mod tests {
     use crate::profile::stateful::tests::two_ports;
 
     fn refused(change: &str) -> String {
-        let text =
-            format!("{{clients: {{on: 0, first: 10.0.0.0}}, servers: {{on: 1, first: 20.0.0.0}}, {change}}}");
+        let text = format!(
+            "{{clients: {{on: 0, first: 10.0.0.0}}, servers: {{on: 1, first: 20.0.0.0}}, {change}}}"
+        );
         let parsed: Result<Stateful, _> = serde_saphyr::from_str(&text);
         parsed
             .map_err(|error| error.to_string())

@@ -50,7 +50,11 @@ impl Hosts {
     /// The address at a place.
     pub fn at(&self, place: u32) -> IpAddr {
         let bits = self.bits_at(place);
-        if self.is_ip6 { Ipv6Addr::from_bits(bits).into() } else { Ipv4Addr::from_bits(bits as u32).into() }
+        if self.is_ip6 {
+            Ipv6Addr::from_bits(bits).into()
+        } else {
+            Ipv4Addr::from_bits(bits as u32).into()
+        }
     }
 
     /// Where an address of the same family (as a number) stands.
@@ -83,7 +87,10 @@ mod tests {
         let last = IpAddr::from([255, 255, 255, 255]);
         assert!(Hosts::new(last, 1).is_some());
         assert!(Hosts::new(last, 2).is_none() && Hosts::new(last, 0).is_none());
-        assert!(Hosts::new("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().expect("address"), 2).is_none());
+        assert!(
+            Hosts::new("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().expect("address"), 2)
+                .is_none()
+        );
     }
 
     #[test]

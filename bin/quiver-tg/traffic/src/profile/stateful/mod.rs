@@ -252,7 +252,8 @@ impl Stateful {
         let kind = match self.kind {
             Kind::Udp => format!("UDP, {} + {} packets", self.requests(), self.responses()),
             Kind::Tcp => {
-                let bytes = [self.request_bytes, self.response_bytes].map(|bytes| bytes.unwrap_or(0));
+                let bytes =
+                    [self.request_bytes, self.response_bytes].map(|bytes| bytes.unwrap_or(0));
                 format!("TCP, {} + {} bytes", bytes[0], bytes[1])
             }
         };
@@ -337,8 +338,9 @@ impl<'de> Deserialize<'de> for ServerPort {
                 if text == "same" {
                     return Ok(ServerPort::Same);
                 }
-                let port =
-                    text.parse().map_err(|_| E::custom(format!("`{text}` is neither a port nor `same`")))?;
+                let port = text
+                    .parse()
+                    .map_err(|_| E::custom(format!("`{text}` is neither a port nor `same`")))?;
                 self.visit_u64(port)
             }
         }
