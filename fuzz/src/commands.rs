@@ -1,5 +1,5 @@
-//! The real grammar: bytes choose commands and their values, and frames between them. Then the running configuration
-//! is loaded by a fresh router, which must have the same.
+//! The real grammar: bytes choose commands and their values, and frames between them. Then the
+//! running configuration is loaded by a fresh router, which must have the same.
 
 use quiver_control::random::Chooser;
 use quiver_testkit::choices::{Bytes, Choices, Numbers};
@@ -24,8 +24,8 @@ fn router() -> Router {
     Router::with(settings, &[features::built_in])
 }
 
-/// Execute commands, send frames, and load what came of it. Each step begins with a byte: below 208 it is a command,
-/// above a frame.
+/// Execute commands, send frames, and load what came of it. Each step begins with a byte: below 208
+/// it is a command, above a frame.
 pub fn run(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let mut router = router();
@@ -60,7 +60,8 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// A form by two bytes, and its values by those that follow; `config` is the running configuration before and after.
+/// A form by two bytes, and its values by those that follow; `config` is the running configuration
+/// before and after.
 fn command(
     router: &mut Router,
     config: &mut String,

@@ -1,6 +1,6 @@
-//! The whole graph: the set-up of a golden case in a router with everything built in, its frames changed by the
-//! bytes, and any feature of any arc switched on. Every packet leaves or dies counted, within the limit of visits, and
-//! every buffer comes back.
+//! The whole graph: the set-up of a golden case in a router with everything built in, its frames
+//! changed by the bytes, and any feature of any arc switched on. Every packet leaves or dies
+//! counted, within the limit of visits, and every buffer comes back.
 
 use std::path::Path;
 use std::sync::OnceLock;

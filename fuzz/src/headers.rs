@@ -1,4 +1,5 @@
-//! Every parser of bytes from the network. The first byte says which; what it reads and writes again reads the same.
+//! Every parser of bytes from the network. The first byte says which; what it reads and writes
+//! again reads the same.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -307,7 +308,8 @@ fn memif_message(bytes: &[u8]) {
     if let Ok(read) = MemifMessage::decode(&message) {
         let again = MemifMessage::decode(&read.encode()).expect("what was written is read");
         assert_eq!(again.kind(), read.kind());
-        // Names are cut: one that is no UTF-8, or has no zero at its end, becomes longer when it is read.
+        // Names are cut: one that is no UTF-8, or has no zero at its end, becomes longer when it is
+        // read.
         if matches!(
             read,
             MemifMessage::Ack | MemifMessage::AddRegion { .. } | MemifMessage::AddRing(_)

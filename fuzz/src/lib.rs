@@ -1,5 +1,6 @@
-//! Fuzz targets: each is a plain function of bytes that panics when something does not hold. `make fuzz` lets
-//! libFuzzer look for such bytes, guided by the coverage of the code; ordinary tests replay the kept corpus.
+//! Fuzz targets: each is a plain function of bytes that panics when something does not hold. `make
+//! fuzz` lets libFuzzer look for such bytes, guided by the coverage of the code; ordinary tests
+//! replay the kept corpus.
 #![forbid(unsafe_code)]
 
 pub mod commands;
@@ -27,11 +28,12 @@ fn folder() -> &'static Path {
     FOLDER.get_or_init(|| quiver_testkit::configuration::folder("fuzz"))
 }
 
-/// The element whose name comes first in an order that `selector` draws. Unlike an index, it mostly stays the same
-/// when elements are added, so that the kept corpus goes on meaning what it meant.
+/// The element whose name comes first in an order that `selector` draws. Unlike an index, it mostly
+/// stays the same when elements are added, so that the kept corpus goes on meaning what it meant.
 fn chosen<T>(selector: u16, all: &[T], name: impl Fn(&T) -> &str) -> &T {
     let rank = |element: &&T| {
-        // FNV-1a over the selector and the name. Its last bytes change few bits, so these are spread.
+        // FNV-1a over the selector and the name. Its last bytes change few bits, so these are
+        // spread.
         let bytes = selector.to_le_bytes().into_iter().chain(name(element).bytes());
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,5 @@
-//! The kept corpus, replayed: inputs that once showed a fault, and those that reach most of the code.
+//! The kept corpus, replayed: inputs that once showed a fault, and those that reach most of the
+//! code.
 
 use std::fs;
 use std::path::{Path, PathBuf};

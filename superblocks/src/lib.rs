@@ -1,5 +1,6 @@
-//! The pairs of nodes that run as one loop. It is a crate of its own because it is the one place that knows
-//! several features: both stages of a pair are compiled into one loop, so their types must meet somewhere.
+//! The pairs of nodes that run as one loop. It is a crate of its own because it is the one place
+//! that knows several features: both stages of a pair are compiled into one loop, so their types
+//! must meet somewhere.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Frames good and bad through a bridge domain with a routed interface, in every form of the router: what
-//! comes out, what is counted, what is learned and why frames die must be the same node by node and in
-//! one pass, on every variant.
+//! Frames good and bad through a bridge domain with a routed interface, in every form of the
+//! router: what comes out, what is counted, what is learned and why frames die must be the same
+//! node by node and in one pass, on every variant.
 
 use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
@@ -26,7 +26,8 @@ struct Sent {
     ip4: bool,
 }
 
-/// Stations of the domain: 0 to 11; then a filter, the router, broadcast, a group, a group of the link, zero.
+/// Stations of the domain: 0 to 11; then a filter, the router, broadcast, a group, a group of the
+/// link, zero.
 const ADDRESSES: usize = 18;
 
 fn address(number: usize) -> [u8; 6] {
@@ -84,8 +85,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Its packet is of one flow with those of other frames between the same stations only: a bridge keeps the order of
-/// these, and not that of flooded frames and others (IEEE 802.1Q-2022, 8.6.6).
+/// Its packet is of one flow with those of other frames between the same stations only: a bridge
+/// keeps the order of these, and not that of flooded frames and others (IEEE 802.1Q-2022, 8.6.6).
 fn frame(sent: Sent) -> Vec<u8> {
     let mut frame = address(sent.to).to_vec();
     frame.extend(address(sent.from));

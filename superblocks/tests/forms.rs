@@ -1,5 +1,5 @@
-//! A vector of good and bad packets through every form of the router: what comes out, what is counted
-//! and why packets die must be the same node by node and in one pass, on every variant.
+//! A vector of good and bad packets through every form of the router: what comes out, what is
+//! counted and why packets die must be the same node by node and in one pass, on every variant.
 
 use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
@@ -155,7 +155,8 @@ proptest! {
     }
 }
 
-/// Sub-interfaces of e0 that route and that pass frames on, the port itself routes; and of e1 to route out of.
+/// Sub-interfaces of e0 that route and that pass frames on, the port itself routes; and of e1 to
+/// route out of.
 const VLANS: [&str; 19] = [
     "create sub-interfaces e0 100",
     "create sub-interfaces e0 2 dot1ad 200 inner-dot1q 300 exact-match",
@@ -178,8 +179,8 @@ const VLANS: [&str; 19] = [
     "ip route add 20.0.0.0/8 via 10.1.100.2 e1.100",
 ];
 
-/// What stands between addresses and type: nothing, tags of each sub-interface, of one that is down, of none,
-/// priorities, and too many.
+/// What stands between addresses and type: nothing, tags of each sub-interface, of one that is
+/// down, of none, priorities, and too many.
 const TAGS: [&[u8]; 10] = [
     &[],
     &[0x81, 0, 0, 100],

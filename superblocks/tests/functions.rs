@@ -1,6 +1,6 @@
-//! Packets good and bad to gateways of the mobile user plane, to proxies and back from their functions, through every
-//! form of the router: what comes out and what is counted must be the same node by node and in one pass, on every
-//! variant.
+//! Packets good and bad to gateways of the mobile user plane, to proxies and back from their
+//! functions, through every form of the router: what comes out and what is counted must be the same
+//! node by node and in one pass, on every variant.
 
 use std::time::Duration;
 
@@ -61,8 +61,8 @@ enum Kind {
     BackMasked,
 }
 
-/// All of them, the inner packet that each is for, the port that it comes by, and the nodes that it passes behind the
-/// first look-up, or behind `ip6-input`.
+/// All of them, the inner packet that each is for, the port that it comes by, and the nodes that it
+/// passes behind the first look-up, or behind `ip6-input`.
 const KINDS: [(Kind, Inner, &str, &[&str]); 15] = [
     (Kind::Gtpu4, Inner::Ip4, "e0", &["ip4-lookup", "sr-pl-gtp4-d", "ip6-rewrite"]),
     (
@@ -205,7 +205,8 @@ fn sent() -> impl Strategy<Value = Sent> {
     )
 }
 
-/// Vectors whose packets are nearly all of one kind, or any; no more than may be complained about at once.
+/// Vectors whose packets are nearly all of one kind, or any; no more than may be complained about
+/// at once.
 fn vector() -> impl Strategy<Value = Vec<Sent>> {
     let packets = proptest::collection::vec((0..10u8, sent()), 1..100);
     (plain(), any::<bool>(), packets).prop_map(|(usual, mixed, packets)| {
@@ -299,7 +300,8 @@ fn router(settings: Settings) -> Router {
     rig::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2", "e3"], &SETUP)
 }
 
-/// Without what tells fragmented packets of the router apart: who leaves a vector first gets his number first.
+/// Without what tells fragmented packets of the router apart: who leaves a vector first gets his
+/// number first.
 fn without_numbers(mut seen: Seen) -> Seen {
     for frame in seen.frames.iter_mut().flatten() {
         if frame.get(12..15) == Some(&[8, 0, 0x45])

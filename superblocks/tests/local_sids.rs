@@ -1,5 +1,6 @@
-//! Packets good and bad to local SIDs of every kind and to binding SIDs, through every form of the router: what comes out, what is
-//! counted for nodes, reasons and SIDs must be the same node by node and in one pass, on every variant.
+//! Packets good and bad to local SIDs of every kind and to binding SIDs, through every form of the
+//! router: what comes out, what is counted for nodes, reasons and SIDs must be the same node by
+//! node and in one pass, on every variant.
 
 use std::time::Duration;
 
@@ -51,7 +52,8 @@ const SETUP: [&str; 37] = [
     "sr policy add bsid fc00::d next fc00:0:30::3 next fc00:0:30::4 insert",
 ];
 
-/// Local SIDs and binding SIDs, and destinations that are none: segments too, and inner destinations.
+/// Local SIDs and binding SIDs, and destinations that are none: segments too, and inner
+/// destinations.
 const ADDRESSES: [&str; 29] = [
     "fc00::1",
     "fc00::2",

@@ -1,5 +1,6 @@
-//! Whatever can be wrong with a packet for a local SID or a binding SID, behaviour by behaviour: what its sender hears, or
-//! why it dies, node by node and in one pass, and that nothing else has changed (`malformed.txt` is the table).
+//! Whatever can be wrong with a packet for a local SID or a binding SID, behaviour by behaviour:
+//! what its sender hears, or why it dies, node by node and in one pass, and that nothing else has
+//! changed (`malformed.txt` is the table).
 
 use quiver_testkit::{Router, Settings};
 
@@ -29,7 +30,8 @@ enum Inner {
 use Good::{Bare, Last, On};
 use Inner::{Four, Frame, Gtpu, Six, Udp};
 
-/// A SID's name in the table, the address that packets are sent to, the SID as it is configured, and its behaviour.
+/// A SID's name in the table, the address that packets are sent to, the SID as it is configured,
+/// and its behaviour.
 type Sid = (&'static str, &'static str, &'static str, &'static str, Good);
 
 /// One of every behaviour, and binding SIDs.

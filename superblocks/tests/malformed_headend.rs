@@ -1,5 +1,5 @@
-//! What can be wrong with a packet that is steered into a policy, for every way to put segments around or into it: what its
-//! sender hears, or why it dies, node by node and in one pass.
+//! What can be wrong with a packet that is steered into a policy, for every way to put segments
+//! around or into it: what its sender hears, or why it dies, node by node and in one pass.
 
 use quiver_testkit::{Router, Settings};
 

@@ -1,5 +1,5 @@
-//! Packets of one flow leave in the order in which they came, although some of them take a slow path: those that are
-//! cut, that lie in several buffers, and that wait for their other fragments.
+//! Packets of one flow leave in the order in which they came, although some of them take a slow
+//! path: those that are cut, that lie in several buffers, and that wait for their other fragments.
 
 use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};

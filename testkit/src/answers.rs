@@ -22,8 +22,8 @@ fn published() -> Published {
     fs::read_to_string(file()).map_or_else(|_| Published::new(), |text| answers::read(&text))
 }
 
-/// Compare the answer of a `show` with its published form. Other commands, and shows that only a test
-/// registers, are passed over.
+/// Compare the answer of a `show` with its published form. Other commands, and shows that only a
+/// test registers, are passed over.
 #[track_caller]
 pub fn check(commands: &Commands<Engine>, line: &str, output: &Output) {
     let Some(name) = commands.name_of(line).filter(|name| name.starts_with("show ")) else {
@@ -50,7 +50,8 @@ pub fn check(commands: &Commands<Engine>, line: &str, output: &Output) {
     );
 }
 
-/// Widen the published form by an answer. Other test programs do the same meanwhile, so the file is locked.
+/// Widen the published form by an answer. Other test programs do the same meanwhile, so the file is
+/// locked.
 fn record(name: &str, seen: Value) {
     let path = file();
     let lock = fs::File::open(&path).expect("the published answers");

@@ -1,5 +1,5 @@
-//! Values for lines of the grammar that often fit each other: few interfaces, few addresses, few numbers. A seed
-//! chooses them, or the bytes that a fuzzer changes.
+//! Values for lines of the grammar that often fit each other: few interfaces, few addresses, few
+//! numbers. A seed chooses them, or the bytes that a fuzzer changes.
 
 use std::path::Path;
 
@@ -11,7 +11,8 @@ pub trait Numbers {
     fn below(&mut self, bound: usize) -> usize;
 }
 
-/// Choices by bytes, in their order: one byte for a choice of up to 256, two for more. 0 when none are left.
+/// Choices by bytes, in their order: one byte for a choice of up to 256, two for more. 0 when none
+/// are left.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {

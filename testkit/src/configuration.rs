@@ -1,4 +1,5 @@
-//! The running configuration: what random commands are made of, and that a fresh router takes what was printed.
+//! The running configuration: what random commands are made of, and that a fresh router takes what
+//! was printed.
 
 use std::path::Path;
 
@@ -6,8 +7,8 @@ use quiver_control::{Collected, OnRefusal};
 
 use crate::router::Router;
 
-/// Commands that make one or two of each kind of object, for random commands to meet; `{folder}` is a folder of the
-/// test's own.
+/// Commands that make one or two of each kind of object, for random commands to meet; `{folder}` is
+/// a folder of the test's own.
 pub const START: &[&str] = &[
     "create loopback interface instance 0",
     "create loopback interface instance 1",
@@ -55,7 +56,8 @@ const LEFT_OUT: &[&str] = &[
     "comment",
 ];
 
-/// Does a command with these first words change the configuration, with nothing of Linux and no file?
+/// Does a command with these first words change the configuration, with nothing of Linux and no
+/// file?
 pub fn changes_state(name: &str) -> bool {
     !LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
 }
@@ -98,7 +100,8 @@ pub fn kind_of(line: &str) -> String {
     words.join(" ").replace(|c: char| c.is_ascii_digit(), "")
 }
 
-/// A fresh router takes every line, in any order that the declarations allow, and then has this configuration.
+/// A fresh router takes every line, in any order that the declarations allow, and then has this
+/// configuration.
 pub fn loads_again(mut fresh: Router, lines: &str, config: &str) -> Option<Fault> {
     let commands = fresh.commands();
     let commands = commands.borrow();

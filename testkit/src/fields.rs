@@ -110,8 +110,9 @@ const OF_FLOW: [&str; 12] = [
     "neighbour target",
 ];
 
-/// What tells the flow of a frame from others: addresses, tags, protocols, ports and flow labels of all headers that are
-/// known, those of a packet that an ICMP error quotes as well. Frames of one flow keep their order.
+/// What tells the flow of a frame from others: addresses, tags, protocols, ports and flow labels of
+/// all headers that are known, those of a packet that an ICMP error quotes as well. Frames of one
+/// flow keep their order.
 pub fn flow(frame: &[u8]) -> Vec<u8> {
     let mut key = Vec::new();
     for Field { start, end, name } in fields(frame) {
@@ -241,7 +242,8 @@ mod tests {
         };
         let telling: Vec<usize> = (0..frame.len()).filter(|at| changed(*at)).collect();
         let expected: Vec<usize> = (0..14).chain([14, 20, 21, 23]).chain(26..38).collect();
-        // A type that is not known, a header length and a fragment's offset change what else is read.
+        // A type that is not known, a header length and a fragment's offset change what else is
+        // read.
         let parsing = [12, 13, 14, 20, 21];
         let told = |at: &&usize| !parsing.contains(*at);
         assert!(telling.iter().filter(told).eq(expected.iter().filter(told)), "{telling:?}");

@@ -241,8 +241,8 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
         };
         let mut sent = router.sent(interface);
         if router.engine().config().superblocks {
-            // Blocks go through the graph in one pass: packets may be overtaken by those of other flows, never by
-            // their own.
+            // Blocks go through the graph in one pass: packets may be overtaken by those of other
+            // flows, never by their own.
             expected.sort_by_cached_key(|frame| flow(frame));
             sent.sort_by_cached_key(|frame| flow(frame));
         }

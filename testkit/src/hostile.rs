@@ -18,8 +18,8 @@ const ADDED_BYTES_MAX: usize = 3000;
 /// A frame, and the number of the port on which it is received.
 pub type Received = (u8, Vec<u8>);
 
-/// `count` frames made from those of the golden cases in `folder`, each to one of `ports` ports. The
-/// frames have the port's number in the last byte of the destination address, as
+/// `count` frames made from those of the golden cases in `folder`, each to one of `ports` ports.
+/// The frames have the port's number in the last byte of the destination address, as
 /// [`Router::interface`](crate::Router::interface) gives it.
 pub fn frames(folder: &Path, ports: u8, count: usize) -> impl Strategy<Value = Vec<Received>> {
     let seeds = golden::frames_in(folder);

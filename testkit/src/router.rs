@@ -94,7 +94,8 @@ impl Router {
         })
     }
 
-    /// A router of one list that registers everything, the engine's own commands too, as quiverd's does.
+    /// A router of one list that registers everything, the engine's own commands too, as quiverd's
+    /// does.
     pub fn whole(settings: Settings, register: Register) -> Router {
         let mut router = Router::made(settings, register);
         router.is_whole = true;
@@ -178,7 +179,8 @@ impl Router {
         }
     }
 
-    /// Execute a line. What takes a while gets the time it waits for, and the router runs meanwhile.
+    /// Execute a line. What takes a while gets the time it waits for, and the router runs
+    /// meanwhile.
     pub fn execute(&mut self, line: &str) -> Result<Output, Refusal> {
         let commands = self.commands.clone();
         let commands = commands.borrow();
@@ -389,8 +391,8 @@ impl Router {
         pool.total() - pool.free()
     }
 
-    /// End it without looking at its buffers, for a test of what is configured: packets that the router itself
-    /// sent may be on their way still.
+    /// End it without looking at its buffers, for a test of what is configured: packets that the
+    /// router itself sent may be on their way still.
     pub fn discard(mut self) {
         drop(self.engine.take());
     }

@@ -1,10 +1,12 @@
-//! For tests of features that judge sources: packets from the hosts of one subnet, and its prefixes.
+//! For tests of features that judge sources: packets from the hosts of one subnet, and its
+//! prefixes.
 
 use std::net::Ipv4Addr;
 
 use crate::Router;
 
-/// A prefix inside 198.51.100.0/24 (RFC 5737), by its last byte and its length; one of 24 bits or fewer has them all.
+/// A prefix inside 198.51.100.0/24 (RFC 5737), by its last byte and its length; one of 24 bits or
+/// fewer has them all.
 pub type Prefix = (u8, u8);
 
 /// The host of this last byte.

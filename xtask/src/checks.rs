@@ -81,7 +81,8 @@ fn registration(members: &[Member]) -> Result<Vec<String>> {
     Ok(missing.map(|m| format!("{} is not registered in {list}", m.folder.display())).collect())
 }
 
-/// A crate's tests are one program, which names every file: one that it does not name would never run.
+/// A crate's tests are one program, which names every file: one that it does not name would never
+/// run.
 fn unlisted_tests() -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for file in sources()? {

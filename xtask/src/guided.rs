@@ -1,5 +1,5 @@
-//! The targets of `fuzz/` under libFuzzer, guided by coverage, with the stable compiler: its own pass counts edges
-//! and comparisons, and the crate `libfuzzer-sys` brings the engine.
+//! The targets of `fuzz/` under libFuzzer, guided by coverage, with the stable compiler: its own
+//! pass counts edges and comparisons, and the crate `libfuzzer-sys` brings the engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::metadata::root;
 pub const TARGETS: [&str; 4] = ["headers", "files", "commands", "graph"];
 /// Where the instrumented programs are built, apart from all others.
 const BUILD_DIR: &str = "target/fuzz";
-/// Counters for edges, their places, and the operands of comparisons (LLVM's SanitizerCoverage); our own bugs are
-/// looked for, so that assertions and overflow checks are on.
+/// Counters for edges, their places, and the operands of comparisons (LLVM's SanitizerCoverage);
+/// our own bugs are looked for, so that assertions and overflow checks are on.
 const FLAGS: [&str; 7] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -118,7 +118,8 @@ fn build(triple: &str) -> Result<()> {
     Ok(())
 }
 
-/// The compiler's own triple. With it named, build scripts and macros are built without the counters.
+/// The compiler's own triple. With it named, build scripts and macros are built without the
+/// counters.
 fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").current_dir(root()).output().context("rustc")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -29,7 +29,8 @@ pub fn run(only: &[String]) -> Result<ExitCode> {
             .args(["--lib", "--tests"])
             .env("RUSTFLAGS", "-Zsanitizer=address")
             .env("CARGO_TARGET_DIR", BUILD_DIR)
-            // Arguments of system calls on purpose wrong are no leaks; threads of drivers outlive a test.
+            // Arguments of system calls on purpose wrong are no leaks; threads of drivers outlive a
+            // test.
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env_remove("RUSTUP_TOOLCHAIN")
             .current_dir(root())
@@ -54,7 +55,8 @@ fn nightly_host() -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
-/// The crates whose files are on the list of unsafe code; of them those that are named, if some are.
+/// The crates whose files are on the list of unsafe code; of them those that are named, if some
+/// are.
 fn with_unsafe_code(only: &[String]) -> Result<Vec<Member>> {
     let files: BTreeSet<&str> = unsafe_files().collect();
     let has_some = |member: &Member| {

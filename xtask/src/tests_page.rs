@@ -1,4 +1,5 @@
-//! docs/reference/tests.md: the test cases of each area, by the names of test functions and golden folders.
+//! docs/reference/tests.md: the test cases of each area, by the names of test functions and golden
+//! folders.
 
 use std::fmt::Write as _;
 use std::fs;

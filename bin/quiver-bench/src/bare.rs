@@ -119,8 +119,8 @@ pub struct Bridge {
     pub seen: Seen,
 }
 
-/// Bridge: look at both addresses, look them up together, compare the source with where it should be, see
-/// that the destination holds, count.
+/// Bridge: look at both addresses, look them up together, compare the source with where it should
+/// be, see that the destination holds, count.
 #[inline(always)]
 fn bridge_frames<const LEARN: bool>(
     variant: Variant,
@@ -168,7 +168,8 @@ fn bridge_frames<const LEARN: bool>(
     counted.packets += count as u64;
 }
 
-/// The tags of frames on the paths that have some, with the type behind them: what is compared, and what it is.
+/// The tags of frames on the paths that have some, with the type behind them: what is compared, and
+/// what it is.
 const TAGGED: [([u8; 8], u64); 3] = [
     ([0; 8], 0),
     ([0x81, 0, 0, 100, 8, 0, 0, 0], u64::from_be_bytes([0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0, 0])),
@@ -188,8 +189,8 @@ fn has_tags<const TAGS: usize>(frame: &[u8]) -> bool {
         .is_some_and(|found| (u64::from_be_bytes(*found) ^ u64::from_be_bytes(tags)) & mask == 0)
 }
 
-/// Forward IPv4: check the frame, its `TAGS` tags and the header, look up, count the hop, write the frame's header,
-/// count, free.
+/// Forward IPv4: check the frame, its `TAGS` tags and the header, look up, count the hop, write the
+/// frame's header, count, free.
 #[inline(always)]
 pub fn ip4<const TAGS: usize>(
     variant: Variant,

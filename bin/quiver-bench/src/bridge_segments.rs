@@ -1,4 +1,5 @@
-//! The paths between SRv6 and bridge domains: into a domain by End.DT2U and End.DT2M, and out of one by a layer 2 tunnel.
+//! The paths between SRv6 and bridge domains: into a domain by End.DT2U and End.DT2M, and out of
+//! one by a layer 2 tunnel.
 
 use quiver_wire::MacAddress;
 
@@ -26,7 +27,8 @@ fn into(name: &str, behavior: &str) -> Path {
     let setup: Vec<&str> = COMMON.into_iter().chain(own.iter().map(String::as_str)).collect();
     let packets = Packets::Segments { carried: Carried::Frame, sids: 1 };
     let length = segments::frame(Carried::Frame).len();
-    // The frame inside goes on without IPv6 and an SRH of two segments; what a bridge does with it is not here.
+    // The frame inside goes on without IPv6 and an SRH of two segments; what a bridge does with it
+    // is not here.
     let inside = Exchange { takes: 40 + 40, ..Exchange::of(Layer::Ip6, Layer::Frame) };
     Path { length, ..path(name, Work::Exchange(inside), packets, &setup, None) }
 }

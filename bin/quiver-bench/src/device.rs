@@ -1,5 +1,6 @@
-//! Where packets come from and go to: a source that fills vectors from a list of destinations, and a
-//! sink. Warm, buffers come back from the cache of the worker, the last one first; cold, they rotate.
+//! Where packets come from and go to: a source that fills vectors from a list of destinations, and
+//! a sink. Warm, buffers come back from the cache of the worker, the last one first; cold, they
+//! rotate.
 
 use std::sync::Arc;
 

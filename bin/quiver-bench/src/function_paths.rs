@@ -1,5 +1,5 @@
-//! The paths of SRv6 functions that change what is in front of packets: compressed SIDs, proxies on the way to their
-//! functions and back, and the mobile user plane.
+//! The paths of SRv6 functions that change what is in front of packets: compressed SIDs, proxies on
+//! the way to their functions and back, and the mobile user plane.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -145,7 +145,8 @@ fn masquerading() -> [Path; 2] {
 fn mobile() -> [Path; 6] {
     const OVER4: Ipv6Addr = Ipv6Addr::new(0xfc01, 0, 0, 0, 0, 0, 0, 0);
     const OVER6: Ipv6Addr = Ipv6Addr::new(0xfc01, 6, 0, 0, 0, 0, 0, 0);
-    /// Where the arguments of 40 bits end behind a prefix of 64, or behind one of 32 and an IPv4 address.
+    /// Where the arguments of 40 bits end behind a prefix of 64, or behind one of 32 and an IPv4
+    /// address.
     const SESSION_AT: u32 = 128 - 64 - 40;
     fn session(prefix: Ipv6Addr, more: u128) -> Ipv6Addr {
         Ipv6Addr::from_bits(prefix.to_bits() | more | u128::from(SESSION) << SESSION_AT)

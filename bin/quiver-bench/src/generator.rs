@@ -1,5 +1,5 @@
-//! The traffic generator's own paths: clocks per frame for making and sending it, and for receiving it,
-//! beside a bare loop that does no more than copy a frame or look at its stamp.
+//! The traffic generator's own paths: clocks per frame for making and sending it, and for receiving
+//! it, beside a bare loop that does no more than copy a frame or look at its stamp.
 
 use std::any::Any;
 use std::path::Path;

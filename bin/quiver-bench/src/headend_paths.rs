@@ -1,5 +1,5 @@
-//! The paths into SRv6 policies: one list of one or two segments, around IPv6, IPv4 and frames, or inserted; by binding
-//! SIDs; and ten thousand policies.
+//! The paths into SRv6 policies: one list of one or two segments, around IPv6, IPv4 and frames, or
+//! inserted; by binding SIDs; and ten thousand policies.
 
 use crate::bare::exchange::{Exchange, Layer};
 use crate::paths::{Packets, Path, Work, path};
@@ -35,7 +35,8 @@ fn many(count: u32) -> Path {
     path
 }
 
-/// To a binding SID, with a list of two segments: the policy's header goes around, or its segments before them.
+/// To a binding SID, with a list of two segments: the policy's header goes around, or its segments
+/// before them.
 fn bound(name: &str, work: Exchange, how: &str) -> Path {
     let policy = format!("sr policy add bsid {} next fc00::1 next fc00::2 {how}", segments::SID);
     let packets = Packets::Segments { carried: Carried::Udp, sids: 1 };

@@ -1,13 +1,14 @@
-//! Millions of addresses learned from traffic, while traffic of known ones goes on: what is lost, and how
-//! long it takes.
+//! Millions of addresses learned from traffic, while traffic of known ones goes on: what is lost,
+//! and how long it takes.
 //!
-//! Packets arrive by the clock, whether the worker looks or not: what has arrived and was not taken waits in
-//! a ring of so many places, and what finds it full is lost, as at a device. The worker runs in a thread of
-//! its own, the control thread here. Every so-many-th packet comes from one of the addresses. First they are
-//! learned at whatever rate, then the rate is found at which nothing is lost, all being known; they are
-//! forgotten, and learned again at a part of that rate. All packets go to known stations, so every one that was
-//! taken must leave by their port.
-//! Where the host stops the worker's core, arrivals stop too; how often that happened is told for each stretch.
+//! Packets arrive by the clock, whether the worker looks or not: what has arrived and was not taken
+//! waits in a ring of so many places, and what finds it full is lost, as at a device. The worker
+//! runs in a thread of its own, the control thread here. Every so-many-th packet comes from one of
+//! the addresses. First they are learned at whatever rate, then the rate is found at which nothing
+//! is lost, all being known; they are forgotten, and learned again at a part of that rate. All
+//! packets go to known stations, so every one that was taken must leave by their port. Where the
+//! host stops the worker's core, arrivals stop too; how often that happened is told for each
+//! stretch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,8 +38,8 @@ const FAR: u64 = 0x0220_0000_0000;
 const NEW: u64 = 0x0230_0000_0000;
 /// A rate counts as without loss when nothing is lost for so long.
 const TRIAL: Duration = Duration::from_millis(1500);
-/// A pass over 256 packets takes some ten thousand clocks. Who does not look for so many was stopped by the
-/// host; arrivals stop with it, and it is counted: learning must not make it more.
+/// A pass over 256 packets takes some ten thousand clocks. Who does not look for so many was
+/// stopped by the host; arrivals stop with it, and it is counted: learning must not make it more.
 const STOP_CLOCKS: u64 = 250_000;
 /// Learning that takes longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -36,7 +36,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Every path of the router and of the traffic generator, or those whose names begin with one of these.
+    /// Every path of the router and of the traffic generator, or those whose names begin with one
+    /// of these.
     Paths {
         /// Names, or beginnings of names.
         names: Vec<String>,

@@ -169,7 +169,8 @@ impl Router {
         Round { total: nodes.iter().map(|(_, clocks)| clocks).sum(), nodes }
     }
 
-    /// Every packet must have left by the second or third interface; a path that drops measures nothing.
+    /// Every packet must have left by the second or third interface; a path that drops measures
+    /// nothing.
     fn check(&mut self, path: &Path) -> Result<()> {
         let id = |name| self.engine.interface_id(name).ok_or_else(|| anyhow!("no {name}"));
         let (rx, tx) = ([id("bench0")?, id("bench2")?], [id("bench1")?, id("bench2")?]);
@@ -236,7 +237,8 @@ impl Bare {
         Ok(Bare { work: path.work, tagging, cache, maker, ender, frame, counted, bridge })
     }
 
-    /// The bridge domain of the path, if it has one; frames come in by its first port, or from the router.
+    /// The bridge domain of the path, if it has one; frames come in by its first port, or from the
+    /// router.
     fn bridge(engine: &Engine, work: Work) -> Option<bare::Bridge> {
         let bridges = engine.get::<quiver_bridge::Bridges>()?;
         let (port, _) =

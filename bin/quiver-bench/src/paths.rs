@@ -131,7 +131,8 @@ pub fn path(
     }
 }
 
-/// The same paths with tags; `{}` in a set-up stands for what follows a port's name in that of its sub-interface.
+/// The same paths with tags; `{}` in a set-up stands for what follows a port's name in that of its
+/// sub-interface.
 fn tagged() -> Vec<Path> {
     let one = Packets::Ip4 { count: 1, random: true };
     let route = "ip route add 20.0.0.0/32 via 10.1.0.2 bench1{}";
@@ -154,8 +155,8 @@ fn tagged() -> Vec<Path> {
     tagged
 }
 
-/// Frames that a bond spreads over two members by their flows, or sends by its only one; and frames that a
-/// member receives.
+/// Frames that a bond spreads over two members by their flows, or sends by its only one; and frames
+/// that a member receives.
 fn bond_paths() -> [Path; 3] {
     let flows = Packets::Ip4 { count: 20_000, random: true };
     let out = ["create bond mode xor load-balance l34", "set interface state BondEthernet0 up"];
@@ -279,8 +280,8 @@ fn reassembly_paths() -> [Path; 2] {
     ]
 }
 
-/// Routing to one prefix behind something that looks at sources first. The bare loop is that of plain
-/// routing, so that the difference is what the check costs.
+/// Routing to one prefix behind something that looks at sources first. The bare loop is that of
+/// plain routing, so that the difference is what the check costs.
 fn checked() -> Vec<Path> {
     let mut paths = Vec::new();
     for (family, work, packets, route) in [

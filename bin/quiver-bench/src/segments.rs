@@ -11,7 +11,8 @@ use crate::population::{OUR_MAC, PEER_MAC, ip4_frame, ip6_frame};
 /// The first local SID, and the next segment behind it.
 pub const SID: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 1, 0, 0, 0, 0, 0);
 const NEXT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0);
-/// The first C-SID's locator with the next one behind it (RFC 9800 §4.1), and the destination that they become.
+/// The first C-SID's locator with the next one behind it (RFC 9800 §4.1), and the destination that
+/// they become.
 pub const COMPRESSED: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 1, 2, 0, 0, 0, 0);
 pub const COMPRESSED_NEXT: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 2, 0, 0, 0, 0, 0);
 /// The segment before, where the SID is the last.

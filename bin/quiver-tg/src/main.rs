@@ -35,8 +35,8 @@ enum Command {
     Run {
         /// The profile: ports and streams
         profile: PathBuf,
-        /// How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a wire), 10GbpsL2 (with
-        /// FCS), 40% (of the ports' line_rate), or max
+        /// How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a wire), 10GbpsL2
+        /// (with FCS), 40% (of the ports' line_rate), or max
         #[arg(long, default_value = "max", value_parser = StreamRate::read)]
         rate: StreamRate,
         /// How long: 500ms, 10s, 2m, or seconds
@@ -57,7 +57,8 @@ enum Command {
         /// Put the histograms of times into the JSON
         #[arg(long, requires = "json")]
         histograms: bool,
-        /// Where `top` and programs reach it [default: tg.sock in $QUIVER_RUNTIME_DIR, or in /run/quiver]
+        /// Where `top` and programs reach it [default: tg.sock in $QUIVER_RUNTIME_DIR, or in
+        /// /run/quiver]
         #[arg(long, value_name = "PATH")]
         socket: Option<PathBuf>,
     },
@@ -72,8 +73,8 @@ enum Command {
         /// $QUIVER_RUNTIME_DIR, or in /run/quiver]
         #[arg(long, value_name = "PATH")]
         socket: Option<PathBuf>,
-        /// Listen at this address of the loopback; port 0 is any. Who connects must say the token of
-        /// the token file
+        /// Listen at this address of the loopback; port 0 is any. Who connects must say the token
+        /// of the token file
         #[arg(long, value_name = "ADDRESS:PORT")]
         tcp: Option<SocketAddr>,
         /// With --tcp: the file of the token, made with mode 0600 if it is not there [default:
@@ -86,7 +87,8 @@ enum Command {
     },
     /// Show what a running generator does, live: rates, loss, latency by stream and port
     ///
-    /// On a terminal, a screen; keys are explained by `?`. Elsewhere, or with --once, one picture as text.
+    /// On a terminal, a screen; keys are explained by `?`. Elsewhere, or with --once, one picture
+    /// as text.
     Top {
         /// The generator's socket, or ADDRESS:PORT [default: tg.sock in $QUIVER_RUNTIME_DIR, or in
         /// /run/quiver]
@@ -118,8 +120,8 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// Say what a profile would send, without making its ports: streams, and their first frames header by
-    /// header; what varies is marked
+    /// Say what a profile would send, without making its ports: streams, and their first frames
+    /// header by header; what varies is marked
     Check {
         /// The profile: ports and streams
         profile: PathBuf,
@@ -135,12 +137,14 @@ enum Command {
         #[command(subcommand)]
         command: ProfileCommand,
     },
-    /// Print what results or profiles look like, as JSON Schema: `quiver-tg schema profile > profile.schema.json`
+    /// Print what results or profiles look like, as JSON Schema: `quiver-tg schema profile >
+    /// profile.schema.json`
     Schema {
         /// Of which
         of: schema::Of,
     },
-    /// Print the completion of a shell: `quiver-tg completion bash > /etc/bash_completion.d/quiver-tg`
+    /// Print the completion of a shell: `quiver-tg completion bash >
+    /// /etc/bash_completion.d/quiver-tg`
     Completion {
         /// Which
         shell: clap_complete::Shell,

@@ -1,5 +1,5 @@
-//! Commands as the user writes them. `exec FILE` is done here: the file is the user's, read with the
-//! user's rights, where the user is.
+//! Commands as the user writes them. `exec FILE` is done here: the file is the user's, read with
+//! the user's rights, where the user is.
 
 use std::fs::File;
 use std::io::BufReader;

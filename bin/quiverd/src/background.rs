@@ -48,7 +48,8 @@ pub fn start(config: Option<&Path>, settings: &Settings) -> Result<()> {
     bail!("the router has not been ready for {} s; {} says why", START_MAX.as_secs(), log.display())
 }
 
-/// Errors of the start that did not end it, such as refused commands, said again where the operator looks.
+/// Errors of the start that did not end it, such as refused commands, said again where the operator
+/// looks.
 fn say_errors(log: &Path, before: u64) {
     let Ok(mut file) = std::fs::File::open(log) else { return };
     let mut text = Vec::new();

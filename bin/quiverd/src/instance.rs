@@ -30,7 +30,8 @@ impl fmt::Display for Taken {
 
 impl std::error::Error for Taken {}
 
-/// The folder is this router's as long as this is held; the file of the process number goes with it.
+/// The folder is this router's as long as this is held; the file of the process number goes with
+/// it.
 pub struct Instance {
     _folder: File,
     pidfile: Option<PathBuf>,

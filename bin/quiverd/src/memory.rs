@@ -1,5 +1,5 @@
-//! Refused memory: the router keeps a reserve, ends what it is at with it, and makes nothing more until the reserve is
-//! there again.
+//! Refused memory: the router keeps a reserve, ends what it is at with it, and makes nothing more
+//! until the reserve is there again.
 
 use quiver_control::{Refusal, Registry, SharedCommands};
 use quiver_core::Engine;

@@ -102,8 +102,8 @@ pub fn run(settings: Settings) -> Result<()> {
 /// Refusals of the start that are kept for `show version verbose`; all are in the log.
 const REFUSALS_KEPT: usize = 20;
 
-/// Do what the start-up file and its `exec` file say. What is refused is said loudly, and the rest is done;
-/// with `exec-strict` it ends the start.
+/// Do what the start-up file and its `exec` file say. What is refused is said loudly, and the rest
+/// is done; with `exec-strict` it ends the start.
 fn configure(engine: &mut Engine, commands: &SharedCommands, settings: &Settings) -> Result<()> {
     let is_strict = settings.unix.exec_strict;
     let mut sink = ToLog::default();

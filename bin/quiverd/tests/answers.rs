@@ -68,7 +68,8 @@ fn every_show_answers_in_its_published_form_on_an_empty_router() {
     }
 }
 
-/// Packets of every kind bring what no command makes: neighbours, groups, fragments, advertised prefixes.
+/// Packets of every kind bring what no command makes: neighbours, groups, fragments, advertised
+/// prefixes.
 #[test]
 fn every_show_answers_in_its_published_form_after_the_packets_of_every_golden_case() {
     let features = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../features"));

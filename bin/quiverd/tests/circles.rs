@@ -1,5 +1,6 @@
-//! Configurations that send packets round in a circle, one for each way back into the graph that the whole router has.
-//! Whatever circulates comes to rest, its death is counted, and no buffer is lost.
+//! Configurations that send packets round in a circle, one for each way back into the graph that
+//! the whole router has. Whatever circulates comes to rest, its death is counted, and no buffer is
+//! lost.
 
 use quiver_testkit::Router;
 

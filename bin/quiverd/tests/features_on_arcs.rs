@@ -1,6 +1,7 @@
-//! The whole router: every feature that can be switched on in an arc of an interface, singly and in pairs, in each mode
-//! that an interface can be in, with frames of every kind. Whatever the pair: packets die in a counted way or leave, no
-//! buffer is lost, none circulates, and superblocks change nothing.
+//! The whole router: every feature that can be switched on in an arc of an interface, singly and in
+//! pairs, in each mode that an interface can be in, with frames of every kind. Whatever the pair:
+//! packets die in a counted way or leave, no buffer is lost, none circulates, and superblocks
+//! change nothing.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ const HOST: [u8; 6] = [2, 0, 0, 0, 0, 0xa0];
 /// Frames of one kind in a vector.
 const COPIES: usize = 4;
 
-/// A mode that interfaces can be in: what makes it, and the interfaces on which features are switched on.
+/// A mode that interfaces can be in: what makes it, and the interfaces on which features are
+/// switched on.
 struct Mode {
     name: &'static str,
     lines: &'static [&'static str],
@@ -147,7 +149,8 @@ fn contents() -> Vec<([u8; 6], u16, Vec<u8>)> {
     ]
 }
 
-/// Frames of every kind: contents behind no tag, a known tag, an unknown one, two, a priority; cut at each header.
+/// Frames of every kind: contents behind no tag, a known tag, an unknown one, two, a priority; cut
+/// at each header.
 fn frames() -> Vec<Vec<u8>> {
     let tags: [&[u8]; 5] = [
         &[],
@@ -309,8 +312,8 @@ fn check(mode: &'static Mode) {
             .flat_map(|arc| arc.features.iter().map(|feature| (arc.name, *feature)))
             .collect()
     };
-    // Only a bridge's routed interface has it; on a port it sends every frame back into the bridge, and no command
-    // switches it on there.
+    // Only a bridge's routed interface has it; on a port it sends every frame back into the bridge,
+    // and no command switches it on there.
     let all: Vec<_> = all.into_iter().filter(|(_, feature)| *feature != "bvi-output").collect();
     assert!(all.len() > 20, "{all:?}");
     let frames = frames();

@@ -13,8 +13,8 @@ fn guides() -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
 }
 
-/// Lines of code blocks that the router is told: behind its prompt, in blocks of its language, and in
-/// blocks that begin with the making of an interface.
+/// Lines of code blocks that the router is told: behind its prompt, in blocks of its language, and
+/// in blocks that begin with the making of an interface.
 fn commands(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for block in text.split("```").skip(1).step_by(2) {

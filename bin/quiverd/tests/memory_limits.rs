@@ -1,5 +1,6 @@
-//! The router under a limit of its address space: it starts, or it says what it has no memory for and ends. It is never
-//! ended by a signal, and it never hangs. One that runs goes on when it is refused memory.
+//! The router under a limit of its address space: it starts, or it says what it has no memory for
+//! and ends. It is never ended by a signal, and it never hangs. One that runs goes on when it is
+//! refused memory.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;

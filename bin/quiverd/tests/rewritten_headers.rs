@@ -1,6 +1,7 @@
-//! A peer with `zero-copy` can write into packets while the router looks at them: what was checked is another thing when
-//! it is used. A thread rewrites headers in the pool's memory while the whole graph forwards. Packets may go wherever
-//! they then say, or die; no index made of their bytes leads out of a buffer, nothing panics, and no buffer is lost.
+//! A peer with `zero-copy` can write into packets while the router looks at them: what was checked
+//! is another thing when it is used. A thread rewrites headers in the pool's memory while the whole
+//! graph forwards. Packets may go wherever they then say, or die; no index made of their bytes
+//! leads out of a buffer, nothing panics, and no buffer is lost.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::RawFd;

@@ -1,5 +1,5 @@
-//! How many packets a worker sends and receives by packet sockets: 200 of them circulate between the
-//! two ends of a veth, both of which are host interfaces. Needs root.
+//! How many packets a worker sends and receives by packet sockets: 200 of them circulate between
+//! the two ends of a veth, both of which are host interfaces. Needs root.
 //!
 //! `cargo run --release -p quiver-af-packet --example circulate`
 

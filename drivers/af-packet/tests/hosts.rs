@@ -1,5 +1,5 @@
-//! Linux hosts in namespaces that talk through two host interfaces, with everything on their side as
-//! Linux has it by default: checksum and segmentation offload are on.
+//! Linux hosts in namespaces that talk through two host interfaces, with everything on their side
+//! as Linux has it by default: checksum and segmentation offload are on.
 
 use std::rc::Rc;
 use std::sync::Arc;

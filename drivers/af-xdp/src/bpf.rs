@@ -1,5 +1,5 @@
-//! The bpf(2) system call, as far as this driver needs it: maps, programs, the link that holds a program at
-//! a network device, and runs of a program on frames of ours.
+//! The bpf(2) system call, as far as this driver needs it: maps, programs, the link that holds a
+//! program at a network device, and runs of a program on frames of ours.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -207,7 +207,8 @@ struct LinkAttributes {
     flags: u32,
 }
 
-/// Put a program at a device's hook, in the calling thread's namespace. It goes when the descriptor is closed.
+/// Put a program at a device's hook, in the calling thread's namespace. It goes when the descriptor
+/// is closed.
 pub fn attach(program: BorrowedFd<'_>, device: i32, hook: Hook) -> io::Result<OwnedFd> {
     let mut attributes = LinkAttributes {
         program: program.as_raw_fd() as u32,
@@ -251,8 +252,8 @@ struct FrameContext {
     egress_device: u32,
 }
 
-/// Run a program `repeat` times on live frames that begin as `frame` and came in at a device, `batch` at a
-/// time; what it decides is done. It returns early (EINTR) for a signal.
+/// Run a program `repeat` times on live frames that begin as `frame` and came in at a device,
+/// `batch` at a time; what it decides is done. It returns early (EINTR) for a signal.
 pub fn run_live(
     program: BorrowedFd<'_>,
     frame: &[u8],

@@ -65,7 +65,8 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
 /// How long a command waits before it asks Linux once more.
 const RETRY: Duration = Duration::from_millis(2);
 
-/// Linux still holds what an interface that was just deleted had: the command waits, and the control loop goes on.
+/// Linux still holds what an interface that was just deleted had: the command waits, and the
+/// control loop goes on.
 struct Retry(XdpConfig);
 
 impl Job<Engine> for Retry {

@@ -44,8 +44,9 @@ pub enum Transmit {
     /// By the socket: to any device, frames of any length.
     #[default]
     Socket,
-    /// By live frames: faster, to devices that take XDP frames (a veth whose other end has an XDP program or
-    /// GRO); frames of up to [`FRAME_BYTES_MAX`](crate::LIVE_FRAME_BYTES_MAX) bytes, from one worker.
+    /// By live frames: faster, to devices that take XDP frames (a veth whose other end has an XDP
+    /// program or GRO); frames of up to [`FRAME_BYTES_MAX`](crate::LIVE_FRAME_BYTES_MAX) bytes,
+    /// from one worker.
     Live,
 }
 
@@ -330,8 +331,8 @@ fn attach(program: &OwnedFd, index: i32, linux_name: &str) -> Result<(OwnedFd, H
     Err(LinkError::of(refusal, format!("the XDP program at {linux_name}"), CAPABILITIES).into())
 }
 
-/// Make an interface. It is down until the operator sets it up. Right after a deletion it may fail, because Linux holds
-/// the queues of closed sockets for a while.
+/// Make an interface. It is down until the operator sets it up. Right after a deletion it may fail,
+/// because Linux holds the queues of closed sockets for a while.
 pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<InterfaceId, XdpError> {
     check(engine, &config)?;
     let (link, seen) = FollowedLink::ethernet(&config.linux_name, CAPABILITIES)?;
@@ -383,8 +384,8 @@ pub fn delete_interface(engine: &mut Engine, id: InterfaceId) -> Result<(), XdpE
     Ok(())
 }
 
-/// Until when it pays to try again after this error: for a while after a deletion of ours, Linux holds the queues of the
-/// closed sockets.
+/// Until when it pays to try again after this error: for a while after a deletion of ours, Linux
+/// holds the queues of the closed sockets.
 pub(crate) fn busy_until(engine: &Engine, error: &XdpError) -> Option<Instant> {
     let is_busy = matches!(error, XdpError::QueueTaken { .. } | XdpError::Occupied(_));
     let deleted = engine.get::<Interfaces>()?.deleted?;

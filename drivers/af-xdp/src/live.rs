@@ -1,10 +1,11 @@
 //! Sending past sockets: a thread of ours lets the kernel run a program on live frames without end
-//! (BPF_PROG_RUN), and the program fills each with what a worker has put into a ring, and sends it to its
-//! device as a driver's own XDP program would. No socket buffer is made on the way.
+//! (BPF_PROG_RUN), and the program fills each with what a worker has put into a ring, and sends it
+//! to its device as a driver's own XDP program would. No socket buffer is made on the way.
 //!
-//! The thread stands on the worker's own core, below everything else (SCHED_IDLE). After each vector the
-//! worker sleeps for as long as the ring takes to become empty, which is when the thread works. Where other
-//! programs take all of that time, the worker raises the thread to an ordinary one until the ring is empty.
+//! The thread stands on the worker's own core, below everything else (SCHED_IDLE). After each
+//! vector the worker sleeps for as long as the ring takes to become empty, which is when the thread
+//! works. Where other programs take all of that time, the worker raises the thread to an ordinary
+//! one until the ring is empty.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -25,7 +26,8 @@ use crate::transmit::drop_front;
 
 pub use ring::FRAME_BYTES_MAX;
 
-/// Frames that one call runs through: some tenths of a second, after which a thread that should end does.
+/// Frames that one call runs through: some tenths of a second, after which a thread that should end
+/// does.
 const CALL_FRAMES: u32 = 1 << 21;
 /// Frames that leave together, and that the kernel keeps to be used again.
 const BATCH_FRAMES: u32 = 256;
@@ -37,8 +39,8 @@ const SLEEP_NS_MIN: u64 = 3_000;
 const SLEEP_NS_MAX: u64 = 40_000;
 /// Sleeps for one vector at most, a millisecond in all; what is left then goes later.
 const SLEEPS_MAX: usize = 32;
-/// Sleeps behind them while the thread has an ordinary share of the core, 20 ms in all: several turns of the
-/// scheduler.
+/// Sleeps behind them while the thread has an ordinary share of the core, 20 ms in all: several
+/// turns of the scheduler.
 const SLEEPS_RAISED_MAX: usize = 500;
 /// No core yet, no thread yet.
 const NOWHERE: i32 = -1;
@@ -85,8 +87,8 @@ impl LiveFrames {
         Ok(LiveFrames { shared, thread: Some(thread) })
     }
 
-    /// A queue that sends to the device of this number, which may change. All queues must belong to one
-    /// worker.
+    /// A queue that sends to the device of this number, which may change. All queues must belong to
+    /// one worker.
     pub fn queue(&self, device: Arc<AtomicI32>) -> LiveTx {
         let thread = self.thread.as_ref().map(|thread| thread.thread().clone());
         LiveTx { shared: self.shared.clone(), thread, device, is_ready: false, is_raised: false }
@@ -98,7 +100,8 @@ impl Drop for LiveFrames {
         self.shared.is_ending.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // Below everything else it might never come to its end; where it may not be raised, it takes longer.
+            // Below everything else it might never come to its end; where it may not be raised, it
+            // takes longer.
             let number = self.shared.thread.load(Ordering::Acquire);
             if number != NOWHERE {
                 let _ = schedule(number, libc::SCHED_OTHER);
@@ -108,9 +111,9 @@ impl Drop for LiveFrames {
     }
 }
 
-/// A program that stands at no device is made known to the kernel's dispatcher at the beginning of each
-/// call and forgotten at its end, which takes tens of milliseconds. So it stands at the loopback interface
-/// of a namespace that nobody else knows.
+/// A program that stands at no device is made known to the kernel's dispatcher at the beginning of
+/// each call and forgotten at its end, which takes tens of milliseconds. So it stands at the
+/// loopback interface of a namespace that nobody else knows.
 struct Kept {
     _namespace: File,
     _attachment: OwnedFd,
@@ -161,7 +164,8 @@ fn run(shared: &Shared, program: &OwnedFd, device: i32) -> io::Result<()> {
 fn stay_on(core: i32) -> io::Result<()> {
     // SAFETY: all-zero is a valid set of cores.
     let mut cores: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: a plain system call for the calling thread, with the size given; CPU_SET checks its number.
+    // SAFETY: a plain system call for the calling thread, with the size given; CPU_SET checks its
+    // number.
     let result = unsafe {
         libc::CPU_SET(core as usize, &mut cores);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const cores)
@@ -204,7 +208,8 @@ pub struct LiveTx {
 
 impl LiveTx {
     fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: inside the value, on a line of its own; the program reads and writes it as one word.
+        // SAFETY: inside the value, on a line of its own; the program reads and writes it as one
+        // word.
         unsafe { self.shared.value.memory().add(offset).cast::<AtomicU64>().as_ref() }
     }
 
@@ -227,8 +232,8 @@ impl LiveTx {
     fn put(&self, produced: u64, packet: &Packet) -> u64 {
         let bytes = packet.length();
         let place = ring::RECORDS + (produced as usize & (ring::RECORDS_BYTES - 1));
-        // SAFETY: a record begins inside the ring and has a page behind it, which is more than the longest
-        // frame takes; the caller has seen that the program is done with what lay here.
+        // SAFETY: a record begins inside the ring and has a page behind it, which is more than the
+        // longest frame takes; the caller has seen that the program is done with what lay here.
         unsafe {
             let record = self.shared.value.memory().add(place);
             record
@@ -258,7 +263,8 @@ impl LiveTx {
         }
     }
 
-    /// Give the thread an ordinary share of the core, or none again. Where that is not allowed it stays as it is.
+    /// Give the thread an ordinary share of the core, or none again. Where that is not allowed it
+    /// stays as it is.
     fn raise(&mut self, is_raised: bool) {
         let thread = self.shared.thread.load(Ordering::Acquire);
         if self.is_raised != is_raised && thread != NOWHERE {
@@ -268,8 +274,8 @@ impl LiveTx {
         }
     }
 
-    /// Sleep until the thread is done with what lies in front of `produced`; false when it is not after so many
-    /// sleeps, the first of them as long as said.
+    /// Sleep until the thread is done with what lies in front of `produced`; false when it is not
+    /// after so many sleeps, the first of them as long as said.
     fn is_consumed(&self, produced: u64, first_ns: u64, sleeps_max: usize) -> bool {
         let (mut ns, mut more_ns) = (first_ns, SLEEP_NS_MIN);
         for _ in 0..sleeps_max {
@@ -277,8 +283,8 @@ impl LiveTx {
             if self.position(ring::CONSUMED).load(Ordering::Acquire) == produced {
                 return true;
             }
-            // Where setting a timer takes microseconds, as in some virtual machines, a short sleep is over before the
-            // core is given away: then only a longer one lets the thread work.
+            // Where setting a timer takes microseconds, as in some virtual machines, a short sleep
+            // is over before the core is given away: then only a longer one lets the thread work.
             ns = more_ns;
             more_ns = (2 * more_ns).min(SLEEP_NS_MAX);
         }

@@ -1,5 +1,5 @@
-//! The programs that run in the kernel, a few instructions each (RFC 9669), put together here: no compiler
-//! is needed where Quiver runs.
+//! The programs that run in the kernel, a few instructions each (RFC 9669), put together here: no
+//! compiler is needed where Quiver runs.
 
 /// One instruction, as the kernel has it.
 #[repr(C)]
@@ -31,8 +31,9 @@ const RX_QUEUE: i16 = 16;
 const MAP: u8 = 1;
 const MAP_VALUE: u8 = 2;
 
-/// The ring that [`from_ring`] takes frames from: the value of a map. Both positions count bytes and only
-/// grow; a record begins where the position is, counted from [`RECORDS`](ring::RECORDS) and modulo the ring's size.
+/// The ring that [`from_ring`] takes frames from: the value of a map. Both positions count bytes
+/// and only grow; a record begins where the position is, counted from [`RECORDS`](ring::RECORDS)
+/// and modulo the ring's size.
 pub mod ring {
     /// Where the producer's position lies.
     pub const PRODUCED: usize = 0;
@@ -42,11 +43,13 @@ pub mod ring {
     pub const RECORDS: usize = 128;
     /// Bytes for records, a power of two.
     pub const RECORDS_BYTES: usize = 256 << 10;
-    /// A record's length in bytes and the number of its device, 32 bits each, stand in front of the frame.
+    /// A record's length in bytes and the number of its device, 32 bits each, stand in front of the
+    /// frame.
     pub const RECORD_HEADER: usize = 8;
     /// Records begin on lines.
     pub const LINE: usize = 64;
-    /// Longest frame, bytes: what a page holds beside what the kernel and the router's headers need.
+    /// Longest frame, bytes: what a page holds beside what the kernel and the router's headers
+    /// need.
     pub const FRAME_BYTES_MAX: usize = 3000;
     /// The value's size: a record that begins at the end goes on behind it.
     pub const VALUE_BYTES: usize = RECORDS_BYTES + 4096;
@@ -135,7 +138,8 @@ fn exit() -> Instruction {
     op(0x95, R(0), R(0), 0, 0)
 }
 
-/// What stands at the hook: a frame goes to the socket of its queue, and to Linux where there is none.
+/// What stands at the hook: a frame goes to the socket of its queue, and to Linux where there is
+/// none.
 pub fn to_sockets(socket_map: i32) -> Vec<Instruction> {
     let mut program = vec![load32(R(2), R(1), RX_QUEUE)];
     program.extend(map(R(1), socket_map));
@@ -143,8 +147,8 @@ pub fn to_sockets(socket_map: i32) -> Vec<Instruction> {
     program
 }
 
-/// What runs on frames that do not come from anywhere: each takes the next record of the ring, becomes its
-/// frame, and goes to its device; while the ring is empty, frames are dropped.
+/// What runs on frames that do not come from anywhere: each takes the next record of the ring,
+/// becomes its frame, and goes to its device; while the ring is empty, frames are dropped.
 pub fn from_ring(ring_map: i32) -> Vec<Instruction> {
     let (context, base, position, record) = (R(6), R(7), R(8), R(9));
     let length_on_stack = -8;

@@ -1,5 +1,5 @@
-//! A ring of an AF_XDP socket: places in memory that the kernel shares with us, and how far the producer and
-//! the consumer of them are.
+//! A ring of an AF_XDP socket: places in memory that the kernel shares with us, and how far the
+//! producer and the consumer of them are.
 #![allow(unsafe_code)]
 
 use std::io;

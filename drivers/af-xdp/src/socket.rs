@@ -1,5 +1,5 @@
-//! AF_XDP sockets: the memory that frames lie in (the UMEM), and the four rings on which the kernel and we
-//! hand them to one another.
+//! AF_XDP sockets: the memory that frames lie in (the UMEM), and the four rings on which the kernel
+//! and we hand them to one another.
 //!
 //! ```text
 //!   fill        we give empty chunks      kernel ──► rx          chunks with frames in them
@@ -98,7 +98,8 @@ impl XdpSocket {
         if result != 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
     }
 
-    /// Use a queue of a device, in copy mode, with frames in several pieces where the kernel has them.
+    /// Use a queue of a device, in copy mode, with frames in several pieces where the kernel has
+    /// them.
     fn bind(&self, index: i32, queue: u32) -> io::Result<()> {
         let try_with = |flags: u16| {
             let address = libc::sockaddr_xdp {
@@ -200,15 +201,16 @@ impl RxSide {
     /// Its bytes.
     #[inline]
     pub fn bytes(&self, piece: Piece) -> &[u8] {
-        // SAFETY: inside of the memory, as `peek` has seen; the kernel does not write into the chunk before
-        // it is given back, which needs `&mut self`.
+        // SAFETY: inside of the memory, as `peek` has seen; the kernel does not write into the
+        // chunk before it is given back, which needs `&mut self`.
         unsafe {
             let start = self.shared.memory.memory().add(piece.address as usize);
             std::slice::from_raw_parts(start.as_ptr(), piece.bytes)
         }
     }
 
-    /// Give the next piece's chunk back, to be filled again. The kernel hears of it by [`publish`](Self::publish).
+    /// Give the next piece's chunk back, to be filled again. The kernel hears of it by
+    /// [`publish`](Self::publish).
     #[inline]
     pub fn give_back(&mut self) {
         let address = self.rx.read(self.next).addr;
@@ -249,8 +251,8 @@ impl TxSide {
         self.free.len()
     }
 
-    /// Add a frame, whose bytes `segments` hold; it needs [`chunks_of`] free chunks. The kernel hears of it
-    /// by [`kick`](Self::kick).
+    /// Add a frame, whose bytes `segments` hold; it needs [`chunks_of`] free chunks. The kernel
+    /// hears of it by [`kick`](Self::kick).
     #[inline]
     pub fn add<'a>(&mut self, segments: impl Iterator<Item = &'a [u8]>) {
         let mut open: Option<(u64, usize)> = None;
@@ -267,7 +269,8 @@ impl TxSide {
                     }
                 };
                 let (now, rest) = segment.split_at(segment.len().min(CHUNK_BYTES - used));
-                // SAFETY: the chunk is free, so the kernel does not read it; it has room for the bytes.
+                // SAFETY: the chunk is free, so the kernel does not read it; it has room for the
+                // bytes.
                 unsafe {
                     let to = self.shared.memory.memory().add(address as usize + used);
                     std::ptr::copy_nonoverlapping(now.as_ptr(), to.as_ptr(), now.len());
@@ -288,8 +291,8 @@ impl TxSide {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Have the kernel send what was added; how many pieces it has not taken yet. An error concerns all of
-    /// them.
+    /// Have the kernel send what was added; how many pieces it has not taken yet. An error concerns
+    /// all of them.
     pub fn kick(&mut self) -> io::Result<u32> {
         self.tx.produce(self.next);
         let mut left = self.left();

@@ -11,7 +11,8 @@ use crate::socket::{CHUNK_BYTES, TxSide, chunks_of};
 /// Longest frame, bytes: Linux takes so many pieces.
 const FRAME_BYTES_MAX: usize = 17 * CHUNK_BYTES;
 
-/// A transmit queue. Workers beyond the number of queues share one; the lock is taken once for a vector.
+/// A transmit queue. Workers beyond the number of queues share one; the lock is taken once for a
+/// vector.
 pub struct XdpTx {
     side: Arc<Mutex<TxSide>>,
 }

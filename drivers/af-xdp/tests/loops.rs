@@ -1,6 +1,6 @@
-//! Two drivers at the two ends of a Linux device: whatever frames one sends, the other receives, each
-//! byte of them and in order. A tap against a packet socket at its Linux end, and AF_XDP against a
-//! packet socket at the other end of a veth.
+//! Two drivers at the two ends of a Linux device: whatever frames one sends, the other receives,
+//! each byte of them and in order. A tap against a packet socket at its Linux end, and AF_XDP
+//! against a packet socket at the other end of a veth.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,10 +1,11 @@
-//! How fast frames cross memif: a generator (core 0) sends on two interfaces and receives on both; a
-//! router (core 1) cross-connects them. `cargo run --release -p quiver-memif --example memif_rate --
-//! [frame bytes] [milliseconds] [runs] [router's role: master|slave] [threads|inline] [ring size]`. The role
-//! `slave-zero-copy` lends the router's buffers, `master-zero-copy` lets the generator lend its own. With `inline`
-//! both run on the calling thread by turns, which shows the instructions without the way between two
-//! cores. Clocks are those of the time stamp counter, per packet, as the router's nodes count them;
-//! the median of the runs counts: on a busy machine short ones, and many.
+//! How fast frames cross memif: a generator (core 0) sends on two interfaces and receives on both;
+//! a router (core 1) cross-connects them. `cargo run --release -p quiver-memif --example memif_rate
+//! -- [frame bytes] [milliseconds] [runs] [router's role: master|slave] [threads|inline] [ring
+//! size]`. The role `slave-zero-copy` lends the router's buffers, `master-zero-copy` lets the
+//! generator lend its own. With `inline` both run on the calling thread by turns, which shows the
+//! instructions without the way between two cores. Clocks are those of the time stamp counter, per
+//! packet, as the router's nodes count them; the median of the runs counts: on a busy machine short
+//! ones, and many.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -89,7 +89,8 @@ pub struct MemifConfig {
     /// Bytes of a buffer, from [`BUFFER_BYTES_MIN`] to [`BUFFER_BYTES_MAX`]; longer frames take
     /// several. The slave's counts.
     pub buffer_bytes: u32,
-    /// Rings to receive from. A slave makes as many (1 when `None`); a master takes at most as many.
+    /// Rings to receive from. A slave makes as many (1 when `None`); a master takes at most as
+    /// many.
     pub rx_queues: Option<u16>,
     /// Rings to send on. A slave makes as many (1 when `None`); a master takes at most as many.
     /// With fewer than workers, workers take turns.

@@ -91,8 +91,8 @@ pub(crate) fn accept(engine: &mut Engine, socket: u32) {
     });
 }
 
-/// Accept nobody until the next look: the listening socket stays readable, and would be looked at in
-/// every turn.
+/// Accept nobody until the next look: the listening socket stays readable, and would be looked at
+/// in every turn.
 fn pause(engine: &mut Engine, socket: u32, listening: &mut Listening, why: &str) {
     listening.paused = true;
     engine.set_interest(listening.token, Interest { read: false, write: false });

@@ -1,7 +1,7 @@
-//! Copying between shared memory and our own. The peer may write while we read. The moves are inline
-//! assembly: to the compiler such bytes are whatever the processor found, and nothing follows from
-//! them, as it would from an ordinary read that races with a write. They are looked at only after they
-//! lie in our buffer.
+//! Copying between shared memory and our own. The peer may write while we read. The moves are
+//! inline assembly: to the compiler such bytes are whatever the processor found, and nothing
+//! follows from them, as it would from an ordinary read that races with a write. They are looked at
+//! only after they lie in our buffer.
 #![allow(unsafe_code)]
 
 /// Bytes moved at a time.
@@ -158,10 +158,10 @@ pub(crate) fn prefetch_to_write(address: *const u8) {
     let _ = address;
 }
 
-/// The same loop compiled for each [`Variant`](quiver_core::cpu::Variant): a piece is two loads and two
-/// stores with registers of 32 bytes, one of each with those of 64. The loop's last generic parameter is
-/// the [`Registers`]. The compiler does not see which registers pieces go through, so the upper halves
-/// are cleared here: code with 16-byte registers is slow while they are in use.
+/// The same loop compiled for each [`Variant`](quiver_core::cpu::Variant): a piece is two loads and
+/// two stores with registers of 32 bytes, one of each with those of 64. The loop's last generic
+/// parameter is the [`Registers`]. The compiler does not see which registers pieces go through, so
+/// the upper halves are cleared here: code with 16-byte registers is slow while they are in use.
 macro_rules! in_all_variants {
     ($(#[$doc:meta])* $name:ident = $body:ident, ($($argument:ident: $type:ty),*) -> $result:ty, <$($generic:ident: $bound:path),*>) => {
         $(#[$doc])*

@@ -63,8 +63,8 @@ fn start(engine: &mut Engine) -> Result<(), MemifError> {
     Ok(())
 }
 
-/// Name a socket. Several may have the same path: interfaces of one can then be connected with those of
-/// another. A path that begins with `@` is in Linux's abstract name space.
+/// Name a socket. Several may have the same path: interfaces of one can then be connected with
+/// those of another. A path that begins with `@` is in Linux's abstract name space.
 pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), MemifError> {
     start(engine)?;
     if number == 0 {

@@ -1,7 +1,7 @@
-//! A guard for memory that a peer can take away. Whoever made a shared file can shrink it, unless it
-//! is sealed against that, and can punch holes into huge pages; touching what is gone raises SIGBUS.
-//! The handler here puts private, zeroed pages in the place of a guarded mapping and marks it as
-//! lost, so that the worker goes on and the control thread can end the connection. A SIGBUS
+//! A guard for memory that a peer can take away. Whoever made a shared file can shrink it, unless
+//! it is sealed against that, and can punch holes into huge pages; touching what is gone raises
+//! SIGBUS. The handler here puts private, zeroed pages in the place of a guarded mapping and marks
+//! it as lost, so that the worker goes on and the control thread can end the connection. A SIGBUS
 //! anywhere else goes to the handler that was there before.
 #![allow(unsafe_code)]
 
@@ -9,9 +9,9 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, OnceLock};
 
-/// Places in a block. Blocks are added when all places are taken and never freed: a connection has at
-/// most [`REGIONS_MAX`](crate::region::REGIONS_MAX) regions and an interface one connection, so that no
-/// peer can take the place of another's.
+/// Places in a block. Blocks are added when all places are taken and never freed: a connection has
+/// at most [`REGIONS_MAX`](crate::region::REGIONS_MAX) regions and an interface one connection, so
+/// that no peer can take the place of another's.
 const BLOCK_SLOTS: usize = 256;
 
 /// A guarded mapping, or a free place when `start` is 0.

@@ -1,15 +1,15 @@
 //! The eventfds of a connection's rings, and the one thread that touches them.
 //!
-//! Both ends of a connection hold the same open file description, whichever end made it. So the peer
-//! can clear `O_NONBLOCK` and fill the counter: a write then blocks for as long as it likes. It can
-//! also have a million epoll sets wait for the eventfd: each write then walks through all of them
-//! with a lock held (measured: 50 ms for 200,000 waiters), and a read waits for that lock. Linux has
-//! no write to an eventfd that is sure not to block: `RWF_NOWAIT` is for reads only, and an eventfd
-//! cannot be opened again to have flags of one's own.
+//! Both ends of a connection hold the same open file description, whichever end made it. So the
+//! peer can clear `O_NONBLOCK` and fill the counter: a write then blocks for as long as it likes.
+//! It can also have a million epoll sets wait for the eventfd: each write then walks through all of
+//! them with a lock held (measured: 50 ms for 200,000 waiters), and a read waits for that lock.
+//! Linux has no write to an eventfd that is sure not to block: `RWF_NOWAIT` is for reads only, and
+//! an eventfd cannot be opened again to have flags of one's own.
 //!
-//! Therefore workers touch eventfds of their own only ([`Bell`]), and a thread of the connection's own
-//! carries each ring of a bell over, in both directions. If the peer makes it block, nobody else
-//! waits: it holds nothing but the eventfds of this peer. A signal ends it then.
+//! Therefore workers touch eventfds of their own only ([`Bell`]), and a thread of the connection's
+//! own carries each ring of a bell over, in both directions. If the peer makes it block, nobody
+//! else waits: it holds nothing but the eventfds of this peer. A signal ends it then.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -31,8 +31,8 @@ const SIGNAL: libc::c_int = libc::SIGURG;
 const EVENTS_AT_ONCE: usize = 16;
 /// What the bell of the workers is called in the epoll set; rings go by their number.
 const WORKERS: u64 = u64::MAX;
-/// Target of the link in `/proc` of an eventfd; every other kind of descriptor has another one, and a
-/// file's begins with a slash.
+/// Target of the link in `/proc` of an eventfd; every other kind of descriptor has another one, and
+/// a file's begins with a slash.
 const EVENTFD_LINK: &str = "anon_inode:[eventfd]";
 
 /// The eventfd of a ring, which the peer holds as well.
@@ -50,8 +50,8 @@ impl Interrupt {
         Ok(Interrupt(Some(unsafe { OwnedFd::from_raw_fd(fd) })))
     }
 
-    /// One that a slave sent. Anything but an eventfd is refused: a write to a file in `/proc`, say,
-    /// would be done with our rights.
+    /// One that a slave sent. Anything but an eventfd is refused: a write to a file in `/proc`,
+    /// say, would be done with our rights.
     pub(crate) fn from_peer(fd: Unchecked) -> Option<Interrupt> {
         let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.raw())).ok()?;
         (link.as_os_str() == EVENTFD_LINK).then(|| Interrupt(fd.into_checked()))
@@ -158,8 +158,8 @@ impl Interrupts {
         Ringer { shared: self.shared.clone(), ring }
     }
 
-    /// Ask the thread to end, also out of a write that the peer has blocked. A signal that comes just
-    /// before that write is lost, so ask again until [`has_ended`](Self::has_ended).
+    /// Ask the thread to end, also out of a write that the peer has blocked. A signal that comes
+    /// just before that write is lost, so ask again until [`has_ended`](Self::has_ended).
     pub(crate) fn end(&self) {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.bell.ring();

@@ -1,7 +1,7 @@
 //! Zero-copy: a slave lends buffers of the router's pool to the peer. On the way in the peer fills
-//! them and they become packets; on the way out they are packets, and come back to the pool when the
-//! peer has read them. Which buffer lies behind a slot is kept here, in private memory: no descriptor
-//! is believed.
+//! them and they become packets; on the way out they are packets, and come back to the pool when
+//! the peer has read them. Which buffer lies behind a slot is kept here, in private memory: no
+//! descriptor is believed.
 
 use std::sync::Arc;
 
@@ -304,8 +304,8 @@ impl TxRing {
         }
     }
 
-    /// Lend the first packet, which is none of the plain kind: in several buffers, or with work left
-    /// to do. How many slots it took; `None` when it must wait.
+    /// Lend the first packet, which is none of the plain kind: in several buffers, or with work
+    /// left to do. How many slots it took; `None` when it must wait.
     #[cold]
     #[inline(never)]
     fn lend_other(

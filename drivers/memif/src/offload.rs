@@ -6,7 +6,8 @@ use quiver_core::memory::packet::PacketFlags;
 
 use crate::reasons::MemifReason;
 
-/// Complete the checksum that the packet's [`Offload`](quiver_core::memory::buffer::Offload) asks for.
+/// Complete the checksum that the packet's [`Offload`](quiver_core::memory::buffer::Offload) asks
+/// for.
 pub(crate) fn complete(packet: &mut Packet) -> Result<(), MemifReason> {
     let offload = *packet.offload();
     if offload.segment_bytes != 0 {

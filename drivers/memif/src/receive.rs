@@ -21,8 +21,8 @@ use crate::slots::{AnySlots, OwnSlots, PeerSlots, Slots};
 /// How many descriptors ahead of the copy are read, and their bytes asked for. They come from
 /// another core's cache: about 110 ns.
 const AHEAD: usize = 32;
-/// A frame longer than this has a second line that is asked for ahead; those behind it the processor
-/// fetches by itself.
+/// A frame longer than this has a second line that is asked for ahead; those behind it the
+/// processor fetches by itself.
 pub(crate) const LINE_BYTES: usize = 64;
 /// Bytes of a frame at most, over all its descriptors.
 pub(crate) const FRAME_BYTES_MAX: usize = 65_535;

@@ -16,8 +16,9 @@ use quiver_linux::disposal::{Unchecked, dispose};
 pub(crate) const REGIONS_MAX: usize = 256;
 /// Bytes of one region; offsets in it are 32 bits wide.
 pub(crate) const REGION_BYTES_MAX: u64 = 1 << 32;
-/// Bytes of one connection's regions in ordinary pages. Pages that the peer has not written yet, or has
-/// punched out again, are charged to the router when a worker touches them: it is charged no more.
+/// Bytes of one connection's regions in ordinary pages. Pages that the peer has not written yet, or
+/// has punched out again, are charged to the router when a worker touches them: it is charged no
+/// more.
 pub(crate) const SMALL_PAGES_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of one connection's regions in huge pages, which the router does not pay for.
 pub(crate) const HUGE_PAGES_BYTES_MAX: u64 = 64 << 30;
@@ -90,9 +91,9 @@ impl Mapping {
         let base: NonNull<u8> =
             NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
         if !is_huge {
-            // What a worker has touched once it need not wait for again, even if the peer has its memory
-            // swapped out. Refused where memory must not be locked; then pages may be swapped.
-            // SAFETY: our own mapping; no content changes.
+            // What a worker has touched once it need not wait for again, even if the peer has its
+            // memory swapped out. Refused where memory must not be locked; then pages may be
+            // swapped. SAFETY: our own mapping; no content changes.
             unsafe { libc::mlock2(base.as_ptr().cast(), bytes, libc::MLOCK_ONFAULT) };
         }
         Ok(Mapping { base, bytes })
@@ -131,9 +132,9 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Map what the peer sent: shared memory that is as long as announced, and guarded. Nothing is asked
-    /// of a file before the kernel has said that it is one of its own: a file on FUSE would answer when
-    /// its server likes.
+    /// Map what the peer sent: shared memory that is as long as announced, and guarded. Nothing is
+    /// asked of a file before the kernel has said that it is one of its own: a file on FUSE would
+    /// answer when its server likes.
     pub(crate) fn from_peer(
         fd: &Unchecked,
         size: u64,
@@ -202,11 +203,12 @@ impl Drop for Region {
 }
 
 /// Bytes of a peer's file and of its pages, if it is memory that we can work with:
-/// - The kernel tells seals of files of tmpfs and of hugetlbfs, memfds among them, and of no others.
-///   It does so by itself, and what it says of their size is true.
-/// - It is sealed against shrinking, or lets itself be sealed. VPP, libmemif and DPDK send such memfds.
-/// - Or it is in huge pages (DPDK with `zero-copy=yes`), or a memfd that was made without seals (the
-///   same with `--no-huge`). The guard is for these.
+/// - The kernel tells seals of files of tmpfs and of hugetlbfs, memfds among them, and of no
+///   others. It does so by itself, and what it says of their size is true.
+/// - It is sealed against shrinking, or lets itself be sealed. VPP, libmemif and DPDK send such
+///   memfds.
+/// - Or it is in huge pages (DPDK with `zero-copy=yes`), or a memfd that was made without seals
+///   (the same with `--no-huge`). The guard is for these.
 fn examine(fd: RawFd) -> Result<(u64, u64), RegionError> {
     // SAFETY: plain system calls, zeroed structures that the system fills; results are checked.
     unsafe {

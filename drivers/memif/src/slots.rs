@@ -87,7 +87,8 @@ pub(crate) fn stride_bytes(buffer_bytes: u32) -> usize {
 }
 
 impl OwnSlots {
-    /// Buffers of `bytes` for `ring`, the first at `offset` of region 0; `None` when they do not fit.
+    /// Buffers of `bytes` for `ring`, the first at `offset` of region 0; `None` when they do not
+    /// fit.
     pub(crate) fn new(
         regions: &Arc<Regions>,
         ring: &Ring,

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use crate::protocol::{MESSAGE_BYTES, Message};
 use quiver_linux::disposal::Account;
 
-/// Descriptors that Linux lets travel with one message (`SCM_MAX_FD`). All are taken over, because the
-/// system would close what there is no room for on our thread, and a close can block.
+/// Descriptors that Linux lets travel with one message (`SCM_MAX_FD`). All are taken over, because
+/// the system would close what there is no room for on our thread, and a close can block.
 const DESCRIPTORS_MAX: usize = 253;
 /// Words of the control buffer for as many.
 const CONTROL_WORDS: usize = (DESCRIPTORS_MAX * size_of::<RawFd>()).div_ceil(8) + 4;
@@ -117,8 +117,8 @@ impl Channel {
         if sent == bytes.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Look for a message. It does not block, whatever the peer sends: all descriptors are taken over,
-    /// none is closed.
+    /// Look for a message. It does not block, whatever the peer sends: all descriptors are taken
+    /// over, none is closed.
     pub(crate) fn receive(&self) -> Received {
         if self.descriptors_wait() && !self.has_room_for(DESCRIPTORS_MAX) {
             return Received::NoDescriptors;
@@ -167,8 +167,8 @@ impl Channel {
     ) -> (isize, libc::c_int) {
         let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         // SAFETY: all zero is a valid msghdr; the pointers put in live through `recvmsg`. Only the
-        // control messages that the system wrote are walked, and every descriptor in them is new and
-        // ours.
+        // control messages that the system wrote are walked, and every descriptor in them is new
+        // and ours.
         unsafe {
             let mut header: libc::msghdr = std::mem::zeroed();
             header.msg_iov = &mut part;

@@ -109,8 +109,8 @@ impl TxRing {
         }
     }
 
-    /// Wake the peer if it asked for that; after [`publish`](Self::publish), and after what else is to
-    /// be done: the fence waits until all stores before it have arrived.
+    /// Wake the peer if it asked for that; after [`publish`](Self::publish), and after what else is
+    /// to be done: the fence waits until all stores before it have arrived.
     #[inline(always)]
     pub(crate) fn wake(&self, cx: &Context<'_>) {
         fence(Ordering::SeqCst);

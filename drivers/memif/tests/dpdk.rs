@@ -1,5 +1,5 @@
-//! DPDK's net_memif as the peer, in both roles: `dpdk-testpmd` sends back what it receives. Skipped,
-//! with a printed reason, where it is not installed.
+//! DPDK's net_memif as the peer, in both roles: `dpdk-testpmd` sends back what it receives.
+//! Skipped, with a printed reason, where it is not installed.
 
 use crate::router;
 
@@ -199,8 +199,8 @@ fn our_slave_talks_with_a_dpdk_server() {
 
 #[test]
 fn our_master_talks_with_a_dpdk_client() {
-    // A DPDK 22.11 client never clears a descriptor's NEXT flag: after a frame of several descriptors,
-    // its ring is not to be trusted once it has come round.
+    // A DPDK 22.11 client never clears a descriptor's NEXT flag: after a frame of several
+    // descriptors, its ring is not to be trusted once it has come round.
     talk("master", Role::Master, "role=client", &[], |_| {}, 1);
 }
 

@@ -1,4 +1,5 @@
-//! The commands: `create packet-generator interface`, `packet-generator …`, `show packet-generator`.
+//! The commands: `create packet-generator interface`, `packet-generator …`, `show
+//! packet-generator`.
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! The interface `pgN`: what is sent on it is counted and freed; what comes in is what streams make.
+//! The interface `pgN`: what is sent on it is counted and freed; what comes in is what streams
+//! make.
 
 use std::any::Any;
 

@@ -55,8 +55,8 @@ fn frames(count: usize, bytes: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Set `pcap0` up and let it receive. While the file was opened its queue has fallen asleep, and a worker
-/// looks at sleeping queues once in 64 passes.
+/// Set `pcap0` up and let it receive. While the file was opened its queue has fallen asleep, and a
+/// worker looks at sleeping queues once in 64 passes.
 fn receive(router: &mut Router) {
     router.cli("set interface state pcap0 up");
     for _ in 0..64 {

@@ -192,8 +192,8 @@ fn make_host_end(config: &TapConfig) -> Result<(HostEnd, Vec<TunQueue>), TapErro
     Ok((HostEnd { link, watch, index }, queues))
 }
 
-/// A unicast, locally administered address that nobody else is likely to have (RFC 9542 §2.1). It is
-/// the same for this end of this device on this machine each time, so that neighbours need not
+/// A unicast, locally administered address that nobody else is likely to have (RFC 9542 §2.1). It
+/// is the same for this end of this device on this machine each time, so that neighbours need not
 /// learn it anew.
 fn own_mac(config: &TapConfig) -> [u8; 6] {
     let mut hasher = DefaultHasher::new();

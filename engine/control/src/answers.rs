@@ -1,7 +1,8 @@
 //! The published JSON form of every `show`: a JSON Schema for each, recorded from real answers and
 //! checked against all later ones.
 //!
-//! Programs read these answers, so their form follows four rules ([`faults`] finds what breaks them):
+//! Programs read these answers, so their form follows four rules ([`faults`] finds what breaks
+//! them):
 //! - a member's name is lower case words joined by `_`, and never data such as an interface's name;
 //! - a quantity's name ends with its unit: `mtu_bytes`, `age_s`, `rate_pps`;
 //! - a value is a number, a truth value, a name, an address or one word, never a sentence, except
@@ -9,8 +10,8 @@
 //! - a member's type does not change but to null.
 //!
 //! Answers that were seen do not say all that can come: a value that is optional in the code may be
-//! null in the published form ([`Output::schema`](crate::Output::schema)), and [`gaps`] lists what no
-//! answer has shown yet.
+//! null in the published form ([`Output::schema`](crate::Output::schema)), and [`gaps`] lists what
+//! no answer has shown yet.
 
 use serde_json::{Map, Value, json};
 
@@ -203,8 +204,8 @@ fn compare(place: &str, schema: &Value, value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// What a published form leaves open, each with its place: arrays without a form of their items, and
-/// members known as null only.
+/// What a published form leaves open, each with its place: arrays without a form of their items,
+/// and members known as null only.
 pub fn gaps(schema: &Value) -> Vec<String> {
     let mut out = Vec::new();
     look_for_gaps("", schema, &mut out);
@@ -226,7 +227,8 @@ fn look_for_gaps(place: &str, schema: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// What a published form does not allow although `schema`, of an answer in it, does. Lists each place.
+/// What a published form does not allow although `schema`, of an answer in it, does. Lists each
+/// place.
 pub fn narrower(published: &Value, schema: &Value) -> Vec<String> {
     let mut out = Vec::new();
     look_for_narrower("", published, schema, &mut out);

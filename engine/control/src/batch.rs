@@ -178,7 +178,8 @@ impl<'a> Gathered<'a, 'a> {
         gathered
     }
 
-    /// Take the commands that follow in `text`, as long as they are of the same kind, up to `most` in all.
+    /// Take the commands that follow in `text`, as long as they are of the same kind, up to `most`
+    /// in all.
     pub fn fill(&mut self, most: usize, names: &dyn Names, text: &'a str, words: &mut Vec<Word>) {
         let Some(Place { mut end, next_line: mut line, .. }) = self.places.last().copied() else {
             return;

@@ -1,4 +1,5 @@
-//! The other end of the API: a connection to a running program, over its Unix socket or loopback TCP.
+//! The other end of the API: a connection to a running program, over its Unix socket or loopback
+//! TCP.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -125,7 +126,8 @@ impl Connection {
         self.interrupted = Some(flag);
     }
 
-    /// Call a method. Notifications that come before its result go to `hear`: method and parameters.
+    /// Call a method. Notifications that come before its result go to `hear`: method and
+    /// parameters.
     pub fn call<E>(
         &mut self,
         method: &str,
@@ -168,7 +170,9 @@ impl Connection {
             }
             match self.stream.read(&mut buffer) {
                 Ok(0) => {
-                    return Err(CallError::Unreachable(format!("the {name} closed the connection")));
+                    return Err(CallError::Unreachable(format!(
+                        "the {name} closed the connection"
+                    )));
                 }
                 Ok(length) => self.pending.extend_from_slice(&buffer[..length]),
                 Err(error)

@@ -1,5 +1,5 @@
-//! `show running-config` under way: written part by part, and long parts slice by slice, so that the
-//! control loop keeps its time however long the configuration is.
+//! `show running-config` under way: written part by part, and long parts slice by slice, so that
+//! the control loop keeps its time however long the configuration is.
 
 use serde_json::Value as Json;
 
@@ -54,7 +54,8 @@ impl<S: Names + 'static> Configuration<S> {
             };
             let before = self.config.written();
             let is_all = slices(state, &mut self.config, PAGE_ROWS_MAX);
-            // A slice that is not the last looked at so many entries, whether they made commands or not.
+            // A slice that is not the last looked at so many entries, whether they made commands or
+            // not.
             let entries = if is_all { self.config.written() - before } else { PAGE_ROWS_MAX };
             sink.spend(1 + entries as u64);
             self.part = (!is_all).then_some(slices);

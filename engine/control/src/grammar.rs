@@ -371,8 +371,8 @@ impl<S: Names + 'static> Commands<S> {
         self.schema.take();
     }
 
-    /// The values of a type that commands take: the command's words, and the value's name. For tests
-    /// that know them all.
+    /// The values of a type that commands take: the command's words, and the value's name. For
+    /// tests that know them all.
     pub fn values_of(&self, value_type: &str) -> Vec<(String, &'static str)> {
         let mut found = Vec::new();
         for form in self.forms.iter().filter(|form| !form.is_alias) {
@@ -404,8 +404,8 @@ impl<S: Names + 'static> Commands<S> {
         self.gate = Some(Box::new(gate));
     }
 
-    /// Ask `gate` before every command that may make something: those that change, but for those that delete, and that
-    /// switch off.
+    /// Ask `gate` before every command that may make something: those that change, but for those
+    /// that delete, and that switch off.
     pub fn before_additions(&mut self, gate: impl Fn(&mut S) -> Result<(), Refusal> + 'static) {
         self.gate_of_additions = Some(Box::new(gate));
     }
@@ -453,7 +453,8 @@ impl<S: Names + 'static> Commands<S> {
         Ok(then(&self.args(form, &slots)))
     }
 
-    /// The first words of the command that a line is, written out, of its main form: `show interface`.
+    /// The first words of the command that a line is, written out, of its main form: `show
+    /// interface`.
     pub fn name_of(&self, line: &str) -> Option<&str> {
         let (mut words, mut slots) = (Vec::new(), Vec::new());
         let form = self.parse_words(&(), line, &mut words, &mut slots).ok()?;

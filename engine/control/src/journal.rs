@@ -1,4 +1,5 @@
-//! Who changed what: every command of a client that changes something, and every one that is refused.
+//! Who changed what: every command of a client that changes something, and every one that is
+//! refused.
 
 use std::cell::RefCell;
 
@@ -90,8 +91,8 @@ impl<S: Names + 'static> Commands<S> {
         );
     }
 
-    /// The command in one line, short, and with `<hidden>` for secrets. What does not fit the grammar is
-    /// left out when it could be a secret.
+    /// The command in one line, short, and with `<hidden>` for secrets. What does not fit the
+    /// grammar is left out when it could be a secret.
     pub(crate) fn masked(&self, names: &dyn Names, line: &str) -> String {
         let mut split = Vec::new();
         let is_whole = words::split(line, &mut split).is_ok();

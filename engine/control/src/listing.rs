@@ -13,8 +13,8 @@ use serde_json::Value;
 /// Rows of a page at most.
 pub const PAGE_ROWS_MAX: usize = 512;
 
-/// Keys of a slice, after which the time is looked at again. What is told of each may be long: 50 us of an
-/// interface.
+/// Keys of a slice, after which the time is looked at again. What is told of each may be long: 50
+/// us of an interface.
 const SLICE_KEYS_MAX: usize = 16;
 
 /// Adds at most so many rows to the table, and looks at a bounded number of entries for that.
@@ -89,9 +89,9 @@ impl<S: 'static> Listing<S> {
     }
 }
 
-/// A long answer of things that are no rows of a table: text, and an array under `key` of JSON. `add` adds
-/// each of `keys` to both; of a key that is gone it adds nothing. `head` is the text before the first. Pages
-/// are made as the client reads them.
+/// A long answer of things that are no rows of a table: text, and an array under `key` of JSON.
+/// `add` adds each of `keys` to both; of a key that is gone it adds nothing. `head` is the text
+/// before the first. Pages are made as the client reads them.
 pub fn in_pages<S: 'static, K: 'static>(
     state: &mut S,
     key: &'static str,
@@ -164,8 +164,8 @@ where
 }
 
 /// Make an answer that is one whole, of many things: `add` adds each of `keys` to what was made so
-/// far, some of them at a time, and `end` makes the answer, of what it is given and without a copy. A table of any
-/// length is a [`Listing`].
+/// far, some of them at a time, and `end` makes the answer, of what it is given and without a copy.
+/// A table of any length is a [`Listing`].
 pub fn in_slices<S: 'static, K: 'static, A: 'static>(
     state: &mut S,
     keys: Vec<K>,

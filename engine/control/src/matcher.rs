@@ -190,8 +190,8 @@ impl Matcher {
         (walk.here, walk.at, None)
     }
 
-    /// The type of the value behind `words`, if any text that it reads is surely taken as that value,
-    /// whatever else could stand there.
+    /// The type of the value behind `words`, if any text that it reads is surely taken as that
+    /// value, whatever else could stand there.
     pub(crate) fn sure_type(
         &self,
         names: &dyn Names,
@@ -437,7 +437,8 @@ impl Matcher {
         found
     }
 
-    /// Does a secret follow this word in some command? Then it is likely to follow it in a command with a mistake.
+    /// Does a secret follow this word in some command? Then it is likely to follow it in a command
+    /// with a mistake.
     fn announces_secret(&self, text: &str) -> bool {
         let takes_secret = |states: &[State], target: u32| {
             states[target as usize].edges.iter().any(|edge| match &edge.take {

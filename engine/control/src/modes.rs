@@ -1,6 +1,6 @@
-//! What an interface does with the frames it receives: it routes them, which is layer 3, or one feature
-//! of layer 2 has them all. An interface has one mode at a time; features that know nothing of one another
-//! take turns here.
+//! What an interface does with the frames it receives: it routes them, which is layer 3, or one
+//! feature of layer 2 has them all. An interface has one mode at a time; features that know nothing
+//! of one another take turns here.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ pub struct Modes {
     groups: BTreeMap<InterfaceId, u8>,
 }
 
-/// An interface all of whose frames are another's: a member of a bond. It has no mode and no parts of its own.
+/// An interface all of whose frames are another's: a member of a bond. It has no mode and no parts
+/// of its own.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// What it is, as `a member of BondEthernet0`.
@@ -122,8 +123,8 @@ pub fn check_free(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
         .remedy(&held.remedy))
 }
 
-/// Put an interface into a mode of layer 2, or say that it is in it with somebody else. The mode of another
-/// feature that it was in is ended before.
+/// Put an interface into a mode of layer 2, or say that it is in it with somebody else. The mode of
+/// another feature that it was in is ended before.
 pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Result<(), Refusal> {
     check_free(engine, id)?;
     let other = engine.get::<Modes>().and_then(|modes| modes.of(id));
@@ -165,15 +166,17 @@ pub fn leave(engine: &mut Engine, id: InterfaceId) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// Say which split-horizon group an interface has in a bridge domain unless the operator names another: tunnels into
-/// the core of a network have one together, for what came from there must not go back there.
+/// Say which split-horizon group an interface has in a bridge domain unless the operator names
+/// another: tunnels into the core of a network have one together, for what came from there must not
+/// go back there.
 pub fn set_group(engine: &mut Engine, id: InterfaceId, group: u8) {
     if let Some(modes) = engine.get_mut::<Modes>() {
         modes.groups.insert(id, group);
     }
 }
 
-/// The split-horizon group of an interface whose operator names none, or of the one that it is a part of; 0 is none.
+/// The split-horizon group of an interface whose operator names none, or of the one that it is a
+/// part of; 0 is none.
 pub fn group(engine: &Engine, id: InterfaceId) -> u8 {
     let parent = engine.interface(id).map(|interface| interface.row().parent);
     let groups = engine.get::<Modes>().map(|modes| &modes.groups);

@@ -73,8 +73,8 @@ impl Registry {
         self.features.push(Registered { name, help });
     }
 
-    /// What a feature cannot do without, or nothing when it could not be made: the feature ends its registration then,
-    /// and the router does not start, for this reason.
+    /// What a feature cannot do without, or nothing when it could not be made: the feature ends its
+    /// registration then, and the router does not start, for this reason.
     pub fn require<T>(&mut self, made: Result<T, impl std::fmt::Display>) -> Option<T> {
         made.map_err(|error| self.failed.get_or_insert_with(|| error.to_string())).ok()
     }
@@ -94,8 +94,8 @@ impl Registry {
         self.commands.contribute(phase, name, write)
     }
 
-    /// Add a part of `show running-config` that may be long: `begin` makes what writes it, a bounded
-    /// number of commands at a call, until it returns that it has written all.
+    /// Add a part of `show running-config` that may be long: `begin` makes what writes it, a
+    /// bounded number of commands at a call, until it returns that it has written all.
     pub fn running_config_in_slices<W>(
         &mut self,
         phase: Phase,

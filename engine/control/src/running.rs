@@ -1,8 +1,8 @@
 //! `show running-config`: every feature writes the commands that make it what it is.
 //!
-//! Each part says in which [`Phase`] it is written, and which other parts of that phase it needs. The writer
-//! puts the parts in that order, and a part that names nobody or waits for itself is a fault of ours that
-//! [`Commands::check_parts`] finds when the router is built.
+//! Each part says in which [`Phase`] it is written, and which other parts of that phase it needs.
+//! The writer puts the parts in that order, and a part that names nobody or waits for itself is a
+//! fault of ours that [`Commands::check_parts`] finds when the router is built.
 
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
@@ -15,8 +15,8 @@ use crate::grammar::Commands;
 use crate::json_form::quoted;
 use crate::names::Names;
 
-/// Writes at most about so many commands, and goes on where it was at the next call. Returns whether
-/// it has written all.
+/// Writes at most about so many commands, and goes on where it was at the next call. Returns
+/// whether it has written all.
 pub type Slices<S> = Box<dyn FnMut(&S, &mut ConfigWriter, usize) -> bool>;
 
 /// Begins to write a part.
@@ -135,8 +135,8 @@ pub struct ConfigWriter {
     has_hidden: Cell<bool>,
 }
 
-/// Stands for a secret where a configuration, a log or a list of commands is for people. No command takes it for
-/// a secret.
+/// Stands for a secret where a configuration, a log or a list of commands is for people. No command
+/// takes it for a secret.
 pub const HIDDEN: &str = "<hidden>";
 
 impl ConfigWriter {
@@ -230,8 +230,8 @@ impl<S: Names + 'static> Commands<S> {
         self.written(state, true, &mut |_| 0)
     }
 
-    /// The same, in another order that the declarations allow: of several parts that could be next, `choose`
-    /// picks one. For tests: every such order makes the same router.
+    /// The same, in another order that the declarations allow: of several parts that could be next,
+    /// `choose` picks one. For tests: every such order makes the same router.
     pub fn running_config_in(&self, state: &S, choose: &mut dyn FnMut(usize) -> usize) -> String {
         self.written(state, false, choose)
     }
@@ -309,8 +309,8 @@ fn names_of<S>(parts: &[&Contributor<S>]) -> Vec<&'static str> {
     parts.iter().map(|part| part.name).collect()
 }
 
-/// A part along the keys of a table: `write` writes at most so many entries behind a key, and returns
-/// the last key that it came to, or nothing when there are no more.
+/// A part along the keys of a table: `write` writes at most so many entries behind a key, and
+/// returns the last key that it came to, or nothing when there are no more.
 pub fn along<S, K: Copy + 'static>(
     write: impl Fn(&S, &mut ConfigWriter, Option<K>, usize) -> Option<K> + Copy + 'static,
 ) -> impl Fn() -> Slices<S> {
@@ -323,8 +323,8 @@ pub fn along<S, K: Copy + 'static>(
     }
 }
 
-/// A part of many things: `keys` lists them when the part begins, `write` writes the few commands of one,
-/// and none of one that is gone meanwhile.
+/// A part of many things: `keys` lists them when the part begins, `write` writes the few commands
+/// of one, and none of one that is gone meanwhile.
 pub fn of_each<S, K: 'static>(
     keys: impl Fn(&S) -> Vec<K> + Copy + 'static,
     write: impl Fn(&S, &mut ConfigWriter, K) + Copy + 'static,
@@ -352,8 +352,8 @@ pub fn by_interface(
     })
 }
 
-/// All interfaces in the order of their names: the order in which they are written, so that the same
-/// configuration reads the same however it came about.
+/// All interfaces in the order of their names: the order in which they are written, so that the
+/// same configuration reads the same however it came about.
 pub fn interfaces_by_name(engine: &Engine) -> Vec<&Interface> {
     let mut interfaces: Vec<&Interface> = engine.all_interfaces().collect();
     interfaces.sort_by(|a, b| a.name.cmp(&b.name));

@@ -62,7 +62,8 @@ impl Section {
         self
     }
 
-    /// Add an entry of VPP's that does nothing here. `why` is said once in the log where a file has it.
+    /// Add an entry of VPP's that does nothing here. `why` is said once in the log where a file has
+    /// it.
     pub fn idle(mut self, syntax: &'static str, why: &'static str) -> Section {
         self.idle.push((self.entries.len(), why));
         self.entry(syntax, why)
@@ -81,8 +82,8 @@ impl Section {
     }
 }
 
-/// A section of a feature, and the commands that its entries mean: a start-up file changes nothing that a
-/// command could not.
+/// A section of a feature, and the commands that its entries mean: a start-up file changes nothing
+/// that a command could not.
 pub struct StartupPart {
     /// The declaration.
     pub section: Section,

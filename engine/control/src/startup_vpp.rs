@@ -1,9 +1,11 @@
-//! Sections and words of VPP's start-up file that have nothing to do in this router. They are known, so that a
-//! file written for VPP starts this router, and the log says once why each of them does nothing.
+//! Sections and words of VPP's start-up file that have nothing to do in this router. They are
+//! known, so that a file written for VPP starts this router, and the log says once why each of them
+//! does nothing.
 
 use crate::startup::Section;
 
-/// A section that does nothing: its name, what it is about in VPP, why it does nothing here, and its entries.
+/// A section that does nothing: its name, what it is about in VPP, why it does nothing here, and
+/// its entries.
 type Idle = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 /// Why what an API client of VPP would need does nothing.

@@ -321,7 +321,8 @@ fn size(text: &str) -> Option<u64> {
     whole_number(number)?.checked_mul(1 << shift)
 }
 
-/// Longest time, about 30 years: any more is a slip, and would not fit into a `Duration` at some point.
+/// Longest time, about 30 years: any more is a slip, and would not fit into a `Duration` at some
+/// point.
 pub const SECONDS_MAX: f64 = 1e9;
 
 fn seconds(text: &str) -> Option<f64> {

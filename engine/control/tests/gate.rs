@@ -1,4 +1,5 @@
-//! The gate before changes: what is not to be changed now is refused by every door, and can be looked at.
+//! The gate before changes: what is not to be changed now is refused by every door, and can be
+//! looked at.
 
 use quiver_control::{Command, Commands, Output, Refusal};
 use quiver_core::clock::Clock;

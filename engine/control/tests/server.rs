@@ -269,7 +269,8 @@ fn a_turn_of_the_control_loop_does_little_whatever_clients_ask_for() {
 
 #[test]
 fn input_is_dealt_with_in_time_that_grows_with_its_length() {
-    // Quadratic work on these would be some 10^12 bytes looked at: minutes, not fractions of a second.
+    // Quadratic work on these would be some 10^12 bytes looked at: minutes, not fractions of a
+    // second.
     let router = Running::start("newlines", Limits::default());
     let mut api = router.api();
     api.get_mut().write_all(&vec![b'\n'; 4 << 20]).unwrap();

@@ -1,5 +1,6 @@
-//! What handing packets to another worker costs: clocks per packet at both ends, and packets a second.
-//! `cargo run --release -p quiver-core --example handoff_rate -- [from-core to-core seconds]`
+//! What handing packets to another worker costs: clocks per packet at both ends, and packets a
+//! second. `cargo run --release -p quiver-core --example handoff_rate -- [from-core to-core
+//! seconds]`
 
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,11 @@
 //! The block driver: it takes a vector through the graph in blocks of 64 packets.
 //!
-//! A [`Stage`](crate::graph::stage::Stage) or a [`LookUp`](crate::graph::stage::LookUp) becomes a [`Kernel`]: a loop
-//! over the packets of a block that are marked in a mask. The driver runs the kernel of a node, sees
-//! where the packets go, and runs the kernels of those nodes, until all packets have come to nodes
-//! without a kernel. No list of paths is needed: the graph says what follows. `docs/guide/performance.md`
-//! has the drawing, `docs/decisions/block-driver.md` the figures.
+//! A [`Stage`](crate::graph::stage::Stage) or a [`LookUp`](crate::graph::stage::LookUp) becomes a
+//! [`Kernel`]: a loop over the packets of a block that are marked in a mask. The driver runs the
+//! kernel of a node, sees where the packets go, and runs the kernels of those nodes, until all
+//! packets have come to nodes without a kernel. No list of paths is needed: the graph says what
+//! follows. `docs/guide/performance.md` has the drawing, `docs/decisions/block-driver.md` the
+//! figures.
 
 mod costs;
 mod driver;
@@ -28,5 +29,6 @@ pub(crate) use steer::SteerKernel;
 
 /// Packets in a block.
 pub(crate) const BLOCK_PACKETS: usize = 64;
-/// How many packets ahead a stage asks for what it will read ([`Stage::soon`](crate::graph::stage::Stage::soon)).
+/// How many packets ahead a stage asks for what it will read
+/// ([`Stage::soon`](crate::graph::stage::Stage::soon)).
 const SOON_AHEAD: usize = 16;

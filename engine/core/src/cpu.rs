@@ -59,8 +59,9 @@ fn stamp() -> (std::time::Instant, u64, std::time::Duration) {
     (before + (after - before) / 2, counter, after - before)
 }
 
-/// The forms that loops over packets and look-up kernels are compiled in. All give the same answers;
-/// the best one that the processor can run is used unless the start-up file says otherwise.
+/// The forms that loops over packets and look-up kernels are compiled in. All give the same
+/// answers; the best one that the processor can run is used unless the start-up file says
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -120,10 +121,10 @@ impl Variant {
         Variant::ALL.into_iter().filter(|v| v.is_available())
     }
 
-    /// Run `body` compiled for this variant. What is inlined into it (the stages of a superblock, the
-    /// loops of a kernel) may use the variant's instructions; what is called is not affected. One
-    /// well predicted branch: choose once per vector, not per packet. A variant that the processor does
-    /// not have is replaced by the best it has.
+    /// Run `body` compiled for this variant. What is inlined into it (the stages of a superblock,
+    /// the loops of a kernel) may use the variant's instructions; what is called is not affected.
+    /// One well predicted branch: choose once per vector, not per packet. A variant that the
+    /// processor does not have is replaced by the best it has.
     #[inline(always)]
     pub fn run<B: Body>(self, body: B) -> B::Answer {
         #[cfg(target_arch = "x86_64")]
@@ -139,9 +140,9 @@ impl Variant {
     }
 }
 
-/// What [`Variant::run`] compiles in each form. A closure will do when it is small; a longer one the
-/// compiler does not inline, and then it stays in its plainest form: make it a type of its own and give
-/// `run` the attribute `#[inline(always)]`.
+/// What [`Variant::run`] compiles in each form. A closure will do when it is small; a longer one
+/// the compiler does not inline, and then it stays in its plainest form: make it a type of its own
+/// and give `run` the attribute `#[inline(always)]`.
 pub trait Body {
     /// What comes out.
     type Answer;

@@ -31,7 +31,8 @@ impl TokenBucket {
 /// Buckets of a [`Shares`]: two interfaces that share one get half of it each.
 const SHARES: usize = 64;
 
-/// A bucket for all, and one for each interface: who empties its own leaves something to the others.
+/// A bucket for all, and one for each interface: who empties its own leaves something to the
+/// others.
 #[derive(Debug)]
 pub struct Shares {
     all: TokenBucket,
@@ -45,8 +46,8 @@ impl Shares {
         Shares { all: TokenBucket::new(per_second, burst * 2), each }
     }
 
-    /// Take a token of `interface` and one of all, if there are both. What the router made itself has a
-    /// share of its own, as any interface.
+    /// Take a token of `interface` and one of all, if there are both. What the router made itself
+    /// has a share of its own, as any interface.
     pub fn take(&mut self, interface: InterfaceId, now_ns: u64) -> bool {
         self.each[interface.index() % SHARES].take(now_ns) && self.all.take(now_ns)
     }

@@ -85,8 +85,8 @@ quiver_core::reasons! {
     }
 }
 
-/// The first byte says where to: 0xff dies, 0xfe goes round for ever, 0xfd to the other worker, else
-/// out of interface 1.
+/// The first byte says where to: 0xff dies, 0xfe goes round for ever, 0xfd to the other worker,
+/// else out of interface 1.
 struct Steer {
     again: NodeId,
 }

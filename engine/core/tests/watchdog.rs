@@ -1,5 +1,5 @@
-//! The watchdog: a worker that stalls is named, what waits for it is bounded, others go on, and all is
-//! well again afterwards.
+//! The watchdog: a worker that stalls is named, what waits for it is bounded, others go on, and all
+//! is well again afterwards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -2,7 +2,8 @@
 //! ECN, the path MTU of a stack, and ICMP errors from the underlay relayed to the senders of inner
 //! packets. It knows no tunnel protocol.
 //!
-//! - [`EncapEntries`]: ready-made header stacks with counters, one for each object that encapsulates.
+//! - [`EncapEntries`]: ready-made header stacks with counters, one for each object that
+//!   encapsulates.
 //! - [`EncapOutput`]: a packet gets an entry's stack and leaves by the underlay's next-hop group.
 //! - [`decapsulated`]: an inner packet without its outer headers, checked.
 //! - [`relay`], [`path_mtu`]: what routers of the underlay report.

@@ -50,8 +50,9 @@ pub trait OuterHeader: IpFamily {
     /// The node that looks the destination up in the table in
     /// [`Packet::index`](quiver_core::Packet::index).
     const LOOK_UP: &'static str;
-    /// The node that fragments by a [`FragmentRequest`](quiver_forwarding::requests::FragmentRequest). There is
-    /// none for IPv4: where only a link behind is too narrow, routers there fragment.
+    /// The node that fragments by a
+    /// [`FragmentRequest`](quiver_forwarding::requests::FragmentRequest). There is none for IPv4:
+    /// where only a link behind is too narrow, routers there fragment.
     const FRAGMENT: Option<&'static str>;
 
     /// Differentiated services and congestion notification of the header that `bytes` begin with.

@@ -47,7 +47,8 @@ pub struct Adjacency {
     pub kind: AdjacencyKind,
     six: bool,
     padding: u8,
-    /// Of a stacked adjacency: the encapsulation entry with the header stack that goes in front; 0 otherwise.
+    /// Of a stacked adjacency: the encapsulation entry with the header stack that goes in front; 0
+    /// otherwise.
     pub entry: u32,
 }
 
@@ -98,7 +99,8 @@ impl Adjacency {
         adjacency
     }
 
-    /// The same on the interface of a tunnel: packets get the header stack of an encapsulation entry.
+    /// The same on the interface of a tunnel: packets get the header stack of an encapsulation
+    /// entry.
     pub fn stacked(self, entry: u32) -> Adjacency {
         Adjacency { entry, ..self }
     }

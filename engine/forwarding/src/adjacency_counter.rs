@@ -1,5 +1,5 @@
-//! `ip4-adjacency-counter`, `ip6-adjacency-counter`: packets and bytes by adjacency. Routes lead here while
-//! `adjacency counters` are enabled, and straight to the rewrite otherwise.
+//! `ip4-adjacency-counter`, `ip6-adjacency-counter`: packets and bytes by adjacency. Routes lead
+//! here while `adjacency counters` are enabled, and straight to the rewrite otherwise.
 
 use std::sync::Arc;
 

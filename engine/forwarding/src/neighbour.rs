@@ -1,6 +1,6 @@
 //! Neighbours: which MAC address answers for an IP address on an interface, and how sure that is
-//! (RFC 4861 §7.3, RFC 1122 §2.3.2.1). Control side only; workers see the adjacencies that are made of
-//! them.
+//! (RFC 4861 §7.3, RFC 1122 §2.3.2.1). Control side only; workers see the adjacencies that are made
+//! of them.
 
 mod changes;
 pub mod generations;
@@ -18,8 +18,8 @@ use crate::neighbour::generations::NeighbourGenerations;
 use changes::Changes;
 pub use changes::{CHANGES_MAX, NeighbourChange};
 
-/// Dynamic neighbours of a family that are kept, unless configured otherwise. A scan of a connected /8
-/// must not fill the router's memory.
+/// Dynamic neighbours of a family that are kept, unless configured otherwise. A scan of a connected
+/// /8 must not fill the router's memory.
 pub const NEIGHBOURS_MAX: usize = 1 << 16;
 
 /// How sure a neighbour is (RFC 4861 §7.3.2). One that has never answered is no neighbour yet.
@@ -77,7 +77,8 @@ pub struct NeighbourConfig {
     /// One that answered counts as reachable for between half of this and one and a half
     /// (RFC 4861 §6.3.2: so that not all are asked at once).
     pub reachable_ms: u64,
-    /// From the first packet to a stale one until it is asked (RFC 4861 §10, DELAY_FIRST_PROBE_TIME).
+    /// From the first packet to a stale one until it is asked (RFC 4861 §10,
+    /// DELAY_FIRST_PROBE_TIME).
     pub delay_ms: u64,
     /// From one question to the next (RFC 4861 §10, RETRANS_TIMER).
     pub retransmit_ms: u64,
@@ -215,8 +216,8 @@ impl Neighbours {
         }
     }
 
-    /// Whom a new neighbour with this address would replace: the one heard longest ago, when there is no
-    /// room and the family recycles.
+    /// Whom a new neighbour with this address would replace: the one heard longest ago, when there
+    /// is no room and the family recycles.
     pub fn unlucky_for(
         &self,
         interface: InterfaceId,
@@ -229,8 +230,8 @@ impl Neighbours {
         oldest.map(|(_, on, address)| (*on, *address))
     }
 
-    /// A dynamic neighbour was heard, and is as sure as `state` says ([`NeighbourState::Reachable`] or
-    /// [`NeighbourState::Stale`]). The room that it needs was made.
+    /// A dynamic neighbour was heard, and is as sure as `state` says ([`NeighbourState::Reachable`]
+    /// or [`NeighbourState::Stale`]). The room that it needs was made.
     pub fn learn(
         &mut self,
         interface: InterfaceId,
@@ -313,7 +314,8 @@ impl Neighbours {
         }
     }
 
-    /// The changes since the last call, the oldest first, and how many older ones there was no room for.
+    /// The changes since the last call, the oldest first, and how many older ones there was no room
+    /// for.
     pub fn take_changes(&mut self) -> (VecDeque<NeighbourChange>, u64) {
         (std::mem::take(&mut self.changes.waiting), std::mem::take(&mut self.changes.lost))
     }
@@ -379,8 +381,8 @@ impl Neighbours {
         }
     }
 
-    /// The next neighbour for which something is due; its state is changed accordingly. One that is to
-    /// be forgotten stays until it is [removed](Self::remove).
+    /// The next neighbour for which something is due; its state is changed accordingly. One that is
+    /// to be forgotten stays until it is [removed](Self::remove).
     pub fn next_due(&mut self, now_ms: u64) -> Option<(InterfaceId, IpAddr, Due)> {
         let (at_ms, on, address) = *self.due.first().filter(|(at_ms, ..)| *at_ms <= now_ms)?;
         let probes = self.families[side(address)].config.probes;

@@ -31,9 +31,9 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// The number that says this hop itself, which then needs no place in the table and is not looked
-    /// up there: for what leads to the same node for as long as it is there, as routes to local SIDs
-    /// do. `None` where the hop has no room in a number.
+    /// The number that says this hop itself, which then needs no place in the table and is not
+    /// looked up there: for what leads to the same node for as long as it is there, as routes to
+    /// local SIDs do. `None` where the hop has no room in a number.
     pub const fn resolved(self) -> Option<GroupId> {
         GroupId::resolved(self.next.0, self.index)
     }
@@ -116,7 +116,8 @@ impl Groups {
         }
     }
 
-    /// Ask for the words of what was found ahead of their use, where there are many and they differ.
+    /// Ask for the words of what was found ahead of their use, where there are many and they
+    /// differ.
     #[inline(always)]
     pub fn prefetch_found(&self, found: &[GroupId]) {
         if self.many.load(Ordering::Relaxed) && found.first() != found.last() {

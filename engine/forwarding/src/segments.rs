@@ -46,8 +46,8 @@ fn append_range(
     length == 0
 }
 
-/// A fragment of `packet` that goes where it goes: `header` in front of `length` of its bytes, from `offset` on.
-/// `None` without buffers.
+/// A fragment of `packet` that goes where it goes: `header` in front of `length` of its bytes, from
+/// `offset` on. `None` without buffers.
 pub fn fragment(
     cx: &mut Context<'_>,
     packet: &Packet,

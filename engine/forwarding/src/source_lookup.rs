@@ -1,5 +1,5 @@
-//! `ip4-source-lookup-in-table`, `ip6-source-lookup-in-table`: a route that says "look the source up, in
-//! that table"; the route of the source decides where the packet goes.
+//! `ip4-source-lookup-in-table`, `ip6-source-lookup-in-table`: a route that says "look the source
+//! up, in that table"; the route of the source decides where the packet goes.
 
 use std::marker::PhantomData;
 

@@ -1,5 +1,5 @@
-//! What routes resolve to, compared with a naive model under random sequences of changes of addresses,
-//! links, neighbours and routes, in several tables and both families.
+//! What routes resolve to, compared with a naive model under random sequences of changes of
+//! addresses, links, neighbours and routes, in several tables and both families.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -328,7 +328,8 @@ impl Model {
     }
 }
 
-/// The best source's paths of the longest prefix around an address, among the prefixes that `counts` names.
+/// The best source's paths of the longest prefix around an address, among the prefixes that
+/// `counts` names.
 fn longest(
     routes: &Routes,
     table: u32,

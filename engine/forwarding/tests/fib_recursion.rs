@@ -1,5 +1,5 @@
-//! Next hops behind next hops: constraints, other tables, loops, why a path is not used, and how little
-//! changes when a next hop that many routes share changes.
+//! Next hops behind next hops: constraints, other tables, loops, why a path is not used, and how
+//! little changes when a next hop that many routes share changes.
 
 use std::net::IpAddr;
 
@@ -43,8 +43,8 @@ fn info(id: InterfaceId, up: bool) -> InterfaceInfo {
     }
 }
 
-/// 10.0.1.1/24 and 2001:db8:1::1/64 on the left, 10.0.2.1/24 and 2001:db8:2::1/64 on the right; hosts 2 and
-/// 3 are known on each.
+/// 10.0.1.1/24 and 2001:db8:1::1/64 on the left, 10.0.2.1/24 and 2001:db8:2::1/64 on the right;
+/// hosts 2 and 3 are known on each.
 fn router() -> Fib {
     let mut fib = Fib::new(&Epochs::new(0), NODES).expect("memory");
     for (id, net) in [(LEFT, 1), (RIGHT, 2)] {
@@ -287,7 +287,8 @@ fn a_next_hop_that_a_million_routes_share_changes_by_one_store_through_recursion
         assert_eq!(after.prefixes - before.prefixes, 1, "the one route that was changed");
         // The list of the million, and that of the level between.
         assert_eq!(after.groups - before.groups, 2);
-        // A neighbour's new MAC address: the host route, the route behind, the level between, the million.
+        // A neighbour's new MAC address: the host route, the route behind, the level between, the
+        // million.
         let before = fib.stores();
         fib.learn_neighbour(RIGHT, ip(other), MacAddress([2, 0, 0, 0, 9, 9]), 1).expect("learned");
         let after = fib.stores();

@@ -86,8 +86,8 @@ impl Arrival {
         }
     }
 
-    /// As [`admit`](Self::admit), for a frame that lies in a packet of one buffer already and stands
-    /// for one packet. `frame` has room.
+    /// As [`admit`](Self::admit), for a frame that lies in a packet of one buffer already and
+    /// stands for one packet. `frame` has room.
     #[inline]
     pub fn admit_packet(
         &self,

@@ -1,8 +1,8 @@
 //! Letting go of what a peer chose. Closing a descriptor can take as long as its maker wants: the
-//! last close of a TCP socket waits for its linger time, a file on FUSE for the answer of its server,
-//! an eventfd for the removal of every waiter, and a Unix socket does the same for what waits in it
-//! unread. So no thread that others wait for closes such a thing, nor unmaps a peer's memory:
-//! a thread of its own does, which holds nothing else.
+//! last close of a TCP socket waits for its linger time, a file on FUSE for the answer of its
+//! server, an eventfd for the removal of every waiter, and a Unix socket does the same for what
+//! waits in it unread. So no thread that others wait for closes such a thing, nor unmaps a peer's
+//! memory: a thread of its own does, which holds nothing else.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
-//! A link that an interface of the router stands on, followed while Linux changes it: its state, its MTU
-//! and its address are taken over. When it is gone, the interface stays, with its addresses; a link of
-//! the same name that appears later is taken up in its place.
+//! A link that an interface of the router stands on, followed while Linux changes it: its state,
+//! its MTU and its address are taken over. When it is gone, the interface stays, with its
+//! addresses; a link of the same name that appears later is taken up in its place.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -34,8 +34,8 @@ pub trait FollowsLink: Device + 'static {
     /// Its link.
     fn link(&mut self) -> &mut FollowedLink;
 
-    /// Its link is there again, under this number: open there what was open at the old one, and leave
-    /// all else of the interface as it is.
+    /// Its link is there again, under this number: open there what was open at the old one, and
+    /// leave all else of the interface as it is.
     fn reopen(
         engine: &mut Engine,
         id: InterfaceId,
@@ -77,7 +77,8 @@ impl FollowedLink {
         self.index
     }
 
-    /// The interface is set up or down. The link is set up as well, but never down: others may use it.
+    /// The interface is set up or down. The link is set up as well, but never down: others may use
+    /// it.
     pub fn set_admin_up(&self, up: bool) -> Result<(), String> {
         match &self.seen {
             Some(seen) if up && !seen.is_up => {
@@ -88,7 +89,8 @@ impl FollowedLink {
         }
     }
 
-    /// The interface has another address. Frames to any address are received, so it need not be Linux's.
+    /// The interface has another address. Frames to any address are received, so it need not be
+    /// Linux's.
     pub fn set_mac(&mut self) {
         self.own_mac |= !self.following;
     }
@@ -121,7 +123,8 @@ pub fn mtu_of(state: &LinkState) -> u32 {
 #[derive(Default)]
 struct Kinds(BTreeSet<&'static str>);
 
-/// Hear of changes to the links of all devices of this kind from now on: from its first interface on.
+/// Hear of changes to the links of all devices of this kind from now on: from its first interface
+/// on.
 pub fn follow<D: FollowsLink>(engine: &mut Engine, kind: &'static str) -> io::Result<()> {
     let kinds = engine.get::<Kinds>();
     if kinds.is_some_and(|kinds| kinds.0.contains(kind)) {

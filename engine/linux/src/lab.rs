@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long something that a test waits for may take on a machine with much else to do: a bound, not a time that
-/// is waited.
+/// How long something that a test waits for may take on a machine with much else to do: a bound,
+/// not a time that is waited.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

@@ -1,6 +1,7 @@
-//! Where the IP headers of a frame lie, behind one another where packets are carried in packets, and the transport
-//! header behind the last one. Looked through are VLAN tags, extension headers, packets in packets (RFC 2003, RFC
-//! 2473), and packets and frames behind segments (RFC 8986 §10.1).
+//! Where the IP headers of a frame lie, behind one another where packets are carried in packets,
+//! and the transport header behind the last one. Looked through are VLAN tags, extension headers,
+//! packets in packets (RFC 2003, RFC 2473), and packets and frames behind segments (RFC 8986
+//! §10.1).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -39,8 +40,8 @@ pub(crate) struct Layers {
     /// The transport header.
     pub upper: usize,
     pub protocol: IpProtocol,
-    /// Where the destination stands for which the transport checksum is made: that of the last IP header, or the
-    /// end of its segments (RFC 8200 §8.1).
+    /// Where the destination stands for which the transport checksum is made: that of the last IP
+    /// header, or the end of its segments (RFC 8200 §8.1).
     destination: usize,
 }
 
@@ -67,8 +68,9 @@ fn behind_ethernet(frame: &[u8], at: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// Where the last address of a routing header's list stands, if the packet is still on its way there: the first one of an
-/// SRH (RFC 8754 §2) and of type 2 (RFC 6275 §6.4), the last one of type 0.
+/// Where the last address of a routing header's list stands, if the packet is still on its way
+/// there: the first one of an SRH (RFC 8754 §2) and of type 2 (RFC 6275 §6.4), the last one of type
+/// 0.
 fn end_of_list(frame: &[u8], at: usize) -> Option<usize> {
     let bytes = usize::from(*frame.get(at + 1)?) * 8;
     let (kind, left) = (*frame.get(at + 2)?, *frame.get(at + 3)?);
@@ -81,7 +83,8 @@ fn end_of_list(frame: &[u8], at: usize) -> Option<usize> {
 }
 
 impl Layers {
-    /// Of a frame; nothing when a header is cut off, or something is in it that is not looked through.
+    /// Of a frame; nothing when a header is cut off, or something is in it that is not looked
+    /// through.
     pub fn of(frame: &[u8]) -> Option<Layers> {
         let mut layers = Layers {
             ips: [IpAt::default(); IP_HEADERS_MAX],
@@ -154,8 +157,8 @@ impl Layers {
         self.ips().last().copied().unwrap_or_default()
     }
 
-    /// The pseudo header of a transport header and what follows it, `length` bytes in all (RFC 9293 §3.1, RFC 8200
-    /// §8.1). `headers` is the frame up to there.
+    /// The pseudo header of a transport header and what follows it, `length` bytes in all (RFC 9293
+    /// §3.1, RFC 8200 §8.1). `headers` is the frame up to there.
     pub fn pseudo_header(&self, headers: &[u8], length: usize) -> Option<Sum> {
         let IpAt { at, is_ip6, .. } = self.inner();
         if is_ip6 {

@@ -241,7 +241,8 @@ impl LinkSocket {
         let socket = open(libc::AF_INET6).map_err(wrong)?;
         let mut request =
             Ifreq6 { address: address.octets(), prefix_length: u32::from(length), index };
-        // SAFETY: on an AF_INET6 socket SIOCSIFADDR takes an in6_ifreq, which this is (linux/ipv6.h).
+        // SAFETY: on an AF_INET6 socket SIOCSIFADDR takes an in6_ifreq, which this is
+        // (linux/ipv6.h).
         let result =
             unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR, &raw mut request) };
         match result {

@@ -9,7 +9,8 @@ use quiver_wire::checksum;
 use crate::layers::{Layers, word};
 use crate::virtio_net::{SEGMENT_ECN, SEGMENT_TCP4, SEGMENT_TCP6, SEGMENT_UDP};
 
-/// Headers of all layers together, at most; longer ones are refused. Around TCP over IPv6 may stand 29 segments.
+/// Headers of all layers together, at most; longer ones are refused. Around TCP over IPv6 may stand
+/// 29 segments.
 pub const HEADERS_BYTES_MAX: usize = 640;
 
 const TCP_CWR: u8 = 0x80;

@@ -1,8 +1,8 @@
 //! Tables of live figures on a terminal: what the `top` of every program stands on.
 //!
-//! A program says what it asks for ([`Ask`]) and how two answers become tables ([`View`]). The rest is
-//! here: a thread that asks, keys, panes, sorting, filter, a small plot, and the same tables as text
-//! where there is no terminal.
+//! A program says what it asks for ([`Ask`]) and how two answers become tables ([`View`]). The rest
+//! is here: a thread that asks, keys, panes, sorting, filter, a small plot, and the same tables as
+//! text where there is no terminal.
 #![forbid(unsafe_code)]
 
 mod app;

@@ -129,8 +129,8 @@ pub(crate) fn rows<V: View>(pane: usize, view: &V, choice: &Choice) -> Vec<Vec<V
     rows
 }
 
-/// Text from elsewhere, safe for a terminal: no control characters, and only ASCII where the terminal
-/// does not speak UTF-8.
+/// Text from elsewhere, safe for a terminal: no control characters, and only ASCII where the
+/// terminal does not speak UTF-8.
 pub fn clean(text: &str, utf8: bool) -> String {
     let safe = |c: char| if c.is_control() || !(utf8 || c.is_ascii()) { '?' } else { c };
     text.chars().map(safe).collect()

@@ -1,5 +1,5 @@
-//! Clocks per look-up, bytes an entry and changes a second of the exact matches.
-//! `cargo run --release -p quiver-tables --example exact_bench [short|long|long5|hash [ENTRIES [BATCH]]]`
+//! Clocks per look-up, bytes an entry and changes a second of the exact matches. `cargo run
+//! --release -p quiver-tables --example exact_bench [short|long|long5|hash [ENTRIES [BATCH]]]`
 #![allow(unsafe_code)]
 
 use std::time::Instant;

@@ -1,6 +1,6 @@
-//! Clocks per look-up of the prefix matches, by table, by traffic, by how many addresses a call gets and
-//! by kernel; then what changes cost.
-//! `cargo run --release -p quiver-tables --example match_bench [-- [NAME-PART | all] [PREFIX-FILE]]`
+//! Clocks per look-up of the prefix matches, by table, by traffic, by how many addresses a call
+//! gets and by kernel; then what changes cost. `cargo run --release -p quiver-tables --example
+//! match_bench [-- [NAME-PART | all] [PREFIX-FILE]]`
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! What workers read of many alike objects (local SIDs, policies, tunnels), and count of each: one cache line
-//! for an object and worker, so that who handles a packet waits for one line only.
+//! What workers read of many alike objects (local SIDs, policies, tunnels), and count of each: one
+//! cache line for an object and worker, so that who handles a packet waits for one line only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,10 +35,10 @@ impl CountedLine<'_> {
     }
 }
 
-/// The lines of one kind of objects: every worker has its own of each. What a line says does not change while a
-/// worker can find the object: the control thread writes it before it lets workers see its index, and writes
-/// another object to it only when none of them can know the index any more
-/// ([`Slots`](crate::memory::Slots)).
+/// The lines of one kind of objects: every worker has its own of each. What a line says does not
+/// change while a worker can find the object: the control thread writes it before it lets workers
+/// see its index, and writes another object to it only when none of them can know the index any
+/// more ([`Slots`](crate::memory::Slots)).
 pub struct CountedLines(Box<[WorkerLines]>);
 
 /// One worker's lines.
@@ -60,7 +60,8 @@ impl WorkerLines {
 }
 
 impl CountedLines {
-    /// Room for `capacity` objects, committed as used. `what` they are is said when there is no address space.
+    /// Room for `capacity` objects, committed as used. `what` they are is said when there is no
+    /// address space.
     pub fn new(
         what: &'static str,
         capacity: usize,
@@ -75,8 +76,8 @@ impl CountedLines {
         self.0[worker.index() % self.0.len()].clone()
     }
 
-    /// Write what an object is, for all workers, and let its counts begin at zero (control thread). No worker may
-    /// know its index yet.
+    /// Write what an object is, for all workers, and let its counts begin at zero (control thread).
+    /// No worker may know its index yet.
     pub fn write(&self, index: u32, words: [u64; LINE_WORDS]) {
         for lines in &self.0 {
             let all = words.into_iter().chain([0; LINE_COUNTS]);

@@ -1,6 +1,6 @@
 //! IPv4 longest prefix match: the run-compressed trie of [`crate::lpm`] with a root of 2^24 slots
-//! (4 MB) for large tables, 2^16 (16 KB) for small ones, and one level of 8 bits, or one prefix compared
-//! whole, below /24.
+//! (4 MB) for large tables, 2^16 (16 KB) for small ones, and one level of 8 bits, or one prefix
+//! compared whole, below /24.
 
 use crate::lpm::{Lpm, LpmSpace, LpmWriter};
 

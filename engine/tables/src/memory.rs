@@ -32,7 +32,8 @@ pub enum MemoryError {
     },
 }
 
-/// Reservations that fail on purpose, for tests of what follows then. Builds without debug assertions do not ask.
+/// Reservations that fail on purpose, for tests of what follows then. Builds without debug
+/// assertions do not ask.
 pub mod refusal {
     use std::cell::Cell;
 
@@ -40,7 +41,8 @@ pub mod refusal {
         static SUCCESSES_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
     }
 
-    /// Of this thread's reservations of address space, so many succeed, then all fail; with `None` all succeed again.
+    /// Of this thread's reservations of address space, so many succeed, then all fail; with `None`
+    /// all succeed again.
     pub fn after(successes: Option<u32>) {
         SUCCESSES_LEFT.set(successes);
     }
@@ -120,7 +122,8 @@ impl<T: ZeroValid> Reserved<T> {
             });
         }
         let slack = start.align_offset(HUGE_PAGE_BYTES);
-        // SAFETY: base stays inside the mapping, and what is unmapped lies outside base..base+bytes.
+        // SAFETY: base stays inside the mapping, and what is unmapped lies outside
+        // base..base+bytes.
         let base = unsafe {
             let base = start.byte_add(slack);
             if slack > 0 {

@@ -22,9 +22,9 @@ struct Group<A: Address, V> {
     chunks: Vec<Chunk<A, V>>,
 }
 
-/// A map from prefixes. Two flat levels lead to chunks of neighbours: a change costs one search, and what
-/// lies around it (what it covers, what covers it) is mostly in the same chunk. About 20 (IPv4) and 45
-/// (IPv6) bytes a prefix with values of 8.
+/// A map from prefixes. Two flat levels lead to chunks of neighbours: a change costs one search,
+/// and what lies around it (what it covers, what covers it) is mostly in the same chunk. About 20
+/// (IPv4) and 45 (IPv6) bytes a prefix with values of 8.
 pub struct PrefixMap<A: Address, V> {
     firsts: Vec<A::Key>,
     groups: Vec<Group<A, V>>,
@@ -151,8 +151,8 @@ impl<A: Address, V> PrefixMap<A, V> {
         &mut self.groups[place.group].chunks[place.chunk].values[place.index]
     }
 
-    /// Put in a prefix that is not there, where [`find_or_place`](Self::find_or_place) said; returns
-    /// where it is.
+    /// Put in a prefix that is not there, where [`find_or_place`](Self::find_or_place) said;
+    /// returns where it is.
     pub fn insert_at(&mut self, place: Place, prefix: Prefix<A>, value: V) -> Place {
         let key = prefix.key();
         self.by_len[usize::from(prefix.len())] += 1;
@@ -173,8 +173,9 @@ impl<A: Address, V> PrefixMap<A, V> {
         place
     }
 
-    /// Make room in the chunk at `place`; the place moves along. Where something is put in late, more
-    /// of the same is likely to follow in ascending order: then what is left behind stays full.
+    /// Make room in the chunk at `place`; the place moves along. Where something is put in late,
+    /// more of the same is likely to follow in ascending order: then what is left behind stays
+    /// full.
     fn split(&mut self, mut place: Place) -> Place {
         if self.groups[place.group].chunks.len() == GROUP_MAX {
             let at = if place.chunk >= GROUP_MAX / 8 * 7 { place.chunk } else { GROUP_MAX / 2 };
@@ -257,7 +258,8 @@ impl<A: Address, V> PrefixMap<A, V> {
         self.mend_group(place)
     }
 
-    /// A group has lost a chunk: join it with the next when both are small, or drop it when it is empty.
+    /// A group has lost a chunk: join it with the next when both are small, or drop it when it is
+    /// empty.
     fn mend_group(&mut self, place: Place) -> Place {
         let here = self.groups[place.group].chunks.len();
         if here == 0 {
@@ -420,11 +422,11 @@ impl<A: Address, V> PrefixMap<A, V> {
         self.cover_before(place, sought)
     }
 
-    /// As [`cover`](Self::cover) of `sought`'s address and length, or shorter; nothing from `place` on
-    /// covers it.
+    /// As [`cover`](Self::cover) of `sought`'s address and length, or shorter; nothing from `place`
+    /// on covers it.
     ///
-    /// The predecessor in order either is it, or shares at least as many bits with the address as any
-    /// other prefix that could be: so every step, or every second, shortens, and there are few.
+    /// The predecessor in order either is it, or shares at least as many bits with the address as
+    /// any other prefix that could be: so every step, or every second, shortens, and there are few.
     pub fn cover_before(&self, place: Place, sought: Prefix<A>) -> Option<(Prefix<A>, &V)> {
         let (mut sought, mut place) = (sought, place);
         loop {

@@ -1,4 +1,5 @@
-//! The exact matches against `HashMap`: every variant, batches and single look-ups, growth and back.
+//! The exact matches against `HashMap`: every variant, batches and single look-ups, growth and
+//! back.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The exact matches while their writer works: readers see whole entries, miss nothing that is there,
-//! and keep no memory from being used again.
+//! The exact matches while their writer works: readers see whole entries, miss nothing that is
+//! there, and keep no memory from being used again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,7 +29,8 @@ fn value(key: u64, version: u64) -> u64 {
     key << 20 | version & 0xf_ffff
 }
 
-/// On a busy machine a reader is away for long at times. Only then is an entry refused, until it comes back.
+/// On a busy machine a reader is away for long at times. Only then is an entry refused, until it
+/// comes back.
 fn wait_for_readers(refused: &ExactError) {
     assert!(matches!(refused, ExactError::Waiting { .. }), "{refused}");
     std::thread::yield_now();

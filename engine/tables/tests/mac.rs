@@ -1,5 +1,5 @@
-//! The MAC table against a naive model: joins and leaves, flushes, learning, moves, configured entries,
-//! ageing, in any order; and readers beside the writer.
+//! The MAC table against a naive model: joins and leaves, flushes, learning, moves, configured
+//! entries, ageing, in any order; and readers beside the writer.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -89,7 +89,8 @@ struct Known {
     stamp: u16,
 }
 
-/// What the table should do, with nothing that makes it fast. Minutes are small, so that an age of 2 is due.
+/// What the table should do, with nothing that makes it fast. Minutes are small, so that an age of
+/// 2 is due.
 #[derive(Default)]
 struct Model {
     known: BTreeMap<(usize, u64), Known>,
@@ -372,8 +373,8 @@ fn a_full_table_learns_no_more_and_what_it_knows_stays() {
     assert!(!writer.table().ports().is_full(domain));
 }
 
-/// Readers that know what must be there, while the writer learns, moves and sweeps: an answer is always
-/// that key's, on one of the ports where it was.
+/// Readers that know what must be there, while the writer learns, moves and sweeps: an answer is
+/// always that key's, on one of the ports where it was.
 #[test]
 fn readers_beside_the_writer_see_whole_entries() {
     const MACS: u64 = 5000;

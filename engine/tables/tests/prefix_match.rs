@@ -365,7 +365,8 @@ fn crowded_ip6_blocks_equal_a_linear_scan_while_they_fill_and_empty() {
     assert_eq!((usage.entries, usage.nodes, usage.skips, usage.waiting), (0, 0, 0, 0));
 }
 
-/// As `check`, by a trie of another's making, of so many prefixes that a linear scan takes too long.
+/// As `check`, by a trie of another's making, of so many prefixes that a linear scan takes too
+/// long.
 fn check_by<A: Address>(
     writer: &LpmWriter<A>,
     table: u32,
@@ -392,8 +393,8 @@ fn check_by<A: Address>(
     }
 }
 
-/// Neighbouring hosts, so many that they stand in wide blocks, with shorter prefixes over, between and beside them
-/// that come and go.
+/// Neighbouring hosts, so many that they stand in wide blocks, with shorter prefixes over, between
+/// and beside them that come and go.
 fn hosts_in_wide_blocks<A: Address>(table: u32, first: A, beside: A, count: u64)
 where
     (A, u8): prefix_trie::Prefix,

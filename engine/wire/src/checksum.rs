@@ -33,8 +33,8 @@ fn header_sum(header: &Ip4Header) -> u64 {
 
 /// Whether the checksum of an IPv4 header without options is right.
 ///
-/// No folding: a number is a multiple of 65535 exactly when its product with the inverse of 65535 is
-/// at most 2^64 / 65535. (A header of zeros alone would pass; its version is wrong.)
+/// No folding: a number is a multiple of 65535 exactly when its product with the inverse of 65535
+/// is at most 2^64 / 65535. (A header of zeros alone would pass; its version is wrong.)
 #[inline(always)]
 pub fn header_is_good(header: &Ip4Header) -> bool {
     header_sum(header).wrapping_mul(INVERSE_65535) <= QUOTIENT_MAX
@@ -72,7 +72,8 @@ impl Sum {
         Self { words: 0, odd: false }
     }
 
-    /// The pseudo header of RFC 793 §3.1 and RFC 768; `len` is that of header and payload, in bytes.
+    /// The pseudo header of RFC 793 §3.1 and RFC 768; `len` is that of header and payload, in
+    /// bytes.
     #[inline]
     pub fn pseudo4(
         source: Ipv4Addr,
@@ -127,8 +128,8 @@ impl Sum {
         Self { odd: self.odd ^ (bytes.len() % 2 == 1), ..sum }
     }
 
-    /// Adds a sum of words in the machine's byte order. Behind an odd number of bytes, they count for the other
-    /// halves: a rotation by 8 bits is a multiplication by 256.
+    /// Adds a sum of words in the machine's byte order. Behind an odd number of bytes, they count
+    /// for the other halves: a rotation by 8 bits is a multiplication by 256.
     #[inline(always)]
     fn plus(self, sum: u64) -> Self {
         let sum = if self.odd { sum.rotate_left(8) } else { sum };
@@ -167,8 +168,8 @@ pub fn of(bytes: &[u8]) -> u16 {
 /// From so many bytes on, the sum is made by vectors: what they cost at their end is little then.
 const VECTOR_BYTES_MIN: usize = 256;
 
-/// The sum of words (and of what is left at the end), folded to 33 bits or so. Words of 8 bytes are added with their
-/// carries in a word above: 2^64 is 1 modulo 65535.
+/// The sum of words (and of what is left at the end), folded to 33 bits or so. Words of 8 bytes are
+/// added with their carries in a word above: 2^64 is 1 modulo 65535.
 #[inline]
 fn sum_of(bytes: &[u8]) -> u64 {
     let (blocks, rest) = match bytes.len() >= VECTOR_BYTES_MIN {
@@ -198,7 +199,8 @@ fn sum_of_blocks(blocks: &[[u8; 32]]) -> u64 {
     lanes.iter().sum::<u64>()
 }
 
-/// The last bytes, fewer than 8, with zeros behind them. Where there are more before them, one load has all of them.
+/// The last bytes, fewer than 8, with zeros behind them. Where there are more before them, one load
+/// has all of them.
 #[inline(always)]
 fn sum_of_last(bytes: &[u8], last: &[u8]) -> u64 {
     let whole = match bytes.last_chunk::<8>() {
@@ -240,8 +242,9 @@ pub const fn update_udp16(checksum: u16, old: u16, new: u16) -> u16 {
     }
 }
 
-/// Takes one from the TTL and updates the checksum: equation 3 of RFC 1624 with m' = m - 0x0100. The
-/// caller has seen that the TTL is more than 1 (at 0 it would wrap, and the packet should be dead).
+/// Takes one from the TTL and updates the checksum: equation 3 of RFC 1624 with m' = m - 0x0100.
+/// The caller has seen that the TTL is more than 1 (at 0 it would wrap, and the packet should be
+/// dead).
 #[inline(always)]
 pub fn decrement_ttl(header: &mut Ip4Header) {
     header.set_ttl(header.ttl().wrapping_sub(1));

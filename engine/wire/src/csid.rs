@@ -7,9 +7,9 @@
 //! +---------------------+------------------+---------------------------+
 //! ```
 //!
-//! With NEXT-C-SID the argument is the C-SIDs that follow, the next one first, zero behind the last. With
-//! REPLACE-C-SID its lowest bits are the place of the active C-SID in the active container, an element of the
-//! segment list that has nothing but C-SIDs.
+//! With NEXT-C-SID the argument is the C-SIDs that follow, the next one first, zero behind the
+//! last. With REPLACE-C-SID its lowest bits are the place of the active C-SID in the active
+//! container, an element of the segment list that has nothing but C-SIDs.
 
 /// Lengths of a compressed SID, bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,9 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// A SID whose locator block has `block` bits and whose C-SID, locator node and function together, has
-    /// `csid` (RFC 9800: LBL and LNFL). `None` when one is zero, or nothing is left for an argument.
+    /// A SID whose locator block has `block` bits and whose C-SID, locator node and function
+    /// together, has `csid` (RFC 9800: LBL and LNFL). `None` when one is zero, or nothing is left
+    /// for an argument.
     pub const fn new(block: u8, csid: u8) -> Option<Structure> {
         if block == 0 || csid == 0 || block as u16 + csid as u16 >= 128 {
             return None;
@@ -58,14 +59,16 @@ impl Structure {
         address & (u128::MAX >> self.prefix_bits())
     }
 
-    /// The address with the next C-SID as the active one: the argument moves up to the block, zeros come behind
-    /// it (RFC 9800 §4.1.1, S05 and S06). `None` when the argument is zero: then there is none.
+    /// The address with the next C-SID as the active one: the argument moves up to the block, zeros
+    /// come behind it (RFC 9800 §4.1.1, S05 and S06). `None` when the argument is zero: then there
+    /// is none.
     #[inline(always)]
     pub const fn next(self, address: u128) -> Option<u128> {
         if self.block >= 64 || self.csid >= 64 {
             return self.next_of_any(address);
         }
-        // As nearly always, the block ends in the address's first half, and half a word at most moves over.
+        // As nearly always, the block ends in the address's first half, and half a word at most
+        // moves over.
         let (high, low) = ((address >> 64) as u64, address as u64);
         let behind = u64::MAX >> self.block;
         let moved = (high << self.csid | low >> (64 - self.csid)) & behind;
@@ -127,8 +130,8 @@ impl Packing {
         128 / self.count()
     }
 
-    /// The place of the active C-SID in its container: the lowest bits of the address (RFC 9800 §4.2.1,
-    /// DA.Arg.Index).
+    /// The place of the active C-SID in its container: the lowest bits of the address (RFC 9800
+    /// §4.2.1, DA.Arg.Index).
     #[inline(always)]
     pub const fn index(self, address: u128) -> u8 {
         address as u8 & (self.count() - 1)

@@ -11,8 +11,8 @@ use crate::{Header, Ip4Header, Ip6Header};
 
 pub use fields::{FlowFields, hash_ip4_by, hash_ip4_of, hash_ip6_by, hash_ip6_of, with_seed};
 
-// Odd constants with as many ones as zeros: digits of the golden ratio and of the square roots of 2,
-// 3 and 5.
+// Odd constants with as many ones as zeros: digits of the golden ratio and of the square roots of
+// 2, 3 and 5.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const ROOT_2: u64 = 0x6a09_e667_f3bc_c909;
 const ROOT_3: u64 = 0xbb67_ae85_84ca_a73b;
@@ -94,9 +94,9 @@ fn fold_both(source: u128, destination: u128) -> u64 {
     source.rotate_left(32) ^ destination
 }
 
-/// The hash of an IPv6 packet. `behind` are the bytes that follow the fixed header. Extension headers
-/// are walked; fragments, even the first, and protocols without ports are hashed by addresses and
-/// protocol. A packet in one fragment (RFC 6946) is whole.
+/// The hash of an IPv6 packet. `behind` are the bytes that follow the fixed header. Extension
+/// headers are walked; fragments, even the first, and protocols without ports are hashed by
+/// addresses and protocol. A packet in one fragment (RFC 6946) is whole.
 #[inline(always)]
 pub fn hash_ip6(header: &Ip6Header, behind: &[u8]) -> u32 {
     mix(fold_addresses(header), rest6(header, behind))

@@ -1,4 +1,5 @@
-//! GTP-U, the user plane of mobile networks (3GPP TS 29.281 §5), with the PDU session container (TS 38.415 §5.5).
+//! GTP-U, the user plane of mobile networks (3GPP TS 29.281 §5), with the PDU session container (TS
+//! 38.415 §5.5).
 //!
 //! ```text
 //! 0     1    2        4          8      10    11   12
@@ -7,8 +8,9 @@
 //! +-----+----+--------+----------+------+-----+----+------------+---------
 //! ```
 //!
-//! The length counts what follows the first 8 bytes. Bytes 8 to 11 are there when one of the flags E, S and PN is
-//! set. An extension is a length in units of 4 bytes, its content, and the type of the next one.
+//! The length counts what follows the first 8 bytes. Bytes 8 to 11 are there when one of the flags
+//! E, S and PN is set. An extension is a length in units of 4 bytes, its content, and the type of
+//! the next one.
 
 mod parse;
 
@@ -232,7 +234,8 @@ impl PduSession {
         [1, kind, reflective | self.qfi & QFI_MAX, extension::NONE]
     }
 
-    /// From the content of the extension header. Types of PDUs that TS 38.415 does not have are none.
+    /// From the content of the extension header. Types of PDUs that TS 38.415 does not have are
+    /// none.
     #[inline(always)]
     fn read(content: &[u8]) -> Option<PduSession> {
         let &[kind, flow, ..] = content else { return None };

@@ -154,8 +154,8 @@ pub struct Repr<'a> {
 }
 
 impl<'a> Repr<'a> {
-    /// Reads a message (all of `bytes`) whose checksum is right. A known type whose unused bytes are
-    /// not zero is [`Message::Other`].
+    /// Reads a message (all of `bytes`) whose checksum is right. A known type whose unused bytes
+    /// are not zero is [`Message::Other`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let (header, data) = Icmp4Header::require(bytes)?;
         if !Sum::new().bytes(bytes).is_good() {

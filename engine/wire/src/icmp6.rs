@@ -108,8 +108,9 @@ fn pseudo(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Option<Sum> {
     Some(Sum::pseudo6(source, destination, IpProtocol::ICMP6, len))
 }
 
-/// The IPv6 header of a packet and its ICMPv6 message, when all of it stands in `packet` behind headers that
-/// can be walked. `None` for other protocols and for fragments. The checksum is not looked at.
+/// The IPv6 header of a packet and its ICMPv6 message, when all of it stands in `packet` behind
+/// headers that can be walked. `None` for other protocols and for fragments. The checksum is not
+/// looked at.
 pub fn within(packet: &[u8]) -> Option<(&Ip6Header, &[u8])> {
     let (header, behind) = Ip6Header::split(packet)?;
     let behind = behind.get(..usize::from(header.payload_length()))?;

@@ -1,4 +1,5 @@
-//! IGMP (RFC 1112 appendix I, RFC 2236, RFC 3376): hosts say which groups they listen to, routers ask.
+//! IGMP (RFC 1112 appendix I, RFC 2236, RFC 3376): hosts say which groups they listen to, routers
+//! ask.
 //!
 //! ```text
 //! 0    1    2         4                   8    9    10        12
@@ -76,7 +77,8 @@ pub struct QueryMore<'a> {
 pub enum Message<'a> {
     /// Which groups are listened to?
     Query {
-        /// The longest time for an answer in tenths of a second, coded as [`from_code8`]; 0 in version 1.
+        /// The longest time for an answer in tenths of a second, coded as [`from_code8`]; 0 in
+        /// version 1.
         response_code: u8,
         /// The group asked for; unspecified: all.
         group: Ipv4Addr,
@@ -123,8 +125,8 @@ pub const fn to_code8(value: u32) -> u8 {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a message (all of `bytes`) whose checksum is right. A query of a length that no version has is
-    /// refused (RFC 3376 §7.1).
+    /// Reads a message (all of `bytes`) whose checksum is right. A query of a length that no
+    /// version has is refused (RFC 3376 §7.1).
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let [kind, code, _, _, a, b, c, d] = *bytes
             .first_chunk::<MESSAGE_LEN>()

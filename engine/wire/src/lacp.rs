@@ -1,4 +1,5 @@
-//! Slow protocols: LACP and the marker protocol (IEEE 802.1AX-2014 §6.4.2, §6.5.3; annex A of IEEE 802.3).
+//! Slow protocols: LACP and the marker protocol (IEEE 802.1AX-2014 §6.4.2, §6.5.3; annex A of IEEE
+//! 802.3).
 //!
 //! ```text
 //! 0         1         2        4 ─────────── actor ───────────── 22       ── partner ──    42
@@ -181,8 +182,8 @@ pub struct Lacpdu {
 }
 
 impl Lacpdu {
-    /// Reads a PDU, from the subtype on. Versions and what is reserved are not looked at, nor is what
-    /// stands behind the partner (§6.4.2.3 b, i, t).
+    /// Reads a PDU, from the subtype on. Versions and what is reserved are not looked at, nor is
+    /// what stands behind the partner (§6.4.2.3 b, i, t).
     pub fn parse(bytes: &[u8]) -> Result<Lacpdu, WireError> {
         let invalid = |reason| Err(WireError::Invalid { header: LACPDU, reason });
         let (header, _) = LacpHeader::require(bytes)?;
@@ -227,8 +228,8 @@ impl Lacpdu {
     }
 }
 
-/// A marker PDU on packet bytes, from the subtype on: a question whether all frames sent before it have
-/// arrived, or the answer (§6.5.3.2).
+/// A marker PDU on packet bytes, from the subtype on: a question whether all frames sent before it
+/// have arrived, or the answer (§6.5.3.2).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct MarkerHeader {

@@ -1,8 +1,9 @@
-//! Headers as bytes: one file per protocol. No I/O, no allocation, no unsafe, no panic from a packet.
+//! Headers as bytes: one file per protocol. No I/O, no allocation, no unsafe, no panic from a
+//! packet.
 //!
 //! Each protocol has two ways in. The data plane overlays a fixed-size header on packet bytes
-//! ([`Header::overlay`]): one length check, then every accessor is a load. Control and tests use the
-//! plain form (`Repr`), whose `parse` and `emit` are inverse and check everything.
+//! ([`Header::overlay`]): one length check, then every accessor is a load. Control and tests use
+//! the plain form (`Repr`), whose `parse` and `emit` are inverse and check everything.
 #![no_std]
 #![forbid(unsafe_code)]
 

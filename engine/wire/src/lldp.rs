@@ -195,7 +195,8 @@ fn id(value: &[u8]) -> Result<Id<'_>, WireError> {
 }
 
 impl<'a> Lldpdu<'a> {
-    /// Reads an LLDPDU (§9.2.7.7.1): its first three TLVs must be right, and every TLV must lie inside.
+    /// Reads an LLDPDU (§9.2.7.7.1): its first three TLVs must be right, and every TLV must lie
+    /// inside.
     pub fn parse(bytes: &'a [u8]) -> Result<Lldpdu<'a>, WireError> {
         let (chassis, rest) =
             expect(bytes, kind::CHASSIS_ID, "the first TLV is no chassis identifier")?;

@@ -91,7 +91,8 @@ impl MacAddress {
         [a ^ 2, b, c, 0xff, 0xfe, d, e, f]
     }
 
-    /// The link-local address fe80::/64 with [`MacAddress::interface_identifier`] (RFC 4291 §2.5.6).
+    /// The link-local address fe80::/64 with [`MacAddress::interface_identifier`] (RFC 4291
+    /// §2.5.6).
     pub const fn link_local(self) -> Ipv6Addr {
         let i = u64::from_be_bytes(self.interface_identifier());
         Ipv6Addr::from_bits((0xfe80 << 112) | i as u128)

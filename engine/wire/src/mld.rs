@@ -1,5 +1,5 @@
-//! Multicast listener discovery (RFC 2710, RFC 3810): IGMP's part in ICMPv6. Messages of version 1 are 24 bytes, queries
-//! of version 2 at least 28.
+//! Multicast listener discovery (RFC 2710, RFC 3810): IGMP's part in ICMPv6. Messages of version 1
+//! are 24 bytes, queries of version 2 at least 28.
 //!
 //! ```text
 //! 0    1    2         4         6         8              24   25   26        28
@@ -85,8 +85,8 @@ pub const fn to_code16(value: u32) -> u16 {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a message (all of `bytes`, from the ICMPv6 type on). A query of a length that no version has is refused
-    /// (RFC 3810 §8.1).
+    /// Reads a message (all of `bytes`, from the ICMPv6 type on). A query of a length that no
+    /// version has is refused (RFC 3810 §8.1).
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let truncated = |need| WireError::Truncated { header: NAME, need, have: bytes.len() };
         let ([kind, _, _, _, a, b, c, d], rest) =

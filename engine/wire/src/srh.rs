@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The list stands in reverse: `List[0]` is the last segment of the path, and the active one is
-//! `List[left]`. In the reduced form (§4.1.1) the first segment stands in the IPv6 destination alone.
+//! `List[left]`. In the reduced form (§4.1.1) the first segment stands in the IPv6 destination
+//! alone.
 
 mod build;
 mod tlv;
@@ -123,8 +124,8 @@ impl SrhHeader {
         usize::from(self.last_entry) + 1
     }
 
-    /// Is it of this type, and do last entry and segments left fit its length, as an endpoint that moves
-    /// to the next segment must see (RFC 8754 §4.3.1.1, S09 and S10)? All in one test.
+    /// Is it of this type, and do last entry and segments left fit its length, as an endpoint that
+    /// moves to the next segment must see (RFC 8754 §4.3.1.1, S09 and S10)? All in one test.
     #[inline(always)]
     pub fn leads_on(&self) -> bool {
         (self.routing_type == ROUTING_TYPE)
@@ -132,8 +133,9 @@ impl SrhHeader {
             & (usize::from(self.segments_left) <= self.segment_count())
     }
 
-    /// Where its next segment begins, counted from its first byte, if it [leads on](Self::leads_on), is no longer than
-    /// `available` bytes, has segments left and no flag of RFC 9259. All in one test of one word.
+    /// Where its next segment begins, counted from its first byte, if it [leads
+    /// on](Self::leads_on), is no longer than `available` bytes, has segments left and no flag of
+    /// RFC 9259. All in one test of one word.
     #[inline(always)]
     pub fn next_segment_if_plain(&self, available: usize) -> Option<usize> {
         const ALONE: u64 = u64::from_le_bytes([0, 0, 0xff, 0, 0, FLAG_OAM, 0, 0]);
@@ -148,8 +150,8 @@ impl SrhHeader {
         plain.then(|| segment_offset(before))
     }
 
-    /// Its length in bytes, if it is of this type, no longer than `available` bytes, has no segments left and no flag
-    /// of RFC 9259. All in one test of one word.
+    /// Its length in bytes, if it is of this type, no longer than `available` bytes, has no
+    /// segments left and no flag of RFC 9259. All in one test of one word.
     #[inline(always)]
     pub fn length_if_ended(&self, available: usize) -> Option<usize> {
         const ALONE: u64 = u64::from_le_bytes([0, 0, 0xff, 0xff, 0, FLAG_OAM, 0, 0]);
@@ -174,7 +176,8 @@ impl SrhHeader {
     }
 }
 
-/// The flag of operation and maintenance (RFC 9259 §2.1): a copy is to be processed by the node itself.
+/// The flag of operation and maintenance (RFC 9259 §2.1): a copy is to be processed by the node
+/// itself.
 pub const FLAG_OAM: u8 = 0x20;
 
 /// Where element `index` of the list stands, counted from the header's start.
@@ -183,8 +186,8 @@ pub const fn segment_offset(index: usize) -> usize {
     size_of::<SrhHeader>() + index * SEGMENT_BYTES
 }
 
-/// Element `index` of the list of the header that `bytes` begin with. Whether the list is so long is not
-/// judged, only whether the bytes are there.
+/// Element `index` of the list of the header that `bytes` begin with. Whether the list is so long
+/// is not judged, only whether the bytes are there.
 #[inline(always)]
 pub fn segment(bytes: &[u8], index: usize) -> Option<Ipv6Addr> {
     let from = segment_offset(index);
@@ -247,8 +250,8 @@ pub struct Srh<'a> {
 }
 
 impl<'a> Srh<'a> {
-    /// Checks the header that `bytes` begin with: type, lengths, list and every TLV. Also returns what
-    /// follows it.
+    /// Checks the header that `bytes` begin with: type, lengths, list and every TLV. Also returns
+    /// what follows it.
     pub fn parse(bytes: &'a [u8]) -> Result<(Srh<'a>, &'a [u8]), SrhBad> {
         let header = SrhHeader::overlay(bytes).ok_or(SrhBad::Truncated)?;
         if header.routing_type() != ROUTING_TYPE {
@@ -294,7 +297,8 @@ impl<'a> Srh<'a> {
         (left < self.header.segment_count()).then(|| segment(self.bytes, left)).flatten()
     }
 
-    /// Does the list lack its first segment, which the destination alone has, and is it still the active one?
+    /// Does the list lack its first segment, which the destination alone has, and is it still the
+    /// active one?
     pub fn is_before_first(&self) -> bool {
         usize::from(self.header.segments_left) == self.header.segment_count()
     }

@@ -94,8 +94,8 @@ pub fn is_good_over_ip4(source: Ipv4Addr, destination: Ipv4Addr, datagram: &[u8]
         || Sum::pseudo4(source, destination, IpProtocol::UDP, len).bytes(datagram).is_good()
 }
 
-/// Whether the checksum of a datagram (header and payload) over IPv6 is right. It must have one (RFC
-/// 8200 §8.1; the exception of RFC 6935 for tunnels is for the tunnel to make).
+/// Whether the checksum of a datagram (header and payload) over IPv6 is right. It must have one
+/// (RFC 8200 §8.1; the exception of RFC 6935 for tunnels is for the tunnel to make).
 pub fn is_good_over_ip6(source: Ipv6Addr, destination: Ipv6Addr, datagram: &[u8]) -> bool {
     let (Some(header), Ok(len)) = (UdpHeader::overlay(datagram), u32::try_from(datagram.len()))
     else {
@@ -143,8 +143,8 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Reads a header whose length is right; also returns the payload. The checksum needs addresses:
-    /// [`is_good_over_ip4`], [`is_good_over_ip6`].
+    /// Reads a header whose length is right; also returns the payload. The checksum needs
+    /// addresses: [`is_good_over_ip4`], [`is_good_over_ip6`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (header, rest) = UdpHeader::require(bytes)?;
         let payload_len =

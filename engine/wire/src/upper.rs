@@ -1,6 +1,7 @@
-//! What the upper layer's header says of a packet that filters and translators ask for: protocol, ports, TCP
-//! flags, ICMP type. Fragments after the first do not have it in their bytes; whoever kept them until the
-//! first was there notes it beside the packet in the form of [`Upper::to_note`].
+//! What the upper layer's header says of a packet that filters and translators ask for: protocol,
+//! ports, TCP flags, ICMP type. Fragments after the first do not have it in their bytes; whoever
+//! kept them until the first was there notes it beside the packet in the form of
+//! [`Upper::to_note`].
 
 use crate::ip6::extension;
 use crate::{Header, Icmp4Header, Icmp6Header, Ip4Header, Ip6Header, IpProtocol, TcpHeader};

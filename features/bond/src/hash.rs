@@ -13,8 +13,8 @@ pub const VLAN_TAGS_MAX: usize = 4;
 /// The tag that some switches use for the outer of two.
 const OLD_DOUBLE_TAG: EtherType = EtherType(0x9100);
 
-// Digits of π: other constants than those of the flow hash, so that a flow's path among equal routes
-// says nothing of its member.
+// Digits of π: other constants than those of the flow hash, so that a flow's path among equal
+// routes says nothing of its member.
 const PI_1: u64 = 0x243f_6a88_85a3_08d3;
 const PI_2: u64 = 0x1319_8a2e_0370_7345;
 

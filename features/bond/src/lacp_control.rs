@@ -72,8 +72,8 @@ pub(crate) fn send(engine: &mut Engine, member: InterfaceId, pdu: &Lacpdu) {
     }
 }
 
-/// The last PDU of a member that was set down while its link is still there: its output takes nothing any
-/// more, so it is given to the device itself.
+/// The last PDU of a member that was set down while its link is still there: its output takes
+/// nothing any more, so it is given to the device itself.
 fn send_last(engine: &mut Engine, member: InterfaceId, pdu: &Lacpdu) {
     let device = engine.interface(member).filter(|interface| interface.link_up);
     if let Some(tx) = device.map(|interface| interface.row().tx) {

@@ -46,8 +46,8 @@ impl BondTx {
         BondTx { table, turn: worker }
     }
 
-    /// The members that may send: the control thread's choice, without those that went down before it
-    /// has heard of it.
+    /// The members that may send: the control thread's choice, without those that went down before
+    /// it has heard of it.
     fn members(&self, cx: &Context<'_>) -> Option<(Mode, Balance, Members)> {
         let row = self.table.read(cx.pass).bond(cx.tx)?;
         let mut members = Members { outputs: [NodeId(0); BOND_MEMBERS_MAX], count: 0 };

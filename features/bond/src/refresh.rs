@@ -19,7 +19,8 @@ fn active_of(engine: &Engine, bond: &Bond) -> Vec<InterfaceId> {
         up.retain(|member| bond.port(member.id).is_some_and(Port::is_distributing));
     }
     if bond.mode == Mode::ActiveBackup {
-        // A member that sends goes on until a heavier one comes; the sort keeps the order of the rest.
+        // A member that sends goes on until a heavier one comes; the sort keeps the order of the
+        // rest.
         let sends = bond.active.first();
         up.sort_by_key(|member| (Reverse(member.weight), Some(&member.id) != sends));
     }
@@ -50,7 +51,8 @@ fn table_of(bonds: &Bonds) -> BondTable {
     table
 }
 
-/// Look anew at a bond's members: let LACP hear of them, tell workers which of them send, and whether the bond has a link.
+/// Look anew at a bond's members: let LACP hear of them, tell workers which of them send, and
+/// whether the bond has a link.
 pub(crate) fn refresh(engine: &mut Engine, id: InterfaceId) {
     speak(engine, id);
     let Some(bonds) = engine.get::<Bonds>() else { return };

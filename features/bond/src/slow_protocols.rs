@@ -1,5 +1,5 @@
-//! `lacp-input`: slow protocols (IEEE 802.3 annex 57A). LACPDUs are the control thread's, markers are
-//! answered here, everything else is dropped.
+//! `lacp-input`: slow protocols (IEEE 802.3 annex 57A). LACPDUs are the control thread's, markers
+//! are answered here, everything else is dropped.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::tables::Published;
 
 /// The node's name.
 pub(crate) const NODE: &str = "lacp-input";
-/// PDUs of slow protocols that a worker takes in a second: ten are allowed on a link (annex 57A.2), and
-/// a router has some hundred links.
+/// PDUs of slow protocols that a worker takes in a second: ten are allowed on a link (annex 57A.2),
+/// and a router has some hundred links.
 pub const PDUS_PER_SECOND_MAX: u64 = 2000;
 /// So many may come at once.
 pub const PDUS_BURST: u64 = 512;

@@ -10,7 +10,8 @@ const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const SLOW: [u8; 6] = [1, 0x80, 0xc2, 0, 0, 2];
 const MEMBERS: [&str; 3] = ["m0", "m1", "m2"];
 
-/// A router with a bond of some members; what `e0` receives goes out of the bond, and the other way round.
+/// A router with a bond of some members; what `e0` receives goes out of the bond, and the other way
+/// round.
 fn router(number: u8, members: &[&str], words: &str) -> Router {
     let mut router = Router::new(&[quiver_bond::register, quiver_ethernet::register]);
     router.interface("e0");
@@ -64,7 +65,8 @@ impl Pair {
         }
     }
 
-    /// Frames of this many flows from one router to the other: how many arrive, and by which members.
+    /// Frames of this many flows from one router to the other: how many arrive, and by which
+    /// members.
     fn pass(&mut self, flows: u16) -> (usize, Vec<&'static str>) {
         let totals = |router: &mut Router| MEMBERS.map(|name| router.totals(name).rx_packets);
         let before = totals(&mut self.other);

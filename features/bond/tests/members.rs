@@ -5,8 +5,8 @@ use quiver_testkit::Router;
 const PARTNER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// Two ports outside, `e0` and `e1`; three members to be, `m0` to `m2`. What `e0` receives goes out of
-/// the bond as it is.
+/// Two ports outside, `e0` and `e1`; three members to be, `m0` to `m2`. What `e0` receives goes out
+/// of the bond as it is.
 fn router(mode: &str, members: usize) -> Router {
     let mut router = Router::new(&[quiver_bond::register, quiver_ethernet::register]);
     for name in ["e0", "e1", "m0", "m1", "m2"] {

@@ -53,8 +53,8 @@ impl Addresses {
     }
 
     /// Is the destination one of 01:80:c2:00:00:01 to 01:80:c2:00:00:0f, which no bridge forwards
-    /// (IEEE 802.1Q §8.6.3)? 01:80:c2:00:00:00 is the spanning tree's, which passes a bridge that takes no
-    /// part in it.
+    /// (IEEE 802.1Q §8.6.3)? 01:80:c2:00:00:00 is the spanning tree's, which passes a bridge that
+    /// takes no part in it.
     #[inline(always)]
     pub fn is_to_link(self) -> bool {
         const LOW_NIBBLE: u64 = 0x0f << 40;

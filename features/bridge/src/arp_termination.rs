@@ -1,6 +1,6 @@
-//! `arp-term-l2bd`: questions for addresses that the domain knows are answered here and not flooded: ARP
-//! requests (RFC 826) and neighbour solicitations (RFC 4861 §7.2). Where `arp-ufwd` is on, other ARP frames to all go
-//! on to `l2-uu-fwd`.
+//! `arp-term-l2bd`: questions for addresses that the domain knows are answered here and not
+//! flooded: ARP requests (RFC 826) and neighbour solicitations (RFC 4861 §7.2). Where `arp-ufwd` is
+//! on, other ARP frames to all go on to `l2-uu-fwd`.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -136,8 +136,8 @@ impl Question {
         Some(Question::Nd { from, asker, target })
     }
 
-    /// The answer, when the domain knows it and it is not the asker's own address: who looks whether
-    /// somebody has its address must not hear that somebody has.
+    /// The answer, when the domain knows it and it is not the asker's own address: who looks
+    /// whether somebody has its address must not hear that somebody has.
     fn answer(&self, domain: &Domain) -> Option<Answer> {
         let (target, from) = match self {
             Question::Arp { request, from } => (IpAddr::V4(request.target_ip), *from),

@@ -1,5 +1,5 @@
-//! The bridge's own routed interface: frames to it leave the bridge by `bvi-input` and are received on the
-//! loopback; what the router sends by the loopback comes into the bridge by `bvi-output`.
+//! The bridge's own routed interface: frames to it leave the bridge by `bvi-input` and are received
+//! on the loopback; what the router sends by the loopback comes into the bridge by `bvi-output`.
 
 use quiver_core::graph::arc::DEVICE_INPUT;
 use quiver_core::graph::node::{Node, NodeSpec};

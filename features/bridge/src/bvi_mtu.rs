@@ -4,7 +4,8 @@ use quiver_core::Engine;
 
 use crate::state::Bridges;
 
-/// Limit the MTU of the routed interface of a bridge domain to the least MTU of the domain's other ports.
+/// Limit the MTU of the routed interface of a bridge domain to the least MTU of the domain's other
+/// ports.
 pub(crate) fn follow_members(engine: &mut Engine, number: u32) {
     let Some(bridges) = engine.get::<Bridges>() else { return };
     let Some(bvi) = bridges.domains().get(&number).and_then(|domain| domain.bvi) else { return };

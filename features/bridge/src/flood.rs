@@ -1,8 +1,8 @@
-//! `l2-flood` and `l2-uu-flood`: a copy for each port of the domain, but for the one that the frame came in by, those
-//! of its split-horizon group, and those of another one that is excluded.
+//! `l2-flood` and `l2-uu-flood`: a copy for each port of the domain, but for the one that the frame
+//! came in by, those of its split-horizon group, and those of another one that is excluded.
 //!
-//! Copies are bounded: a vector makes so many, and what is left comes back to the node after they were
-//! sent; and some buffers are always left to frames that go one way.
+//! Copies are bounded: a vector makes so many, and what is left comes back to the node after they
+//! were sent; and some buffers are always left to frames that go one way.
 
 use std::sync::Arc;
 
@@ -85,8 +85,8 @@ fn destination(packet: &Packet) -> [u8; 6] {
 }
 
 impl<const UNKNOWN: bool> Flood<UNKNOWN> {
-    /// Does a frame from `port` go to a member? What is to a station goes to the router if it is the router's: its own
-    /// address is always known, so what is not known is not for it.
+    /// Does a frame from `port` go to a member? What is to a station goes to the router if it is
+    /// the router's: its own address is always known, so what is not known is not for it.
     #[inline(always)]
     fn is_for(
         cx: &Context<'_>,
@@ -170,8 +170,9 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         Ok(last.output)
     }
 
-    /// A frame to one station that somebody else wants flooded, while this domain floods none to stations that are not
-    /// known: it goes to the station if that is known, and may get it; else to the `uu-fwd` port, if there is one.
+    /// A frame to one station that somebody else wants flooded, while this domain floods none to
+    /// stations that are not known: it goes to the station if that is known, and may get it; else
+    /// to the `uu-fwd` port, if there is one.
     #[cold]
     #[inline(never)]
     fn known(

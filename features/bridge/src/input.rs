@@ -30,7 +30,8 @@ quiver_core::reasons! {
     }
 }
 
-/// Protocols between the two ends of a link: LLDP (IEEE 802.1AB §7.1) and PAUSE (IEEE 802.3 annex 31B).
+/// Protocols between the two ends of a link: LLDP (IEEE 802.1AB §7.1) and PAUSE (IEEE 802.3 annex
+/// 31B).
 const OF_THE_LINK: [EtherType; 2] = [EtherType::LLDP, EtherType::MAC_CONTROL];
 
 /// The nodes behind learning.
@@ -78,8 +79,9 @@ impl Onward {
         (next != DROP).then_some(next)
     }
 
-    /// Where a frame goes that is flooded whatever its destination; `None` when it is to a group, and that is switched
-    /// off. Where flooding begins, and whom it leaves out, is told in the packet already.
+    /// Where a frame goes that is flooded whatever its destination; `None` when it is to a group,
+    /// and that is switched off. Where flooding begins, and whom it leaves out, is told in the
+    /// packet already.
     #[inline(always)]
     pub(crate) fn all(self, to_group: bool) -> Option<NodeId> {
         let next = if to_group { self.group } else { self.all };
@@ -137,8 +139,8 @@ impl L2Input {
         }
     }
 
-    /// What no bridge forwards dies, but for what belongs to the port and its link, bridged or not; and what the port
-    /// wants flooded is.
+    /// What no bridge forwards dies, but for what belongs to the port and its link, bridged or not;
+    /// and what the port wants flooded is.
     #[cold]
     #[inline(never)]
     fn take_slow_path(
@@ -211,8 +213,9 @@ impl Stage for L2Input {
     }
 }
 
-/// `l2-flood-input`, a packet's part of it: the entry of frames that are to be flooded, for those who know beforehand
-/// that the port is in a domain, and that no feature stands before it. What is not plain goes by the general one.
+/// `l2-flood-input`, a packet's part of it: the entry of frames that are to be flooded, for those
+/// who know beforehand that the port is in a domain, and that no feature stands before it. What is
+/// not plain goes by the general one.
 pub struct L2FloodInput {
     general: L2Input,
     id: NodeId,

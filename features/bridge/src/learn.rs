@@ -1,5 +1,6 @@
-//! `l2-learn`: who is behind the port that the frame came in by (IEEE 802.1Q §8.7)? Known sources are
-//! stamped once a minute; unknown and moved ones are told to the control thread, which knows for all workers.
+//! `l2-learn`: who is behind the port that the frame came in by (IEEE 802.1Q §8.7)? Known sources
+//! are stamped once a minute; unknown and moved ones are told to the control thread, which knows
+//! for all workers.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -45,8 +46,8 @@ quiver_core::reasons! {
     }
 }
 
-/// `l2-learn`, a packet's part of it; and `l2-flood-learn` (`ALL`), of frames that are flooded whatever their
-/// destination.
+/// `l2-learn`, a packet's part of it; and `l2-flood-learn` (`ALL`), of frames that are flooded
+/// whatever their destination.
 pub struct L2Learn<const ALL: bool = false> {
     published: Arc<Published>,
     table: MacTable,

@@ -10,8 +10,8 @@ use quiver_tables::mac::{MacEntry, MacKey, Seen};
 
 /// Requests of one node that wait for the control thread at most.
 pub(crate) const REQUESTS_MAX: usize = 16_384;
-/// A node asks for so many sources a second at most, when it goes on for long: asking costs clocks, and known
-/// stations' frames need them. Who was not asked for is asked for by a later frame.
+/// A node asks for so many sources a second at most, when it goes on for long: asking costs clocks,
+/// and known stations' frames need them. Who was not asked for is asked for by a later frame.
 pub(crate) const REQUESTS_PER_SECOND: u64 = 3_000_000;
 const NS_PER_REQUEST: u64 = 1_000_000_000 / REQUESTS_PER_SECOND;
 /// So many it may ask for at once after a pause.
@@ -41,8 +41,8 @@ pub(crate) enum Asked {
     NotNow,
 }
 
-/// The asking side, one for each instance of `l2-learn`. Requests of a vector are put together and go into the
-/// ring at once, because the other core has its lines.
+/// The asking side, one for each instance of `l2-learn`. Requests of a vector are put together and
+/// go into the ring at once, because the other core has its lines.
 pub(crate) struct Asker {
     ring: Producer<Request>,
     /// How often the control thread has removed entries; see [`LearnRings::forget`].
@@ -53,9 +53,9 @@ pub(crate) struct Asker {
     asked: Vec<Request>,
     /// How many there may be.
     asked_max: usize,
-    /// What was asked, and when. The place and the high bits are the key, the entry to be made and the one that was
-    /// found, both without their time stamps (the port, and how often that was flushed and left its domain), and the
-    /// removals, mixed; the low bits count ticks.
+    /// What was asked, and when. The place and the high bits are the key, the entry to be made and
+    /// the one that was found, both without their time stamps (the port, and how often that was
+    /// flushed and left its domain), and the removals, mixed; the low bits count ticks.
     remembered: Box<[u64; REMEMBERED]>,
     /// Requests that may be made until more time has passed, and since when.
     allowance: u64,
@@ -90,8 +90,8 @@ impl Asker {
         self.asked_max = room.min(self.allowance as usize);
     }
 
-    /// Ask, unless it was done a moment ago, or too much has been asked for. A source whose entry has changed since
-    /// (it was flushed, removed, or moved) is asked for again at once.
+    /// Ask, unless it was done a moment ago, or too much has been asked for. A source whose entry
+    /// has changed since (it was flushed, removed, or moved) is asked for again at once.
     #[inline]
     pub fn ask(&mut self, request: Request, found: MacEntry, now_ns: u64) -> Asked {
         let mixed = request.key.word().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -141,7 +141,8 @@ impl LearnRings {
         Asker::new(requests, self.removals.clone())
     }
 
-    /// Entries were removed: workers ask for their sources again, however short a time ago they asked.
+    /// Entries were removed: workers ask for their sources again, however short a time ago they
+    /// asked.
     pub fn forget(&self) {
         self.removals.fetch_add(1, Ordering::Relaxed);
     }

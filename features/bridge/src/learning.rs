@@ -168,9 +168,10 @@ mod tests {
         MacKey::new(quiver_tables::mac::DomainIndex(1), MacAddress::from_u64(number))
     }
 
-    /// Workers on threads of their own ask while the control thread learns, flushes and removes. Whatever was
-    /// interleaved, each worker's next vector after the last change has all of its stations learned, without any time
-    /// passing: no worker remembers to have asked for what was forgotten since.
+    /// Workers on threads of their own ask while the control thread learns, flushes and removes.
+    /// Whatever was interleaved, each worker's next vector after the last change has all of its
+    /// stations learned, without any time passing: no worker remembers to have asked for what was
+    /// forgotten since.
     #[test]
     fn a_flush_beside_learning_on_several_workers_loses_no_station_for_long() {
         let epochs = Epochs::new(3);
@@ -219,7 +220,8 @@ mod tests {
                 offices.take(usize::MAX, |Request { key, seen }| {
                     let _ = macs.learn(key, seen);
                 });
-                // Requests are paced by the clock; this one gives each worker room for all of its stations.
+                // Requests are paced by the clock; this one gives each worker room for all of its
+                // stations.
                 vector(&table, &mut asker, port, 1_001_000_000);
                 offices.take(usize::MAX, |Request { key, seen }| {
                     let _ = macs.learn(key, seen);

@@ -184,8 +184,8 @@ fn withdraw(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId) -> Resu
     Ok(())
 }
 
-/// What is learned by a port without a link does not hold, and a routed interface's address is that of the
-/// interface.
+/// What is learned by a port without a link does not hold, and a routed interface's address is that
+/// of the interface.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     let Some(port) = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied())
     else {

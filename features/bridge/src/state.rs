@@ -216,7 +216,8 @@ impl Bridges {
         let Some(domain) = self.domains.get(&number) else { return };
         let ports = self.ports.iter().filter(|(_, port)| port.domain == number);
         let mut members: Vec<(&InterfaceId, &BridgePort)> = ports.collect();
-        // What is for the router itself comes last: the frame is not copied for it when it is the only one.
+        // What is for the router itself comes last: the frame is not copied for it when it is the
+        // only one.
         members.sort_by_key(|(id, port)| (port.is_bvi(), **id));
         let member = |(id, port): &(&InterfaceId, &BridgePort)| Member {
             interface: **id,

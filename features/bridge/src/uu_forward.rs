@@ -1,5 +1,5 @@
-//! `l2-uu-fwd`: frames to stations that are not known leave by the one port of the domain that is for them, and so do
-//! ARP frames to all where `arp-ufwd` is on.
+//! `l2-uu-fwd`: frames to stations that are not known leave by the one port of the domain that is
+//! for them, and so do ARP frames to all where `arp-ufwd` is on.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ struct UuForward {
 }
 
 impl UuForward {
-    /// [`Packet::index`] names a split-horizon group that gets none, as for the nodes that flood ([`FloodPlace`]).
+    /// [`Packet::index`] names a split-horizon group that gets none, as for the nodes that flood
+    /// ([`FloodPlace`]).
     fn decide(cx: &Context<'_>, view: &View, packet: &mut Packet) -> Result<NodeId, UuForwardDrop> {
         let port = view.port(packet.rx).ok_or(UuForwardDrop::NotBridged)?;
         let domain = view.domain(port.domain).ok_or(UuForwardDrop::NotBridged)?;

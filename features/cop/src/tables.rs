@@ -9,7 +9,8 @@ use quiver_forwarding::fib::Family;
 /// In the place of a table's number: no list.
 const NO_LIST: u32 = u32::MAX;
 
-/// Small numbers of tables, by family, then by interface; each is one store of the control thread's.
+/// Small numbers of tables, by family, then by interface; each is one store of the control
+/// thread's.
 pub(crate) struct Whitelists([Box<[AtomicU32]>; 2]);
 
 impl Whitelists {
@@ -19,8 +20,8 @@ impl Whitelists {
         Whitelists([none(), none()])
     }
 
-    /// Let the sources of an interface's packets be looked up in a table, or in none. An interface beyond the
-    /// limit there is not.
+    /// Let the sources of an interface's packets be looked up in a table, or in none. An interface
+    /// beyond the limit there is not.
     pub fn set(&self, family: Family, interface: InterfaceId, table: Option<u32>) {
         if let Some(place) = self.0[family as usize].get(interface.index()) {
             place.store(table.unwrap_or(NO_LIST), Ordering::Release);

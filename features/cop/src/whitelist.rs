@@ -24,7 +24,8 @@ quiver_core::reasons! {
     }
 }
 
-/// `ip4-cop-whitelist` or `ip6-cop-whitelist`: the key is the source, the answer its route in the list.
+/// `ip4-cop-whitelist` or `ip6-cop-whitelist`: the key is the source, the answer its route in the
+/// list.
 struct Whitelist<F: IpFamily> {
     tables: Arc<IpTables>,
     lists: Arc<Whitelists>,
@@ -78,8 +79,8 @@ impl<F: IpFamily> LookUp for Whitelist<F> {
         }
     }
 
-    /// Is there a route for the source that does not drop? Its first path stands for all: a route drops
-    /// with all its paths or with none.
+    /// Is there a route for the source that does not drop? Its first path stands for all: a route
+    /// drops with all its paths or with none.
     #[inline(always)]
     fn resolve(
         &self,

@@ -149,7 +149,8 @@ impl Stage for EthernetInput {
     type InterfaceState = Port;
 
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Port {
-        // A row that is gone meanwhile: no address is ours, so only groups pass, and die further on.
+        // A row that is gone meanwhile: no address is ours, so only groups pass, and die further
+        // on.
         cx.interface(rx).map_or(Port { mac: 0, promiscuous: false }, Port::of)
     }
 

@@ -1,6 +1,6 @@
-//! `mac-control-input`: PAUSE and other MAC control frames (IEEE 802.3 clause 31, annexes 31B and 31D).
-//! They belong to the link: they are counted and end here. What is done about them, and why no more, says
-//! the README.
+//! `mac-control-input`: PAUSE and other MAC control frames (IEEE 802.3 clause 31, annexes 31B and
+//! 31D). They belong to the link: they are counted and end here. What is done about them, and why
+//! no more, says the README.
 
 use quiver_core::graph::builtin::DONE;
 use quiver_core::graph::node::{Node, NodeSpec};

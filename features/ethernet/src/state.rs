@@ -1,4 +1,5 @@
-//! Which interfaces are patched or cross-connected: the control thread's copy, and what workers see.
+//! Which interfaces are patched or cross-connected: the control thread's copy, and what workers
+//! see.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

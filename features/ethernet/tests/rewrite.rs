@@ -207,8 +207,8 @@ fn words(pop: usize, service: bool, push: &[u16]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// A frame that goes in and comes back is what it was, its priority included when every tag has the same
-    /// and one is left to carry it.
+    /// A frame that goes in and comes back is what it was, its priority included when every tag has
+    /// the same and one is left to carry it.
     #[test]
     fn the_way_out_undoes_the_way_in(
         takes in 0..TAKES.len(),

@@ -1,4 +1,5 @@
-//! Sub-interfaces as an operator sees them: made, refused, following their parent, deleted under traffic.
+//! Sub-interfaces as an operator sees them: made, refused, following their parent, deleted under
+//! traffic.
 
 use quiver_testkit::{Register, Router};
 
@@ -11,7 +12,8 @@ fn router() -> Router {
     router
 }
 
-/// An IPv4 packet to 10.0.1.2 from 10.1.0.2, in a frame to e0 with these bytes between addresses and type.
+/// An IPv4 packet to 10.0.1.2 from 10.1.0.2, in a frame to e0 with these bytes between addresses
+/// and type.
 fn frame(tags: &[u8]) -> Vec<u8> {
     let ip = [
         0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x65, 0xcd, 10, 1, 0, 2, 10, 0, 1, 2, 0, 1, 0, 2, 0, 8,

@@ -1,5 +1,5 @@
-//! What hosts of one link want of one group: the filter mode, the sources and their timers (RFC 3376 §6.2 to §6.4,
-//! RFC 3810 §7.2 to §7.4).
+//! What hosts of one link want of one group: the filter mode, the sources and their timers (RFC
+//! 3376 §6.2 to §6.4, RFC 3810 §7.2 to §7.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -43,7 +43,8 @@ pub struct Ask {
 /// The state of a group.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// The group timer: somebody wants all sources until then. `None`: only those in `sources` are wanted.
+    /// The group timer: somebody wants all sources until then. `None`: only those in `sources` are
+    /// wanted.
     all_until_ns: Option<u64>,
     /// Wanted sources with their timers.
     sources: BTreeMap<IpAddr, u64>,
@@ -110,7 +111,8 @@ impl Group {
         timers: &Timers,
         refused: &mut u64,
     ) -> Ask {
-        // Older hosts cannot say which sources they want, so nothing may be taken from them (RFC 3376 §7.3.2).
+        // Older hosts cannot say which sources they want, so nothing may be taken from them (RFC
+        // 3376 §7.3.2).
         let (version, none) = (self.version(now_ns), BTreeSet::new());
         let sources = match (kind, version) {
             (record::BLOCK, Version::One | Version::Two) | (record::TO_INCLUDE, Version::One) => {
@@ -271,7 +273,8 @@ impl Group {
         }
     }
 
-    /// The queries that are due: sources (none: the group) and the S flag of each (RFC 3376 §6.6.3).
+    /// The queries that are due: sources (none: the group) and the S flag of each (RFC 3376
+    /// §6.6.3).
     pub fn due_questions(&mut self, now_ns: u64, timers: &Timers) -> Vec<(Vec<IpAddr>, bool)> {
         if self.ask_ns.is_none_or(|at_ns| at_ns > now_ns) {
             return Vec::new();
@@ -290,7 +293,8 @@ impl Group {
             if is_sure { &mut sure } else { &mut doubtful }.push(*source);
         }
         self.source_asks_left.retain(|_, left| *left > 0);
-        // Sources that somebody has reported since are asked for with the S flag, unless the group is.
+        // Sources that somebody has reported since are asked for with the S flag, unless the group
+        // is.
         if !sure.is_empty() && !asks_group {
             out.push((sure, true));
         }

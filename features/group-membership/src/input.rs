@@ -1,5 +1,5 @@
-//! `igmp-input`, `icmp6-mld-input`: what routers and other hosts say of groups. Queries are told to the control thread,
-//! which answers (RFC 3376 §4.1, §9; RFC 3810 §5.1, §6.2).
+//! `igmp-input`, `icmp6-mld-input`: what routers and other hosts say of groups. Queries are told to
+//! the control thread, which answers (RFC 3376 §4.1, §9; RFC 3810 §5.1, §6.2).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -144,7 +144,8 @@ impl Input {
         Ok(())
     }
 
-    /// A report of another host matters where an older version is spoken, and only for groups of ours.
+    /// A report of another host matters where an older version is spoken, and only for groups of
+    /// ours.
     fn report(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! Reports as they are sent: whole IP packets with TTL or hop limit 1 and a router alert (RFC 3376 §4, RFC 3810 §5).
+//! Reports as they are sent: whole IP packets with TTL or hop limit 1 and a router alert (RFC 3376
+//! §4, RFC 3810 §5).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,8 +26,8 @@ pub struct Packet {
     pub bytes: Vec<u8>,
 }
 
-/// The packets that say something to the routers of a link with this MTU; reports that are too long are several. `from` is the
-/// interface's address, unspecified if it has none.
+/// The packets that say something to the routers of a link with this MTU; reports that are too long
+/// are several. `from` is the interface's address, unspecified if it has none.
 pub fn packets(say: &Say, from: IpAddr, mtu_bytes: usize) -> Vec<Packet> {
     match (say, from) {
         (Say::Records(records), IpAddr::V4(from)) => {
@@ -76,8 +77,8 @@ pub fn packets(say: &Say, from: IpAddr, mtu_bytes: usize) -> Vec<Packet> {
     }
 }
 
-/// The packet of a query (RFC 3376 §4.1, RFC 3810 §5.1; without what they add, RFC 2236 and RFC 2710). `from` is the
-/// interface's address, in IPv6 its link-local one.
+/// The packet of a query (RFC 3376 §4.1, RFC 3810 §5.1; without what they add, RFC 2236 and RFC
+/// 2710). `from` is the interface's address, in IPv6 its link-local one.
 pub fn question(question: &Question, from: IpAddr) -> Option<Packet> {
     let mut sources = Vec::new();
     question.sources.iter().for_each(|source| put(&mut sources, *source));
@@ -119,7 +120,8 @@ pub fn question(question: &Question, from: IpAddr) -> Option<Packet> {
     }
 }
 
-/// Records as bytes, in parts that fit; a record with more sources than fit is cut, for the others are told by what follows.
+/// Records as bytes, in parts that fit; a record with more sources than fit is cut, for the others
+/// are told by what follows.
 fn parts(records: &[Record], head: usize, width: usize, room: usize) -> Vec<(u16, Vec<u8>)> {
     let mut out: Vec<(u16, Vec<u8>)> = Vec::new();
     let sources_max = room.saturating_sub(head) / width;

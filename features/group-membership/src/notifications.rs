@@ -7,7 +7,8 @@ use quiver_core::{Context, InterfaceId};
 
 use crate::port::{Query, Version};
 
-/// Sources of a query that are told; the control thread answers for the whole group when there are more.
+/// Sources of a query that are told; the control thread answers for the whole group when there are
+/// more.
 pub const SOURCES_TOLD_MAX: usize = 4;
 /// Bytes before the sources.
 const HEAD_BYTES: usize = 32;
@@ -29,7 +30,8 @@ pub enum Notification {
     Record {
         /// Who.
         from: IpAddr,
-        /// The record's kind ([`quiver_wire::igmp::record`]), or one of [`OLD_REPORT_V1`] and so on.
+        /// The record's kind ([`quiver_wire::igmp::record`]), or one of [`OLD_REPORT_V1`] and so
+        /// on.
         kind: u8,
         /// The group.
         group: IpAddr,

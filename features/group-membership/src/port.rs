@@ -1,6 +1,6 @@
-//! What one interface tells the routers of one family about its groups: the host side of RFC 3376 §5 and RFC 3810 §6,
-//! and of the older versions as long as a router speaks one of them (RFC 3376 §7, RFC 3810 §8). Knows no packet and no
-//! clock but what it is told.
+//! What one interface tells the routers of one family about its groups: the host side of RFC 3376
+//! §5 and RFC 3810 §6, and of the older versions as long as a router speaks one of them (RFC 3376
+//! §7, RFC 3810 §8). Knows no packet and no clock but what it is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -41,7 +41,8 @@ impl Filter {
     }
 }
 
-/// The newest version that all routers on the link speak: of IGMP; MLD's are 2 and 3, one more than they are called.
+/// The newest version that all routers on the link speak: of IGMP; MLD's are 2 and 3, one more than
+/// they are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// RFC 1112.
@@ -248,7 +249,8 @@ impl Port {
         }
     }
 
-    /// Speak the version of the oldest router (RFC 3376 §7.2.1, RFC 3810 §8.2.1), and take its numbers over.
+    /// Speak the version of the oldest router (RFC 3376 §7.2.1, RFC 3810 §8.2.1), and take its
+    /// numbers over.
     fn follow_version(&mut self, query: &Query, now_ns: u64) {
         let before = self.version(now_ns);
         let present_ns = u64::from(self.robustness) * u64::from(self.interval_s) * SECOND_NS
@@ -270,7 +272,8 @@ impl Port {
         }
     }
 
-    /// Somebody else reports a group: one report is enough in the older versions (RFC 2236 §3, RFC 2710 §4).
+    /// Somebody else reports a group: one report is enough in the older versions (RFC 2236 §3, RFC
+    /// 2710 §4).
     pub fn heard_report(&mut self, group: IpAddr, now_ns: u64) {
         if self.version(now_ns) != Version::Three {
             self.answers.remove(&group);

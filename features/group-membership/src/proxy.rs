@@ -1,5 +1,6 @@
-//! Proxies (RFC 4605): one link is the upstream of others. What hosts of those listen to is listened to upstream on their
-//! behalf, and packets are forwarded to the links that want them, and from them to the upstream.
+//! Proxies (RFC 4605): one link is the upstream of others. What hosts of those listen to is
+//! listened to upstream on their behalf, and packets are forwarded to the links that want them, and
+//! from them to the upstream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -41,7 +42,8 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Upstream, every message about groups is heard, not only those of groups that the router itself has joined.
+    /// Upstream, every message about groups is heard, not only those of groups that the router
+    /// itself has joined.
     pub fn listens_to(&self, id: InterfaceId) -> Vec<IpAddr> {
         let upstream = self.map.iter().filter(|(_, proxy)| proxy.upstream == Some(id));
         upstream
@@ -140,7 +142,8 @@ pub(crate) fn follow(
     state.proxies.is_changed |= !keys.is_empty();
 }
 
-/// Let learned routes say this; those of `old` that are not named say nothing any more. Returns how many failed.
+/// Let learned routes say this; those of `old` that are not named say nothing any more. Returns how
+/// many failed.
 fn set_routes(
     engine: &mut Engine,
     old: &BTreeSet<RouteKey>,
@@ -166,7 +169,8 @@ fn set_routes(
     })
 }
 
-/// The route of all groups: what hosts send goes upstream (RFC 4605 §4.3), and what comes from there and nobody wants ends.
+/// The route of all groups: what hosts send goes upstream (RFC 4605 §4.3), and what comes from
+/// there and nobody wants ends.
 fn write_all_groups(engine: &mut Engine, state: &mut Membership, key: (Family, u32)) {
     let Some(proxy) = state.proxies.map.get_mut(&key) else { return };
     let table = engine.get::<Fib>().and_then(|fib| fib.table_index(key.0, key.1));
@@ -182,7 +186,8 @@ fn write_all_groups(engine: &mut Engine, state: &mut Membership, key: (Family, u
     proxy.routes.insert(place);
 }
 
-/// The routes of one group: that of all sources goes to the links that want all, that of a source to those that want it.
+/// The routes of one group: that of all sources goes to the links that want all, that of a source
+/// to those that want it.
 fn write_group(engine: &mut Engine, state: &mut Membership, key: (Family, u32), group: IpAddr) {
     let Some(proxy) = state.proxies.map.get(&key) else { return };
     let table = engine.get::<Fib>().and_then(|fib| fib.table_index(key.0, key.1));
@@ -247,7 +252,8 @@ fn write_group(engine: &mut Engine, state: &mut Membership, key: (Family, u32), 
     }
 }
 
-/// What all proxies together listen to upstream (RFC 4605 §4.1): exclude lists become "all", which is more than is wanted.
+/// What all proxies together listen to upstream (RFC 4605 §4.1): exclude lists become "all", which
+/// is more than is wanted.
 pub(crate) fn listen_upstream(engine: &mut Engine, state: &mut Membership) {
     state.proxies.is_changed = false;
     let mut proxied: BTreeMap<InterfaceId, BTreeMap<IpAddr, Filter>> = BTreeMap::new();

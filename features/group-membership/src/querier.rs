@@ -1,6 +1,6 @@
-//! The router's side of IGMP and MLD on one link, for one family: which groups and sources hosts of the link listen to,
-//! and the queries that keep that true (RFC 3376 §6, RFC 3810 §7; beside older hosts RFC 3376 §7.3, RFC 3810 §8.3).
-//! Knows no packet, and no clock but what it is told.
+//! The router's side of IGMP and MLD on one link, for one family: which groups and sources hosts of
+//! the link listen to, and the queries that keep that true (RFC 3376 §6, RFC 3810 §7; beside older
+//! hosts RFC 3376 §7.3, RFC 3810 §8.3). Knows no packet, and no clock but what it is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -40,7 +40,8 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Without a report for so long, nobody listens (RFC 3376 §8.4); an older host counts as present as long (§8.13).
+    /// Without a report for so long, nobody listens (RFC 3376 §8.4); an older host counts as
+    /// present as long (§8.13).
     pub fn membership_ns(&self) -> u64 {
         u64::from(self.robustness) * self.interval_ns() + u64::from(self.response_ms) * MS_NS
     }

@@ -223,8 +223,8 @@ fn groups_and_sources_are_bounded() {
 }
 
 proptest! {
-    /// Whatever hosts and routers say, timers stand in the index once, nothing that is due stays due, and in the end
-    /// every group is forgotten.
+    /// Whatever hosts and routers say, timers stand in the index once, nothing that is due stays
+    /// due, and in the end every group is forgotten.
     #[test]
     fn whatever_is_said_the_state_is_sound_and_ends(
         said in prop::collection::vec((0u8..10, 1u8..4, prop::collection::btree_set(0u8..6, 0..4), 0u64..40), 1..80)

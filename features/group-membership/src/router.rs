@@ -1,5 +1,5 @@
-//! Links on which this router asks who listens to what: the querier of each is driven here, and what it learns goes to
-//! proxies and to clients.
+//! Links on which this router asks who listens to what: the querier of each is driven here, and
+//! what it learns goes to proxies and to clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -60,7 +60,8 @@ pub struct Router {
     pub querier: Querier,
     /// As the operator wants them.
     pub timers: Timers,
-    /// The source of queries; `None` while the interface is down or has no address: nothing is asked then.
+    /// The source of queries; `None` while the interface is down or has no address: nothing is
+    /// asked then.
     pub from: Option<IpAddr>,
     /// Counts.
     pub counts: RouterCounts,
@@ -82,7 +83,8 @@ impl Routers {
         asks.map(|router| router.querier.due_ns()).min()
     }
 
-    /// Groups that a router has to hear on an interface; that of all hosts says that it hears every IGMP or MLD message.
+    /// Groups that a router has to hear on an interface; that of all hosts says that it hears every
+    /// IGMP or MLD message.
     pub fn listens_to(&self, id: InterfaceId) -> Vec<IpAddr> {
         let mut groups: Vec<IpAddr> = Vec::new();
         if self.map.contains_key(&(id, Family::Ip4)) {

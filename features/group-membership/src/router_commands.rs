@@ -1,4 +1,5 @@
-//! `igmp enable`, `igmp proxy-dev` and the same of MLD: links on which this router asks, and for which it is a proxy.
+//! `igmp enable`, `igmp proxy-dev` and the same of MLD: links on which this router asks, and for
+//! which it is a proxy.
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, by_interface_name};
 use quiver_core::{Engine, InterfaceId};

@@ -1,4 +1,5 @@
-//! `show igmp groups`, `show igmp config`, `show igmp timers`, `show igmp proxy-dev`, and the same of MLD.
+//! `show igmp groups`, `show igmp config`, `show igmp timers`, `show igmp proxy-dev`, and the same
+//! of MLD.
 
 use quiver_control::{Cell, Column, Command, Output, Registry, Table};
 use quiver_core::{Engine, InterfaceId};

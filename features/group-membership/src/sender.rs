@@ -104,7 +104,8 @@ pub(crate) fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u
     })
 }
 
-/// What reports of a family come from, and the IPv6 addresses; `None` when the interface does not speak it.
+/// What reports of a family come from, and the IPv6 addresses; `None` when the interface does not
+/// speak it.
 pub(crate) fn own(
     engine: &Engine,
     id: InterfaceId,

@@ -1,4 +1,5 @@
-//! What the control thread keeps: the groups that were joined by command, and how far telling them is.
+//! What the control thread keeps: the groups that were joined by command, and how far telling them
+//! is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -138,8 +139,8 @@ impl Membership {
     }
 }
 
-/// The groups that an interface with these IPv6 addresses listens to by itself (RFC 4291 §2.8). All nodes are never
-/// reported (RFC 3810 §6).
+/// The groups that an interface with these IPv6 addresses listens to by itself (RFC 4291 §2.8). All
+/// nodes are never reported (RFC 3810 §6).
 pub fn automatic(addresses: &[Ipv6Addr]) -> BTreeMap<IpAddr, Filter> {
     let groups: BTreeSet<Ipv6Addr> = addresses.iter().map(|own| solicited_node(*own)).collect();
     let routers = (!addresses.is_empty()).then_some(ALL_ROUTERS);

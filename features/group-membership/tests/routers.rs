@@ -1,4 +1,5 @@
-//! The router's side and proxies as operators type them: what is refused, what is shown, what is configured again.
+//! The router's side and proxies as operators type them: what is refused, what is shown, what is
+//! configured again.
 
 use std::time::Duration;
 

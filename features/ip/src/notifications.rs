@@ -9,10 +9,11 @@ use quiver_wire::MacAddress;
 /// Why a neighbour was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It spoke to us by itself (ARP for or from one of our addresses, a solicitation): it may be new.
+    /// It spoke to us by itself (ARP for or from one of our addresses, a solicitation): it may be
+    /// new.
     Spoke,
-    /// It spoke to others: only what is known already is changed (RFC 826, the merge flag; an advertisement
-    /// that nobody asked for, RFC 4861 §7.2.5).
+    /// It spoke to others: only what is known already is changed (RFC 826, the merge flag; an
+    /// advertisement that nobody asked for, RFC 4861 §7.2.5).
     Overheard,
     /// It answered our solicitation (RFC 4861 §7.2.5).
     Answered,
@@ -121,7 +122,8 @@ fn address(bytes: &mut EventReader<'_>) -> Option<IpAddr> {
 }
 
 impl Notification {
-    /// Tell the control thread about `interface`. False when it has not been told: too much waits for it.
+    /// Tell the control thread about `interface`. False when it has not been told: too much waits
+    /// for it.
     pub fn send(self, cx: &mut Context<'_>, interface: InterfaceId) -> bool {
         let mut out = EventWriter::new();
         let kind = match self {

@@ -44,9 +44,11 @@ pub(crate) struct InterfaceIp {
     pub proxy_arp: bool,
     /// Are solicitations for all that routes lead to elsewhere answered on it?
     pub nd_mirror: bool,
-    /// IPv6 addresses of hosts behind it, which the router advertises on the other interfaces of its table.
+    /// IPv6 addresses of hosts behind it, which the router advertises on the other interfaces of
+    /// its table.
     pub nd_proxies: BTreeSet<Ipv6Addr>,
-    /// Addresses of it that are not used, and not in the FIB: others are asked for them first, or have them.
+    /// Addresses of it that are not used, and not in the FIB: others are asked for them first, or
+    /// have them.
     pub withheld: Vec<IpAddr>,
     /// Addresses that others are being asked for.
     pub tentative: Vec<IpAddr>,
@@ -148,8 +150,8 @@ impl IpState {
         }
     }
 
-    /// How long packets of the router's own may be that are looked up in this table (a small number) and go to
-    /// `address`, in bytes, when routers on the way have told.
+    /// How long packets of the router's own may be that are looked up in this table (a small
+    /// number) and go to `address`, in bytes, when routers on the way have told.
     pub fn path_mtu(&self, table: u32, address: IpAddr) -> Option<u16> {
         self.path_mtus.get((table, address))
     }
@@ -211,13 +213,14 @@ impl IpState {
         answering.for_each(|(id, _)| self.shown.touch(*id));
     }
 
-    /// Hosts that solicitations are answered for on the interfaces of an IPv6 table (a small number).
+    /// Hosts that solicitations are answered for on the interfaces of an IPv6 table (a small
+    /// number).
     pub(crate) fn nd_proxies(&self, table: u32) -> Arc<[Ipv6Addr]> {
         self.nd_proxies.get(&table).cloned().unwrap_or_default()
     }
 
-    /// Interfaces of an IPv6 table have other hosts behind them that are answered for: the next `publish`
-    /// looks at all of the table.
+    /// Interfaces of an IPv6 table have other hosts behind them that are answered for: the next
+    /// `publish` looks at all of the table.
     pub(crate) fn touch_nd_proxies(&mut self, table: u32) {
         let here = || self.interfaces.iter().filter(|(_, interface)| interface.table6 == table);
         let proxied: BTreeSet<Ipv6Addr> =

@@ -1,5 +1,5 @@
-//! Attached routes: hosts that are reached by them, and what they say; and addresses that a route makes
-//! the router's own.
+//! Attached routes: hosts that are reached by them, and what they say; and addresses that a route
+//! makes the router's own.
 
 use crate::stand;
 

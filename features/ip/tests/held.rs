@@ -193,7 +193,8 @@ fn a_configured_neighbour_gets_what_waits_for_it() {
     assert_eq!((arrived.len(), &arrived[0][..6]), (1, &[2, 0, 0, 0, 0, 0x77][..]));
 }
 
-/// The fragments of an echo request with 3,992 bytes of data, as a host with an MTU of 1,500 sends it.
+/// The fragments of an echo request with 3,992 bytes of data, as a host with an MTU of 1,500 sends
+/// it.
 fn fragments4(to: Ipv4Addr) -> Vec<Vec<u8>> {
     let whole = ping(0, [10, 0, 0, 2].into(), to.into(), 3992);
     let (headers, data) = whole.split_at(34);

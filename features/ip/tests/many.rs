@@ -42,7 +42,8 @@ fn replaced_by(router: &mut Router, line: &str) -> usize {
     router.engine().epochs().retired() - before
 }
 
-/// e0.1 to e0.2000, each with an address of both families. Returns the most that one command replaced.
+/// e0.1 to e0.2000, each with an address of both families. Returns the most that one command
+/// replaced.
 fn add_parts(router: &mut Router) -> usize {
     router.cli(&format!("create sub-interfaces e0 1-{PARTS}"));
     let mut most = 0;

@@ -1,4 +1,5 @@
-//! Neighbours are learned, asked again, given up, and found again; and there is an end to all of it.
+//! Neighbours are learned, asked again, given up, and found again; and there is an end to all of
+//! it.
 
 use crate::stand;
 
@@ -350,7 +351,8 @@ fn a_scan_of_a_subnet_keeps_no_known_neighbour_from_its_packets() {
         let incomplete = shown[usize::from(six)]["incomplete"].as_u64().unwrap();
         assert!(incomplete <= 4096, "{incomplete}");
         assert_eq!(shown[usize::from(six)]["dynamic"], 1);
-        // In the end, all are given up, and who scanned is told no more often than errors may be sent.
+        // In the end, all are given up, and who scanned is told no more often than errors may be
+        // sent.
         seconds(&mut router, 20.0);
         assert_eq!(router.json("show ip neighbor-config")[usize::from(six)]["incomplete"], 0);
         let told = router.sent("e0").len();

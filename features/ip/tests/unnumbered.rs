@@ -250,7 +250,8 @@ fn a_frame_for_all_brings_only_broadcasts_of_its_own_subnet() {
         [("ip4-input", "unicast-in-l2-group"), ("ip4-icmp-echo-request", "to-group")]
             .map(|(node, reason)| router.count(node, reason))
     };
-    // Addresses of hosts, of the router, and the broadcast address of another subnet (RFC 1812 §5.3.4).
+    // Addresses of hosts, of the router, and the broadcast address of another subnet (RFC 1812
+    // §5.3.4).
     assert_eq!(send(0, "10.0.0.3"), [1, 0]);
     assert_eq!(send(0, "10.0.0.1"), [2, 0]);
     assert_eq!(send(0, "10.0.1.3"), [3, 0]);

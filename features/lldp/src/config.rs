@@ -1,5 +1,5 @@
-//! LLDP as the control thread holds it: what this router says of itself on which interfaces, and what it
-//! has heard there.
+//! LLDP as the control thread holds it: what this router says of itself on which interfaces, and
+//! what it has heard there.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -160,7 +160,8 @@ pub fn enable(engine: &mut Engine, id: InterfaceId, words: PortWords) -> Result<
     Ok(())
 }
 
-/// Speak LLDP no more on an interface; neighbours forget it at once, and what they said is forgotten.
+/// Speak LLDP no more on an interface; neighbours forget it at once, and what they said is
+/// forgotten.
 pub fn disable(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
     let name = engine.interface_name(id);
     if !lldp(engine)?.ports.contains_key(&id) {

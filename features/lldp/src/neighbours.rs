@@ -1,11 +1,12 @@
-//! Who was heard on an interface: each neighbour with what it says, until its time is over (IEEE 802.1AB
-//! §9.2.7.7).
+//! Who was heard on an interface: each neighbour with what it says, until its time is over (IEEE
+//! 802.1AB §9.2.7.7).
 
 use quiver_wire::lldp::{Lldpdu, Tlv};
 
 use crate::text;
 
-/// Neighbours on one interface. More are not kept while so many are there (§9.2.7.7.5, too many neighbours).
+/// Neighbours on one interface. More are not kept while so many are there (§9.2.7.7.5, too many
+/// neighbours).
 pub const NEIGHBOURS_PER_INTERFACE_MAX: usize = 32;
 /// Management addresses kept of one neighbour.
 pub const ADDRESSES_PER_NEIGHBOUR_MAX: usize = 8;

@@ -1,5 +1,5 @@
-//! What workers share with the control thread: on which interfaces LLDP is spoken, and a ring of what was
-//! heard.
+//! What workers share with the control thread: on which interfaces LLDP is spoken, and a ring of
+//! what was heard.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

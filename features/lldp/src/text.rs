@@ -73,8 +73,8 @@ pub fn capabilities(bits: u16) -> Vec<&'static str> {
         .collect()
 }
 
-/// The contents octets of an object identifier `1.3.6.1…` (ITU-T X.690 §8.19); `None` when it is none, or
-/// longer than 128 bytes.
+/// The contents octets of an object identifier `1.3.6.1…` (ITU-T X.690 §8.19); `None` when it is
+/// none, or longer than 128 bytes.
 pub fn encode_oid(dotted: &str) -> Option<Vec<u8>> {
     let arcs: Vec<u32> = dotted.split('.').map(|arc| arc.parse().ok()).collect::<Option<_>>()?;
     let [first, second, rest @ ..] = arcs.as_slice() else { return None };

@@ -68,7 +68,8 @@ pub(crate) fn say_last(engine: &mut Engine, id: InterfaceId) {
     }
 }
 
-/// Send an LLDPDU, if the interface is up. When it is not, the next look comes too soon, and that is all.
+/// Send an LLDPDU, if the interface is up. When it is not, the next look comes too soon, and that
+/// is all.
 fn say(engine: &mut Engine, id: InterfaceId, ttl_s: u16) {
     let now_ns = engine.now_ns();
     let Some(row) = engine.interface(id).map(|interface| interface.row()).filter(|row| row.up)

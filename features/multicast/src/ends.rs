@@ -39,8 +39,9 @@ impl Ends {
         Ends::ip(six, self.group)
     }
 
-    /// May a router forward from this source to this group: no source that means something on one link only
-    /// (RFC 1812 §5.3.7, RFC 3927 §2.7, RFC 4291 §2.5.6), no group of the link or less (RFC 5771 §4, RFC 4291 §2.7)?
+    /// May a router forward from this source to this group: no source that means something on one
+    /// link only (RFC 1812 §5.3.7, RFC 3927 §2.7, RFC 4291 §2.5.6), no group of the link or less
+    /// (RFC 5771 §4, RFC 4291 §2.7)?
     #[inline]
     pub fn may_be_forwarded(&self, six: bool) -> bool {
         if six {

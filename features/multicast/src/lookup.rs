@@ -1,5 +1,5 @@
-//! `ip4-mfib-forward-lookup`, `ip6-mfib-forward-lookup`: which multicast route is for a packet. The small
-//! number of the table is in the packet's index.
+//! `ip4-mfib-forward-lookup`, `ip6-mfib-forward-lookup`: which multicast route is for a packet. The
+//! small number of the table is in the packet's index.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -72,8 +72,9 @@ impl Lookup {
 }
 
 impl Lookup {
-    /// Does the packet say which groups hosts listen to (IGMP; MLD behind a router alert), on a link where the router
-    /// has to know? It is sent to the group itself, whichever that is (RFC 2236 §9, RFC 3376 §4.1.12).
+    /// Does the packet say which groups hosts listen to (IGMP; MLD behind a router alert), on a
+    /// link where the router has to know? It is sent to the group itself, whichever that is (RFC
+    /// 2236 §9, RFC 3376 §4.1.12).
     fn is_membership_message(&self, cx: &Context<'_>, packet: &Packet) -> bool {
         let bytes = packet.bytes();
         let (looks_so, all) = match self.six {

@@ -1,5 +1,6 @@
-//! `ip4-replicate`, `ip6-replicate`: a copy for every interface that the route forwards to, and one for the
-//! router itself; the last one takes the packet, without a copy. The number of the route is in the packet's index.
+//! `ip4-replicate`, `ip6-replicate`: a copy for every interface that the route forwards to, and one
+//! for the router itself; the last one takes the packet, without a copy. The number of the route is
+//! in the packet's index.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! `ip4-mfib-forward-rpf`, `ip6-mfib-forward-rpf`: may the packet come in here (reverse path check)? The number
-//! of the route is in the packet's index.
+//! `ip4-mfib-forward-rpf`, `ip6-mfib-forward-rpf`: may the packet come in here (reverse path
+//! check)? The number of the route is in the packet's index.
 
 use std::sync::Arc;
 

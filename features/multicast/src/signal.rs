@@ -1,5 +1,5 @@
-//! Signals: a packet came that no route is for, or from where it may not come, or whose route asks for them.
-//! The control thread keeps the last ones; a routing daemon could act on them.
+//! Signals: a packet came that no route is for, or from where it may not come, or whose route asks
+//! for them. The control thread keeps the last ones; a routing daemon could act on them.
 
 use std::net::IpAddr;
 
@@ -67,8 +67,8 @@ impl Signaller {
         }
     }
 
-    /// Tell the control thread of a packet, unless it was told of its like a moment ago. False when too much
-    /// is told.
+    /// Tell the control thread of a packet, unless it was told of its like a moment ago. False when
+    /// too much is told.
     pub fn tell(&mut self, cx: &mut Context<'_>, why: Why, rx: InterfaceId, ends: &Ends) -> bool {
         let half = |bits: u128| [(bits >> 64) as u64, bits as u64];
         let ([a, b], [c, d]) = (half(ends.source), half(ends.group));

@@ -1,4 +1,5 @@
-//! What the control thread keeps beside the routes: the last signals. And how routes follow interfaces.
+//! What the control thread keeps beside the routes: the last signals. And how routes follow
+//! interfaces.
 
 use std::collections::BTreeMap;
 

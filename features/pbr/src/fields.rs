@@ -17,8 +17,8 @@ pub(crate) struct Fields<A> {
     pub destination: A,
     pub protocol: u8,
     pub dscp: u8,
-    /// Source and destination port; none in protocols without ports, and in fragments unless virtual
-    /// reassembly has noted them.
+    /// Source and destination port; none in protocols without ports, and in fragments unless
+    /// virtual reassembly has noted them.
     pub ports: Option<(u16, u16)>,
 }
 

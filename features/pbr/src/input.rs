@@ -1,5 +1,5 @@
-//! `abf-input-ip4`, `abf-input-ip6`: the first policy of the interface that a packet matches, and whose
-//! paths can be used, says where it goes; without one it is routed as ever.
+//! `abf-input-ip4`, `abf-input-ip6`: the first policy of the interface that a packet matches, and
+//! whose paths can be used, says where it goes; without one it is routed as ever.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

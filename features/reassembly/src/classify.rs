@@ -1,5 +1,6 @@
-//! `ip4-full-reassembly-feature` and its kin: where a feature stands in the arc of an interface, fragments go
-//! to the node that keeps them, and all others go on. A stage: packets that are no fragments pay one look.
+//! `ip4-full-reassembly-feature` and its kin: where a feature stands in the arc of an interface,
+//! fragments go to the node that keeps them, and all others go on. A stage: packets that are no
+//! fragments pay one look.
 
 use std::sync::Arc;
 
@@ -61,8 +62,8 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
     }
 }
 
-/// Is there a fragment header? What is a packet of its own nevertheless (RFC 6946) is of interest only to
-/// who takes the header off.
+/// Is there a fragment header? What is a packet of its own nevertheless (RFC 6946) is of interest
+/// only to who takes the header off.
 #[cold]
 #[inline(never)]
 fn is_ip6_fragment(packet: &Packet, is_virtual: bool) -> bool {

@@ -16,7 +16,8 @@ use crate::tables::{Gauge, Kind, Limits, Shared};
 pub const REASSEMBLIES_DEFAULT: u32 = 1024;
 /// Fragments of one packet, unless set: 65,535 bytes in fragments for an MTU of 576.
 pub const FRAGMENTS_DEFAULT: u32 = 128;
-/// How long a packet waits for its fragments in full reassembly, unless set (RFC 8200 §4.5, RFC 1122 §3.3.2).
+/// How long a packet waits for its fragments in full reassembly, unless set (RFC 8200 §4.5, RFC
+/// 1122 §3.3.2).
 pub const FULL_TIMEOUT_MS_DEFAULT: u64 = 60_000;
 /// How long fragments wait for the first in virtual reassembly, unless set.
 pub const VIRTUAL_TIMEOUT_MS_DEFAULT: u64 = 2000;
@@ -81,7 +82,8 @@ fn buffers_per_worker(buffers: usize, workers: usize) -> usize {
     (buffers / workers.max(1)).max(BUFFERS_PER_WORKER_MIN)
 }
 
-/// Pieces that a store has room for: as many as buffers may be held, and no more than can be of use.
+/// Pieces that a store has room for: as many as buffers may be held, and no more than can be of
+/// use.
 fn store_of(
     settings: &Settings,
     shared: &Shared,

@@ -1,5 +1,5 @@
-//! What full and virtual reassembly have in common: fragments are read, go to the worker that owns their
-//! packet, find its context or a new one, and make room when there is none.
+//! What full and virtual reassembly have in common: fragments are read, go to the worker that owns
+//! their packet, find its context or a new one, and make room when there is none.
 
 use std::sync::Arc;
 
@@ -144,8 +144,9 @@ impl Contexts {
         place
     }
 
-    /// Keep a fragment with its context, or only that it was here; the packet comes back when it may not be
-    /// kept: it is there already, nothing more. What is refused takes all of its packet with it.
+    /// Keep a fragment with its context, or only that it was here; the packet comes back when it
+    /// may not be kept: it is there already, nothing more. What is refused takes all of its packet
+    /// with it.
     pub fn keep(
         &mut self,
         cx: &mut Context<'_>,
@@ -182,7 +183,8 @@ impl Contexts {
         Ok(None)
     }
 
-    /// Room for another piece of `buffers` buffers: the oldest packets go, not the one that it is for.
+    /// Room for another piece of `buffers` buffers: the oldest packets go, not the one that it is
+    /// for.
     fn make_room(&mut self, cx: &mut Context<'_>, place: Place, buffers: usize) -> bool {
         for _ in 0..EVICTED_PER_FRAGMENT {
             if self.store.has_slot() && self.holding.budget.has_room(buffers) {

@@ -1,5 +1,5 @@
-//! What a fragment's headers say, checked alone (RFC 791 §3.2, RFC 8200 §4.5): which packet it belongs to,
-//! where it lies in it, and what must be told to its sender.
+//! What a fragment's headers say, checked alone (RFC 791 §3.2, RFC 8200 §4.5): which packet it
+//! belongs to, where it lies in it, and what must be told to its sender.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;

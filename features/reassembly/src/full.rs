@@ -1,4 +1,5 @@
-//! `ip4-full-reassembly`, `ip6-full-reassembly`: fragments wait for each other and go on as one packet.
+//! `ip4-full-reassembly`, `ip6-full-reassembly`: fragments wait for each other and go on as one
+//! packet.
 
 use std::sync::Arc;
 
@@ -120,8 +121,8 @@ fn mend_ip4(packet: &mut Packet, first: &Fragment, end: u32, ecn: Option<u8>) ->
     true
 }
 
-/// The fragment header goes; what stood in front of it names what stood behind. False when the whole would
-/// be too long.
+/// The fragment header goes; what stood in front of it names what stood behind. False when the
+/// whole would be too long.
 fn mend_ip6(packet: &mut Packet, first: &Fragment, end: u32) -> bool {
     let front = usize::from(first.header_bytes).saturating_sub(FRAGMENT_HEADER_LEN);
     let Ok(payload) = u16::try_from(front.saturating_sub(Ip6Header::LEN) + end as usize) else {
@@ -172,8 +173,8 @@ impl Keeper for FullReassembly {
         &mut self.0
     }
 
-    /// The oldest packet goes when its time is over; its sender hears of it when the first fragment is
-    /// there. False when there is none.
+    /// The oldest packet goes when its time is over; its sender hears of it when the first fragment
+    /// is there. False when there is none.
     fn expire(&mut self, cx: &mut Context<'_>) -> bool {
         let contexts = &mut self.0;
         let Some(place) = contexts.expired(cx.now_ns) else { return false };

@@ -1,13 +1,14 @@
 //! What the fragments of one packet have in common.
 
-/// Addresses, identification, protocol and scope (RFC 791 §3.2; RFC 8200 §4.5, which leaves the protocol out).
-/// IPv4 addresses are widened with zeros.
+/// Addresses, identification, protocol and scope (RFC 791 §3.2; RFC 8200 §4.5, which leaves the
+/// protocol out). IPv4 addresses are widened with zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub source: u128,
     pub destination: u128,
     pub identification: u32,
-    /// As in [`ReassemblyRequest`](quiver_forwarding::requests::ReassemblyRequest), with the bit for the router itself.
+    /// As in [`ReassemblyRequest`](quiver_forwarding::requests::ReassemblyRequest), with the bit
+    /// for the router itself.
     pub scope: u32,
     /// 0 in IPv6.
     pub protocol: u8,
@@ -20,7 +21,8 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Key {
-    /// Spread by a seed that senders do not know, so that they cannot choose where their packets go.
+    /// Spread by a seed that senders do not know, so that they cannot choose where their packets
+    /// go.
     pub fn hash(&self, seed: u64) -> u64 {
         let rest = u64::from(self.identification) << 32 | u64::from(self.scope);
         let words = [

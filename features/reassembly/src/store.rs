@@ -1,5 +1,5 @@
-//! Packets whose fragments are under way: contexts by key, their pieces in order, in memory that was made
-//! beforehand. Contexts are in a list by age as well, so that the oldest is found at once.
+//! Packets whose fragments are under way: contexts by key, their pieces in order, in memory that
+//! was made beforehand. Contexts are in a list by age as well, so that the oldest is found at once.
 
 use std::sync::Arc;
 
@@ -403,8 +403,8 @@ impl Store {
         self.open -= 1;
     }
 
-    /// Move the youngest contexts of `old` here, as many as there is room for; the packets of the others go
-    /// to `each`. What becomes of `old` is that it is empty.
+    /// Move the youngest contexts of `old` here, as many as there is room for; the packets of the
+    /// others go to `each`. What becomes of `old` is that it is empty.
     pub fn take_over(&mut self, old: &mut Store, mut each: impl FnMut(Packet)) {
         while let Some(place) = old.oldest() {
             let context = old.at(place).clone();

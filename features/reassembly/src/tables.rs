@@ -1,4 +1,5 @@
-//! What workers read: limits that an operator sets, and what they tell of themselves without being asked.
+//! What workers read: limits that an operator sets, and what they tell of themselves without being
+//! asked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -91,8 +92,8 @@ pub(crate) struct Gauge {
     pub buffers: AtomicUsize,
 }
 
-/// How many buffers the nodes of one worker hold together, and how many they may. The worker alone writes
-/// the first, the control thread the second.
+/// How many buffers the nodes of one worker hold together, and how many they may. The worker alone
+/// writes the first, the control thread the second.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Budget {

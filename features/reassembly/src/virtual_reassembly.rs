@@ -1,5 +1,5 @@
-//! `ip4-sv-reassembly`, `ip6-sv-reassembly`: fragments wait for the first of their packet; then all go on as
-//! they are, with what its header says noted beside them ([`Upper`]).
+//! `ip4-sv-reassembly`, `ip6-sv-reassembly`: fragments wait for the first of their packet; then all
+//! go on as they are, with what its header says noted beside them ([`Upper`]).
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl VirtualReassembly {
         }
     }
 
-    /// The first fragment: what it says holds for all. One that says something else than the first of these
-    /// is an overlap.
+    /// The first fragment: what it says holds for all. One that says something else than the first
+    /// of these is an overlap.
     fn look_at_first(&mut self, cx: &mut Context<'_>, arrived: Arrived) -> Option<Arrived> {
         let contexts = &mut self.0;
         let bytes = arrived.packet.bytes();

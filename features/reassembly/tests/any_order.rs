@@ -1,5 +1,5 @@
-//! However a packet is cut, in whatever order and how often its fragments come, it is put together as a naive
-//! model does it; and hostile fragments neither panic nor leak buffers.
+//! However a packet is cut, in whatever order and how often its fragments come, it is put together
+//! as a naive model does it; and hostile fragments neither panic nor leak buffers.
 
 use crate::stand;
 
@@ -23,8 +23,8 @@ fn family(six: bool) -> Family {
     if six { Six } else { Four }
 }
 
-/// What the rules say about fragments that come one after the other: bytes of the whole when they become
-/// one, nothing else remembered than spans and bytes.
+/// What the rules say about fragments that come one after the other: bytes of the whole when they
+/// become one, nothing else remembered than spans and bytes.
 #[derive(Default)]
 struct Model {
     spans: BTreeMap<usize, Vec<u8>>,

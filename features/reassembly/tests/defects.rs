@@ -1,5 +1,6 @@
-//! Classes of defects that other routers had, each a test here or named in `tests/netns/DEFECTS.md`. Whatever
-//! comes: a counted reason, nothing else changed, all buffers back.
+//! Classes of defects that other routers had, each a test here or named in
+//! `tests/netns/DEFECTS.md`. Whatever comes: a counted reason, nothing else changed, all buffers
+//! back.
 
 use crate::stand;
 

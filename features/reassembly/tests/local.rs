@@ -132,7 +132,8 @@ fn a_duplicate_with_other_bytes_refuses_the_packet() {
     }
 }
 
-/// Two pieces, then one from `start` to `end`: the packet is refused, and what comes later of it too.
+/// Two pieces, then one from `start` to `end`: the packet is refused, and what comes later of it
+/// too.
 fn refused_after(family: Family, start: usize, end: usize) {
     let mut router = router();
     let whole = Whole::echo(family, 1, DATA);

@@ -1,4 +1,5 @@
-//! What the router itself sends is cut where its way out is narrow, and put together again by who gets it.
+//! What the router itself sends is cut where its way out is narrow, and put together again by who
+//! gets it.
 
 use crate::stand;
 

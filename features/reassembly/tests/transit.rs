@@ -360,7 +360,8 @@ fn fragments_whose_ports_are_known_take_the_way_of_whole_packets_of_their_flow()
             whole.payload[..2].copy_from_slice(&(1000 + port).to_be_bytes());
             let mut atomic = whole.clone();
             atomic.payload.truncate(100);
-            // One piece with neither offset nor more: IPv4 says that it is whole, IPv6 that it was once cut.
+            // One piece with neither offset nor more: IPv4 says that it is whole, IPv6 that it was
+            // once cut.
             let alone = atomic.frame(Cut { start: 0, end: 100, more: false });
             send_all(&mut router, &[alone]);
             let way = ["e1", "e2"].map(|name| router.sent(name).len());

@@ -351,7 +351,8 @@ pub(crate) fn prefix_words(said: &PrefixConfig) -> String {
     words
 }
 
-/// Settings that differ from the usual ones in the words of the command, each with a space in front.
+/// Settings that differ from the usual ones in the words of the command, each with a space in
+/// front.
 fn setting_words(config: &RaConfig) -> String {
     let usual = RaConfig::default();
     let mut words = String::new();

@@ -6,8 +6,8 @@ use std::net::Ipv6Addr;
 use quiver_wire::Ip6Prefix;
 use quiver_wire::icmp6::nd::router_flags;
 
-/// Prefixes in one advertisement, own ones included, at most: with everything else they fit into the
-/// smallest MTU of IPv6.
+/// Prefixes in one advertisement, own ones included, at most: with everything else they fit into
+/// the smallest MTU of IPv6.
 pub const PREFIXES_MAX: usize = 16;
 /// Routes in one advertisement at most.
 pub const ROUTES_MAX: usize = 8;
@@ -140,7 +140,8 @@ pub struct RaConfig {
     pub with_mac: bool,
     /// Solicitations are answered to their sender alone.
     pub unicast: bool,
-    /// How long the router is a default router, seconds; three times the longest interval when it is not said.
+    /// How long the router is a default router, seconds; three times the longest interval when it
+    /// is not said.
     pub lifetime_s: Option<u16>,
     /// Advertisements in the quick beginning.
     pub initial_count: u8,
@@ -270,7 +271,8 @@ impl RaConfig {
     }
 }
 
-/// Is this a domain name that can be sent: labels of 1 to 63 letters, digits and hyphens (RFC 1035 §2.3.1)?
+/// Is this a domain name that can be sent: labels of 1 to 63 letters, digits and hyphens (RFC 1035
+/// §2.3.1)?
 pub fn is_domain(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())

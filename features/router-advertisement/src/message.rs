@@ -38,8 +38,9 @@ pub type Told = Vec<(Ip6Prefix, PrefixConfig)>;
 pub struct Gone {
     /// The prefix.
     pub prefix: Ip6Prefix,
-    /// What was said of it last. Its flags stay as they are: another router may tell the same prefix, and
-    /// with a flag that was never set hosts would take back what they have from that router.
+    /// What was said of it last. Its flags stay as they are: another router may tell the same
+    /// prefix, and with a flag that was never set hosts would take back what they have from that
+    /// router.
     pub said: PrefixConfig,
     /// In how many more advertisements it has no time left.
     pub left: u8,
@@ -56,8 +57,8 @@ impl Gone {
     }
 }
 
-/// The prefixes that are told, with what is said of each: the interface's own and the configured ones,
-/// and those that have just gone, whose addresses hosts shall leave. And how many do not fit.
+/// The prefixes that are told, with what is said of each: the interface's own and the configured
+/// ones, and those that have just gone, whose addresses hosts shall leave. And how many do not fit.
 pub fn prefixes(config: &RaConfig, own: &Own, gone: &[Gone]) -> (Told, usize) {
     let mut all: BTreeMap<Ip6Prefix, PrefixConfig> =
         own.prefixes.iter().map(|prefix| (*prefix, PrefixConfig::default())).collect();
@@ -148,8 +149,8 @@ fn put(out: &mut Vec<u8>, option: NdOption<'_>) {
     debug_assert_eq!(written, Ok(length), "options are multiples of 8 bytes");
 }
 
-/// The packet, from its IPv6 header on. The final one says that the router is no default router any more
-/// (RFC 4861 §6.2.5).
+/// The packet, from its IPv6 header on. The final one says that the router is no default router any
+/// more (RFC 4861 §6.2.5).
 pub fn packet(
     config: &RaConfig,
     own: &Own,

@@ -78,7 +78,8 @@ impl Routers {
     }
 }
 
-/// In which fields another router contradicts this one. What either does not say is no contradiction.
+/// In which fields another router contradicts this one. What either does not say is no
+/// contradiction.
 pub fn contradictions(config: &RaConfig, own: &Own, says: &RouterSays) -> Vec<String> {
     let mtu_bytes = config.mtu_bytes.unwrap_or(own.mtu_bytes);
     let numbers = [
@@ -101,8 +102,8 @@ pub fn contradictions(config: &RaConfig, own: &Own, says: &RouterSays) -> Vec<St
         .collect()
 }
 
-/// Does another router say something else of a prefix that we tell, too? Lifetimes that run down in real
-/// time may differ a little.
+/// Does another router say something else of a prefix that we tell, too? Lifetimes that run down in
+/// real time may differ a little.
 pub fn contradicts_prefix(
     config: &RaConfig,
     own: &Own,

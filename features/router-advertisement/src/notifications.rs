@@ -37,7 +37,8 @@ pub struct RouteSays {
 }
 
 impl RouteSays {
-    /// What stands behind type and length of a route information option. Bits that are not sent are 0.
+    /// What stands behind type and length of a route information option. Bits that are not sent are
+    /// 0.
     pub fn parse(data: &[u8]) -> Option<RouteSays> {
         let ([length, flags, a, b, c, d], sent) = data.split_first_chunk::<6>()?;
         let mut octets = [0; 16];

@@ -1,5 +1,5 @@
-//! When advertisements are sent: now and then, soon after a host asks, and a last time (RFC 4861 §6.2.4
-//! to §6.2.6, §6.2.8).
+//! When advertisements are sent: now and then, soon after a host asks, and a last time (RFC 4861
+//! §6.2.4 to §6.2.6, §6.2.8).
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -109,7 +109,8 @@ fn follow(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     });
 }
 
-/// The interface goes down: hosts hear that the router is none any more, before nothing can be sent.
+/// The interface goes down: hosts hear that the router is none any more, before nothing can be
+/// sent.
 fn say_last(engine: &mut Engine, state: &mut RaState, id: InterfaceId) {
     let Some(advertiser) = state.interfaces.get_mut(&id) else { return };
     if let Phase::Advertising { own, .. } | Phase::Ceasing { own, .. } =
@@ -126,8 +127,8 @@ fn say_last(engine: &mut Engine, state: &mut RaState, id: InterfaceId) {
     }
 }
 
-/// Something else is configured than `before`: hosts hear of it soon, and leave the addresses of prefixes
-/// that are not told any more.
+/// Something else is configured than `before`: hosts hear of it soon, and leave the addresses of
+/// prefixes that are not told any more.
 pub(crate) fn configured(
     engine: &mut Engine,
     state: &mut RaState,

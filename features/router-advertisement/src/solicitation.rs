@@ -1,5 +1,5 @@
-//! `icmp6-router-solicitation`: a host asks for routers (RFC 4861 §6.1.1, §6.2.6). The control thread
-//! answers.
+//! `icmp6-router-solicitation`: a host asks for routers (RFC 4861 §6.1.1, §6.2.6). The control
+//! thread answers.
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
@@ -12,7 +12,8 @@ use crate::notifications::Notification;
 
 /// The node's name.
 pub const NAME: &str = "icmp6-router-solicitation";
-/// Solicitations that a worker tells of in a second. One advertisement answers all that come at a time.
+/// Solicitations that a worker tells of in a second. One advertisement answers all that come at a
+/// time.
 pub const SOLICITATIONS_PER_SECOND: u64 = 200;
 /// Solicitations that a worker may tell of at once.
 pub const SOLICITATIONS_BURST: u64 = 100;

@@ -1,5 +1,5 @@
-//! What the control thread keeps: per interface what it advertises and how far it is, and the routers
-//! that were heard.
+//! What the control thread keeps: per interface what it advertises and how far it is, and the
+//! routers that were heard.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;

@@ -27,7 +27,8 @@ proptest! {
         let mut router = router();
         for (mut bytes, node, likely) in packets {
             if likely && bytes.len() > 48 {
-                // An IPv6 header that is right, with a link-local source, before options that need not be.
+                // An IPv6 header that is right, with a link-local source, before options that need
+                // not be.
                 let payload = (bytes.len() - 40) as u16;
                 bytes[..4].copy_from_slice(&[0x60, 0, 0, 0]);
                 bytes[4..6].copy_from_slice(&payload.to_be_bytes());

@@ -1,5 +1,5 @@
-//! `span-input` and `span-output`: copies of what an interface receives or sends leave by another one. The
-//! frames themselves go on as if nothing had happened.
+//! `span-input` and `span-output`: copies of what an interface receives or sends leave by another
+//! one. The frames themselves go on as if nothing had happened.
 
 use std::sync::Arc;
 

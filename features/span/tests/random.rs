@@ -41,7 +41,8 @@ struct Model {
 }
 
 impl Model {
-    /// How many copies of a frame that `port` receives leave by each port, the frame itself included.
+    /// How many copies of a frame that `port` receives leave by each port, the frame itself
+    /// included.
     fn sent(&self, port: usize) -> [usize; PORTS.len()] {
         let mut out = [0; PORTS.len()];
         let is_up = |port: usize| !self.down.contains(&port);

@@ -137,7 +137,8 @@ fn a_trace_shows_the_segments_with_the_active_one_marked() {
     assert!(trace.contains("segments fc00:0:1::1 [fc00:0:5::5] fc00:0:9::9, 1 left"), "{trace}");
 }
 
-/// A router whose e2 is a customer's, in table 10, where SIDs lead to; e0 and e1 are the provider's.
+/// A router whose e2 is a customer's, in table 10, where SIDs lead to; e0 and e1 are the
+/// provider's.
 fn edge() -> Router {
     let mut router =
         Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);

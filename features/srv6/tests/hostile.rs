@@ -1,5 +1,6 @@
-//! A router with a local SID of every behaviour and policies of every kind, and packets that are nearly right, to all of
-//! them at once: none panics, no buffer is lost, and each is sent on, or counted where it ended.
+//! A router with a local SID of every behaviour and policies of every kind, and packets that are
+//! nearly right, to all of them at once: none panics, no buffer is lost, and each is sent on, or
+//! counted where it ended.
 
 use std::path::Path;
 use std::time::Duration;
@@ -78,7 +79,8 @@ const STEERED: [&str; 6] = [
     "sr steer l3 192.0.3.0/24 via bsid fc00:1::d1",
     "sr steer l3 192.0.4.0/24 via bsid fc00:1::d2",
 ];
-/// A bridge domain of a layer 2 tunnel, whose frames go round to its own SID and by a policy, and the router itself.
+/// A bridge domain of a layer 2 tunnel, whose frames go round to its own SID and by a policy, and
+/// the router itself.
 const BRIDGED: [&str; 8] = [
     "sr policy add bsid fc00:0:1::b5 next fc00:0:1::d encap.red",
     "create sr l2-tunnel unicast bsid fc00:0:1::b5 flood bsid fc00:0:1::b1",
@@ -190,7 +192,8 @@ fn changed(seeds: &[Vec<u8>], change: &Change) -> Vec<u8> {
             let kept = 54.min(frame.len());
             frame.truncate(kept + cut.index(frame.len() - kept + 1));
         }
-        // The length is mostly right, so that what is cut or longer is looked at; an edit may change it.
+        // The length is mostly right, so that what is cut or longer is looked at; an edit may
+        // change it.
         let payload = frame.len().saturating_sub(54) as u16;
         if let (Some(field), true) = (frame.get_mut(18..20), change.is_length_mended) {
             field.copy_from_slice(&payload.to_be_bytes());

@@ -142,7 +142,8 @@ fn the_routed_interface_of_a_domain_hears_what_is_flooded_from_the_core_if_it_is
     routers[0].send("e0", &frame(mac(9), mac(1), 60));
     carry(&mut routers);
     assert_eq!(routers[1].totals("loop0").rx_packets, 1);
-    // An ARP request of a station behind router 1 is answered by router 2, by the policy for one station.
+    // An ARP request of a station behind router 1 is answered by router 2, by the policy for one
+    // station.
     routers[0].sent("e0");
     routers[0].send("e0", &arp_request(mac(1), [192, 0, 2, 9], [192, 0, 2, 1]));
     carry(&mut routers);

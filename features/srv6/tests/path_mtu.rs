@@ -1,4 +1,5 @@
-//! ICMPv6 errors that come back to the headend: senders of packets inside hear of them, and paths have MTUs.
+//! ICMPv6 errors that come back to the headend: senders of packets inside hear of them, and paths
+//! have MTUs.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -122,7 +123,8 @@ fn too_big(mtu: u32) -> (u8, u8, u32) {
     (2, 0, mtu)
 }
 
-/// Type, code and MTU of the ICMP error that the customer heard, and the destination of the packet that it quotes.
+/// Type, code and MTU of the ICMP error that the customer heard, and the destination of the packet
+/// that it quotes.
 fn heard(router: &mut Router) -> Vec<(u8, u8, u16, String)> {
     let icmp = |frame: Vec<u8>| {
         let (at, quoted) = match frame[12] {
@@ -362,7 +364,8 @@ fn senders_in_a_table_of_their_own_are_told_there() {
     }
 }
 
-/// Policies whose first segments are the router's own, and how long what leaves may be with an MTU of 1,400.
+/// Policies whose first segments are the router's own, and how long what leaves may be with an MTU
+/// of 1,400.
 const INSIDE: [(&str, &str, usize); 9] = [
     ("end", "next fc00:0:1::e next fc00:0:3::1 encap", 1400),
     ("end", "next fc00:0:1::e next fc00:0:3::1 encap.red", 1400),
@@ -499,7 +502,8 @@ proptest! {
         quoted.truncate(cut.unwrap_or(quoted.len()));
         complain(&mut router, (kind, 0, mtu), &quoted);
         prop_assert!(router.sent("e0").len() <= 1);
-        // An error to a neighbour that nobody is waits until it has been asked for in vain (RFC 4861 §7.2.2).
+        // An error to a neighbour that nobody is waits until it has been asked for in vain (RFC
+        // 4861 §7.2.2).
         (0..10).for_each(|_| router.advance(Duration::from_secs(1)));
         prop_assert_eq!(router.buffers_in_use(), 0);
     }

@@ -178,7 +178,8 @@ fn packet(sid: u8, number: u8, list: u8, inside: &[u8], changes: &[(usize, u8)])
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever comes to a proxy, or back from its function, nothing panics, and every buffer comes back.
+    /// Whatever comes to a proxy, or back from its function, nothing panics, and every buffer comes
+    /// back.
     #[test]
     fn no_bytes_panic_and_every_packet_is_accounted_for(
         to in prop::collection::vec(

@@ -11,7 +11,8 @@ use quiver_tables::prefix::IpPrefix;
 
 use crate::tables::{Check, Checks, Direction, Place};
 
-/// Prefixes whose sources are exempt, at most: they are looked through one by one for packets that fail.
+/// Prefixes whose sources are exempt, at most: they are looked through one by one for packets that
+/// fail.
 pub const EXEMPT_PREFIXES_MAX: usize = 256;
 
 /// Who holds a table, in refusals to delete it.
@@ -65,8 +66,8 @@ impl Urpf {
     }
 }
 
-/// Let an interface's packets be checked, or no more. The check is there before its node is asked, and goes
-/// after it.
+/// Let an interface's packets be checked, or no more. The check is there before its node is asked,
+/// and goes after it.
 pub(crate) fn set(engine: &mut Engine, place: Place, check: Option<Check>) -> Result<(), Refusal> {
     let (interface, family, direction) = place;
     let (arc, node) = node(family, direction);

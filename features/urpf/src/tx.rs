@@ -1,5 +1,6 @@
-//! `ip4-tx-urpf`, `ip6-tx-urpf`: may a packet with this source, which is about to leave here, have come
-//! by the interface it came by? Frames of `interface-output` have their layer 2 header in front.
+//! `ip4-tx-urpf`, `ip6-tx-urpf`: may a packet with this source, which is about to leave here, have
+//! come by the interface it came by? Frames of `interface-output` have their layer 2 header in
+//! front.
 
 use std::sync::Arc;
 
@@ -26,8 +27,8 @@ struct TxCheck<F: IpFamily> {
     sources: Sources<F>,
 }
 
-/// The IP packet of family `F` in a frame, if there is one. Interfaces without a MAC address send IP
-/// packets as they are.
+/// The IP packet of family `F` in a frame, if there is one. Interfaces without a MAC address send
+/// IP packets as they are.
 #[inline]
 fn inside<F: IpFamily>(bytes: &[u8], has_frames: bool) -> Option<&[u8]> {
     let (wanted, number) = match F::FAMILY {

@@ -64,8 +64,8 @@ pub fn outcome(router: &mut Router, port: &str, frame: &[u8]) -> (String, Vec<Ve
     (words.trim().to_owned(), frames)
 }
 
-/// A table of fates: for each of these classes, what becomes of a packet, and for whom. `frame` says by which port a
-/// frame comes, and which.
+/// A table of fates: for each of these classes, what becomes of a packet, and for whom. `frame`
+/// says by which port a frame comes, and which.
 pub fn table<N: Copy>(
     router: &mut Router,
     classes: &[&str],
@@ -89,7 +89,8 @@ pub fn table<N: Copy>(
     (text, frames)
 }
 
-/// The table is this one, behind its head, in every form; frames are alike, and nothing else has changed.
+/// The table is this one, behind its head, in every form; frames are alike, and nothing else has
+/// changed.
 pub fn assert_same_fate(
     file: &str,
     router: impl Fn(Settings) -> Router,

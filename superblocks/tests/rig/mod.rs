@@ -1,4 +1,5 @@
-//! What the tests of this crate stand on: routers, packets good and bad, and what is seen of them from outside.
+//! What the tests of this crate stand on: routers, packets good and bad, and what is seen of them
+//! from outside.
 
 mod fate;
 mod packets;

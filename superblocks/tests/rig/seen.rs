@@ -8,7 +8,8 @@ use quiver_core::WorkerId;
 use quiver_core::cpu::Variant;
 use quiver_testkit::{Router, Settings, flow};
 
-/// All that can be seen from outside. Frames of one port are sorted by their flows, those of a flow stand as they left.
+/// All that can be seen from outside. Frames of one port are sorted by their flows, those of a flow
+/// stand as they left.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
     pub frames: Vec<Vec<Vec<u8>>>,
@@ -63,8 +64,9 @@ pub fn alike<T: Debug + PartialEq>(
     Ok(())
 }
 
-/// With the frames of a port in one order, whatever flows they are of: for routers that take headers off. Packets that
-/// came in other headers each may be of one flow inside, and what differs in front has no order.
+/// With the frames of a port in one order, whatever flows they are of: for routers that take
+/// headers off. Packets that came in other headers each may be of one flow inside, and what differs
+/// in front has no order.
 pub fn in_any_order(mut seen: Seen) -> Seen {
     seen.frames.iter_mut().for_each(|frames| frames.sort());
     seen

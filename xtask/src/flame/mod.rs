@@ -29,7 +29,8 @@ const LOOP: &str = "quiver_core::worker::Worker::run";
 /// What is drawn, and where to.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A running quiverd; without one, a router and a generator are started for it (IPv4 over memif)
+    /// A running quiverd; without one, a router and a generator are started for it (IPv4 over
+    /// memif)
     #[arg(long)]
     pid: Option<u32>,
     /// How long samples are taken
@@ -71,7 +72,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The best event that this machine has: cycles where there are hardware counters, a timer where not.
+/// The best event that this machine has: cycles where there are hardware counters, a timer where
+/// not.
 fn event() -> Result<&'static str> {
     let tried = Command::new("perf").args(["stat", "-x,", "-e", "cycles", "--", "true"]).output();
     let tried = tried.context(

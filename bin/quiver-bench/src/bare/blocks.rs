@@ -36,7 +36,8 @@ impl Asked {
         Asked { four: [0; BLOCK], six: [0; BLOCK], found: [GroupId(0); BLOCK] }
     }
 
-    /// Look at the header that `behind` begins with, and note where it leads; false when it is not plain.
+    /// Look at the header that `behind` begins with, and note where it leads; false when it is not
+    /// plain.
     #[inline(always)]
     pub fn note(&mut self, layer: Layer, place: usize, behind: &[u8]) -> bool {
         match layer {

@@ -1,5 +1,6 @@
-//! The floor of SRv6 functions that change the headers in front of packets: the header is checked and looked up, some
-//! bytes go, a ready header comes with the fields that every packet has of its own, and what leaves is looked up.
+//! The floor of SRv6 functions that change the headers in front of packets: the header is checked
+//! and looked up, some bytes go, a ready header comes with the fields that every packet has of its
+//! own, and what leaves is looked up.
 
 use quiver_core::Frame;
 use quiver_core::cpu::Variant;
@@ -34,7 +35,8 @@ pub struct Exchange {
     pub leaves: Layer,
     /// Is what leaves looked up?
     pub looks_up: bool,
-    /// Sixteen bytes that go from one place behind the arriving Ethernet header to another behind the leaving one.
+    /// Sixteen bytes that go from one place behind the arriving Ethernet header to another behind
+    /// the leaving one.
     pub carries: Option<(usize, usize)>,
     /// Are the headers that go compared with those that are kept?
     pub keeps: bool,

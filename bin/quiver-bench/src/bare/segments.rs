@@ -1,5 +1,5 @@
-//! The floor of SRv6 headends: the header is checked and looked up as for forwarding, and one ready header of two
-//! segments goes in front of every packet, Ethernet's included.
+//! The floor of SRv6 headends: the header is checked and looked up as for forwarding, and one ready
+//! header of two segments goes in front of every packet, Ethernet's included.
 
 use quiver_core::Frame;
 use quiver_core::cpu::Variant;

@@ -20,7 +20,8 @@ pub enum Routes {
     FullIp4,
     /// 200,000 IPv6 prefixes.
     FullIp6,
-    /// So many IPv4 host routes, each with a next hop of its own choice, so that nothing can be merged.
+    /// So many IPv4 host routes, each with a next hop of its own choice, so that nothing can be
+    /// merged.
     Hosts4(u32),
     /// So many IPv6 host routes, likewise.
     Hosts6(u32),

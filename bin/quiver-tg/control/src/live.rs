@@ -1,4 +1,5 @@
-//! How a measurement goes, on a terminal: a table that is drawn over itself; elsewhere a line a second.
+//! How a measurement goes, on a terminal: a table that is drawn over itself; elsewhere a line a
+//! second.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write, stderr};

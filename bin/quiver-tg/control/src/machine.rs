@@ -110,8 +110,8 @@ impl<S: Surroundings> Machine<S> {
         if let Machine::Transactions(generator) = self { Some(generator) } else { None }
     }
 
-    /// A rate in frames a second: of one stream, or of all that share the rate of the whole; of transactions
-    /// it is theirs a second.
+    /// A rate in frames a second: of one stream, or of all that share the rate of the whole; of
+    /// transactions it is theirs a second.
     pub fn rate_in_frames(&self, rate: StreamRate, stream: Option<usize>) -> Result<Rate, String> {
         match (self, rate) {
             (Machine::Streams(generator), _) => generator.rate_in_frames(rate, stream),

@@ -79,8 +79,8 @@ pub fn run(profile: &Path, wishes: &Wishes, places: &Places) -> anyhow::Result<(
     Ok(())
 }
 
-/// Until it ends. A signal stops it, and what it has come to is its result; a second one stops the wait for
-/// what is under way, too, and a third one ends it at once.
+/// Until it ends. A signal stops it, and what it has come to is its result; a second one stops the
+/// wait for what is under way, too, and a third one ends it at once.
 fn watch(host: &mut Host, number: u64) -> anyhow::Result<Measured> {
     let mut table = LiveTable::new();
     let mut draw_at = Instant::now() + DRAW_EVERY;

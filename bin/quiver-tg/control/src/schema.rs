@@ -1,4 +1,5 @@
-//! What profiles and results look like, as JSON Schema (2020-12): derived from the types that read and write them.
+//! What profiles and results look like, as JSON Schema (2020-12): derived from the types that read
+//! and write them.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;

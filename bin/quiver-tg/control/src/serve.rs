@@ -1,5 +1,5 @@
-//! `quiver-tg serve`: a generator that others control, by JSON-RPC over a Unix socket, loopback TCP or
-//! standard input and output.
+//! `quiver-tg serve`: a generator that others control, by JSON-RPC over a Unix socket, loopback TCP
+//! or standard input and output.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -94,8 +94,8 @@ impl<S: Surroundings> Station<S> {
         }
     }
 
-    /// Make the ports of a profile. [`links`](Self::links) says when they are there. A profile that is
-    /// loaded already goes, unless this one cannot be read; ports that are the same stay.
+    /// Make the ports of a profile. [`links`](Self::links) says when they are there. A profile that
+    /// is loaded already goes, unless this one cannot be read; ports that are the same stay.
     pub fn load(&mut self, mut profile: Profile) -> Result<(), Refusal> {
         if let Some(core) = self.core {
             profile.cores = vec![core];
@@ -160,7 +160,8 @@ impl<S: Surroundings> Station<S> {
         }
     }
 
-    /// A rate in frames a second: of one stream of the profile, or of all that share the rate of the whole.
+    /// A rate in frames a second: of one stream of the profile, or of all that share the rate of
+    /// the whole.
     pub fn rate(&mut self, rate: StreamRate, stream: Option<usize>) -> Result<Rate, Refusal> {
         self.loaded()?.generator.rate_in_frames(rate, stream).map_err(Refusal::new)
     }

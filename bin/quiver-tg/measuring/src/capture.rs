@@ -1,7 +1,7 @@
 //! Captures: frames that a port sent or received, those that a filter wants, in a pcapng file.
 //!
-//! A port with captures has a node on its way that copies what is wanted into records; the control thread
-//! writes them. A port without has nothing of this on its way.
+//! A port with captures has a node on its way that copies what is wanted into records; the control
+//! thread writes them. A port without has nothing of this on its way.
 
 mod around;
 mod book;
@@ -22,7 +22,8 @@ pub const RECORDS_MAX: usize = 16_384;
 /// How often the control thread writes what waits, nanoseconds.
 pub const WRITE_EVERY_NS: u64 = 20_000_000;
 
-/// What a capture has come to since the generator was started. What was wanted was written or dropped.
+/// What a capture has come to since the generator was started. What was wanted was written or
+/// dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CaptureReport {
     /// Whose frames.

@@ -81,7 +81,8 @@ impl Drivers {
         let taken = self.sockets.iter().any(|(path, ..)| *path == memif.socket);
         let path = if taken { other_spelling(&memif.socket) } else { memif.socket.clone() };
         let text = path.to_str().context("the socket's path is not UTF-8")?;
-        // The driver has one of its own, which is the router's when both have the same runtime folder.
+        // The driver has one of its own, which is the router's when both have the same runtime
+        // folder.
         let number = match quiver_memif::socket_of_path(engine, text)? {
             Some(number) => number,
             None => {
@@ -127,8 +128,8 @@ fn other_spelling(path: &Path) -> PathBuf {
 
 impl Surroundings for Drivers {
     fn register(&mut self, registry: &mut Registry) {
-        // Where drivers send frames unless told otherwise. Ports have nodes of their own before they
-        // are up.
+        // Where drivers send frames unless told otherwise. Ports have nodes of their own before
+        // they are up.
         registry.graph.node(NodeSpec::input("ethernet-input", "The drivers' usual next node"));
         quiver_memif::register(registry);
         quiver_af_packet::register(registry);
@@ -182,7 +183,8 @@ impl Surroundings for Drivers {
     }
 
     fn frame_bytes_max(&self, engine: &Engine, id: InterfaceId, port: &Port) -> Option<usize> {
-        // A memif has no MTU; Linux refuses what is longer than its device's and an Ethernet header.
+        // A memif has no MTU; Linux refuses what is longer than its device's and an Ethernet
+        // header.
         let row = engine.interface(id)?.row();
         let is_live = port.af_xdp.as_ref().is_some_and(|xdp| xdp.transmit == XdpTransmit::Live);
         let live_max = if is_live { LIVE_FRAME_BYTES_MAX } else { usize::MAX };

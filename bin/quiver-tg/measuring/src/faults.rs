@@ -1,6 +1,6 @@
-//! Faults on purpose: frames that come to a port are lost, repeated, damaged, held back, before they are
-//! looked at. Seeded, and counted one by one, so that what was done can be compared with what was found.
-//! A port without faults has nothing of this on its way.
+//! Faults on purpose: frames that come to a port are lost, repeated, damaged, held back, before
+//! they are looked at. Seeded, and counted one by one, so that what was done can be compared with
+//! what was found. A port without faults has nothing of this on its way.
 
 mod line;
 mod node;
@@ -29,8 +29,8 @@ pub struct Done {
     pub corrupted: Count,
     /// Delayed.
     pub delayed: Count,
-    /// Frames that should have had a fault and had none: as many as may be were held back already, or
-    /// no buffer was free.
+    /// Frames that should have had a fault and had none: as many as may be were held back already,
+    /// or no buffer was free.
     pub missed: Count,
     /// Lost besides: more frames came than the fault line has room for.
     pub overflowed: Count,

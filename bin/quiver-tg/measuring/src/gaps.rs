@@ -1,8 +1,8 @@
 //! Gaps: numbers of a stream that never came, in runs.
 //!
-//! A gap is a loss period as RFC 3357 has it: consecutive numbers that are all lost, seen in
-//! the order of sending. `runs` is its Type-P-One-Way-Loss-Period-Total (§6), `longest_frames` the largest of
-//! its Type-P-One-Way-Loss-Period-Lengths.
+//! A gap is a loss period as RFC 3357 has it: consecutive numbers that are all lost, seen in the
+//! order of sending. `runs` is its Type-P-One-Way-Loss-Period-Total (§6), `longest_frames` the
+//! largest of its Type-P-One-Way-Loss-Period-Lengths.
 
 use schemars::JsonSchema;
 use serde::Serialize;

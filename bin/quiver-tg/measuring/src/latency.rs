@@ -1,4 +1,5 @@
-//! How times are distributed: HDR histograms in nanoseconds, their summary, and their exchange format.
+//! How times are distributed: HDR histograms in nanoseconds, their summary, and their exchange
+//! format.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,7 +45,8 @@ pub struct Distribution {
     pub max: u64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// The histogram itself, as HDR interval logs have it (V2, compressed, base64), when it was asked for.
+    /// The histogram itself, as HDR interval logs have it (V2, compressed, base64), when it was
+    /// asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hdr: Option<String>,
 }
@@ -83,10 +85,10 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
 
 /// How long the frames of a stream took, and how much that varied from one to the next.
 ///
-/// Latency is RFC 7679's one-way delay of frames that say when they left. Its variation is RFC 3393's
-/// one-way IPDV, absolute, where the selection function takes each pair of timed frames that were sent
-/// one after the other: numbers n and n + `every`. A pair of which one is lost, or which comes in the
-/// other order, has none (RFC 3393 §2).
+/// Latency is RFC 7679's one-way delay of frames that say when they left. Its variation is RFC
+/// 3393's one-way IPDV, absolute, where the selection function takes each pair of timed frames that
+/// were sent one after the other: numbers n and n + `every`. A pair of which one is lost, or which
+/// comes in the other order, has none (RFC 3393 §2).
 pub struct Times {
     /// One-way delay.
     pub latency: Histogram<u64>,

@@ -1,4 +1,5 @@
-//! From a request to what each port has to send: every stream at its own rate or with its share of the whole.
+//! From a request to what each port has to send: every stream at its own rate or with its share of
+//! the whole.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -238,8 +239,8 @@ impl Ordering<'_> {
         }
     }
 
-    /// Frames of a stream in so many seconds. Of those that share a rate they are cumulated, so that rounding
-    /// loses no frame of the whole.
+    /// Frames of a stream in so many seconds. Of those that share a rate they are cumulated, so
+    /// that rounding loses no frame of the whole.
     fn frames(&self, stream: usize, own_pps: f64, seconds: f64) -> u64 {
         let Rate::Pps(rate) = self.request.rate else {
             return self.request.frames(own_pps, seconds);

@@ -99,8 +99,8 @@ impl Outcome {
         self.received.get(facts.to)?.streams.get(stream)?.arrivals.as_ref()
     }
 
-    /// Seconds from the first counted frame to the end of the last one's interval; those of the request
-    /// where there are too few to say.
+    /// Seconds from the first counted frame to the end of the last one's interval; those of the
+    /// request where there are too few to say.
     fn duration_s(&self, requested_s: f64) -> f64 {
         let of_port = |t: &Transmission| {
             let frames = t.legs.iter().map(|leg| leg.came_due()).max().unwrap_or(0);

@@ -10,7 +10,8 @@ use crate::latency::Distribution;
 pub struct OwnShare {
     /// Frames a second made and thrown away.
     pub transmit_pps: f64,
-    /// Frames a second made, sent over memif to itself, received and looked at: one core does all of it.
+    /// Frames a second made, sent over memif to itself, received and looked at: one core does all
+    /// of it.
     pub loop_pps: f64,
     /// How long frames took in that loop, at which rates.
     #[serde(skip)]

@@ -1,4 +1,5 @@
-//! When a stream sends and when it rests: bursts, and chains of streams that begin where others end.
+//! When a stream sends and when it rests: bursts, and chains of streams that begin where others
+//! end.
 
 use std::sync::Arc;
 
@@ -25,7 +26,8 @@ pub struct Plan {
     pub rounds: u64,
     /// The stream that must have ended before a round begins.
     pub after: Option<Rounds>,
-    /// All streams of the chain that begins here: they must have ended before the next round begins.
+    /// All streams of the chain that begins here: they must have ended before the next round
+    /// begins.
     pub chain: Vec<Rounds>,
     /// How often this one has ended.
     pub own: Rounds,

@@ -1,4 +1,5 @@
-//! From a rate as people write it to frames a second: of one stream, or of all that share the rate of the whole.
+//! From a rate as people write it to frames a second: of one stream, or of all that share the rate
+//! of the whole.
 
 use crate::ordering::Sending;
 use crate::request::Rate;
@@ -6,8 +7,8 @@ use quiver_tg_traffic::profile::StreamRate;
 use quiver_tg_traffic::profile::no_stream;
 use quiver_tg_traffic::profile::quantity::{FCS_BYTES, RATE_PPS_MAX, WIRE_OVERHEAD_BYTES};
 
-/// Frames a second of one stream, or of all together. In per cent all together are as fast as the line allows
-/// that has most to carry of them. The message says what would be right.
+/// Frames a second of one stream, or of all together. In per cent all together are as fast as the
+/// line allows that has most to carry of them. The message says what would be right.
 pub fn in_frames(
     sendings: &[Sending],
     rate: StreamRate,

@@ -48,8 +48,8 @@ pub struct Receiver {
     replies: Producer<Packet>,
     /// Full vectors without a shorter one between them.
     full_vectors: u64,
-    /// As many full vectors hold what the port's receive ring does, where its driver does not say when it
-    /// is full.
+    /// As many full vectors hold what the port's receive ring does, where its driver does not say
+    /// when it is full.
     ring_vectors: Option<u64>,
     /// What the driver had counted.
     filled_before: u64,

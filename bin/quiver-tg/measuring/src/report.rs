@@ -48,8 +48,8 @@ pub struct NotSent {
 }
 
 impl NotSent {
-    /// Of `missing` frames, when so many found the ring full and `short` could not be made in time for
-    /// want of buffers.
+    /// Of `missing` frames, when so many found the ring full and `short` could not be made in time
+    /// for want of buffers.
     pub fn new(missing: u64, ring_full: u64, short: u64) -> NotSent {
         let unmade = missing.saturating_sub(ring_full);
         let no_buffers = short.min(unmade);
@@ -217,8 +217,8 @@ pub struct LatencyStreams {
     pub lost: i64,
 }
 
-/// What one measurement found. Counts are of the load; what came to the ports (`misdelivered` and what
-/// follows) counts the frames of latency streams, too.
+/// What one measurement found. Counts are of the load; what came to the ports (`misdelivered` and
+/// what follows) counts the frames of latency streams, too.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// Rate × duration; flat out, what was offered.
@@ -252,8 +252,8 @@ pub struct Report {
     pub held_up_s: f64,
     /// Times in which the worker did not run, behind the warm-up.
     pub host_stalls: HostStalls,
-    /// What was lost or not sent may be the work of such stalls: neither the generator's limit nor the
-    /// forwarder's.
+    /// What was lost or not sent may be the work of such stalls: neither the generator's limit nor
+    /// the forwarder's.
     pub host_stalled: bool,
     /// The number says more about the generator than about the forwarder.
     pub limited_by_generator: bool,
@@ -278,9 +278,11 @@ pub struct Report {
     pub received_l1_bps: f64,
     /// Received bits a second with FCS, without preamble and gap.
     pub received_l2_bps: f64,
-    /// How long frames took, all directions together: of latency streams if there are any, else of the load.
+    /// How long frames took, all directions together: of latency streams if there are any, else of
+    /// the load.
     pub latency_ns: Option<Distribution>,
-    /// How much that varies between frames sent one after the other (RFC 3393), of the same streams.
+    /// How much that varies between frames sent one after the other (RFC 3393), of the same
+    /// streams.
     pub ipdv_ns: Option<Distribution>,
     /// Times that the generator's clock was seen to go back.
     pub clock_steps: u64,
@@ -305,8 +307,8 @@ pub struct Report {
 pub struct GeneratorBound {
     /// Which side of it was at its end.
     pub side: Limit,
-    /// What it sends and receives at most with this profile on this host, frames a second, all ports
-    /// together, when that was measured.
+    /// What it sends and receives at most with this profile on this host, frames a second, all
+    /// ports together, when that was measured.
     pub ceiling_pps: Option<f64>,
     /// In words.
     pub why: String,

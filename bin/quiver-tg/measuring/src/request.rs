@@ -30,8 +30,8 @@ pub struct Measure {
     pub warmup_s: f64,
     /// How long to wait for late frames, again after each one that comes, seconds.
     pub drain_s: f64,
-    /// Frames that a delay of the generator missed are sent later, at 1/8 above the rate; if not, they
-    /// are not offered.
+    /// Frames that a delay of the generator missed are sent later, at 1/8 above the rate; if not,
+    /// they are not offered.
     pub make_up: bool,
     /// Tell the histograms of times, too, so that those of several measurements can be added.
     pub histograms: bool,

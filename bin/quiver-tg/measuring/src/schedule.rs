@@ -64,8 +64,8 @@ impl Schedule {
         self.is_changed
     }
 
-    /// The constant rate that makes as many frames in `duration_s` as were meant to be sent until now;
-    /// `Max` when something was sent as fast as it could be.
+    /// The constant rate that makes as many frames in `duration_s` as were meant to be sent until
+    /// now; `Max` when something was sent as fast as it could be.
     pub fn mean_rate(&self, now_ns: u64, duration_s: f64) -> Rate {
         if self.was_flat_out {
             return Rate::Max;

@@ -46,8 +46,8 @@ pub struct Wishes {
     pub json: bool,
 }
 
-/// As [`session::make`], after the generator has measured itself with the profile's streams, unless the profile says
-/// `self_test: false`.
+/// As [`session::make`], after the generator has measured itself with the profile's streams, unless
+/// the profile says `self_test: false`.
 pub fn make_tested(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<session::Session> {
     let own = tested(profile);
     let drivers = Drivers::new(quit).with_self_test(tested);
@@ -56,7 +56,8 @@ pub fn make_tested(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<se
     Ok(session)
 }
 
-/// What the generator can do by itself with a profile's streams, unless the profile says `self_test: false`.
+/// What the generator can do by itself with a profile's streams, unless the profile says
+/// `self_test: false`.
 pub fn tested(profile: &Profile) -> Option<OwnShare> {
     let own = profile.self_test.then(|| own_share(profile)).transpose();
     own.unwrap_or_else(|error| {

@@ -35,8 +35,8 @@ pub fn make_with(profile: &Profile, drivers: Drivers) -> anyhow::Result<Session>
     Ok(session)
 }
 
-/// The control thread sleeps while the worker measures; were it on another core, it would disturb the
-/// forwarder there.
+/// The control thread sleeps while the worker measures; were it on another core, it would disturb
+/// the forwarder there.
 pub fn stay_on(config: &EngineConfig) -> anyhow::Result<()> {
     let core = config.worker_cores[0];
     quiver_core::cpu::pin_to_core(core)

@@ -67,7 +67,8 @@ impl Spread {
     }
 }
 
-/// What was counted between two readings; `None` when nothing was. Without an earlier reading it is all.
+/// What was counted between two readings; `None` when nothing was. Without an earlier reading it is
+/// all.
 pub fn between(before: &[u64], now: &[u64]) -> Option<Summary> {
     let old = before.iter().copied().chain(std::iter::repeat(0));
     let grown: Vec<u64> = now.iter().zip(old).map(|(now, old)| now.saturating_sub(old)).collect();

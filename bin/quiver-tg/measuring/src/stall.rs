@@ -1,5 +1,5 @@
-//! Stalls of the host: times in which the worker did not run, told from passes that were long because
-//! there was much to do.
+//! Stalls of the host: times in which the worker did not run, told from passes that were long
+//! because there was much to do.
 
 use quiver_core::Context;
 use quiver_core::graph::counters::Count;
@@ -7,19 +7,20 @@ use quiver_core::graph::frame::FRAME_PACKETS_MAX;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A pass may take so long whatever it does, nanoseconds: a worker call of the control thread, a page that
-/// is touched for the first time.
+/// A pass may take so long whatever it does, nanoseconds: a worker call of the control thread, a
+/// page that is touched for the first time.
 const PASS_NS: u64 = 50_000;
-/// The same through the kernel: behind a vector of live frames the worker gives its core away until the kernel is
-/// done with them, and where setting a timer is slow that takes hundreds of microseconds, however few they are.
+/// The same through the kernel: behind a vector of live frames the worker gives its core away until
+/// the kernel is done with them, and where setting a timer is slow that takes hundreds of
+/// microseconds, however few they are.
 const KERNEL_PASS_NS: u64 = 500_000;
-/// And so long for each frame that came or was made, nanoseconds: several times what a frame of 1,514
-/// bytes takes over shared memory.
+/// And so long for each frame that came or was made, nanoseconds: several times what a frame of
+/// 1,514 bytes takes over shared memory.
 const FRAME_NS: u64 = 250;
 /// The same through the kernel, which may do its own work in the same call.
 const KERNEL_FRAME_NS: u64 = 10_000;
-/// What a stall left in rings is worked off so long after it at the latest, nanoseconds: two rings of
-/// 1,024 frames at 2 Mpps.
+/// What a stall left in rings is worked off so long after it at the latest, nanoseconds: two rings
+/// of 1,024 frames at 2 Mpps.
 const WAKE_NS: u64 = 1_000_000;
 
 /// Stalls of one measurement. One worker writes, others may read.
@@ -81,7 +82,8 @@ impl Patience {
         Patience { pass_ns, frame_ns, inputs: 3 * ports as u64 }
     }
 
-    /// The last pass was so much longer than its work explains that the worker did not run; how long it was.
+    /// The last pass was so much longer than its work explains that the worker did not run; how
+    /// long it was.
     #[inline]
     pub fn stall_before(&self, cx: &Context<'_>) -> Option<u64> {
         let took_ns = cx.counters.last_pass_ns.get();
@@ -110,8 +112,8 @@ impl Wake {
         Wake { patience, until_ns: 0 }
     }
 
-    /// Is what comes at `now_ns` perhaps what a stall left? Asked with every vector, `is_full` or not: a
-    /// vector that is not shows that the ring has run empty.
+    /// Is what comes at `now_ns` perhaps what a stall left? Asked with every vector, `is_full` or
+    /// not: a vector that is not shows that the ring has run empty.
     #[inline]
     pub fn is_on(&mut self, cx: &Context<'_>, now_ns: u64, is_full: bool) -> bool {
         if self.patience.stall_before(cx).is_some() || self.patience.stalls_within(cx, now_ns) {

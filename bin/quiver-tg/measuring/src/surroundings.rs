@@ -61,8 +61,8 @@ pub trait Surroundings {
         let _ = (engine, id);
         "its link is down".to_owned()
     }
-    /// Measure what the generator can do by itself with other streams, while its worker stands still, if that is
-    /// wanted and can be done here.
+    /// Measure what the generator can do by itself with other streams, while its worker stands
+    /// still, if that is wanted and can be done here.
     fn own_share(&mut self, engine: &mut Engine, profile: &Profile) -> Option<OwnShare> {
         let _ = (engine, profile);
         None
@@ -120,7 +120,8 @@ pub fn port_state(engine: &Engine, name: &str, interface: InterfaceId) -> PortSt
     }
 }
 
-/// An engine with the drivers of `surroundings`, and the interface that the generator's own inputs belong to.
+/// An engine with the drivers of `surroundings`, and the interface that the generator's own inputs
+/// belong to.
 pub fn make_engine<S: Surroundings>(
     config: EngineConfig,
     clock: Clock,

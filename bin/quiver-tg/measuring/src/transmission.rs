@@ -23,11 +23,13 @@ pub enum Speed {
     Max,
 }
 
-/// What is changed about a transmission while it runs. It takes effect between two passes of the worker;
-/// frames of other streams do not notice. `stream` is a number in the profile; `None` means all of the port.
+/// What is changed about a transmission while it runs. It takes effect between two passes of the
+/// worker; frames of other streams do not notice. `stream` is a number in the profile; `None` means
+/// all of the port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// Another rate. The next frame leaves when the rest of its interval, scaled to the new rate, is over.
+    /// Another rate. The next frame leaves when the rest of its interval, scaled to the new rate,
+    /// is over.
     Rate {
         /// Which.
         stream: Option<u8>,
@@ -77,12 +79,14 @@ pub struct Leg {
     pub counted: u64,
     /// Of these, numbers of frames that were not sent.
     pub holes: u64,
-    /// Counted frames that came due and found the ring full; flat out they are made again and no longer
-    /// among those made.
+    /// Counted frames that came due and found the ring full; flat out they are made again and no
+    /// longer among those made.
     pub refused: u64,
-    /// Counted frames that should have been made until the transmission ended; known when it is over.
+    /// Counted frames that should have been made until the transmission ended; known when it is
+    /// over.
     pub intended: u64,
-    /// Frames that were due and could not be made when there were no buffers. Most of them came later.
+    /// Frames that were due and could not be made when there were no buffers. Most of them came
+    /// later.
     pub short: u64,
     /// How far behind their schedule frames left.
     pub departures: Departures,
@@ -235,9 +239,9 @@ impl Transmission {
         self.finished.store(true, Ordering::Release);
     }
 
-    /// So many of the frames made last found the ring full; `last` says how many counted frames each
-    /// leg had made, in order. They were not sent, and so not offered. Their numbers are used again where
-    /// they are known to be `the_last`.
+    /// So many of the frames made last found the ring full; `last` says how many counted frames
+    /// each leg had made, in order. They were not sent, and so not offered. Their numbers are used
+    /// again where they are known to be `the_last`.
     pub fn note_refused(&mut self, mut refused: u64, last: &[u64], the_last: bool) {
         // The ring takes frames from the front: those of the last legs were refused.
         for (leg, made) in self.legs.iter_mut().zip(last).rev() {

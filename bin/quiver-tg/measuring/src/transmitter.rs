@@ -31,8 +31,8 @@ pub struct TransmitterHandle {
 }
 
 impl TransmitterHandle {
-    /// From the worker's next pass on these make the port's frames. Only while nothing is sent: legs name them by
-    /// their places.
+    /// From the worker's next pass on these make the port's frames. Only while nothing is sent:
+    /// legs name them by their places.
     pub fn set_sources(&mut self, sources: Vec<Source>) {
         // The ring has room: others are given only after those before came back.
         let _ = self.sources.put(sources.into_boxed_slice());
@@ -55,8 +55,8 @@ impl TransmitterHandle {
         self.changes.put(change)
     }
 
-    /// From the worker's next pass on, send the frames of the port's stream at `place` to this MAC address.
-    /// Says whether there was room for the order.
+    /// From the worker's next pass on, send the frames of the port's stream at `place` to this MAC
+    /// address. Says whether there was room for the order.
     pub fn set_destination(&mut self, place: usize, mac: MacAddress) -> bool {
         self.destinations.put((place, mac)).is_ok()
     }
@@ -170,8 +170,9 @@ impl Transmitter {
         }
     }
 
-    /// Note that the worker did not run while frames should have left, where this port is to. What comes
-    /// after the last frame holds up none: late frames are waited for until none comes any more.
+    /// Note that the worker did not run while frames should have left, where this port is to. What
+    /// comes after the last frame holds up none: late frames are waited for until none comes any
+    /// more.
     #[inline]
     fn look_for_stalls(&self, cx: &Context<'_>) {
         if let Some(stalls) = &self.current.stalls

@@ -1,4 +1,5 @@
-//! Captures hold what was sent and what came, those frames that the filter wants, and say what they lack.
+//! Captures hold what was sent and what came, those frames that the filter wants, and say what they
+//! lack.
 
 use crate::wire;
 
@@ -30,7 +31,8 @@ impl File {
                 let time = u64::from(word(at + 12)) << 32 | u64::from(word(at + 16));
                 assert!(time >= before, "frames are in the order of time");
                 before = time;
-                // The flags are the last option but one: code, length, value, end, length of the block.
+                // The flags are the last option but one: code, length, value, end, length of the
+                // block.
                 match word(at + length - 12) & 3 {
                     1 => received += 1,
                     2 => sent += 1,

@@ -1,5 +1,5 @@
-//! Faults that are done on purpose and faults that are found: the same, frame by frame; and counts that
-//! balance whatever comes, with a clock that jumps, too.
+//! Faults that are done on purpose and faults that are found: the same, frame by frame; and counts
+//! that balance whatever comes, with a clock that jumps, too.
 
 use crate::wire;
 
@@ -110,7 +110,8 @@ fn delayed_frames_are_in_the_tail_of_the_latencies() {
     );
     let tenth = 0.1 * report.offered as f64;
     assert!((done.delayed as f64 - tenth).abs() < 0.2 * tenth, "{done:?}");
-    // Each is overtaken by the six frames sent in 300 µs, as far as these are not delayed themselves.
+    // Each is overtaken by the six frames sent in 300 µs, as far as these are not delayed
+    // themselves.
     assert!(report.reordered > 0 && report.reordered <= done.delayed);
 }
 

@@ -175,7 +175,8 @@ fn frames_of_an_earlier_measurement_that_arrive_late_are_stale() {
     let mut sent = 0;
     let fault = move |_: usize, _: u64, _: &mut Vec<u8>| {
         sent += 1;
-        // The last 50 of the first measurement (1,000 of warm-up, 10,000 counted) take three seconds.
+        // The last 50 of the first measurement (1,000 of warm-up, 10,000 counted) take three
+        // seconds.
         vec![(1, if (10_951..=11_000).contains(&sent) { 1_500_000_000 } else { 5_000 })]
     };
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(fault));

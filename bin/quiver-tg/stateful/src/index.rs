@@ -1,4 +1,5 @@
-//! Where a key's entry is: open addressing with linear probing, a hash's tag and a slot in a bucket.
+//! Where a key's entry is: open addressing with linear probing, a hash's tag and a slot in a
+//! bucket.
 
 /// Beyond this many buckets a look-up gives up: far more than chance makes, and a bound for whoever
 /// finds keys that fall together.

@@ -54,8 +54,8 @@ impl Link {
         Some(packet)
     }
 
-    /// Take it off: who sent the frame, and what is behind. `None` when it is for another station, has
-    /// other tags, or is not IP of the side's family. Priorities do not matter.
+    /// Take it off: who sent the frame, and what is behind. `None` when it is for another station,
+    /// has other tags, or is not IP of the side's family. Priorities do not matter.
     #[inline]
     pub fn open<'a>(&self, frame: &'a [u8]) -> Option<(MacAddress, &'a [u8])> {
         let (header, packet) = frame.split_at_checked(self.length)?;

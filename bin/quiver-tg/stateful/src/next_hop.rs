@@ -1,5 +1,5 @@
-//! Whom frames of a side go to, on layer 2: asked for by ARP (RFC 826) or neighbour discovery (RFC 4861)
-//! before anything is sent.
+//! Whom frames of a side go to, on layer 2: asked for by ARP (RFC 826) or neighbour discovery (RFC
+//! 4861) before anything is sent.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

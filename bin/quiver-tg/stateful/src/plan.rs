@@ -1,5 +1,5 @@
-//! Which hosts and ports transactions use: each client host has so many source ports, and hosts times
-//! ports are the sessions. The n-th host talks to the n-th server.
+//! Which hosts and ports transactions use: each client host has so many source ports, and hosts
+//! times ports are the sessions. The n-th host talks to the n-th server.
 
 use super::key::Key;
 use quiver_tg_traffic::frames::random::Random;

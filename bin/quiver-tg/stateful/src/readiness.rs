@@ -1,6 +1,6 @@
 //! Is everything on the way ready? Before the first transaction each client's host pings its server
-//! through the forwarder. The first ping makes the forwarder ask for its neighbours; an answer has gone
-//! there and back, so both next hops are known.
+//! through the forwarder. The first ping makes the forwarder ask for its neighbours; an answer has
+//! gone there and back, so both next hops are known.
 
 use std::net::IpAddr;
 
@@ -60,8 +60,8 @@ impl Readiness {
         (self.clients.at(place), self.servers.at(place % self.servers.count()))
     }
 
-    /// Ask a few at a time, each again until it is answered. `send` is given the server and a frame whose
-    /// destination it says.
+    /// Ask a few at a time, each again until it is answered. `send` is given the server and a frame
+    /// whose destination it says.
     pub fn ask(
         &mut self,
         now_ns: u64,

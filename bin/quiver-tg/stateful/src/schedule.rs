@@ -24,8 +24,8 @@ impl Schedule {
         Schedule { start_ns, end_ns, rate_cps, ramp_up_ns, limit, since_ns: start_ns, before: 0.0 }
     }
 
-    /// The same with another rate from now on, which ends a ramp; `begun` have begun. What is limited ends
-    /// when its last one has come due, everything else when it would have.
+    /// The same with another rate from now on, which ends a ramp; `begun` have begun. What is
+    /// limited ends when its last one has come due, everything else when it would have.
     pub fn with_rate(&self, now_ns: u64, rate_cps: f64, begun: u64) -> Schedule {
         let since_ns = now_ns.clamp(self.start_ns, self.end_ns.max(self.start_ns));
         let before = if self.rate_cps.is_finite() { self.total(since_ns) } else { begun as f64 };
@@ -59,7 +59,8 @@ impl Schedule {
         }
     }
 
-    /// Transactions that came due by a time between beginning and end: half of the rate's while it grows.
+    /// Transactions that came due by a time between beginning and end: half of the rate's while it
+    /// grows.
     fn total(&self, at_ns: u64) -> f64 {
         let at_s = at_ns.saturating_sub(self.since_ns) as f64 / 1e9;
         let ramp_up_s = self.ramp_up_ns as f64 / 1e9;

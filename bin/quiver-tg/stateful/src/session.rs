@@ -14,8 +14,8 @@ use crate::generator::StatefulGenerator;
 /// Servers answer whole requests, and each of their packets takes a buffer before the first leaves.
 const STATEFUL_BUFFERS_FACTOR: usize = 4;
 
-/// Make a profile's generator with the drivers around it and start it, without waiting for links. `quit`
-/// ends whatever it waits for.
+/// Make a profile's generator with the drivers around it and start it, without waiting for links.
+/// `quit` ends whatever it waits for.
 pub fn make(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<StatefulGenerator<Drivers>> {
     let config = engine_config(profile);
     let config = EngineConfig { buffers: config.buffers * STATEFUL_BUFFERS_FACTOR, ..config };

@@ -1,5 +1,5 @@
-//! One side of the transactions: its hosts, its table, and what arrives for them. Knows no engine: frames
-//! come in as bytes and leave by a [`Line`].
+//! One side of the transactions: its hosts, its table, and what arrives for them. Knows no engine:
+//! frames come in as bytes and leave by a [`Line`].
 
 use std::sync::Arc;
 
@@ -160,14 +160,15 @@ impl<F: Flow> Side<F> {
         (self.table.capacity() - self.table.len()) as u64
     }
 
-    /// Transactions whose packets are on their way: all that are open, or where they rest, those that wait
-    /// for their first answer; not those that wait for what is lost.
+    /// Transactions whose packets are on their way: all that are open, or where they rest, those
+    /// that wait for their first answer; not those that wait for what is lost.
     pub fn under_way(&self) -> u64 {
         let open = if self.program.hold > 0 { self.unanswered } else { self.open };
         open.saturating_sub(self.stalled)
     }
 
-    /// Transactions that no longer count as under way: answered where they rest, otherwise successful.
+    /// Transactions that no longer count as under way: answered where they rest, otherwise
+    /// successful.
     pub fn arrived(&self) -> u64 {
         let transactions = &self.counters.transactions;
         if self.program.hold > 0 {

@@ -1,5 +1,5 @@
-//! Two sides with a channel between them that loses, delays, repeats, damages and translates, on a clock
-//! of its own. Only tests use it.
+//! Two sides with a channel between them that loses, delays, repeats, damages and translates, on a
+//! clock of its own. Only tests use it.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -1,5 +1,5 @@
-//! `tg-stateful`: the node where the frames of both sides arrive, and from which theirs leave. It belongs
-//! to one worker, and so does all that it knows: nothing is shared, nothing waits.
+//! `tg-stateful`: the node where the frames of both sides arrive, and from which theirs leave. It
+//! belongs to one worker, and so does all that it knows: nothing is shared, nothing waits.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -28,15 +28,17 @@ const CATCH_UP: f64 = 1.125;
 /// As fast as possible, so many transactions may be under way at first, and after a full ring.
 const UNDER_WAY_FIRST: f64 = 64.0;
 const UNDER_WAY_MIN: f64 = 8.0;
-/// While nothing is lost there may be so many more each time that all that are under way have arrived.
+/// While nothing is lost there may be so many more each time that all that are under way have
+/// arrived.
 const UNDER_WAY_GROWTH: f64 = 1.0;
-/// From this part of where something was lost last, growth is so much slower: a loss shows late, and costs
-/// more than a little less under way.
+/// From this part of where something was lost last, growth is so much slower: a loss shows late,
+/// and costs more than a little less under way.
 const NEAR_LOSS: f64 = 0.75;
 const GROWTH_NEAR_LOSS: f64 = 1.0 / 256.0;
 /// And at most so many.
 const UNDER_WAY_MOST: f64 = 1_048_576.0;
-/// Between two times that there may only be half as many, nanoseconds: what is on its way is lost together.
+/// Between two times that there may only be half as many, nanoseconds: what is on its way is lost
+/// together.
 const HALF_AGAIN_NS: u64 = 5_000_000;
 /// As fast as possible, so many sessions that are in use are passed over in one pass.
 const SESSIONS_PASSED_MAX: u32 = 64;
@@ -100,7 +102,8 @@ pub trait Play: Send {
     fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64);
     /// Begin transactions from now on, or no more of them.
     fn set_schedule(&mut self, schedule: Option<Schedule>);
-    /// Another schedule, made of the one that is followed and of the transactions begun; what it is now.
+    /// Another schedule, made of the one that is followed and of the transactions begun; what it is
+    /// now.
     fn change(&mut self, change: &dyn Fn(&Schedule, u64) -> Schedule) -> Option<Schedule>;
     /// What is left.
     fn remains(&mut self) -> Remains;
@@ -119,8 +122,8 @@ pub struct Performance<F> {
     /// Transactions that the rate allows to begin now, and when that was.
     credit: f64,
     turned_ns: u64,
-    /// As fast as possible: transactions that may be under way, what had been lost when that was looked at
-    /// last, and when there may be fewer again.
+    /// As fast as possible: transactions that may be under way, what had been lost when that was
+    /// looked at last, and when there may be fewer again.
     under_way_max: f64,
     /// What it was when something was lost.
     under_way_lossy: f64,
@@ -291,8 +294,8 @@ impl<F: Flow> Performance<F> {
         due.min(clients.side.room()).min(most).min(room)
     }
 
-    /// What rings have refused, and transactions that have lost something: sent again, or waited for so long
-    /// that it will be.
+    /// What rings have refused, and transactions that have lost something: sent again, or waited
+    /// for so long that it will be.
     fn lost_by(&self, cx: &Context<'_>) -> u64 {
         let clients = self.clients.as_ref().map(|(clients, _)| clients);
         let of = |player: &Player<F>| {

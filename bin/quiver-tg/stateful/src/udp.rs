@@ -1,8 +1,8 @@
-//! UDP transactions: the client sends its requests at once, the server answers when it has them all.
-//! Nothing is sent again.
+//! UDP transactions: the client sends its requests at once, the server answers when it has them
+//! all. Nothing is sent again.
 //!
-//! Each packet begins with a label of 8 bytes: `Qs`, its number among those of its direction, and the
-//! transaction's number, which the server repeats. The pattern follows, packet after packet.
+//! Each packet begins with a label of 8 bytes: `Qs`, its number among those of its direction, and
+//! the transaction's number, which the server repeats. The pattern follows, packet after packet.
 
 use super::flow::{Expiry, Flow};
 use super::frame::Content;

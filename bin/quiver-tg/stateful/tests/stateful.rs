@@ -1,5 +1,5 @@
-//! Transactions over the real thing: two memif ends of one generator, a worker on a core, time that passes
-//! by itself.
+//! Transactions over the real thing: two memif ends of one generator, a worker on a core, time that
+//! passes by itself.
 
 use std::cell::Cell;
 use std::path::Path;

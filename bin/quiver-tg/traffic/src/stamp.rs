@@ -6,8 +6,8 @@
 //! high  | sequence number, 40 bits       | time, high 8 | check 16 |
 //! ```
 //! At the end of the frame it stays where it is when the forwarder puts headers in front or takes
-//! them off. The check makes the one's complement sum of the stamp zero, so that a checksum over the
-//! frame does not depend on it and damage is found.
+//! them off. The check makes the one's complement sum of the stamp zero, so that a checksum over
+//! the frame does not depend on it and damage is found.
 
 use quiver_core::Packet;
 

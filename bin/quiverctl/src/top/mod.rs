@@ -19,7 +19,8 @@ use rates::Picture;
 
 /// What the router does, live: nodes, interfaces, workers, drops.
 ///
-/// On a terminal, a screen; keys are explained by `?`. Elsewhere, or with --once, one picture as text.
+/// On a terminal, a screen; keys are explained by `?`. Elsewhere, or with --once, one picture as
+/// text.
 #[derive(Parser)]
 #[command(name = "quiverctl top")]
 struct Arguments {

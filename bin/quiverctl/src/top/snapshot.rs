@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-/// The commands whose answers make a snapshot, executed as one script, so that they tell of one moment.
+/// The commands whose answers make a snapshot, executed as one script, so that they tell of one
+/// moment.
 pub const COMMANDS: &str = "show workers\nshow runtime\nshow interface\nshow errors\n";
 
 /// All counters at one moment.
@@ -92,8 +93,8 @@ fn list<'a>(object: &'a Json, key: &str) -> impl Iterator<Item = &'a Json> {
 }
 
 impl Snapshot {
-    /// Read the answers to [`COMMANDS`]. What is missing counts as nothing; `None` when it is not the
-    /// answers of a router at all.
+    /// Read the answers to [`COMMANDS`]. What is missing counts as nothing; `None` when it is not
+    /// the answers of a router at all.
     pub fn read(answers: &[Json]) -> Option<Snapshot> {
         let [workers, runtime, interfaces, errors] = answers else { return None };
         Some(Snapshot {

@@ -1,7 +1,8 @@
 //! The router's log: kept for `show logging`, and written to a file or to standard error.
 //!
-//! Messages have a class, which is the crate that they come from, and a level. Levels, rates and the number
-//! that is kept are set by VPP's words (`set logging …`, the section `logging` of the start-up file).
+//! Messages have a class, which is the crate that they come from, and a level. Levels, rates and
+//! the number that is kept are set by VPP's words (`set logging …`, the section `logging` of the
+//! start-up file).
 
 mod commands;
 mod layer;

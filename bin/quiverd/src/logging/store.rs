@@ -84,8 +84,8 @@ impl Log {
         }))
     }
 
-    /// Open the file again, by its name: what logrotate moved away is not written to any more. When it cannot
-    /// be opened, the log goes on where it is.
+    /// Open the file again, by its name: what logrotate moved away is not written to any more. When
+    /// it cannot be opened, the log goes on where it is.
     pub fn reopen(&self) -> io::Result<()> {
         if let Sink::File { path, file } = &mut *held(&self.sink) {
             *file = open(path)?;
@@ -171,7 +171,8 @@ enum Heard {
 }
 
 impl State {
-    /// As VPP has it: more than the rate in a second, and the class is silent until some seconds are over.
+    /// As VPP has it: more than the rate in a second, and the class is silent until some seconds
+    /// are over.
     fn throttle(&mut self, class: &str, rate_per_s: u32) -> Heard {
         let now = Instant::now();
         let silence = Duration::from_secs(self.settings.unthrottle_s.into());

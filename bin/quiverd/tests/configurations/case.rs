@@ -1,4 +1,5 @@
-//! One sequence of commands: what holds after it, and which of its commands are to blame when it does not.
+//! One sequence of commands: what holds after it, and which of its commands are to blame when it
+//! does not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -1,8 +1,9 @@
-//! Every configuration that commands reach loads again: random commands of the real grammar against the whole
-//! router, then its running configuration on a fresh one.
+//! Every configuration that commands reach loads again: random commands of the real grammar against
+//! the whole router, then its running configuration on a fresh one.
 //!
-//! `QUIVER_FUZZ_CASES=5000 QUIVER_FUZZ_SEED=1 cargo test -p quiverd configurations` makes a campaign of
-//! it; it says every kind of fault that it finds, each with the fewest commands that lead to it.
+//! `QUIVER_FUZZ_CASES=5000 QUIVER_FUZZ_SEED=1 cargo test -p quiverd configurations` makes a
+//! campaign of it; it says every kind of fault that it finds, each with the fewest commands that
+//! lead to it.
 
 mod case;
 

@@ -1,10 +1,10 @@
-//! A deterministic simulation of the whole router: a seed makes a schedule in which commands, frames, time, links,
-//! faults of devices, hostile memif peers, buffers that run out and memory that the kernel refuses come in any order.
-//! Whatever the order: nothing panics, every packet comes to rest, every buffer comes back, and the running
-//! configuration loads again.
+//! A deterministic simulation of the whole router: a seed makes a schedule in which commands,
+//! frames, time, links, faults of devices, hostile memif peers, buffers that run out and memory
+//! that the kernel refuses come in any order. Whatever the order: nothing panics, every packet
+//! comes to rest, every buffer comes back, and the running configuration loads again.
 //!
-//! `QUIVER_SIMULATION_SEED=7 cargo test -p quiverd simulation` replays one schedule and prints its steps;
-//! `QUIVER_SIMULATION_COUNT=5000` tries more.
+//! `QUIVER_SIMULATION_SEED=7 cargo test -p quiverd simulation` replays one schedule and prints its
+//! steps; `QUIVER_SIMULATION_COUNT=5000` tries more.
 
 mod peer;
 mod schedule;

@@ -1,4 +1,5 @@
-//! A memif peer that says anything: messages in any order, with any contents, cut short, with descriptors of memory.
+//! A memif peer that says anything: messages in any order, with any contents, cut short, with
+//! descriptors of memory.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;

@@ -1,5 +1,5 @@
-//! Descriptors as weapons: those that nobody asked for, those whose close or whose every call blocks,
-//! and eventfds that are made to block.
+//! Descriptors as weapons: those that nobody asked for, those whose close or whose every call
+//! blocks, and eventfds that are made to block.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
@@ -36,8 +36,8 @@ fn lingering() -> (std::net::TcpStream, std::net::TcpStream) {
 fn send_descriptors(channel: &Channel, bytes: &[u8], descriptors: &[RawFd]) {
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut control = [0u64; 140];
-    // SAFETY: all zero is a valid msghdr; what is put in lives through `sendmsg`, and the control buffer
-    // holds up to 253 descriptors.
+    // SAFETY: all zero is a valid msghdr; what is put in lives through `sendmsg`, and the control
+    // buffer holds up to 253 descriptors.
     let sent = unsafe {
         let mut header: libc::msghdr = std::mem::zeroed();
         let payload = size_of_val(descriptors) as u32;
@@ -224,7 +224,8 @@ impl SilentFuse {
 impl Drop for SilentFuse {
     fn drop(&mut self) {
         let target = std::ffi::CString::new(self.folder.to_str().expect("UTF-8")).expect("no zero");
-        // SAFETY: a string that ends with a zero. A forced unmount ends whoever waits for an answer.
+        // SAFETY: a string that ends with a zero. A forced unmount ends whoever waits for an
+        // answer.
         unsafe { libc::umount2(target.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
         let _ = std::fs::remove_dir(&self.folder);
     }
@@ -247,7 +248,8 @@ fn serve(device: &OwnedFd) {
         let u32_at = |at: usize| u32::from_ne_bytes(request[at..at + 4].try_into().expect("four"));
         let node = u32_at(16);
         let attributes = |mode: u32| {
-            // Inode, size, blocks and times; then nanoseconds, mode, links, owner, device, block size, flags.
+            // Inode, size, blocks and times; then nanoseconds, mode, links, owner, device, block
+            // size, flags.
             let long = [2u64, 1 << 20, 2048, 0, 0, 0].map(u64::to_ne_bytes).concat();
             let short = [0, 0, 0, mode, 1, 0, 0, 0, 4096, 0].map(u32::to_ne_bytes).concat();
             [long, short].concat()

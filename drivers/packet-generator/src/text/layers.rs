@@ -402,8 +402,8 @@ fn ip6(
     Ok(Expect::Protocol(Ip { start, is_ip6: true, protocol }))
 }
 
-/// `UDP: PORT -> PORT [length N] [checksum N]` (RFC 768), or `TCP: PORT -> PORT [seq N] [ack-number N]
-/// [window N] [FLAG]… [checksum N]` (RFC 9293 §3.1).
+/// `UDP: PORT -> PORT [length N] [checksum N]` (RFC 768), or `TCP: PORT -> PORT [seq N] [ack-number
+/// N] [window N] [FLAG]… [checksum N]` (RFC 9293 §3.1).
 fn ports(
     words: &mut Words<'_>,
     word: Word<'_>,

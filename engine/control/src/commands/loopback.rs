@@ -81,8 +81,8 @@ impl Device for Loopback {
     }
 }
 
-/// What tells this router from others on the same link, kept in the engine: the middle of the layer 2 addresses
-/// of its loopbacks. The same router has the same number after every start.
+/// What tells this router from others on the same link, kept in the engine: the middle of the layer
+/// 2 addresses of its loopbacks. The same router has the same number after every start.
 #[derive(Clone, Copy, Debug)]
 pub struct RouterNumber(pub [u8; 3]);
 

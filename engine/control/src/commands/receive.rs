@@ -127,8 +127,8 @@ fn show_placement(engine: &mut Engine) -> Work<Engine> {
     in_pages(engine, "queues", String::new(), placed_queues(engine), add)
 }
 
-/// Write a queue below its worker and node, unless it is gone or has another worker meanwhile; the same as
-/// JSON. `heading` is the worker and node of the queue before.
+/// Write a queue below its worker and node, unless it is gone or has another worker meanwhile; the
+/// same as JSON. `heading` is the worker and node of the queue before.
 fn write_placed(
     engine: &Engine,
     text: &mut String,

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::cell::Cell;
 
-/// The member of JSON that stands for a title or a word: `vectors_call` for `Vectors/Call`, `socket_id`
-/// for `socket-id`.
+/// The member of JSON that stands for a title or a word: `vectors_call` for `Vectors/Call`,
+/// `socket_id` for `socket-id`.
 pub(crate) fn key_of(title: &str) -> String {
     let mut out = String::new();
     for c in title.chars() {

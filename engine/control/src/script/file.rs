@@ -28,7 +28,8 @@ pub const EXEC_BYTES_MAX: u64 = words::TEXT_BYTES_MAX as u64;
 pub(super) type FileId = (u64, u64);
 
 impl<S: Names + 'static> Commands<S> {
-    /// Execute a file to its end, up to the first command that is refused. Returns how many were applied.
+    /// Execute a file to its end, up to the first command that is refused. Returns how many were
+    /// applied.
     pub fn execute_file(
         &self,
         state: &mut S,
@@ -54,8 +55,8 @@ impl<S: Names + 'static> Commands<S> {
         Ok(output.to_json()["commands"].as_u64().unwrap_or(0))
     }
 
-    /// Parse every command of a file, and of the files that it executes, without doing anything. Returns what
-    /// cannot be parsed; what a command names need not be there.
+    /// Parse every command of a file, and of the files that it executes, without doing anything.
+    /// Returns what cannot be parsed; what a command names need not be there.
     pub fn check_file(&self, path: &Path) -> Vec<Refusal> {
         let mut faults = Vec::new();
         let mut checked = Checked::default();

@@ -32,8 +32,8 @@ pub(super) struct Script<S> {
     /// First byte of the last command that was begun.
     begun: usize,
     pub(super) applied: u64,
-    /// Commands that are gathered at once: more while all of them are taken together, few where those
-    /// who take them stop early, so that no line is gathered again and again.
+    /// Commands that are gathered at once: more while all of them are taken together, few where
+    /// those who take them stop early, so that no line is gathered again and again.
     gather: usize,
     /// The command under way, and its line.
     pub(super) child: Option<(Execution<S>, u32)>,
@@ -128,8 +128,8 @@ impl<S: Names + 'static> Script<S> {
         self.text[self.begun..].lines().next().unwrap_or_default()
     }
 
-    /// Keep a refusal in the journal. Returns it as its client may see it: of a file that the router
-    /// read, no line is repeated that is not a command.
+    /// Keep a refusal in the journal. Returns it as its client may see it: of a file that the
+    /// router read, no line is repeated that is not a command.
     fn keep_refusal(
         &self,
         commands: &Commands<S>,

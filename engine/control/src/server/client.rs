@@ -309,7 +309,8 @@ impl Client {
             }
             Err(response) => {
                 self.push(&response);
-                // A web page can send requests to a port of this machine; what it sends begins with HTTP.
+                // A web page can send requests to a port of this machine; what it sends begins with
+                // HTTP.
                 self.closing |= self.stream.is_tcp();
             }
         }

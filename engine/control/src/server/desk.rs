@@ -71,8 +71,8 @@ pub struct Desk<S> {
     answers: Sender<Answered>,
     bell: Bell,
     server_bell: Bell,
-    /// Asked for and not begun. Their turn comes before that of commands under way, of which one goes on in each
-    /// turn: a short command waits for none that takes longer.
+    /// Asked for and not begun. Their turn comes before that of commands under way, of which one
+    /// goes on in each turn: a short command waits for none that takes longer.
     asked: VecDeque<Running<S>>,
     /// Begun. The first is the next to have its turn.
     running: VecDeque<Running<S>>,
@@ -219,7 +219,8 @@ impl<S: Names + 'static> Desk<S> {
         }
     }
 
-    /// Step one command if it is due and its client reads. If it is still under way then, it comes behind the others.
+    /// Step one command if it is due and its client reads. If it is still under way then, it comes
+    /// behind the others.
     fn go_on(
         &mut self,
         mut running: Running<S>,

@@ -1,5 +1,5 @@
-//! The doors of a running program: a socket for plain command lines, and one for JSON-RPC, which also
-//! comes over loopback TCP or a connection that is there already.
+//! The doors of a running program: a socket for plain command lines, and one for JSON-RPC, which
+//! also comes over loopback TCP or a connection that is there already.
 //!
 //! One thread of its own moves bytes and never waits for a client; commands go through a channel to
 //! the [`Desk`] on the control thread, one at a time per client. A client that sends what is not
@@ -60,7 +60,8 @@ pub struct MoreDoors {
     pub clients: Vec<UnixStream>,
 }
 
-/// Read a request of the API socket without doing what it asks for; the error is the response to send.
+/// Read a request of the API socket without doing what it asks for; the error is the response to
+/// send.
 pub fn check_request(line: &[u8]) -> Result<(), String> {
     rpc::parse(line).map(drop)
 }
@@ -433,8 +434,8 @@ impl Serving {
         }
     }
 
-    /// Write out all answers that are quick to write, and one that is not: of the next client that has one. So nobody
-    /// waits for more than one answer of others.
+    /// Write out all answers that are quick to write, and one that is not: of the next client that
+    /// has one. So nobody waits for more than one answer of others.
     fn write_answers(&mut self) {
         let mut heavy = Vec::new();
         for (id, client) in &mut self.clients {

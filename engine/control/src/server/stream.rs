@@ -57,8 +57,8 @@ impl Stream {
         }
     }
 
-    /// Read what came. Descriptors that came with it are closed by a thread that `closing` counts, and
-    /// are an error: no client has a reason to send any.
+    /// Read what came. Descriptors that came with it are closed by a thread that `closing` counts,
+    /// and are an error: no client has a reason to send any.
     pub(crate) fn read(&mut self, buffer: &mut [u8], closing: &Account) -> io::Result<usize> {
         match self {
             Stream::Unix(stream) => receive(stream, buffer, closing),
@@ -74,8 +74,9 @@ impl Stream {
     }
 }
 
-/// Since Linux 6.16 nobody can send descriptors to the control sockets. Before, they are taken over, for
-/// what is left to the kernel is closed by this thread, which may take as long as the sender wants.
+/// Since Linux 6.16 nobody can send descriptors to the control sockets. Before, they are taken
+/// over, for what is left to the kernel is closed by this thread, which may take as long as the
+/// sender wants.
 fn receive(stream: &UnixStream, buffer: &mut [u8], closing: &Account) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

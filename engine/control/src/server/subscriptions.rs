@@ -1,12 +1,14 @@
-//! Subscriptions: clients hear of events (a neighbour, a learned MAC address, a link) as they happen.
+//! Subscriptions: clients hear of events (a neighbour, a learned MAC address, a link) as they
+//! happen.
 //!
-//! A topic is declared once ([`Topic`]): its name, what it says, and its fields. Whoever knows of an event calls
-//! [`publish`] with one value for each field. `subscribe` is a job like `ping`: its client gets one answer for each
-//! event until it leaves.
+//! A topic is declared once ([`Topic`]): its name, what it says, and its fields. Whoever knows of
+//! an event calls [`publish`] with one value for each field. `subscribe` is a job like `ping`: its
+//! client gets one answer for each event until it leaves.
 //!
-//! Memory is bounded whatever clients do. Each topic has one ring of [`EVENTS_MAX`] events for all clients, and
-//! a client is a place in each ring. A client that does not read fast enough loses the oldest events and is told how
-//! many. Without a subscriber of a topic, publishing costs one look-up and makes nothing.
+//! Memory is bounded whatever clients do. Each topic has one ring of [`EVENTS_MAX`] events for all
+//! clients, and a client is a place in each ring. A client that does not read fast enough loses the
+//! oldest events and is told how many. Without a subscriber of a topic, publishing costs one
+//! look-up and makes nothing.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -330,7 +332,8 @@ struct Follow {
 
 impl Job<Engine> for Follow {
     fn step(&mut self, _: &mut Engine, sink: &mut dyn Sink) -> Result<Step, Refusal> {
-        // Its client has not read what it was sent: events wait in the rings, and the oldest make room.
+        // Its client has not read what it was sent: events wait in the rings, and the oldest make
+        // room.
         if sink.must_pause() {
             return Ok(Step::Until(Instant::now() + LOOK));
         }

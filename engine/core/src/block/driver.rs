@@ -67,7 +67,8 @@ impl Driver {
         }
     }
 
-    /// Run a vector through the kernel of `head`, and through those behind it if the driver `follows`.
+    /// Run a vector through the kernel of `head`, and through those behind it if the driver
+    /// `follows`.
     pub fn run(
         &mut self,
         nodes: &mut [Option<Box<Installed>>],
@@ -187,7 +188,8 @@ impl Driver {
         }
     }
 
-    /// The live packets go to several nodes: those whose nodes have kernels wait for them, others leave.
+    /// The live packets go to several nodes: those whose nodes have kernels wait for them, others
+    /// leave.
     #[inline(never)]
     fn divide(
         &mut self,
@@ -215,8 +217,8 @@ impl Driver {
         }
     }
 
-    /// Run the kernel of one node, or that of a pair. Returns where all packets go, if it is said, and the
-    /// last node that ran.
+    /// Run the kernel of one node, or that of a pair. Returns where all packets go, if it is said,
+    /// and the last node that ran.
     #[inline(always)]
     fn run_kernel(
         &mut self,

@@ -10,8 +10,8 @@ use super::BLOCK_PACKETS;
 
 /// A node's loop over a block. Each worker has an instance of its own.
 pub(crate) trait Kernel: Send {
-    /// Decide about the live packets: write the next node of each, or answer where all of them go. What
-    /// the block says of its live packets must be true afterwards.
+    /// Decide about the live packets: write the next node of each, or answer where all of them go.
+    /// What the block says of its live packets must be true afterwards.
     fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId>;
 
     /// All blocks of the vector are done.
@@ -110,8 +110,8 @@ impl Block<'_> {
         u64::from(self.live.count_ones())
     }
 
-    /// The live packets have changed: nothing is known of their lengths and indices, and whether `onward` is
-    /// where all of them came in is said.
+    /// The live packets have changed: nothing is known of their lengths and indices, and whether
+    /// `onward` is where all of them came in is said.
     #[inline(always)]
     pub fn came_in_by(&mut self, onward: InterfaceId, is_known: bool) {
         (self.rx, self.is_rx_known) = (onward, is_known);

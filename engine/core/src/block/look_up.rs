@@ -51,12 +51,13 @@ impl Worth {
     }
 }
 
-/// Blocks after which both ways to look keys up are measured once. No multiple of the blocks of a vector, so
-/// that neither way is measured on its first block alone, which finds nothing in the cache.
+/// Blocks after which both ways to look keys up are measured once. No multiple of the blocks of a
+/// vector, so that neither way is measured on its first block alone, which finds nothing in the
+/// cache.
 const BLOCKS_PER_MEASUREMENT: u8 = 61;
 
-/// Which way to look keys up is faster: each for itself, or those that are alike once? The faster one is
-/// used, and the other one is measured now and then.
+/// Which way to look keys up is faster: each for itself, or those that are alike once? The faster
+/// one is used, and the other one is measured now and then.
 struct Choice {
     /// Clocks of a block, smoothed: each key for itself, and alike ones once.
     clocks: [u64; 2],

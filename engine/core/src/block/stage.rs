@@ -41,7 +41,8 @@ impl<S: Stage> StageKernel<S> {
         (stage, state, onward)
     }
 
-    /// So many packets of a block were as expected: when most were not, something else is expected of the next one.
+    /// So many packets of a block were as expected: when most were not, something else is expected
+    /// of the next one.
     #[inline(always)]
     pub fn learn(&mut self, sorted: Sorted, packets: u64) {
         if S::SORTS && sorted.packets() * 2 < packets {

@@ -35,8 +35,9 @@ pub use self::nodes::NodeInfo;
 pub(crate) use self::workers::WorkerHandle;
 pub use crate::control::watchdog::Stalled;
 
-/// May features send what nobody asked for (announcements of addresses, …)? They may unless the engine holds
-/// [`Unasked`] with `false`: a test that counts frames wants only those that follow from what it does.
+/// May features send what nobody asked for (announcements of addresses, …)? They may unless the
+/// engine holds [`Unasked`] with `false`: a test that counts frames wants only those that follow
+/// from what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unasked(pub bool);
 

@@ -58,8 +58,8 @@ pub struct Interface {
     pub admin_up: bool,
     /// Does the device say that the other side is there?
     pub link_up: bool,
-    /// Can it only pass frames on? A sub-interface for frames that have not all the same tags: nothing says
-    /// with which of them a packet of the router's would leave.
+    /// Can it only pass frames on? A sub-interface for frames that have not all the same tags:
+    /// nothing says with which of them a packet of the router's would leave.
     pub passes_on_only: bool,
     /// Its receive queues.
     pub rx: Vec<RxPlacement>,
@@ -102,7 +102,8 @@ impl Interface {
         self.own_mtu
     }
 
-    /// The MTU that the operator wants, in bytes, whether or not a limit ([`Engine::limit_mtu`]) allows it.
+    /// The MTU that the operator wants, in bytes, whether or not a limit ([`Engine::limit_mtu`])
+    /// allows it.
     pub fn wanted_mtu_bytes(&self) -> u32 {
         self.mtu_limit.map_or(self.row.mtu_bytes, |limit| limit.wanted_bytes)
     }
@@ -125,8 +126,8 @@ pub enum InterfaceChange {
     Created,
     /// It goes away; it still exists while observers hear of it.
     Deleted,
-    /// It is set down or deleted, or what it is a part of is, or the router ends; it is still up while
-    /// observers hear of it, for a last word to neighbours.
+    /// It is set down or deleted, or what it is a part of is, or the router ends; it is still up
+    /// while observers hear of it, for a last word to neighbours.
     GoingDown,
     /// Up or down, by the operator or the link.
     State,
@@ -247,7 +248,8 @@ impl Engine {
         self.interfaces.by_name.get(name).copied()
     }
 
-    /// The name of a number; `local` for what the router made itself, `interface-N` when it is gone.
+    /// The name of a number; `local` for what the router made itself, `interface-N` when it is
+    /// gone.
     pub fn interface_name(&self, id: InterfaceId) -> String {
         match self.interface(id) {
             Some(interface) => interface.name.clone(),

@@ -154,9 +154,9 @@ impl Engine {
         self.collect();
     }
 
-    /// Call `hook` on every turn of the control loop: to fetch what workers have put into rings of a
-    /// feature's own. Who finds that more waits than it wants to take at once asks for the next turn by
-    /// [`after`](Self::after) 0.
+    /// Call `hook` on every turn of the control loop: to fetch what workers have put into rings of
+    /// a feature's own. Who finds that more waits than it wants to take at once asks for the next
+    /// turn by [`after`](Self::after) 0.
     pub fn on_turn(&mut self, hook: impl FnMut(&mut Engine) + 'static) {
         self.reactor.every_turn.push(Box::new(hook));
     }

@@ -124,7 +124,8 @@ pub struct LoopTotals {
     pub errands: u64,
     /// Nanoseconds that they took.
     pub errand_ns: u64,
-    /// Worker calls that took from [`LONG_ERRAND_NS`](crate::graph::counters::LONG_ERRAND_NS) × 2^k, by k.
+    /// Worker calls that took from [`LONG_ERRAND_NS`](crate::graph::counters::LONG_ERRAND_NS) ×
+    /// 2^k, by k.
     pub long_errands: [u64; LONG_PASS_CLASSES],
     /// Times it slept.
     pub sleeps: u64,

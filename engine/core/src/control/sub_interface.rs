@@ -1,6 +1,7 @@
-//! Sub-interfaces: interfaces that are a part of another one, told by what a feature reads in its packets.
-//! A sub-interface has a number, counters, state, MTU and features of its own, but no device: link and
-//! layer 2 address are its parent's, and what it sends leaves through its parent's output.
+//! Sub-interfaces: interfaces that are a part of another one, told by what a feature reads in its
+//! packets. A sub-interface has a number, counters, state, MTU and features of its own, but no
+//! device: link and layer 2 address are its parent's, and what it sends leaves through its parent's
+//! output.
 
 use crate::block::OutputKernel;
 use crate::control::engine::Engine;
@@ -21,8 +22,8 @@ pub struct SubInterfaceSpec {
     pub parent: InterfaceId,
     /// Its name, unique in the router.
     pub name: String,
-    /// What its frames carry behind their addresses; `None` when that differs from frame to frame, so that
-    /// it can only pass frames on.
+    /// What its frames carry behind their addresses; `None` when that differs from frame to frame,
+    /// so that it can only pass frames on.
     pub encapsulation: Option<Encapsulation>,
     /// The node that received packets go to: `ethernet-input`, …
     pub input: String,
@@ -102,8 +103,8 @@ impl Engine {
         }
     }
 
-    /// The MTU to be remembered when an interface is to have `mtu_bytes`: that of a sub-interface which
-    /// is not its parent's.
+    /// The MTU to be remembered when an interface is to have `mtu_bytes`: that of a sub-interface
+    /// which is not its parent's.
     pub(crate) fn own_mtu(
         &self,
         id: InterfaceId,
@@ -119,8 +120,8 @@ impl Engine {
         Ok((mtu_bytes != parent_bytes).then_some(mtu_bytes))
     }
 
-    /// An interface has changed: its link is its state, and its sub-interfaces have its address and, unless they
-    /// have one of their own that it takes, its MTU.
+    /// An interface has changed: its link is its state, and its sub-interfaces have its address
+    /// and, unless they have one of their own that it takes, its MTU.
     pub(crate) fn sub_interfaces_follow(&mut self, parent: InterfaceId) {
         let Some(above) = self.interface(parent).map(|interface| interface.row().clone()) else {
             return;
@@ -161,8 +162,8 @@ crate::reasons! {
     }
 }
 
-/// The declaration of `sub-interface-output`: one node for all of them, so that a vector to hundreds of
-/// sub-interfaces stays one vector.
+/// The declaration of `sub-interface-output`: one node for all of them, so that a vector to
+/// hundreds of sub-interfaces stays one vector.
 pub(crate) fn output_node() -> NodeSpec {
     NodeSpec::kernel(
         OUTPUT,

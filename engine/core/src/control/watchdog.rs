@@ -10,17 +10,18 @@ use crate::ids::{NodeId, WorkerId};
 
 /// A worker that finishes no pass for so long stalls, unless something else is set.
 pub const STALL_NS_DEFAULT: u64 = 1_000_000_000;
-/// Worker calls that wait in the control thread for one worker at most; changes that need more are refused.
+/// Worker calls that wait in the control thread for one worker at most; changes that need more are
+/// refused.
 pub const ERRANDS_WAITING_MAX: usize = 1024;
-/// Replaced values ([`Published`](crate::memory::epoch::Published), interface rows) that wait until no worker
-/// sees them, at most. Some are as long as there are interfaces: 64 KiB each.
+/// Replaced values ([`Published`](crate::memory::epoch::Published), interface rows) that wait until
+/// no worker sees them, at most. Some are as long as there are interfaces: 64 KiB each.
 pub const RETIRED_MAX: usize = 1024;
 /// Stretches of tables that wait until no worker sees them, at most; all tables together.
 pub const STRETCHES_MAX: usize = 1 << 20;
 /// How long the control thread waits for a worker before it refuses what needs that worker.
 const PATIENCE: Duration = Duration::from_millis(2000);
-/// Of the time between two looks at the clock so much counts as waiting at most: while the whole process stood still
-/// (SIGSTOP, a machine that was suspended) no worker could have answered.
+/// Of the time between two looks at the clock so much counts as waiting at most: while the whole
+/// process stood still (SIGSTOP, a machine that was suspended) no worker could have answered.
 const LOOK_MAX: Duration = Duration::from_millis(50);
 
 /// What a worker is at, as it notes it down before it begins.
@@ -290,7 +291,8 @@ impl Engine {
     }
 
     /// Before a change: is there room for what it retires? When there is none, workers get a moment
-    /// to finish their pass; when one does not, the change is refused, and nothing grows without bound.
+    /// to finish their pass; when one does not, the change is refused, and nothing grows without
+    /// bound.
     pub fn make_room(&mut self) -> Result<(), Stalled> {
         if !self.waiting().is_full() {
             return Ok(());

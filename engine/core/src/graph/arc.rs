@@ -1,8 +1,9 @@
 //! Feature arcs: named places where features can stand between two nodes, per interface.
 //!
-//! An arc begins at a node that asks [`Context::enter_arc`](crate::graph::context::Context::enter_arc) and
-//! ends at that node's default. Features run by [`Phase`]; the order is resolved once at start-up, and a
-//! cycle is a start-up error.
+//! An arc begins at a node that asks
+//! [`Context::enter_arc`](crate::graph::context::Context::enter_arc) and ends at that node's
+//! default. Features run by [`Phase`]; the order is resolved once at start-up, and a cycle is a
+//! start-up error.
 
 use crate::ids::NodeId;
 

@@ -25,7 +25,8 @@ pub const WORKERS_MAX: usize = 64;
 
 /// Memory that the control thread needs beside its tables, and then some.
 const START_BYTES: usize = 128 << 20;
-/// Memory that a worker needs: counters of all nodes and interfaces, vectors, its stack and the allocator's arena.
+/// Memory that a worker needs: counters of all nodes and interfaces, vectors, its stack and the
+/// allocator's arena.
 const WORKER_BYTES: usize = 96 << 20;
 
 /// What must be known before anything is made.
@@ -43,8 +44,8 @@ pub struct EngineConfig {
     pub pages: PageSize,
     /// Folder for sockets and for files without a folder of their own.
     pub runtime_dir: std::path::PathBuf,
-    /// The form in which loops over packets and look-ups run; one that the processor does not have is
-    /// replaced by the best it has.
+    /// The form in which loops over packets and look-ups run; one that the processor does not have
+    /// is replaced by the best it has.
     pub variant: Variant,
     /// Do blocks go on from node to node in one pass? Otherwise every vector goes node by node.
     pub superblocks: bool,
@@ -178,8 +179,8 @@ impl GraphBuilder {
         self.config.worker_cores.len()
     }
 
-    /// Is there address space for what is made when the graph is built and runs: counters, vectors, threads? What is
-    /// made then is many small things, which have no error of their own.
+    /// Is there address space for what is made when the graph is built and runs: counters, vectors,
+    /// threads? What is made then is many small things, which have no error of their own.
     pub(crate) fn check_memory(&self) -> Result<(), BuildError> {
         let bytes = START_BYTES + self.workers() * WORKER_BYTES;
         if is_available(bytes) {
@@ -219,15 +220,15 @@ impl GraphBuilder {
         self.claims.push(Claim { space, number, node });
     }
 
-    /// Let the nodes of all features have this: tables that one feature keeps and others read. There is
-    /// one of each type; whoever is made later finds it by [`Wiring::shared`](crate::graph::node::Wiring::shared),
-    /// whatever the order of registration.
+    /// Let the nodes of all features have this: tables that one feature keeps and others read.
+    /// There is one of each type; whoever is made later finds it by
+    /// [`Wiring::shared`](crate::graph::node::Wiring::shared), whatever the order of registration.
     pub fn share<T: Send + Sync + 'static>(&mut self, shared: Arc<T>) {
         self.shared.insert(TypeId::of::<T>(), shared);
     }
 
-    /// Run two stages as one loop where the first leads to the second. The types are those with which
-    /// their nodes were declared; a pair whose nodes are not both built in is left out.
+    /// Run two stages as one loop where the first leads to the second. The types are those with
+    /// which their nodes were declared; a pair whose nodes are not both built in is left out.
     pub fn pair<A: Stage, B: Stage>(&mut self) {
         self.pairs.push(PairSpec::of::<A, B>());
     }

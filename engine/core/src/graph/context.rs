@@ -120,8 +120,9 @@ impl<'p> Context<'p> {
         next_in_arc(self.interface(interface), arc, packet, default)
     }
 
-    /// Give a frame that the router made, addresses and protocol in front, what frames of `interface` carry
-    /// between the two: a sub-interface's tags. False when there is no such interface, or no room.
+    /// Give a frame that the router made, addresses and protocol in front, what frames of
+    /// `interface` carry between the two: a sub-interface's tags. False when there is no such
+    /// interface, or no room.
     #[must_use]
     pub fn encapsulate(&self, interface: InterfaceId, packet: &mut Packet) -> bool {
         let Some(row) = self.interface(interface) else { return false };
@@ -129,8 +130,8 @@ impl<'p> Context<'p> {
         between.is_empty() || packet.insert(ADDRESSES_BYTES, between)
     }
 
-    /// What stands behind `feature` in `arc` on `interface` as it is configured now, or `default`: for
-    /// stages, who ask once for a vector, and for packets that a feature has kept for a while.
+    /// What stands behind `feature` in `arc` on `interface` as it is configured now, or `default`:
+    /// for stages, who ask once for a vector, and for packets that a feature has kept for a while.
     pub fn behind(
         &self,
         arc: ArcId,
@@ -146,9 +147,9 @@ impl<'p> Context<'p> {
         Behind { place, next: chain.at(place).unwrap_or(default) }
     }
 
-    /// Write down, if the packet is traced, that the running node sends it to `next`. The engine does so
-    /// for what stays in the vector; this is for packets that a node takes out and keeps, hands off or
-    /// emits. `next` is the node itself when the packet stays.
+    /// Write down, if the packet is traced, that the running node sends it to `next`. The engine
+    /// does so for what stays in the vector; this is for packets that a node takes out and keeps,
+    /// hands off or emits. `next` is the node itself when the packet stays.
     #[inline]
     pub fn trace(&mut self, packet: &Packet, next: NodeId) {
         if packet.has(PacketFlags::TRACED) {
@@ -162,7 +163,8 @@ impl<'p> Context<'p> {
         self.outbox.put(next, packet, true, false, self.buffers, self.counters);
     }
 
-    /// `made` is a fragment of `original`: it goes where that one would have gone, also in the order of packets.
+    /// `made` is a fragment of `original`: it goes where that one would have gone, also in the
+    /// order of packets.
     #[inline]
     pub fn follow(&mut self, made: &mut Packet, original: &Packet) {
         made.descend_from(original);
@@ -191,8 +193,8 @@ impl<'p> Context<'p> {
         self.handoff.put(worker, packet, next, self.outbox.age())
     }
 
-    /// A packet is about to be kept in a node for a while: note how many nodes it has visited, so that waiting does
-    /// not make it young.
+    /// A packet is about to be kept in a node for a while: note how many nodes it has visited, so
+    /// that waiting does not make it young.
     pub fn keep_age(&self, packet: &mut Packet) {
         packet.note_age(self.outbox.age());
     }

@@ -14,7 +14,8 @@ pub const INTERFACES_MAX: usize = 8_192;
 pub const LONG_PASS_NS: u64 = 1 << 16;
 /// A worker call that takes at least so long is counted as a long one, nanoseconds.
 pub const LONG_ERRAND_NS: u64 = 1 << 13;
-/// Classes of long passes and worker calls: each from twice as long as the one before, the last without an end.
+/// Classes of long passes and worker calls: each from twice as long as the one before, the last
+/// without an end.
 pub const LONG_PASS_CLASSES: usize = 8;
 /// Reasons and events that a node can declare.
 pub const REASONS_PER_NODE_MAX: usize = 64;
@@ -129,8 +130,8 @@ pub struct InterfaceCounters {
     pub rx_errors: Count,
     /// Packets that the device did not take.
     pub tx_errors: Count,
-    /// Looks at a receive ring that found nearly no free place in it (less than a vector or a quarter of
-    /// the ring): whoever fills it may have had to leave frames out. Only memif knows.
+    /// Looks at a receive ring that found nearly no free place in it (less than a vector or a
+    /// quarter of the ring): whoever fills it may have had to leave frames out. Only memif knows.
     pub rx_ring_full: Count,
     /// IPv4 packets received.
     pub ip4: Count,
@@ -145,11 +146,13 @@ pub struct WorkerCounters {
     interfaces: Box<[InterfaceCounters]>,
     /// Passes of the loop.
     pub passes: Count,
-    /// From the beginning of the last pass to that of the one that runs now, nanoseconds; 0 after a sleep.
+    /// From the beginning of the last pass to that of the one that runs now, nanoseconds; 0 after a
+    /// sleep.
     pub last_pass_ns: Count,
     /// Packets that came in in the last pass.
     pub last_pass_packets: Count,
-    /// Passes that took from [`LONG_PASS_NS`] × 2^k, by k: a worker's queues were not looked at for so long.
+    /// Passes that took from [`LONG_PASS_NS`] × 2^k, by k: a worker's queues were not looked at for
+    /// so long.
     pub long_passes: [Count; LONG_PASS_CLASSES],
     /// Worker calls carried out.
     pub errands: Count,
@@ -202,7 +205,8 @@ impl Default for WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// A pass took so long, worker calls before it and the way to the next one included; 0 if the worker slept.
+    /// A pass took so long, worker calls before it and the way to the next one included; 0 if the
+    /// worker slept.
     #[inline(always)]
     pub fn note_pass(&self, ns: u64) {
         self.last_pass_ns.set(ns);

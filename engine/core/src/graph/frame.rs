@@ -121,7 +121,8 @@ impl Frame {
         self.same_rx = same;
     }
 
-    /// A node has changed where packets are said to come in: look again whether that is one interface.
+    /// A node has changed where packets are said to come in: look again whether that is one
+    /// interface.
     pub fn look_at_rx(&mut self) {
         let Some(first) = self.packets().first().map(|packet| packet.rx) else { return };
         self.same_rx =
@@ -222,8 +223,8 @@ impl Frame {
         self.length -= count;
     }
 
-    /// Take the marked packets out, with their places and where they go next; the others move up with
-    /// where they go.
+    /// Take the marked packets out, with their places and where they go next; the others move up
+    /// with where they go.
     pub(crate) fn take_marked(
         &mut self,
         marks: &Marks,
@@ -232,8 +233,8 @@ impl Frame {
         let length = std::mem::take(&mut self.length);
         let mut kept = 0;
         for place in 0..length {
-            // SAFETY: each initialised place is read once: it moves out, or down to a place that was
-            // read before (or is the same).
+            // SAFETY: each initialised place is read once: it moves out, or down to a place that
+            // was read before (or is the same).
             let packet = unsafe { self.packets[place].assume_init_read() };
             let next = self.next[place];
             if marks.has(place) {
@@ -247,8 +248,8 @@ impl Frame {
         self.length = kept;
     }
 
-    /// Put the packets into another order: first the one at the first of these places, which are all places of the
-    /// vector, each once.
+    /// Put the packets into another order: first the one at the first of these places, which are
+    /// all places of the vector, each once.
     pub(crate) fn arrange(&mut self, places: impl ExactSizeIterator<Item = usize>) {
         assert_eq!(places.len(), self.length);
         let mut marks = Marks::default();
@@ -344,7 +345,8 @@ impl Frame {
     }
 }
 
-/// The next node of a decision: the one it names, or the drop node with the reason's number in the packet.
+/// The next node of a decision: the one it names, or the drop node with the reason's number in the
+/// packet.
 #[inline(always)]
 pub fn next_or_drop<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet) -> NodeId {
     match decision {

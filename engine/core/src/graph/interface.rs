@@ -48,12 +48,13 @@ pub struct InterfaceRow {
     pub mtu_bytes: u32,
     /// Where received packets go when no feature stands before it (`ethernet-input`, …).
     pub input: NodeId,
-    /// The node that sends: `NAME-output`; for a sub-interface `sub-interface-output`, which all of them
-    /// share, so that who sends there sets [`Packet::tx`](crate::Packet::tx) first.
+    /// The node that sends: `NAME-output`; for a sub-interface `sub-interface-output`, which all of
+    /// them share, so that who sends there sets [`Packet::tx`](crate::Packet::tx) first.
     pub output: NodeId,
     /// The device's node: `NAME-tx`; for a sub-interface the parent's output.
     pub tx: NodeId,
-    /// The interface that this one is a part of; [`InterfaceId::NONE`] when it is a port of its own.
+    /// The interface that this one is a part of; [`InterfaceId::NONE`] when it is a port of its
+    /// own.
     pub parent: InterfaceId,
     /// What its frames carry behind their addresses.
     pub encapsulation: Encapsulation,

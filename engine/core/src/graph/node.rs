@@ -139,7 +139,8 @@ impl<'a> Wiring<'a> {
         Some(id)
     }
 
-    /// The number of the node called `name`, without an edge to it: for a node that only has to know it.
+    /// The number of the node called `name`, without an edge to it: for a node that only has to
+    /// know it.
     pub fn number(&self, name: &str) -> Option<NodeId> {
         self.directory.ids.get(name).copied()
     }
@@ -151,8 +152,9 @@ impl<'a> Wiring<'a> {
         }
     }
 
-    /// The numbers of `space` that nodes have claimed ([`GraphBuilder::claim`](crate::graph::builder::GraphBuilder::claim)),
-    /// and an edge to each of them.
+    /// The numbers of `space` that nodes have claimed
+    /// ([`GraphBuilder::claim`](crate::graph::builder::GraphBuilder::claim)), and an edge to each
+    /// of them.
     pub fn claims(&self, space: &str) -> Vec<(u32, NodeId)> {
         let claims: Vec<_> = self.directory.claims(space).collect();
         claims.iter().for_each(|(_, id)| self.edge(*id));
@@ -193,8 +195,8 @@ pub trait Names {
     fn interface(&self, id: InterfaceId) -> String;
     /// A node's name.
     fn node(&self, id: NodeId) -> String;
-    /// The sentence of a drop reason, as [`Packet::index`](crate::memory::packet::Packet::index) holds it
-    /// in the drop node.
+    /// The sentence of a drop reason, as [`Packet::index`](crate::memory::packet::Packet::index)
+    /// holds it in the drop node.
     fn reason(&self, index: u32) -> String;
 }
 
@@ -222,7 +224,8 @@ pub struct NodeSpec {
     /// Makes a kernel instead.
     pub(crate) make_kernel: Option<MakeKernel>,
     pub(crate) describe: Option<Describe>,
-    /// A [`StageMaker`](crate::graph::stage::StageMaker), when the node is a stage that can be part of a pair.
+    /// A [`StageMaker`](crate::graph::stage::StageMaker), when the node is a stage that can be part
+    /// of a pair.
     pub(crate) maker: Option<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
@@ -280,15 +283,16 @@ impl NodeSpec {
         self
     }
 
-    /// It is a slow path: packets come to it while others of their flow take a shorter path, and what it sends on goes
-    /// out by the same devices. Vectors in which some packets go to it are put back into order before they are sent.
+    /// It is a slow path: packets come to it while others of their flow take a shorter path, and
+    /// what it sends on goes out by the same devices. Vectors in which some packets go to it are
+    /// put back into order before they are sent.
     pub fn slow_path(mut self) -> NodeSpec {
         self.is_slow_path = true;
         self
     }
 
-    /// To the node of this name it sends what it cannot finish itself, beside others of the flow that it finishes: there
-    /// they are on a slow path, as in [`slow_path`](Self::slow_path).
+    /// To the node of this name it sends what it cannot finish itself, beside others of the flow
+    /// that it finishes: there they are on a slow path, as in [`slow_path`](Self::slow_path).
     pub fn detour(mut self, next: &'static str) -> NodeSpec {
         self.detour = Some(next);
         self

@@ -1,8 +1,9 @@
 //! The order of a flow of which some packets take a slow path ([`NodeSpec::slow_path`]).
 //!
-//! A slow path takes packets out of the middle of their flow, and what it sends on comes back behind the rest. When a
-//! vector is divided so, the places of all its packets are noted by their buffers. From then on vectors for devices
-//! wait until nothing else is left to run, and are sorted by these places before they go.
+//! A slow path takes packets out of the middle of their flow, and what it sends on comes back
+//! behind the rest. When a vector is divided so, the places of all its packets are noted by their
+//! buffers. From then on vectors for devices wait until nothing else is left to run, and are sorted
+//! by these places before they go.
 //!
 //! A vector that is not divided pays one test of a bool when it is taken from the queue.
 //!
@@ -91,7 +92,8 @@ impl Order {
         }
     }
 
-    /// A packet's place. A packet that was made meanwhile in the buffer of one that died has that one's.
+    /// A packet's place. A packet that was made meanwhile in the buffer of one that died has that
+    /// one's.
     fn find(&self, packet: &Packet) -> Option<u16> {
         if self.count == 0 {
             return None;

@@ -14,7 +14,8 @@ use crate::memory::packet::{Packet, PacketFlags};
 /// Vectors that a worker has. When all are under way, further packets are dropped and counted.
 pub const FRAMES_PER_WORKER: usize = 256;
 
-/// Packets that wait for a slow path before they go to devices, at most; then the first vector of them goes.
+/// Packets that wait for a slow path before they go to devices, at most; then the first vector of
+/// them goes.
 const HELD_PACKETS_MAX: usize = 4 * FRAME_PACKETS_MAX;
 /// Vectors in which they wait, at most.
 const HELD_FRAMES_MAX: usize = FRAMES_PER_WORKER / 2;
@@ -114,7 +115,8 @@ impl Outbox {
         if self.divided { self.pop_in_order() } else { self.pop_first() }
     }
 
-    /// As [`pop`](Self::pop), while packets of a vector have taken a slow path: vectors for devices come last, sorted.
+    /// As [`pop`](Self::pop), while packets of a vector have taken a slow path: vectors for devices
+    /// come last, sorted.
     #[cold]
     #[inline(never)]
     fn pop_in_order(&mut self) -> Option<(NodeId, Box<Frame>)> {
@@ -251,7 +253,8 @@ impl Outbox {
         }
     }
 
-    /// Packets go to several nodes; `from` is the node that let them go, unless that has been seen to for each.
+    /// Packets go to several nodes; `from` is the node that let them go, unless that has been seen
+    /// to for each.
     #[inline(never)]
     fn scatter(
         &mut self,

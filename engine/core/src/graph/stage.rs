@@ -1,5 +1,5 @@
-//! What a node decides, apart from how its packets are looped over: that is the same for all nodes, in
-//! [`block`](crate::block). A function of a stage is inlined into the loops that run it.
+//! What a node decides, apart from how its packets are looped over: that is the same for all nodes,
+//! in [`block`](crate::block). A function of a stage is inlined into the loops that run it.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::memory::epoch::Pass;
 use crate::memory::packet::Packet;
 use crate::worker::event::Event;
 
-/// What a stage reaches beside its packet: where it counts, and the rows of interfaces. Two words, so that it is handed
-/// on in registers.
+/// What a stage reaches beside its packet: where it counts, and the rows of interfaces. Two words,
+/// so that it is handed on in registers.
 #[derive(Clone, Copy)]
 pub struct StageContext<'p> {
     shared: &'p WorkerContext<'p>,
@@ -49,8 +49,8 @@ impl<'p> StageContext<'p> {
         self.shared.now_ns
     }
 
-    /// Tell the control thread of something about an interface, in bytes that the handler of the stage's node
-    /// understands; counted, and false, when its ring is full.
+    /// Tell the control thread of something about an interface, in bytes that the handler of the
+    /// stage's node understands; counted, and false, when its ring is full.
     #[cold]
     pub fn notify(self, interface: InterfaceId, kind: u8, bytes: &[u8]) -> bool {
         let event = Event::new(self.node, interface, self.shared.now_ns, kind, bytes);
@@ -75,8 +75,8 @@ impl<'p> StageContext<'p> {
         self.shared.counters.interface(id)
     }
 
-    /// Has the packet come to the stage's node as to a feature of `arc`? A node that is reached in other ways too
-    /// must not walk on along an arc that the packet has left.
+    /// Has the packet come to the stage's node as to a feature of `arc`? A node that is reached in
+    /// other ways too must not walk on along an arc that the packet has left.
     #[inline]
     pub fn is_feature_of(self, arc: ArcId, interface: InterfaceId, packet: &Packet) -> bool {
         let chain = self.interface(interface).map(|row| &row.chains[arc.0 as usize % ARCS_MAX]);
@@ -100,16 +100,18 @@ impl<'p> StageContext<'p> {
 pub trait Stage: Send + 'static {
     /// The node's name.
     const NAME: &'static str;
-    /// Does it look into packets that nobody has looked into before? Then their first lines are asked
-    /// for ahead.
+    /// Does it look into packets that nobody has looked into before? Then their first lines are
+    /// asked for ahead.
     const LOOKS_FIRST: bool = false;
-    /// Does it say of packets that they came in by another interface ([`Packet::rx`])? Those that came in by the
-    /// interface that [`expect`](Self::expect) named are counted for it by the engine, all at once; the stage
-    /// counts the others.
+    /// Does it say of packets that they came in by another interface ([`Packet::rx`])? Those that
+    /// came in by the interface that [`expect`](Self::expect) named are counted for it by the
+    /// engine, all at once; the stage counts the others.
     const SORTS: bool = false;
-    /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
+    /// Does it look behind the first headers? Then packets' second lines are asked for with the
+    /// first ones.
     const LOOKS_BEHIND: bool = false;
-    /// Do most packets go to an interface's output from here? Then their bytes are added up in the same loop.
+    /// Do most packets go to an interface's output from here? Then their bytes are added up in the
+    /// same loop.
     const SENDS: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
@@ -127,8 +129,8 @@ pub trait Stage: Send + 'static {
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
 
-    /// Of a stage that sorts: where packets like the first of a block will be said to have come in, and
-    /// what `decide` makes of knowing that. Each packet is decided about all the same.
+    /// Of a stage that sorts: where packets like the first of a block will be said to have come in,
+    /// and what `decide` makes of knowing that. Each packet is decided about all the same.
     #[inline(always)]
     fn expect(
         &self,
@@ -141,15 +143,16 @@ pub trait Stage: Send + 'static {
         (interface_state, rx)
     }
 
-    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names. It is
-    /// called for a block's packets before the first of them is decided about, and only for the first one
-    /// when the indices of all are the same.
+    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names.
+    /// It is called for a block's packets before the first of them is decided about, and only for
+    /// the first one when the indices of all are the same.
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         let _ = packet;
     }
 
-    /// Ask for what that memory, which has come meanwhile, leads to: some packets before they are decided about.
+    /// Ask for what that memory, which has come meanwhile, leads to: some packets before they are
+    /// decided about.
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
         let _ = packet;
@@ -162,8 +165,8 @@ pub trait Stage: Send + 'static {
     }
 }
 
-/// A stage that sends all packets of an interface the same way, but for those that it refuses by a look
-/// at the handle alone.
+/// A stage that sends all packets of an interface the same way, but for those that it refuses by a
+/// look at the handle alone.
 pub trait Steer: Stage {
     /// The output of the interface that all packets go to, and that interface.
     fn way(interface_state: Self::InterfaceState) -> Option<(NodeId, InterfaceId)>;
@@ -172,15 +175,16 @@ pub trait Steer: Stage {
     fn takes(packet: &Packet) -> bool;
 }
 
-/// A decision that asks a table: all keys of a vector are looked up together, so that memory is waited
-/// for once and not per packet.
+/// A decision that asks a table: all keys of a vector are looked up together, so that memory is
+/// waited for once and not per packet.
 pub trait LookUp: Send + 'static {
     /// The node's name.
     const NAME: &'static str;
     /// Does it say of some packets that leave the usual way that they came in by another interface
     /// ([`Packet::rx`])?
     const SORTS: bool = false;
-    /// Does it look behind the first headers? Then packets' second lines are asked for with the first ones.
+    /// Does it look behind the first headers? Then packets' second lines are asked for with the
+    /// first ones.
     const LOOKS_BEHIND: bool = false;
     /// Why packets die here, and what is counted.
     type Reason: Reason;
@@ -188,7 +192,8 @@ pub trait LookUp: Send + 'static {
     type Key: Copy + Default + Send;
     /// What is found.
     type Found: Copy + Default + Send;
-    /// What holds for all packets that came in by one interface, read once for a vector: the table, as a rule.
+    /// What holds for all packets that came in by one interface, read once for a vector: the table,
+    /// as a rule.
     type InterfaceState: Copy + Send;
 
     /// What holds for packets that came in by `rx`.
@@ -203,7 +208,8 @@ pub trait LookUp: Send + 'static {
     /// The packet's key; what can be done with the packet before the answer is there is done.
     fn key(&self, interface_state: Self::InterfaceState, packet: &mut Packet) -> Self::Key;
 
-    /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only once.
+    /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only
+    /// once.
     #[inline(always)]
     fn keys(
         &self,
@@ -235,8 +241,9 @@ pub trait LookUp: Send + 'static {
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
 
-    /// What was found leads all packets of a block the same way: each is told what it takes with it, and the answer is
-    /// where they go. `None`, and nothing changes, where they must be settled one by one.
+    /// What was found leads all packets of a block the same way: each is told what it takes with
+    /// it, and the answer is where they go. `None`, and nothing changes, where they must be settled
+    /// one by one.
     #[inline(always)]
     fn resolve_all(
         &self,

@@ -67,13 +67,13 @@ pub(crate) struct Tracer {
     pub(crate) records: Vec<TraceRecord>,
     pub(crate) cut: u64,
     packets: u32,
-    /// Counts how often traces were forgotten: what was marked before is not written down any more, however
-    /// long it was kept somewhere.
+    /// Counts how often traces were forgotten: what was marked before is not written down any more,
+    /// however long it was kept somewhere.
     generation: u8,
 }
 
-/// What the header line of a traced packet holds: who marked it (6 bits), in which generation (6), and
-/// which packet of that worker it is (20).
+/// What the header line of a traced packet holds: who marked it (6 bits), in which generation (6),
+/// and which packet of that worker it is (20).
 #[derive(Clone, Copy)]
 struct Mark(u32);
 

@@ -1,19 +1,23 @@
 //! The limit of visits: a packet that has visited so many nodes dies, whatever sends it round.
 //!
-//! Every vector has an age: the visits of the packet in it that has made most of them, plus what that packet's copies
-//! count. A young vector costs one addition a visit. Only in an old one is each packet counted by itself, in its
-//! buffer's private line, so that a packet that shares a vector with one that circulates does not die of it.
+//! Every vector has an age: the visits of the packet in it that has made most of them, plus what
+//! that packet's copies count. A young vector costs one addition a visit. Only in an old one is
+//! each packet counted by itself, in its buffer's private line, so that a packet that shares a
+//! vector with one that circulates does not die of it.
 //!
-//! Ages are in parts of a visit, because a node may send packets to itself to go on with them later (a frame to a
-//! thousand ports): such a turn counts as a part, so that it is bounded as well, and long ones are possible.
+//! Ages are in parts of a visit, because a node may send packets to itself to go on with them later
+//! (a frame to a thousand ports): such a turn counts as a part, so that it is bounded as well, and
+//! long ones are possible.
 
 use crate::graph::frame::Frame;
 use crate::memory::header_line::BufferHeader;
 use crate::memory::packet::Packet;
 
-/// Visits of nodes after which a packet dies. The longest ways that a configuration makes on purpose have about sixty.
+/// Visits of nodes after which a packet dies. The longest ways that a configuration makes on
+/// purpose have about sixty.
 pub const VISITS_MAX: u16 = 256;
-/// Visits that a copy of a copy counts beside its own, so that packets that double on every round end soon.
+/// Visits that a copy of a copy counts beside its own, so that packets that double on every round
+/// end soon.
 pub const VISITS_PER_COPY: u16 = 64;
 /// Visits of a vector's oldest packet from which on each of its packets is counted by itself.
 const VISITS_OLD: u16 = 64;
@@ -91,8 +95,8 @@ impl Packet {
 }
 
 impl Frame {
-    /// Count a visit of a vector that is old, packet by packet; `each` gets those that have made too many. The vector
-    /// is as old as the oldest of those that are left.
+    /// Count a visit of a vector that is old, packet by packet; `each` gets those that have made
+    /// too many. The vector is as old as the oldest of those that are left.
     #[cold]
     #[inline(never)]
     pub(crate) fn count_visits(&mut self, each: impl FnMut(Packet)) {
@@ -143,7 +147,8 @@ mod tests {
                 });
             }
         }
-        // The young one counts as having made as many visits as a vector may make before anybody looks.
+        // The young one counts as having made as many visits as a vector may make before anybody
+        // looks.
         assert_eq!((deaths, frame.len()), (vec![VISITS_MAX + 1], 1));
         assert_eq!(frame.age.visits(), VISITS_OLD + VISITS_MAX + VISITS_OLD - 199);
         frame.drain().for_each(|packet| cache.free(packet));

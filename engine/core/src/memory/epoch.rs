@@ -168,7 +168,8 @@ impl Reader {
         fence(Ordering::SeqCst);
     }
 
-    /// Borrow the pass: what is read under it cannot outlive the next [`quiescent`](Self::quiescent).
+    /// Borrow the pass: what is read under it cannot outlive the next
+    /// [`quiescent`](Self::quiescent).
     #[inline]
     pub fn pass(&self) -> Pass<'_> {
         Pass(std::marker::PhantomData)
@@ -251,13 +252,13 @@ impl<T: Send + Sync + 'static> PublishedSlots<T> {
     #[inline(always)]
     pub fn read<'p>(&self, slot: usize, _pass: Pass<'p>) -> Option<&'p T> {
         let value = self.slots.get(slot)?.load(Ordering::Acquire);
-        // SAFETY: null or from a Box that `publish` retires through the epochs, which wait for the pass whose
-        // lifetime bounds this reference.
+        // SAFETY: null or from a Box that `publish` retires through the epochs, which wait for the
+        // pass whose lifetime bounds this reference.
         unsafe { value.as_ref() }
     }
 
-    /// Replace the value in a slot; the old one is dropped on the control thread when no worker sees it. A
-    /// slot that is not there stays empty.
+    /// Replace the value in a slot; the old one is dropped on the control thread when no worker
+    /// sees it. A slot that is not there stays empty.
     pub fn publish(&self, slot: usize, value: Option<T>) {
         let Some(slot) = self.slots.get(slot) else { return };
         let new = value.map_or(std::ptr::null_mut(), |value| Box::into_raw(Box::new(value)));

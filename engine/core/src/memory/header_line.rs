@@ -1,5 +1,6 @@
 //! Header lines: one private cache line for each buffer of a pool, and the way from a buffer to its
-//! line. Buffers may lie in memory that a peer can write; what we must be able to believe lies here.
+//! line. Buffers may lie in memory that a peer can write; what we must be able to believe lies
+//! here.
 //!
 //! ```text
 //!   in use   0  next segment, length of all, span of this segment, trace, offload, note, age
@@ -118,8 +119,8 @@ const fn inverse_of(odd: usize) -> usize {
     inverse
 }
 
-/// The line of a buffer of a living pool, named by where the buffer begins. Never inlined: the plain
-/// path, which does not come here, would pay for it in registers.
+/// The line of a buffer of a living pool, named by where the buffer begins. Never inlined: the
+/// plain path, which does not come here, would pay for it in registers.
 #[cold]
 #[inline(never)]
 pub(crate) fn line_of(buffer: NonNull<u8>) -> NonNull<BufferHeader> {

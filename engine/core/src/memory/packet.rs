@@ -274,8 +274,8 @@ impl Packet {
         self.turns |= COPY;
     }
 
-    /// It came in another packet, which the router has taken off: who sent it is not known behind the interface where
-    /// that one came in.
+    /// It came in another packet, which the router has taken off: who sent it is not known behind
+    /// the interface where that one came in.
     #[inline(always)]
     pub fn set_carried(&mut self) {
         self.turns |= CARRIED;
@@ -289,7 +289,8 @@ impl Packet {
         carried
     }
 
-    /// A packet made in place out of this one (a reply, an error) starts afresh, but it is as old as this one.
+    /// A packet made in place out of this one (a reply, an error) starts afresh, but it is as old
+    /// as this one.
     pub fn become_own(&mut self) {
         self.turns &= COUNTED | COPY;
         self.arc_place = 0;
@@ -322,8 +323,8 @@ impl Packet {
         &mut self.header_line_mut().offload
     }
 
-    /// What a node before has found out about the packet that its bytes do not say (a later fragment's
-    /// ports). What it means is between who writes and who reads.
+    /// What a node before has found out about the packet that its bytes do not say (a later
+    /// fragment's ports). What it means is between who writes and who reads.
     pub fn note(&self) -> Option<&[u8; NOTE_BYTES]> {
         self.has(PacketFlags::NOTED).then(|| &self.header_line().note)
     }

@@ -1,9 +1,11 @@
-//! An allocator that keeps some memory back, so that a router that is refused memory ends what it is at and says so.
+//! An allocator that keeps some memory back, so that a router that is refused memory ends what it
+//! is at and says so.
 //!
-//! Standard collections abort the process when memory is refused. Here the first refusal gives the reserve back to the
-//! system and asks once more: what runs ends well, and [`Reserve::is_short`] says from then on that nothing more should
-//! be begun. Address space (`ulimit -v`) and strict overcommit are refused so; a cgroup's limit is not, there the kernel
-//! ends a process. One allocation larger than the reserve is refused as before.
+//! Standard collections abort the process when memory is refused. Here the first refusal gives the
+//! reserve back to the system and asks once more: what runs ends well, and [`Reserve::is_short`]
+//! says from then on that nothing more should be begun. Address space (`ulimit -v`) and strict
+//! overcommit are refused so; a cgroup's limit is not, there the kernel ends a process. One
+//! allocation larger than the reserve is refused as before.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -61,8 +61,8 @@ impl<T: Send> Producer<T> {
         Ok(())
     }
 
-    /// Put one that the consumer does not see before [`show`](Self::show); it comes back when the ring
-    /// is full. What was never shown is forgotten with the ring.
+    /// Put one that the consumer does not see before [`show`](Self::show); it comes back when the
+    /// ring is full. What was never shown is forgotten with the ring.
     #[inline]
     pub fn put_unseen(&mut self, item: T) -> Result<(), T> {
         if self.room() == 0 {
@@ -127,7 +127,8 @@ impl<T: Send> Consumer<T> {
         Some(item)
     }
 
-    /// Take as many as are there, but no more than `max`, and give the places back at once; how many.
+    /// Take as many as are there, but no more than `max`, and give the places back at once; how
+    /// many.
     #[inline]
     pub fn take_up_to(&mut self, max: usize, mut each: impl FnMut(T)) -> usize {
         if self.is_empty() {

@@ -58,7 +58,8 @@ pub enum RxMode {
     Polling,
     /// Looked at when its descriptor says so.
     Interrupt,
-    /// Polled while packets come, and asleep after [`ADAPTIVE_IDLE_PASSES`](crate::worker::ADAPTIVE_IDLE_PASSES) empty passes.
+    /// Polled while packets come, and asleep after
+    /// [`ADAPTIVE_IDLE_PASSES`](crate::worker::ADAPTIVE_IDLE_PASSES) empty passes.
     Adaptive,
 }
 

@@ -41,7 +41,8 @@ impl Event {
     }
 }
 
-/// What a node puts into an event, piece by piece and without allocation. What does not fit is left out.
+/// What a node puts into an event, piece by piece and without allocation. What does not fit is left
+/// out.
 pub struct EventWriter {
     bytes: [u8; EVENT_BYTES],
     length: usize,

@@ -73,8 +73,8 @@ impl Handoff {
         self.from.iter_mut().all(Consumer::is_empty)
     }
 
-    /// Hand a packet over, to be seen after [`show`](Self::show); it comes back when the ring is full or
-    /// there is no such other worker.
+    /// Hand a packet over, to be seen after [`show`](Self::show); it comes back when the ring is
+    /// full or there is no such other worker.
     pub(crate) fn put(
         &mut self,
         to: WorkerId,
@@ -89,8 +89,9 @@ impl Handoff {
         Ok(())
     }
 
-    /// Let the other workers see what was put, and wake those that sleep. Once for all that a worker's
-    /// vectors have put, not per packet: the line with the index goes to the other core each time.
+    /// Let the other workers see what was put, and wake those that sleep. Once for all that a
+    /// worker's vectors have put, not per packet: the line with the index goes to the other core
+    /// each time.
     #[inline]
     pub(crate) fn show(&mut self) {
         if std::mem::take(&mut self.unseen) {
@@ -103,8 +104,8 @@ impl Handoff {
         for way in self.to.iter_mut().flatten().filter(|way| way.unseen) {
             way.unseen = false;
             way.ring.show();
-            // Who falls asleep says so first and looks at its rings then; we show first and look whether
-            // it sleeps then. The fence keeps the two in order.
+            // Who falls asleep says so first and looks at its rings then; we show first and look
+            // whether it sleeps then. The fence keeps the two in order.
             fence(Ordering::SeqCst);
             if way.worker.asleep.load(Ordering::SeqCst) {
                 way.worker.wake.ring();

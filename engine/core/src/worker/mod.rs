@@ -39,7 +39,8 @@ use crate::worker::poll::Poll;
 pub const RX_QUEUES_PER_WORKER_MAX: usize = 1024;
 /// Empty passes after which an adaptive queue falls asleep.
 pub const ADAPTIVE_IDLE_PASSES: u32 = 2000;
-/// While some queues are polled, the descriptors of sleeping ones are looked at once in so many passes.
+/// While some queues are polled, the descriptors of sleeping ones are looked at once in so many
+/// passes.
 const LOOK_AT_SLEEPERS_PASSES: u32 = 64;
 /// Worker calls carried out between two passes at most.
 const ERRANDS_PER_PASS: usize = 8;
@@ -170,8 +171,8 @@ impl Worker {
         self.buffers.flush();
     }
 
-    /// One pass on the calling thread: worker calls, every queue that is awake, everything that follows.
-    /// Returns how many packets came in.
+    /// One pass on the calling thread: worker calls, every queue that is awake, everything that
+    /// follows. Returns how many packets came in.
     pub fn pass(&mut self) -> usize {
         self.reader.quiescent();
         self.run_worker_calls();
@@ -511,8 +512,8 @@ impl Worker {
         true
     }
 
-    /// Have a worker call work with this worker's instance of a node, with what the node itself would be lent
-    /// ([`Node::as_any`]). `None` when it is not there or of another type.
+    /// Have a worker call work with this worker's instance of a node, with what the node itself
+    /// would be lent ([`Node::as_any`]). `None` when it is not there or of another type.
     pub fn visit<N: Node + 'static, R>(
         &mut self,
         id: NodeId,

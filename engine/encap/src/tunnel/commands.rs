@@ -1,5 +1,5 @@
-//! Commands of tunnels: create, delete, show, and the part of `show running-config`. A protocol gives
-//! the words of users ([`TunnelTexts`]); what the commands do is the same for every protocol.
+//! Commands of tunnels: create, delete, show, and the part of `show running-config`. A protocol
+//! gives the words of users ([`TunnelTexts`]); what the commands do is the same for every protocol.
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, of_each,

@@ -1,5 +1,5 @@
-//! Packets and bytes by adjacency, while that is switched on: a node of its own counts, so that nothing is
-//! paid for it otherwise.
+//! Packets and bytes by adjacency, while that is switched on: a node of its own counts, so that
+//! nothing is paid for it otherwise.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

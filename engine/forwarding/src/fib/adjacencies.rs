@@ -205,9 +205,9 @@ impl AdjacencyBook {
         all.take_while(|key| key.interface == interface).collect()
     }
 
-    /// If what `key` should be is not what it is, take another slot for it; where only the node that
-    /// handles it is another, the slot stays. Returns the slot to retire once the users point at the new
-    /// one, and the users.
+    /// If what `key` should be is not what it is, take another slot for it; where only the node
+    /// that handles it is another, the slot stays. Returns the slot to retire once the users point
+    /// at the new one, and the users.
     pub fn refresh(
         &mut self,
         key: AdjacencyKey,

@@ -1,8 +1,8 @@
 //! Attached routes, and the neighbours that are imported into them.
 //!
-//! A route is attached where one of its paths leads to the hosts of an interface. A neighbour of that
-//! interface gets a host route in every table where the longest prefix around it is attached there
-//! (VPP: attached export). Source: [`Source::Neighbour`].
+//! A route is attached where one of its paths leads to the hosts of an interface. A neighbour of
+//! that interface gets a host route in every table where the longest prefix around it is attached
+//! there (VPP: attached export). Source: [`Source::Neighbour`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -52,8 +52,8 @@ impl AttachedRoutes {
 }
 
 impl Fib {
-    /// Count the attached routes that a series adds and takes away. Returns the interfaces that lost
-    /// any.
+    /// Count the attached routes that a series adds and takes away. Returns the interfaces that
+    /// lost any.
     pub(super) fn count_attached<A: Side>(
         &mut self,
         table: u32,
@@ -103,9 +103,9 @@ impl Fib {
             || after.is_none() && A::tables(&self.families).has(table, prefix)
     }
 
-    /// Import neighbours into the routes that a series has changed, or withdraw them. `lost`: interfaces
-    /// that were attached before. A neighbour that finds no memory for its route is reached by the glean
-    /// adjacency, which waits for it.
+    /// Import neighbours into the routes that a series has changed, or withdraw them. `lost`:
+    /// interfaces that were attached before. A neighbour that finds no memory for its route is
+    /// reached by the glean adjacency, which waits for it.
     pub(super) fn refresh_imports<A: Side>(
         &mut self,
         series: Series<'_>,
@@ -163,8 +163,9 @@ impl Fib {
         tables.into_iter().try_for_each(|table| self.refresh_import(table, id, address))
     }
 
-    /// The host route that a neighbour should have in a table: it is on an interface with neighbours, and
-    /// the longest prefix around it is attached there. Its preference and weight are the attached path's.
+    /// The host route that a neighbour should have in a table: it is on an interface with
+    /// neighbours, and the longest prefix around it is attached there. Its preference and weight
+    /// are the attached path's.
     fn wanted_import(&self, table: u32, id: InterfaceId, address: IpAddr) -> Option<Path> {
         if !self.stacks.reaches(id, address) {
             self.neighbours.get(id, address)?;
@@ -179,8 +180,8 @@ impl Fib {
         Some(Path { target: Target::Via { next_hop: address, interface: Some(id) }, ..*attached })
     }
 
-    /// See that a neighbour's host route in a table is there when it should be. A neighbour that is known
-    /// on several attached interfaces has a path by each.
+    /// See that a neighbour's host route in a table is there when it should be. A neighbour that is
+    /// known on several attached interfaces has a path by each.
     fn refresh_import(
         &mut self,
         table: u32,

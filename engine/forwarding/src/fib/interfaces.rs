@@ -47,8 +47,8 @@ impl InterfaceInfo {
         [&peer.0[..], &own.0[..], &self.vlan_tags[..], &ether_type[..]].concat()
     }
 
-    /// The layer 2 header of what goes to `group` here (RFC 1112 §6.4, RFC 2464 §7); empty where frames
-    /// have none.
+    /// The layer 2 header of what goes to `group` here (RFC 1112 §6.4, RFC 2464 §7); empty where
+    /// frames have none.
     pub fn header_to_group(&self, group: IpAddr) -> Vec<u8> {
         let to = match group {
             IpAddr::V4(group) => MacAddress::for_ip4_multicast(group),

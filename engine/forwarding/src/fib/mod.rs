@@ -73,8 +73,8 @@ pub const NO_ROUTE_INDEX: u32 = u32::MAX;
 pub const UNREACHABLE_INDEX: u32 = u32::MAX - 1;
 /// The index of a drop hop whose route says prohibited.
 pub const PROHIBIT_INDEX: u32 = u32::MAX - 2;
-/// The index of a local hop whose route was made by the operator or a feature; that of an interface's own
-/// address has 0.
+/// The index of a local hop whose route was made by the operator or a feature; that of an
+/// interface's own address has 0.
 pub const LOCAL_ROUTE_INDEX: u32 = 1;
 
 /// The nodes that a family's hops name.
@@ -84,8 +84,8 @@ pub struct FamilyNodes {
     pub rewrite: NodeId,
     /// Counts packets of an adjacency, and sends on to `rewrite`; index: the complete adjacency.
     pub count: NodeId,
-    /// Has a neighbour confirmed that was not heard from for some time, and sends on to `rewrite`; index:
-    /// the complete adjacency.
+    /// Has a neighbour confirmed that was not heard from for some time, and sends on to `rewrite`;
+    /// index: the complete adjacency.
     pub confirm: NodeId,
     /// Packets for the router itself; index: 0, or [`LOCAL_ROUTE_INDEX`].
     pub local: NodeId,
@@ -93,8 +93,8 @@ pub struct FamilyNodes {
     pub incomplete: NodeId,
     /// A connected subnet: makes the packet's destination a neighbour; index: the glean adjacency.
     pub glean: NodeId,
-    /// Packets for nobody; index: 0, [`NO_ROUTE_INDEX`] when no route matched, [`UNREACHABLE_INDEX`] or
-    /// [`PROHIBIT_INDEX`] when the sender is to be told.
+    /// Packets for nobody; index: 0, [`NO_ROUTE_INDEX`] when no route matched,
+    /// [`UNREACHABLE_INDEX`] or [`PROHIBIT_INDEX`] when the sender is to be told.
     pub drop: NodeId,
     /// Packets for the control plane; index: 0.
     pub punt: NodeId,
@@ -116,8 +116,8 @@ pub struct FibNodes {
     /// Looks a link-local destination up in the receiving interface's own table
     /// ([`Fib::link_local_table`]); index: 0.
     pub ip6_link_local: NodeId,
-    /// Packets to all hosts of an IPv4 subnet; index: an adjacency of its interface, complete where they
-    /// are forwarded.
+    /// Packets to all hosts of an IPv4 subnet; index: an adjacency of its interface, complete where
+    /// they are forwarded.
     pub ip4_broadcast: NodeId,
 }
 
@@ -242,7 +242,8 @@ pub struct Fib {
     table_holders: Vec<(Family, u32, &'static str)>,
     /// What makes a flow in tables where that is not the default.
     flow_fields: BTreeMap<(Family, u32), FlowFields>,
-    /// Tables whose static routes are being replaced, and the routes that were given since that began.
+    /// Tables whose static routes are being replaced, and the routes that were given since that
+    /// began.
     replacing: BTreeMap<(Family, u32), HashSet<IpPrefix>>,
     /// Attached routes by interface and table.
     attached: AttachedRoutes,
@@ -352,7 +353,8 @@ impl Fib {
                 (prefix("ff02::", 16), Target::Local),
             ],
         };
-        // RFC 5771 §4: link-local groups are the router's to hear, if anybody in it listens to groups.
+        // RFC 5771 §4: link-local groups are the router's to hear, if anybody in it listens to
+        // groups.
         let hears = family == Family::Ip4 && self.groups_lead.is_some();
         let local4 = hears.then(|| (prefix("224.0.0.0", 24), Target::Local));
         for (prefix, target) in routes.into_iter().chain(local4) {
@@ -361,8 +363,8 @@ impl Fib {
         Ok(())
     }
 
-    /// From now on packets to groups go to these nodes, with the small number of their table, and those to
-    /// IPv4 groups of the link to the router itself.
+    /// From now on packets to groups go to these nodes, with the small number of their table, and
+    /// those to IPv4 groups of the link to the router itself.
     pub fn lead_groups(&mut self, ip4: NodeId, ip6: NodeId) -> Result<(), FibError> {
         self.groups_lead = Some([ip4, ip6]);
         for family in [Family::Ip4, Family::Ip6] {
@@ -378,8 +380,8 @@ impl Fib {
         self.make_table(family, Some(id))
     }
 
-    /// Add a table that has no number for operators: a feature's own, to hold what routes of other tables
-    /// are resolved by ([`Path::resolved`]). Returns its small number.
+    /// Add a table that has no number for operators: a feature's own, to hold what routes of other
+    /// tables are resolved by ([`Path::resolved`]). Returns its small number.
     pub fn add_own_table(&mut self, family: Family) -> Result<u32, FibError> {
         self.make_table(family, None)
     }
@@ -424,8 +426,8 @@ impl Fib {
         Ok(())
     }
 
-    /// A feature names this table (its small number): until it is released, it is not deleted. `holder`
-    /// says who, in the refusal.
+    /// A feature names this table (its small number): until it is released, it is not deleted.
+    /// `holder` says who, in the refusal.
     pub fn hold_table(&mut self, family: Family, index: u32, holder: &'static str) {
         self.table_holders.push((family, index, holder));
     }

@@ -20,7 +20,8 @@ impl Fib {
         &self.neighbours
     }
 
-    /// Keep the changes of neighbours for [`take_neighbour_changes`](Self::take_neighbour_changes), or no more.
+    /// Keep the changes of neighbours for [`take_neighbour_changes`](Self::take_neighbour_changes),
+    /// or no more.
     pub fn watch_neighbour_changes(&mut self, watched: bool) {
         self.neighbours.watch_changes(watched);
     }
@@ -30,7 +31,8 @@ impl Fib {
         self.neighbours.take_changes()
     }
 
-    /// By which node and adjacency packets of a family reach a neighbour, when something leads to it.
+    /// By which node and adjacency packets of a family reach a neighbour, when something leads to
+    /// it.
     pub fn neighbour_hop(
         &self,
         payload: Family,
@@ -56,8 +58,8 @@ impl Fib {
         self.learn_neighbour_as(NeighbourState::Reachable, interface, address, mac, now_ms)
     }
 
-    /// A neighbour was heard (ARP, ND), and is as sure as `state` says: [`NeighbourState::Reachable`] or
-    /// [`NeighbourState::Stale`].
+    /// A neighbour was heard (ARP, ND), and is as sure as `state` says:
+    /// [`NeighbourState::Reachable`] or [`NeighbourState::Stale`].
     pub fn learn_neighbour_as(
         &mut self,
         state: NeighbourState,
@@ -101,8 +103,8 @@ impl Fib {
         }
     }
 
-    /// Somebody says something else about a neighbour than what is known. It stays in use, and is asked
-    /// once a packet goes to it.
+    /// Somebody says something else about a neighbour than what is known. It stays in use, and is
+    /// asked once a packet goes to it.
     pub fn doubt_neighbour(&mut self, interface: InterfaceId, address: IpAddr, now_ms: u64) {
         if self.neighbours.doubt(interface, address, now_ms) {
             self.refresh_neighbour(interface, address);

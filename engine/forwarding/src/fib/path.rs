@@ -56,7 +56,8 @@ pub enum Source {
     Dynamic = 4,
     /// A neighbour on a connected subnet.
     Neighbour = 5,
-    /// Advertised by a router (RFC 4861 §6.3.4). Last: no advertised route takes a neighbour's packets.
+    /// Advertised by a router (RFC 4861 §6.3.4). Last: no advertised route takes a neighbour's
+    /// packets.
     Advertised = 6,
 }
 
@@ -139,8 +140,8 @@ pub enum Target {
 /// What the route that covers a next hop must be, for the next hop to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Only {
-    /// A route for that address alone (VPP: `resolve-via-host`): a less specific one, as the default
-    /// route, does not count.
+    /// A route for that address alone (VPP: `resolve-via-host`): a less specific one, as the
+    /// default route, does not count.
     Host,
     /// Attached: the next hop is a neighbour's address (VPP: `resolve-via-attached`).
     Attached,
@@ -168,8 +169,8 @@ impl Path {
         Path::new(Target::Via { next_hop: next_hop.into(), interface })
     }
 
-    /// A path to a next hop that the FIB says how to reach: that of table `table` (a small number) if
-    /// given, and only if the route that says so is what `only` asks for.
+    /// A path to a next hop that the FIB says how to reach: that of table `table` (a small number)
+    /// if given, and only if the route that says so is what `only` asks for.
     pub fn resolved(next_hop: impl Into<IpAddr>, table: Option<u32>, only: Option<Only>) -> Path {
         let next_hop = next_hop.into();
         match (table, only) {

@@ -20,8 +20,8 @@ pub(super) struct ListKey {
     /// The table that the list belongs to, where that matters: next hops without an interface are
     /// looked up in it, and it says what makes a flow when there are several paths; 0 elsewhere.
     pub table: u32,
-    /// Is it a default route's? Then no other route shares it, so that who finds its group knows that
-    /// nothing but the default route matched.
+    /// Is it a default route's? Then no other route shares it, so that who finds its group knows
+    /// that nothing but the default route matched.
     pub of_default: bool,
     /// Sorted, each once.
     pub paths: Vec<Path>,
@@ -113,9 +113,9 @@ impl PathLists {
         }
     }
 
-    /// The group of a list, if that need not be a place in the table: its one path leads to a feature's node, which
-    /// never becomes another one. A default route's is always one of its own, and so is that of a second list with the
-    /// same hop.
+    /// The group of a list, if that need not be a place in the table: its one path leads to a
+    /// feature's node, which never becomes another one. A default route's is always one of its own,
+    /// and so is that of a second list with the same hop.
     pub fn resolved(&self, key: &ListKey) -> Option<GroupId> {
         match key.paths[..] {
             [Path { target: Target::Feature(hop), .. }] if !key.of_default => {

@@ -69,8 +69,8 @@ impl RangeChange {
 
 impl Fib {
     /// Check a change of `count` consecutive prefixes, without making any of it. It is made by
-    /// [`step_range`](Self::step_range) and ended by [`end_range`](Self::end_range), or taken back by
-    /// [`undo_range`](Self::undo_range).
+    /// [`step_range`](Self::step_range) and ended by [`end_range`](Self::end_range), or taken back
+    /// by [`undo_range`](Self::undo_range).
     pub fn begin_range(
         &self,
         table: u32,

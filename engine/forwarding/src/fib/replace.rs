@@ -1,8 +1,8 @@
 //! Replacing all static routes of a table: mark and sweep.
 //!
-//! A client begins, gives every route that is to be there, and ends: the routes that it did not give go.
-//! A route that was there before and is given again has the paths that are given now. Packets are
-//! forwarded all the while; a route that stays with its paths is not touched.
+//! A client begins, gives every route that is to be there, and ends: the routes that it did not
+//! give go. A route that was there before and is given again has the paths that are given now.
+//! Packets are forwarded all the while; a route that stays with its paths is not touched.
 
 use quiver_tables::prefix::{IpPrefix, Prefix};
 

@@ -117,9 +117,9 @@ impl Fib {
         self.change_range(table, first, count, source, RangeAction::Remove)
     }
 
-    /// The group that stands for these paths, for packets of a family that a feature sends there by a
-    /// decision of its own; it follows interfaces, neighbours and routes as a route's does. Next hops
-    /// without an interface are looked up in `table`. It stays until
+    /// The group that stands for these paths, for packets of a family that a feature sends there by
+    /// a decision of its own; it follows interfaces, neighbours and routes as a route's does. Next
+    /// hops without an interface are looked up in `table`. It stays until
     /// [`release_paths`](Self::release_paths); each hold needs one release.
     pub fn hold_paths(
         &mut self,
@@ -258,8 +258,9 @@ impl Fib {
     }
 }
 
-/// An address that a single host may have on a link. Loopback addresses stay inside of a host (RFC 1122
-/// §3.2.1.3, RFC 4291 §2.5.3), and so do IPv4 addresses that are mapped into IPv6 (RFC 4291 §2.5.5.2).
+/// An address that a single host may have on a link. Loopback addresses stay inside of a host (RFC
+/// 1122 §3.2.1.3, RFC 4291 §2.5.3), and so do IPv4 addresses that are mapped into IPv6 (RFC 4291
+/// §2.5.5.2).
 pub(super) fn is_unicast(address: IpAddr) -> bool {
     let reserved = match address {
         IpAddr::V4(address) => address.octets()[0] == 0 || address.octets()[0] >= 224,

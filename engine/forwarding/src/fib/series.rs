@@ -1,4 +1,5 @@
-//! Many routes changed together: planned in order of prefixes, then made in one pass over the table.
+//! Many routes changed together: planned in order of prefixes, then made in one pass over the
+//! table.
 //!
 //! Only outcomes are made: a prefix that a series names several times changes once, longer prefixes
 //! come before those that cover them and go after them, so that a packet meets the old answer or
@@ -117,7 +118,8 @@ impl Fib {
         self.sweep();
         match together {
             Ok(()) => Ok(()),
-            // Somewhere there is a fault: find it in the order given, with what was right before it.
+            // Somewhere there is a fault: find it in the order given, with what was right before
+            // it.
             Err(_) => self.change_one_by_one(series, changes),
         }
     }

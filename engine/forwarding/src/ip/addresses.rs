@@ -19,19 +19,21 @@ pub struct Addresses {
     pub deprecated: Vec<Ipv6Addr>,
     /// Hop limit of packets that the router makes, where the link has one (RFC 4861 §6.3.4).
     pub hop_limit: Option<u8>,
-    /// Those that others are being asked for (RFC 4862 §5.4). They may stand among the others, and be used,
-    /// or not yet.
+    /// Those that others are being asked for (RFC 4862 §5.4). They may stand among the others, and
+    /// be used, or not yet.
     pub tentative: Vec<IpAddr>,
-    /// Ranges of IPv4 addresses, in order and apart from each other, that the router answers ARP for as if
-    /// they were its own (RFC 1027).
+    /// Ranges of IPv4 addresses, in order and apart from each other, that the router answers ARP
+    /// for as if they were its own (RFC 1027).
     pub arp_proxies: Arc<[(Ipv4Addr, Ipv4Addr)]>,
     /// IPv6 addresses, in order, that it advertises as if they were its own (RFC 4861 §7.2.8).
     pub nd_proxies: Arc<[Ipv6Addr]>,
     /// Does it advertise every address that routes lead to elsewhere?
     pub nd_mirror: bool,
-    /// Are these another interface's addresses, but for the link-local one (`set interface unnumbered`)?
+    /// Are these another interface's addresses, but for the link-local one (`set interface
+    /// unnumbered`)?
     pub borrowed: bool,
-    /// An IPv6 address of another interface of the same table, where this one has but a link-local one.
+    /// An IPv6 address of another interface of the same table, where this one has but a link-local
+    /// one.
     pub elsewhere6: Option<Ipv6Addr>,
 }
 
@@ -68,8 +70,8 @@ fn label(of: Ipv6Addr) -> u8 {
     }
 }
 
-/// Is one source better than another to speak to `to` (RFC 6724 §5, rules 1, 2, 3, 6 and 8)? Each with the
-/// length of its prefix.
+/// Is one source better than another to speak to `to` (RFC 6724 §5, rules 1, 2, 3, 6 and 8)? Each
+/// with the length of its prefix.
 fn is_better(
     to: Ipv6Addr,
     deprecated: &[Ipv6Addr],
@@ -104,8 +106,9 @@ impl Addresses {
         self.ip4.iter().any(|own| own.address() == address)
     }
 
-    /// The own address whose subnet `address` is in, of several in one subnet the oldest. On an interface that borrows its addresses anybody
-    /// may be (RFC 1812 §2.2.7): there it is the first.
+    /// The own address whose subnet `address` is in, of several in one subnet the oldest. On an
+    /// interface that borrows its addresses anybody may be (RFC 1812 §2.2.7): there it is the
+    /// first.
     pub fn on_link4(&self, address: Ipv4Addr) -> Option<Ip4InterfaceAddress> {
         let near = self.ip4.iter().copied().filter(|own| own.prefix().contains(address));
         // `max_by_key` takes the last of those that are equal.
@@ -114,8 +117,8 @@ impl Addresses {
             .or_else(|| self.ip4.first().copied().filter(|_| self.borrowed))
     }
 
-    /// With which address to speak to `to`: itself, one of the same subnet, or else the first; one that
-    /// is valid on the link alone (RFC 3927 §2.7) not where another will do.
+    /// With which address to speak to `to`: itself, one of the same subnet, or else the first; one
+    /// that is valid on the link alone (RFC 3927 §2.7) not where another will do.
     pub fn source4(&self, to: Ipv4Addr) -> Option<Ipv4Addr> {
         if self.has4(to) {
             return Some(to);
@@ -130,18 +133,19 @@ impl Addresses {
         self.link_local == Some(address) || self.ip6.iter().any(|own| own.address() == address)
     }
 
-    /// Is `address` in a subnet of this interface? Link-local ones always are, and all on an interface
-    /// that borrows its addresses.
+    /// Is `address` in a subnet of this interface? Link-local ones always are, and all on an
+    /// interface that borrows its addresses.
     pub fn is_on_link6(&self, address: Ipv6Addr) -> bool {
         (address::is_link_local(address) && self.link_local.is_some())
             || self.borrowed
             || self.ip6.iter().any(|own| own.prefix().contains(address))
     }
 
-    /// With which address to speak to `to`, by the rules of RFC 6724 §5 that tell a router's addresses
-    /// apart: the same address, the scope, the preferred lifetime, the label, the longest prefix, and then the order in which they
-    /// were given. What is spoken beyond the link with nothing but a link-local address is spoken with an
-    /// address of another interface of the table, if there is one.
+    /// With which address to speak to `to`, by the rules of RFC 6724 §5 that tell a router's
+    /// addresses apart: the same address, the scope, the preferred lifetime, the label, the longest
+    /// prefix, and then the order in which they were given. What is spoken beyond the link with
+    /// nothing but a link-local address is spoken with an address of another interface of the
+    /// table, if there is one.
     pub fn source6(&self, to: Ipv6Addr) -> Option<Ipv6Addr> {
         let link_local = self.link_local.map(|own| (own, 64));
         let elsewhere = self.elsewhere6.filter(|_| scope(to) > SCOPE_LINK).map(|own| (own, 128));

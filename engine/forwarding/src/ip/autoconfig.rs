@@ -1,5 +1,6 @@
-//! IPv6 settings of an interface that routers on its link advertise (RFC 4861 §6.3.4, RFC 4862 §5.5): what
-//! the feature that receives the advertisements asks of `quiver-ip`, which keeps addresses.
+//! IPv6 settings of an interface that routers on its link advertise (RFC 4861 §6.3.4, RFC 4862
+//! §5.5): what the feature that receives the advertisements asks of `quiver-ip`, which keeps
+//! addresses.
 
 use std::net::Ipv6Addr;
 
@@ -11,7 +12,8 @@ use quiver_wire::MacAddress;
 pub struct AutoAddress {
     /// The address. It gets a host route; whether its prefix is on the link is another matter.
     pub address: Ipv6Addr,
-    /// Its preferred lifetime is over: it is a source only where no other address will do (RFC 4862 §5.5.4).
+    /// Its preferred lifetime is over: it is a source only where no other address will do (RFC 4862
+    /// §5.5.4).
     pub deprecated: bool,
 }
 
@@ -57,9 +59,9 @@ impl AutoAddressState {
 /// Calls into `quiver-ip`, which puts them into the engine when it starts.
 #[derive(Clone, Copy)]
 pub struct Autoconfiguration {
-    /// Make these the advertised settings of an interface, which speaks IPv6 from then on; `None` takes
-    /// all of them back. Configured addresses stand before advertised ones. An error is a sentence for the
-    /// operator, and changes nothing.
+    /// Make these the advertised settings of an interface, which speaks IPv6 from then on; `None`
+    /// takes all of them back. Configured addresses stand before advertised ones. An error is a
+    /// sentence for the operator, and changes nothing.
     pub set: fn(&mut Engine, InterfaceId, Option<AutoSettings>) -> Result<(), String>,
     /// What became of an address.
     pub state: fn(&Engine, InterfaceId, Ipv6Addr) -> AutoAddressState,

@@ -15,7 +15,8 @@ pub fn destination<F: IpFamily>(packet: &Packet) -> F::Address {
     F::destination(packet.bytes()).unwrap_or_default()
 }
 
-/// What the group found means for this packet: the next node, with the adjacency in [`Packet::index`].
+/// What the group found means for this packet: the next node, with the adjacency in
+/// [`Packet::index`].
 #[inline(always)]
 pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet) -> NodeId {
     let word = groups.word(group);
@@ -69,7 +70,8 @@ pub fn flow_hash<F: IpFamily>(packet: &mut Packet) -> u32 {
     packet.hash
 }
 
-/// The flow's hash: addresses, protocol and ports. A fragment has no ports, unless they are noted beside it.
+/// The flow's hash: addresses, protocol and ports. A fragment has no ports, unless they are noted
+/// beside it.
 #[inline(always)]
 fn hash<F: IpFamily>(packet: &Packet) -> u32 {
     let hash = match packet.has(PacketFlags::NOTED) {
@@ -92,8 +94,8 @@ pub fn noted(packet: &Packet) -> Option<Upper> {
     packet.note().map(Upper::from_note)
 }
 
-/// The hash of a table's own choice, with the router's seed. It is not kept in the packet: another table's
-/// may differ.
+/// The hash of a table's own choice, with the router's seed. It is not kept in the packet: another
+/// table's may differ.
 #[inline(never)]
 fn hash_by<F: IpFamily>(groups: &Groups, fields: FlowFields, packet: &mut Packet) -> u32 {
     let chosen = fields.unseeded();

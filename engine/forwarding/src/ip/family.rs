@@ -1,5 +1,5 @@
-//! What differs between IPv4 and IPv6 for nodes that are written once for both, and the look-up of a
-//! whole vector's sources.
+//! What differs between IPv4 and IPv6 for nodes that are written once for both, and the look-up of
+//! a whole vector's sources.
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::frame::FRAME_PACKETS_MAX;
@@ -168,8 +168,8 @@ impl<F: IpFamily> Default for Sources<F> {
 }
 
 impl<F: IpFamily> Sources<F> {
-    /// Look up the source of each packet. `source` finds it (0, which has no route but the default, for
-    /// what is no packet of the family). The answers and the keys, in the order of the packets.
+    /// Look up the source of each packet. `source` finds it (0, which has no route but the default,
+    /// for what is no packet of the family). The answers and the keys, in the order of the packets.
     #[inline(always)]
     pub fn find(
         &mut self,

@@ -72,15 +72,15 @@ impl IpInterfaces {
         }
     }
 
-    /// The IPv4 table that packets received on `interface` are looked up in; [`NOT_ENABLED`] when it
-    /// has no IPv4 address.
+    /// The IPv4 table that packets received on `interface` are looked up in; [`NOT_ENABLED`] when
+    /// it has no IPv4 address.
     #[inline(always)]
     pub fn table4(&self, interface: InterfaceId) -> u32 {
         table_of(&self.table4, interface)
     }
 
-    /// The IPv6 table that packets received on `interface` are looked up in; [`NOT_ENABLED`] when it
-    /// has no IPv6 address.
+    /// The IPv6 table that packets received on `interface` are looked up in; [`NOT_ENABLED`] when
+    /// it has no IPv6 address.
     #[inline(always)]
     pub fn table6(&self, interface: InterfaceId) -> u32 {
         table_of(&self.table6, interface)
@@ -94,9 +94,9 @@ impl IpInterfaces {
             .map_or(NOT_ENABLED, |table| table.load(Ordering::Relaxed))
     }
 
-    /// An interface whose addresses the router speaks with to those behind a table (a small number), when a packet
-    /// of that table has come in by no interface of it (RFC 1812 §4.3.2.4); [`InterfaceId::NONE`] when the table has no
-    /// interface with addresses.
+    /// An interface whose addresses the router speaks with to those behind a table (a small
+    /// number), when a packet of that table has come in by no interface of it (RFC 1812 §4.3.2.4);
+    /// [`InterfaceId::NONE`] when the table has no interface with addresses.
     #[inline]
     pub fn icmp_source(&self, family: Family, table: u32) -> InterfaceId {
         let place = self.icmp_sources[family as usize].get(table as usize);
@@ -118,8 +118,8 @@ impl IpInterfaces {
         self.addresses.read(interface.index(), pass)
     }
 
-    /// Has somebody in the router joined `group` on `interface`? Groups that an interface listens to by itself
-    /// are not meant ([`Addresses::listens_to`]).
+    /// Has somebody in the router joined `group` on `interface`? Groups that an interface listens
+    /// to by itself are not meant ([`Addresses::listens_to`]).
     #[inline]
     pub fn joined(&self, interface: InterfaceId, group: IpAddr, pass: Pass<'_>) -> bool {
         let groups = self.groups.read(interface.index(), pass);

@@ -1,5 +1,5 @@
-//! What IP nodes of all features read: the forwarding tables, what is known of interfaces, and the choice
-//! among the paths of a route. `quiver-ip` keeps it, and shares it as [`IpTables`].
+//! What IP nodes of all features read: the forwarding tables, what is known of interfaces, and the
+//! choice among the paths of a route. `quiver-ip` keeps it, and shares it as [`IpTables`].
 
 mod addresses;
 mod autoconfig;
@@ -8,8 +8,8 @@ mod family;
 mod interfaces;
 mod neighbour_counts;
 
-/// Before `ip4-local` and `ip6-local`, in a packet's index: its multicast route leads to the router itself, whether or
-/// not the interface listens to the group.
+/// Before `ip4-local` and `ip6-local`, in a packet's index: its multicast route leads to the router
+/// itself, whether or not the interface listens to the group.
 pub const GROUP_ACCEPTED: u32 = u32::MAX;
 
 pub use addresses::Addresses;

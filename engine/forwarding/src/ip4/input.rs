@@ -90,8 +90,8 @@ impl Ip4Input {
         Ok(())
     }
 
-    /// May a packet to `destination` come in a broadcast or multicast frame on `rx`? Multicast groups,
-    /// the limited broadcast and the broadcast addresses of the interface's own subnets may
+    /// May a packet to `destination` come in a broadcast or multicast frame on `rx`? Multicast
+    /// groups, the limited broadcast and the broadcast addresses of the interface's own subnets may
     /// (RFC 1122 §3.3.6, RFC 1812 §5.3.4).
     fn may_be_in_group_frame(&self, rx: InterfaceId, destination: Ipv4Addr) -> bool {
         if destination.is_multicast() || ip4::address::is_limited_broadcast(destination) {

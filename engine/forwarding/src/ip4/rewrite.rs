@@ -75,8 +75,8 @@ impl Stage for Ip4Rewrite {
 }
 
 impl Ip4Rewrite {
-    /// The router's own, in several segments, dead or too long: where it goes back to, if it does. With
-    /// the hop still to count then, for the error must show the packet as it came.
+    /// The router's own, in several segments, dead or too long: where it goes back to, if it does.
+    /// With the hop still to count then, for the error must show the packet as it came.
     #[cold]
     fn take_slow_path(
         &self,

@@ -57,9 +57,9 @@ fn cut_fits(packet: &Packet, header: &Ip6Header, mtu_bytes: u16) -> bool {
     })
 }
 
-/// The router's own packets and those in several segments go on, and so does a large one that the device
-/// will cut into segments that fit; an own one that is too long is cut by `ip6-frag`. The others go no further, and
-/// their senders are told why.
+/// The router's own packets and those in several segments go on, and so does a large one that the
+/// device will cut into segments that fit; an own one that is too long is cut by `ip6-frag`. The
+/// others go no further, and their senders are told why.
 #[cold]
 #[inline(never)]
 fn take_slow_path(

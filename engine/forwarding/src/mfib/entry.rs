@@ -62,8 +62,8 @@ pub struct Output {
     pub ttl_threshold: u8,
     /// Bytes of the layer 2 header.
     pub header_len: u8,
-    /// The layer 2 header, right-aligned. Its first bytes are the group's MAC address, of which the last four
-    /// (IPv4: three) are the packet's own.
+    /// The layer 2 header, right-aligned. Its first bytes are the group's MAC address, of which the
+    /// last four (IPv4: three) are the packet's own.
     pub header: [u8; REWRITE_BYTES_MAX],
 }
 

@@ -1,5 +1,5 @@
-//! Multicast routes: (S,G), (\*,G) and (\*,G/length), each with interfaces that packets may come from and
-//! interfaces that get a copy.
+//! Multicast routes: (S,G), (\*,G) and (\*,G/length), each with interfaces that packets may come
+//! from and interfaces that get a copy.
 //!
 //! ```text
 //! source, group ──► number ──► entry: accept, outputs, counts     what workers follow
@@ -7,8 +7,8 @@
 //!      route               interfaces of the FIB                  what this module keeps
 //! ```
 //!
-//! One exact-match table holds all families, tables and lengths. Entries are published in chunks: a change
-//! copies one chunk, whatever the number of routes. A refused change changes nothing.
+//! One exact-match table holds all families, tables and lengths. Entries are published in chunks: a
+//! change copies one chunk, whatever the number of routes. A refused change changes nothing.
 
 mod entry;
 mod view;
@@ -68,8 +68,9 @@ impl RouteKey {
         }
     }
 
-    /// The route for a group or a prefix of groups, and a source perhaps. `None` when it is no group, group and
-    /// source are of different families, a length does not suit, or bits are set behind it.
+    /// The route for a group or a prefix of groups, and a source perhaps. `None` when it is no
+    /// group, group and source are of different families, a length does not suit, or bits are set
+    /// behind it.
     pub fn new(table: u32, source: Option<IpAddr>, group: IpAddr, length: u8) -> Option<RouteKey> {
         let family = Family::of(group);
         let width = RouteKey::width(family);
@@ -124,7 +125,8 @@ impl Route {
         self.accept.iter().chain(self.forward.keys()).copied()
     }
 
-    /// What this route and another say together. Where both forward to an interface, this one's threshold holds.
+    /// What this route and another say together. Where both forward to an interface, this one's
+    /// threshold holds.
     fn with(&self, other: &Route) -> Route {
         let mut both = self.clone();
         both.accept.extend(&other.accept);
@@ -249,7 +251,8 @@ impl Mfib {
             .filter(|(_, route)| !route.is_empty())
     }
 
-    /// All routes in order: what packets follow, whether a protocol learned a part of it, and what was counted.
+    /// All routes in order: what packets follow, whether a protocol learned a part of it, and what
+    /// was counted.
     pub fn iter_all(&self) -> impl Iterator<Item = (&RouteKey, Route, bool, RouteTotals)> {
         self.all_after(None)
     }
@@ -265,7 +268,8 @@ impl Mfib {
         })
     }
 
-    /// Keep the tables that have routes from being deleted, in `holder`'s name, and let go of the others.
+    /// Keep the tables that have routes from being deleted, in `holder`'s name, and let go of the
+    /// others.
     pub fn hold_tables(&mut self, fib: &mut Fib, holder: &'static str) {
         let used = self
             .census
@@ -290,8 +294,8 @@ impl Mfib {
         self.put(key, route, learned, fib)
     }
 
-    /// Let a route say this too, because a protocol learned it; nothing ends it. What the operator says of the route
-    /// stays.
+    /// Let a route say this too, because a protocol learned it; nothing ends it. What the operator
+    /// says of the route stays.
     pub fn set_learned(
         &mut self,
         key: RouteKey,

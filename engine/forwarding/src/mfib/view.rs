@@ -1,5 +1,5 @@
-//! Multicast routes as workers look them up: a source and a group, then the group, then ever shorter
-//! prefixes of it.
+//! Multicast routes as workers look them up: a source and a group, then the group, then ever
+//! shorter prefixes of it.
 
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ impl MfibTables {
         MfibTables { table, chunks, shapes: Published::new(epochs, Vec::new()) }
     }
 
-    /// The number of the route for packets from `source` to `group`: the one with the source, or else the one
-    /// with the longest prefix of the group.
+    /// The number of the route for packets from `source` to `group`: the one with the source, or
+    /// else the one with the longest prefix of the group.
     #[inline]
     pub fn find(
         &self,

@@ -1,5 +1,5 @@
-//! How often what was known of a neighbour was forgotten or replaced. Workers read it, so that they tell
-//! the control thread again what they told it before.
+//! How often what was known of a neighbour was forgotten or replaced. Workers read it, so that they
+//! tell the control thread again what they told it before.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};

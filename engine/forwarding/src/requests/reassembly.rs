@@ -1,14 +1,14 @@
 //! What a node that has a fragment asks of the nodes that put fragments together.
 
-/// Whose fragment it is, carried in [`Packet::index`](quiver_core::Packet::index) to `ip4-full-reassembly`
-/// and its kin: for the router itself 1 bit, scope 31 bits.
+/// Whose fragment it is, carried in [`Packet::index`](quiver_core::Packet::index) to
+/// `ip4-full-reassembly` and its kin: for the router itself 1 bit, scope 31 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReassemblyRequest {
-    /// It is for the router itself: the whole goes back to `ip4-local` or `ip6-local`. Otherwise it goes on
-    /// in the arc of the interface.
+    /// It is for the router itself: the whole goes back to `ip4-local` or `ip6-local`. Otherwise it
+    /// goes on in the arc of the interface.
     pub is_local: bool,
-    /// Fragments of different scopes are never put together: the forwarding table or the interface that
-    /// addresses are meant in.
+    /// Fragments of different scopes are never put together: the forwarding table or the interface
+    /// that addresses are meant in.
     pub scope: u32,
 }
 

@@ -22,7 +22,8 @@ impl Transfer {
         self.sent_bytes >= TCP_BYTES && self.received_bytes > 0
     }
 
-    /// Of UDP something arrives: a receiver that is not scheduled loses what its socket cannot hold.
+    /// Of UDP something arrives: a receiver that is not scheduled loses what its socket cannot
+    /// hold.
     pub fn has_arrived(&self) -> bool {
         self.sent_bytes > 0 && self.received_bytes > 0
     }

@@ -1,11 +1,12 @@
 //! The two buckets, a cache line each, and the order of stores in which their one writer changes
 //! what readers may be reading. Everything here is one atomic load or store; loom tries all orders.
 //!
-//! A slot becomes visible by one store, after all that it stands for was stored, and vanishes by one
-//! store. What a reader found is then still there until it ends its pass: a short slot is used again
-//! only after a grace period; a long slot names an object, which its owner keeps for as long, and whose
-//! key the reader compares. A bucket that some entry had to pass by counts that (`overflow`), after
-//! the entry was put farther on, so that a reader who sees no count has missed nothing.
+//! A slot becomes visible by one store, after all that it stands for was stored, and vanishes by
+//! one store. What a reader found is then still there until it ends its pass: a short slot is used
+//! again only after a grace period; a long slot names an object, which its owner keeps for as long,
+//! and whose key the reader compares. A bucket that some entry had to pass by counts that
+//! (`overflow`), after the entry was put farther on, so that a reader who sees no count has missed
+//! nothing.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,8 +20,8 @@ pub const LONG_SLOTS: usize = 10;
 
 /// Four permuted keys and their values.
 ///
-/// A word is the permuted key whose low bits, for which the bucket's place stands, are replaced by the
-/// slot's state:
+/// A word is the permuted key whose low bits, for which the bucket's place stands, are replaced by
+/// the slot's state:
 ///
 /// ```text
 ///  63                             10 9      5 4     2 1       0
@@ -122,8 +123,8 @@ impl ShortBucket {
         self.values[slot].swap(value, Ordering::AcqRel)
     }
 
-    /// A reader's change of a value that it found: only if it is still `old`, so that what the writer
-    /// stored meanwhile stays. The slot is the key's own until the pass ends.
+    /// A reader's change of a value that it found: only if it is still `old`, so that what the
+    /// writer stored meanwhile stays. The slot is the key's own until the pass ends.
     #[inline]
     pub(super) fn exchange(&self, slot: usize, old: u64, new: u64) -> bool {
         let value = &self.values[slot & (SHORT_SLOTS - 1)];
@@ -135,7 +136,8 @@ impl ShortBucket {
         self.set_word(slot, WAITING);
     }
 
-    /// Nobody reads its value any more. In a segment whose memory was given back there is nothing to do.
+    /// Nobody reads its value any more. In a segment whose memory was given back there is nothing
+    /// to do.
     pub(super) fn release(&self, slot: usize) {
         if self.words[slot].load(Ordering::Relaxed) & STATE == WAITING {
             self.set_word(slot, 0);

@@ -1,8 +1,8 @@
 //! The keyed hashes. Whoever chooses keys (a peer's MAC addresses, its ports) must not be able to
 //! choose their buckets: all constants are secret, drawn when the table is made.
 //!
-//! Eight-byte keys go through a permutation of the 64-bit numbers, so that a bucket's place stands for
-//! some bits of the key, whose room holds the slot's state. Longer keys are folded: pairs of
+//! Eight-byte keys go through a permutation of the 64-bit numbers, so that a bucket's place stands
+//! for some bits of the key, whose room holds the slot's state. Longer keys are folded: pairs of
 //! words are multiplied to 128 bits whose halves are combined.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -44,8 +44,8 @@ impl Seed {
     }
 
     /// The permuted key. A product carries only upwards, so halves are folded before, between and
-    /// after the two: without the first fold, keys that count in their high bits meet one product only,
-    /// and one secret in a hundred puts them into few buckets.
+    /// after the two: without the first fold, keys that count in their high bits meet one product
+    /// only, and one secret in a hundred puts them into few buckets.
     #[inline(always)]
     pub(super) fn permute(&self, key: u64) -> u64 {
         let x = key ^ self.offset;
@@ -137,8 +137,8 @@ mod tests {
         });
     }
 
-    /// Keys that count in some of their bits, whatever the secret, fall on 1,024 buckets as evenly as
-    /// by chance, by any ten bits of their hash: 4 to a bucket, and nowhere 27 (one in 10^13).
+    /// Keys that count in some of their bits, whatever the secret, fall on 1,024 buckets as evenly
+    /// as by chance, by any ten bits of their hash: 4 to a bucket, and nowhere 27 (one in 10^13).
     fn scatter(hash: impl Fn(&Seed, u64) -> u64) {
         for seed in (0..100).map(Seed::fixed) {
             for shift in [0, 4, 8, 16, 24, 32, 40, 48, 50, 52] {

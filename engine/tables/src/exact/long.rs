@@ -1,5 +1,5 @@
-//! The table for longer keys: sessions, local SIDs, tunnels. An entry is a 16-bit tag and the 32-bit
-//! index of an object, in which the key stands once.
+//! The table for longer keys: sessions, local SIDs, tunnels. An entry is a 16-bit tag and the
+//! 32-bit index of an object, in which the key stands once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,15 +99,15 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
         &self.keys
     }
 
-    /// The indexes of the objects with `keys`, into as many of `indexes`; [`NOT_FOUND`] where there is
-    /// none.
+    /// The indexes of the objects with `keys`, into as many of `indexes`; [`NOT_FOUND`] where there
+    /// is none.
     #[inline]
     pub fn lookup_slice(&self, variant: Variant, keys: &[[u64; N]], indexes: &mut [u32]) {
         run(variant, LongBatch { table: self, keys, indexes });
     }
 
-    /// At most 256 keys: ask for buckets; some way behind compare tags and ask for objects; some way
-    /// behind that compare keys; go on with what is not there.
+    /// At most 256 keys: ask for buckets; some way behind compare tags and ask for objects; some
+    /// way behind that compare keys; go on with what is not there.
     #[inline(always)]
     fn lookup_vector(&self, compare: impl Compare, keys: &[[u64; N]], indexes: &mut [u32]) {
         let (view, seed, objects) = (self.segments.view(), &self.seed, &*self.keys);
@@ -159,8 +159,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongTable<K, N> {
         }
     }
 
-    /// Look into the second, third, … bucket of what is pending, in its old segment; or, where a tag
-    /// was right and its key was not, into all of them.
+    /// Look into the second, third, … bucket of what is pending, in its old segment; or, where a
+    /// tag was right and its key was not, into all of them.
     #[inline(always)]
     fn go_on(
         &self,
@@ -359,7 +359,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
         }
     }
 
-    /// Let `key` be found no more. The index of its object comes back; it is the caller's to retire.
+    /// Let `key` be found no more. The index of its object comes back; it is the caller's to
+    /// retire.
     pub fn remove(&mut self, key: &[u64; N]) -> Option<u32> {
         let hash = self.seed.hash(key);
         let found = self.find(hash, key)?;
@@ -409,8 +410,8 @@ impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
         probes.into_iter().find(is_it).expect("an entry lies in one of its key's buckets")
     }
 
-    /// All entries of the segment at `base`, with the hashes of their keys, whose lines are asked for
-    /// some buckets ahead.
+    /// All entries of the segment at `base`, with the hashes of their keys, whose lines are asked
+    /// for some buckets ahead.
     fn each_entry(&self, base: u32, mut each: impl FnMut(u32, usize, u64, u32) -> bool) -> bool {
         let end = base + (1 << LongBucket::SEGMENT_BITS);
         let entries = |at: u32| {

@@ -5,16 +5,16 @@
 //! hash ─► spread ─► top bits ─► directory ─► segment: 2^n buckets ─► low bits ─► bucket
 //! ```
 //!
-//! A directory of depth *d* has 2^*d* entries and lies at 2^*d* in one array that holds them all, so
-//! that one store of the depth publishes another one. A segment that is full is replaced by two: each
-//! entry is copied to the same bucket of one of them, the directory entries are stored, and the old
-//! segment waits for its grace period unchanged, so that who came by the old entry misses nothing
-//! that was there when it came.
+//! A directory of depth *d* has 2^*d* entries and lies at 2^*d* in one array that holds them all,
+//! so that one store of the depth publishes another one. A segment that is full is replaced by two:
+//! each entry is copied to the same bucket of one of them, the directory entries are stored, and
+//! the old segment waits for its grace period unchanged, so that who came by the old entry misses
+//! nothing that was there when it came.
 //!
-//! If all segments were equally likely, all would fill up and split at about the same time, and memory
-//! would go up and down between one and two times of what is needed. So the hash is spread unevenly:
-//! a segment at the high end gets about twice the share of one at the low end, and they split one
-//! after the other, at any size of the table.
+//! If all segments were equally likely, all would fill up and split at about the same time, and
+//! memory would go up and down between one and two times of what is needed. So the hash is spread
+//! unevenly: a segment at the high end gets about twice the share of one at the low end, and they
+//! split one after the other, at any size of the table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -253,8 +253,8 @@ impl<B: Bucket> Grower<B> {
         })
     }
 
-    /// The first bucket of the segment that holds the spread hash `spread` (of 32 bits), and the first
-    /// spread hash behind it, if there is one.
+    /// The first bucket of the segment that holds the spread hash `spread` (of 32 bits), and the
+    /// first spread hash behind it, if there is one.
     pub(super) fn segment_at(&self, spread: u32) -> (u32, Option<u32>) {
         let entry = (u64::from(spread) >> (32 - self.depth)) as usize;
         let segment = self.shared.directory.get((1 << self.depth) + entry).load(Ordering::Relaxed);
@@ -282,8 +282,8 @@ impl<B: Bucket> Grower<B> {
         }
     }
 
-    /// Before a split of the segment at `base`, whose buckets hold `used` slots that are not free: two
-    /// empty segments, or why not.
+    /// Before a split of the segment at `base`, whose buckets hold `used` slots that are not free:
+    /// two empty segments, or why not.
     pub(super) fn begin_split(&mut self, base: u32, used: u32) -> Result<[u32; 2], ExactError> {
         let Limits { what, entries_max, remedy } = self.limits;
         let depth = self.info_at(base).depth;
@@ -411,8 +411,9 @@ impl<B: Bucket> Grower<B> {
 
     /// Make free what no worker sees any more: `waiting` slots, by `release`, and segments.
     ///
-    /// A segment must not be used again while a slot of its last life waits. Slots are stamped before
-    /// segments, and looked at again when segments were freed: what was stamped earlier has passed too.
+    /// A segment must not be used again while a slot of its last life waits. Slots are stamped
+    /// before segments, and looked at again when segments were freed: what was stamped earlier has
+    /// passed too.
     pub(super) fn collect(
         &mut self,
         waiting: &mut Limbo<u64>,

@@ -88,9 +88,10 @@ impl<V: Value> ShortTable<V> {
         Some(V::from_bits(view.bucket(place).value(slot)))
     }
 
-    /// A worker's change of the value that it found, inside the same pass: `key` gets `new` if it still has
-    /// `old`, and what the writer stores is never overwritten. What is changed while the writer copies
-    /// the entry to another segment may be lost, so it must be something that can be done again.
+    /// A worker's change of the value that it found, inside the same pass: `key` gets `new` if it
+    /// still has `old`, and what the writer stores is never overwritten. What is changed while the
+    /// writer copies the entry to another segment may be lost, so it must be something that can be
+    /// done again.
     #[inline]
     pub fn exchange(&self, key: u64, old: V, new: V) -> bool {
         let (mixed, view) = (self.seed.permute(key), self.segments.view());
@@ -353,9 +354,9 @@ impl<V: Value> ShortWriter<V> {
         })
     }
 
-    /// A part of [`iter`](Self::iter): the entries of the next segment, from `from` on (0 at first), and where
-    /// the one behind it begins; `None` behind the last. What is there all the while is seen, whatever is
-    /// inserted and removed between two calls; it may be seen twice.
+    /// A part of [`iter`](Self::iter): the entries of the next segment, from `from` on (0 at
+    /// first), and where the one behind it begins; `None` behind the last. What is there all the
+    /// while is seen, whatever is inserted and removed between two calls; it may be seen twice.
     pub fn scan(&self, from: u32, mut each: impl FnMut(u64, V)) -> Option<u32> {
         let (base, next) = self.grower.segment_at(from);
         for at in base..base + (1 << ShortBucket::SEGMENT_BITS) {

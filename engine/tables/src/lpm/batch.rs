@@ -1,6 +1,6 @@
-//! Look-ups in step: up to [`LANES`] addresses go down the trie together, a level at a time. Each level
-//! is a few short loops over independent loads, so that the processor waits for all of a level's memory
-//! at once, and no branch depends on a single address.
+//! Look-ups in step: up to [`LANES`] addresses go down the trie together, a level at a time. Each
+//! level is a few short loops over independent loads, so that the processor waits for all of a
+//! level's memory at once, and no branch depends on a single address.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -132,8 +132,9 @@ impl Table<'_> {
         }
     }
 
-    /// Look 1 to [`LANES`] addresses up of which many are likely to be alike: what many ask is asked once. Where none of
-    /// the next few is like the first, few of all are, or too many differ, the lanes go down each for itself.
+    /// Look 1 to [`LANES`] addresses up of which many are likely to be alike: what many ask is
+    /// asked once. Where none of the next few is like the first, few of all are, or too many
+    /// differ, the lanes go down each for itself.
     ///
     /// # Safety
     /// As for [`lookup`](Self::lookup).
@@ -168,8 +169,8 @@ impl Table<'_> {
         }
     }
 
-    /// As [`lookup_alike`](Self::lookup_alike), of addresses that are not all alike; false, and nothing was looked up,
-    /// where too many differ.
+    /// As [`lookup_alike`](Self::lookup_alike), of addresses that are not all alike; false, and
+    /// nothing was looked up, where too many differ.
     ///
     /// # Safety
     /// As for [`lookup`](Self::lookup); `lanes` are the first ones, as many as there are addresses.
@@ -225,8 +226,8 @@ impl Table<'_> {
     /// The entry at `place`.
     ///
     /// # Safety
-    /// The place comes from a word (a base that was ever published leaves room for 32 entries, and is
-    /// never written apart from its bitmap) or lies in a dense block.
+    /// The place comes from a word (a base that was ever published leaves room for 32 entries, and
+    /// is never written apart from its bitmap) or lies in a dense block.
     #[inline(always)]
     pub(super) unsafe fn entry(&self, place: u32) -> u32 {
         let place: *const AtomicU32 = self.memory.entries.base().wrapping_add(place as usize);
@@ -235,8 +236,8 @@ impl Table<'_> {
     }
 
     /// # Safety
-    /// As for [`lookup`](Self::lookup); the number of addresses is a multiple of GROUP, LANES at most,
-    /// and there are as many `groups`.
+    /// As for [`lookup`](Self::lookup); the number of addresses is a multiple of GROUP, LANES at
+    /// most, and there are as many `groups`.
     #[inline(always)]
     unsafe fn lookup_lanes<A: Address, K: Kernel>(
         &self,
@@ -245,8 +246,8 @@ impl Table<'_> {
         stage: &mut Stage,
     ) {
         let count = addresses.len();
-        // SAFETY: lanes below count are set before they are read; words of the root lie in it, as the
-        // caller promises; places come from words.
+        // SAFETY: lanes below count are set before they are read; words of the root lie in it, as
+        // the caller promises; places come from words.
         unsafe {
             let mut depths = Depths::at((self.slot_bits / NODE_BITS) as u8);
             if K::agree_above(addresses, self.slot_bits) {

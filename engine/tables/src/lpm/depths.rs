@@ -30,8 +30,8 @@ impl Lanes {
     }
 }
 
-/// How many bytes of their addresses the lanes have below what they stand at: all the same, as long as none has gone
-/// past a skip of its own.
+/// How many bytes of their addresses the lanes have below what they stand at: all the same, as long
+/// as none has gone past a skip of its own.
 pub(super) struct Depths {
     /// What holds for all lanes.
     all: Option<u8>,
@@ -74,7 +74,8 @@ impl Depths {
         }
     }
 
-    /// The next byte of each lane's address; the lanes go one byte down. Of other lanes any may be written.
+    /// The next byte of each lane's address; the lanes go one byte down. Of other lanes any may be
+    /// written.
     ///
     /// # Safety
     /// As for [`part`](Self::part); lanes lie below the number of addresses.

@@ -18,8 +18,8 @@ const LEVELS_MAX: u32 = 32;
 const MANY: u32 = 12;
 
 impl Table<'_> {
-    /// Take the lanes that do not stand at a leaf down to theirs, a level at a time, by what they stand
-    /// at.
+    /// Take the lanes that do not stand at a leaf down to theirs, a level at a time, by what they
+    /// stand at.
     ///
     /// # Safety
     /// As for [`lookup_lanes`](Self::lookup_lanes); all lanes' words, slots and entries are set.
@@ -162,8 +162,8 @@ impl Table<'_> {
     ) {
         let (base, count) = (skip.wide_base(), addresses.len());
         let Stage { slots, entries, .. } = stage;
-        // SAFETY: lanes lie below count; a masked base with a masked offset lies inside the wide blocks' mapping,
-        // which is as much longer.
+        // SAFETY: lanes lie below count; a masked base with a masked offset lies inside the wide
+        // blocks' mapping, which is as much longer.
         unsafe {
             K::numbers_at(
                 addresses,
@@ -233,7 +233,8 @@ impl Table<'_> {
     unsafe fn pass_few(&self, lanes: Lanes, stage: &mut Stage) {
         let nodes = self.memory.nodes.base().cast::<AtomicU64>();
         for lane in lanes {
-            // SAFETY: lanes lie below count; masked indices, with a slot, lie inside their mappings.
+            // SAFETY: lanes lie below count; masked indices, with a slot, lie inside their
+            // mappings.
             unsafe {
                 let (at, slot) = (stage.entries.get(lane), stage.slots.get(lane));
                 let entry = if at >> KIND_SHIFT & 1 != 0 {

@@ -1,5 +1,5 @@
-//! What differs between processors in a batch of look-ups: arithmetic on many lanes at a time. Loads
-//! stay scalar in every form, because a gather costs more than the loads that it replaces.
+//! What differs between processors in a batch of look-ups: arithmetic on many lanes at a time.
+//! Loads stay scalar in every form, because a gather costs more than the loads that it replaces.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -64,8 +64,8 @@ pub(super) type Planes = [u64; 2];
 /// The arithmetic of one kernel, on the first `count` lanes.
 ///
 /// # Safety
-/// The methods may only be called on a processor that has what the kernel is compiled for. `count` is
-/// a multiple of [`GROUP`], [`LANES`] at most, and so many lanes were set in what is read.
+/// The methods may only be called on a processor that has what the kernel is compiled for. `count`
+/// is a multiple of [`GROUP`], [`LANES`] at most, and so many lanes were set in what is read.
 pub(super) trait Kernel {
     /// For each lane's word and slot (its low five bits count): the place of its entry in `places`
     /// (0 where the word itself holds it) and the word's upper half in `bases`. The mask says which
@@ -81,7 +81,8 @@ pub(super) trait Kernel {
     /// The byte of every address that has so many below it.
     unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>);
 
-    /// The number that stands in the four bytes above the lowest `depth` ones of every address, as far as `mask` goes.
+    /// The number that stands in the four bytes above the lowest `depth` ones of every address, as
+    /// far as `mask` goes.
     unsafe fn numbers_at<A: Address>(
         addresses: &[A],
         depth: usize,
@@ -109,7 +110,8 @@ pub(super) trait Kernel {
     /// Is the entry of every lane in `mask` this `entry`?
     unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool;
 
-    /// Let every lane in `mask` go past `skip`; those that agree with its key come back, and others with them.
+    /// Let every lane in `mask` go past `skip`; those that agree with its key come back, and others
+    /// with them.
     unsafe fn skip_all<A: Address>(
         addresses: &[A],
         skip: &Skip<A>,
@@ -120,7 +122,8 @@ pub(super) trait Kernel {
     /// Write `value` for every lane in `mask`.
     unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64);
 
-    /// Do all addresses agree with the first one above their lowest `bits`? Most often the first few say that they do not.
+    /// Do all addresses agree with the first one above their lowest `bits`? Most often the first
+    /// few say that they do not.
     unsafe fn agree_above<A: Address>(addresses: &[A], bits: u32) -> bool;
 
     /// The lanes that have this `address`. There may be any number of addresses up to [`LANES`].

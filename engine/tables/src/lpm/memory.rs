@@ -18,8 +18,8 @@ pub const NODES_MAX: usize = 1 << 24;
 pub const SKIPS_MAX: usize = 1 << 24;
 /// Entries of all wide blocks of a family (2 GB of address space).
 pub const WIDE_ENTRIES_MAX: usize = 1 << 29;
-/// Small roots (16 KB), one for each table that is not empty: of IPv6, one for the link-local addresses of each
-/// interface, and as many again.
+/// Small roots (16 KB), one for each table that is not empty: of IPv6, one for the link-local
+/// addresses of each interface, and as many again.
 pub(crate) const ROOTS_MAX: usize = 2 * INTERFACES_MAX;
 
 /// Slots that one word speaks of.
@@ -157,8 +157,9 @@ pub(crate) fn place_in(word: u64, slot: u32) -> u32 {
 }
 
 /// A skip: addresses that agree with `key` above `shift` go on with `hit`, others end at `miss`, a
-/// leaf. With a width, `hit` names the first of 2^`width` entries, one for each value of as many bits below
-/// the shift (as the entry of a skip would, so that who takes it for one goes wrong and no further). In memory: both ways in one word, shift and width in the next, then the key.
+/// leaf. With a width, `hit` names the first of 2^`width` entries, one for each value of as many
+/// bits below the shift (as the entry of a skip would, so that who takes it for one goes wrong and
+/// no further). In memory: both ways in one word, shift and width in the next, then the key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Skip<A> {
     pub key: A,

@@ -2,12 +2,12 @@
 //!
 //! A **word** of 64 bits says what 32 neighbouring slots lead to: a bitmap in which bit *i* is set
 //! where slot *i* differs from slot *i* − 1, and the base of as many **entries**. If all 32 are the
-//! same, the bitmap is 0 and the entry stands in the word itself; so does a skip that speaks of all of
-//! them. A **root** is an array of words for the first 16 or 24 bits of the address; a **node** is
-//! eight words, one cache line, for the next 8 bits. An entry is a leaf (a next-hop group), a node, a
-//! **dense** block (256 entries without bitmaps, where there are too many runs) or a
-//! **skip** (one prefix compared whole, in place of levels with a single way down). A skip may lead to a
-//! **wide** block (2^13 to 2^24 entries, in place of levels that are dense all over).
+//! same, the bitmap is 0 and the entry stands in the word itself; so does a skip that speaks of all
+//! of them. A **root** is an array of words for the first 16 or 24 bits of the address; a **node**
+//! is eight words, one cache line, for the next 8 bits. An entry is a leaf (a next-hop group), a
+//! node, a **dense** block (256 entries without bitmaps, where there are too many runs) or a
+//! **skip** (one prefix compared whole, in place of levels with a single way down). A skip may lead
+//! to a **wide** block (2^13 to 2^24 entries, in place of levels that are dense all over).
 //!
 //! Workers look up in lanes (`batch`, `descent`), by one of three kernels (`kernel`).
 //!

@@ -1,5 +1,5 @@
-//! The publish and patch protocol of a word and its run, in all orders that the memory model allows:
-//! `RUSTFLAGS="--cfg loom" cargo test -p quiver-tables --release --lib lpm`
+//! The publish and patch protocol of a word and its run, in all orders that the memory model
+//! allows: `RUSTFLAGS="--cfg loom" cargo test -p quiver-tables --release --lib lpm`
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -41,8 +41,8 @@ impl Words {
     }
 }
 
-/// A reader looks slot 4 up twice while the writer does `patch`; it may find only `OLD` or `NEW`, and
-/// never `OLD` after `NEW`.
+/// A reader looks slot 4 up twice while the writer does `patch`; it may find only `OLD` or `NEW`,
+/// and never `OLD` after `NEW`.
 fn check(patch: impl Fn(&Words, &Epochs) + Send + Sync + Copy + 'static) {
     loom::model(move || {
         let (words, epochs) = (Arc::new(Words::new()), Epochs::new(1));

@@ -399,7 +399,8 @@ impl<A: Address> Painter<'_, A> {
         slots
     }
 
-    /// What can stand in the word itself: a leaf that all slots are, or a skip that speaks of all of them.
+    /// What can stand in the word itself: a leaf that all slots are, or a skip that speaks of all
+    /// of them.
     fn inline_entry(&self, bitmap: u32, slots: &[u32; WORD_SLOTS]) -> Option<u32> {
         if bitmap.count_ones() == 1 {
             return Some(slots[0]);
@@ -459,8 +460,8 @@ fn count_runs(slots: &[u32; NODE_SLOTS]) -> u32 {
     1 + slots.windows(2).map(|pair| u32::from(pair[0] != pair[1])).sum::<u32>()
 }
 
-/// Does one of the slots lead to a dense block? What goes down there should be fast here too: one load in place of two
-/// that wait for each other, for a kilobyte a level.
+/// Does one of the slots lead to a dense block? What goes down there should be fast here too: one
+/// load in place of two that wait for each other, for a kilobyte a level.
 pub(super) fn lead_to_dense(slots: &[u32; NODE_SLOTS]) -> bool {
     // A sum becomes vectors.
     slots.iter().map(|slot| u32::from(is_dense(*slot))).sum::<u32>() != 0

@@ -136,12 +136,13 @@ impl<A: Address> Lpm<A> {
         prefetch(root.words.wrapping_add((address >> (root.slot_bits + WORD_BITS)).low()));
     }
 
-    /// The groups for `addresses`, into as many of `groups`, by the kernel of `variant`. Best for 32 to 64
-    /// addresses at a time, or a multiple of 64.
+    /// The groups for `addresses`, into as many of `groups`, by the kernel of `variant`. Best for
+    /// 32 to 64 addresses at a time, or a multiple of 64.
     #[inline(always)]
     pub fn lookup_slice(&self, variant: Variant, addresses: &[A], groups: &mut [GroupId]) {
         match variant.min(self.kernel) {
-            // SAFETY: the processor has what the kernel needs, `new` has seen to it; the root is ours.
+            // SAFETY: the processor has what the kernel needs, `new` has seen to it; the root is
+            // ours.
             #[cfg(target_arch = "x86_64")]
             Variant::Avx512 => unsafe { self.lookup_avx512(addresses, groups) },
             // SAFETY: as above.
@@ -151,8 +152,8 @@ impl<A: Address> Lpm<A> {
         }
     }
 
-    /// As [`lookup_slice`](Self::lookup_slice), for addresses of which many are likely to be alike, as segments are:
-    /// what many ask is asked once.
+    /// As [`lookup_slice`](Self::lookup_slice), for addresses of which many are likely to be alike,
+    /// as segments are: what many ask is asked once.
     #[inline(always)]
     pub fn lookup_uniform(&self, variant: Variant, addresses: &[A], groups: &mut [GroupId]) {
         match variant.min(self.kernel) {
@@ -191,7 +192,8 @@ impl<A: Address> Lpm<A> {
     #[inline(never)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn lookup_uniform_avx2(&self, addresses: &[A], groups: &mut [GroupId]) {
-        // SAFETY: what the kernel needs is what this is compiled for; the root covers all addresses.
+        // SAFETY: what the kernel needs is what this is compiled for; the root covers all
+        // addresses.
         unsafe { self.lookup_chunks::<Avx2>(addresses, groups) };
     }
 
@@ -215,7 +217,8 @@ impl<A: Address> Lpm<A> {
     #[inline(never)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn lookup_avx2(&self, addresses: &[A], groups: &mut [GroupId]) {
-        // SAFETY: what the kernel needs is what this is compiled for; the root covers all addresses.
+        // SAFETY: what the kernel needs is what this is compiled for; the root covers all
+        // addresses.
         unsafe { self.view().lookup::<A, Avx2>(addresses, groups) };
     }
 
@@ -278,7 +281,8 @@ impl<A: Address> Lpm<A> {
 
     #[inline(always)]
     fn root_word(root: Root, address: A) -> u64 {
-        // SAFETY: the root covers all addresses, and roots are never unmapped while the table lives.
+        // SAFETY: the root covers all addresses, and roots are never unmapped while the table
+        // lives.
         unsafe {
             (*root.words.add((address >> (root.slot_bits + WORD_BITS)).low()))
                 .load(Ordering::Acquire)

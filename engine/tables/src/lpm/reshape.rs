@@ -1,4 +1,5 @@
-//! Blocks that change their form: nodes that become part of a big root, and come out of it again. What lies below keeps its place, so readers get the same answers on either way.
+//! Blocks that change their form: nodes that become part of a big root, and come out of it again.
+//! What lies below keeps its place, so readers get the same answers on either way.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

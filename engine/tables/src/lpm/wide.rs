@@ -1,10 +1,10 @@
-//! Wide blocks: where many neighbouring dense blocks stand below one another's level (the functions of a
-//! locator, the hosts of a data centre), one array for the bits of two or three levels takes their place, so that
-//! one load leads to what two or three did.
+//! Wide blocks: where many neighbouring dense blocks stand below one another's level (the functions
+//! of a locator, the hosts of a data centre), one array for the bits of two or three levels takes
+//! their place, so that one load leads to what two or three did.
 //!
-//! It stands behind a skip that names the bits above. Its **parts** of 256 entries are painted one at a time, as
-//! dense blocks are. A part is **rich** if it would stay a dense block: a wide block is made where a quarter of its
-//! parts will be, and taken apart where hardly any is left.
+//! It stands behind a skip that names the bits above. Its **parts** of 256 entries are painted one
+//! at a time, as dense blocks are. A part is **rich** if it would stay a dense block: a wide block
+//! is made where a quarter of its parts will be, and taken apart where hardly any is left.
 
 use std::sync::atomic::Ordering;
 
@@ -21,7 +21,8 @@ const PARTS_PER_RICH: u32 = 4;
 /// What has so much less than that is taken apart.
 const SLACK: u32 = 4;
 
-/// One batch of pieces may take a wide block apart, make it again and take it apart, each time in new places.
+/// One batch of pieces may take a wide block apart, make it again and take it apart, each time in
+/// new places.
 pub(super) const TAKEN_APART: usize = 4;
 
 impl<A: Address> Painter<'_, A> {
@@ -38,7 +39,8 @@ impl<A: Address> Painter<'_, A> {
         std::array::from_fn(|at| self.wide_value(place + at))
     }
 
-    /// The rich parts that a slot's entry stands for, and how many bits of its block it takes at once.
+    /// The rich parts that a slot's entry stands for, and how many bits of its block it takes at
+    /// once.
     fn riches(&mut self, entry: u32, slot_bits: u32) -> (u32, u32) {
         match entry_of(entry) {
             Entry::Dense(_) => (1, NODE_BITS),
@@ -52,7 +54,8 @@ impl<A: Address> Painter<'_, A> {
         }
     }
 
-    /// A wide block in place of 256 slots and what they lead to, if that is rich enough: its skip's entry.
+    /// A wide block in place of 256 slots and what they lead to, if that is rich enough: its skip's
+    /// entry.
     pub fn build_wide(
         &mut self,
         slots: &[u32; NODE_SLOTS],
@@ -98,8 +101,8 @@ impl<A: Address> Painter<'_, A> {
         }))
     }
 
-    /// Write what `entry` leads to, a block of `bits` address bits from `first` on, as entries of `bottom` bits each
-    /// from `place` on. It is given up.
+    /// Write what `entry` leads to, a block of `bits` address bits from `first` on, as entries of
+    /// `bottom` bits each from `place` on. It is given up.
     fn spread(&mut self, entry: u32, first: A, bits: u32, bottom: u32, place: usize) {
         let count = 1usize << (bits - bottom);
         if is_leaf(entry) || bits == bottom {
@@ -122,8 +125,8 @@ impl<A: Address> Painter<'_, A> {
         }
     }
 
-    /// The other way: the entry for a block of `bits` address bits from `first` on, of entries of `bottom` bits
-    /// each from `place` on.
+    /// The other way: the entry for a block of `bits` address bits from `first` on, of entries of
+    /// `bottom` bits each from `place` on.
     fn fold(&mut self, place: usize, first: A, bits: u32, bottom: u32) -> u32 {
         if bits == bottom {
             return self.wide_value(place);
@@ -136,8 +139,8 @@ impl<A: Address> Painter<'_, A> {
         self.build(&slots, first, slot_bits)
     }
 
-    /// The 256 slots of a block from `first` on in which nothing but a wide block stands. If it is more than one
-    /// slot, it is taken apart.
+    /// The 256 slots of a block from `first` on in which nothing but a wide block stands. If it is
+    /// more than one slot, it is taken apart.
     pub fn expand_wide(&mut self, index: u32, first: A, slot_bits: u32) -> [u32; NODE_SLOTS] {
         let skip = self.skip(index);
         let mut slots = [skip.miss; NODE_SLOTS];
@@ -171,8 +174,8 @@ impl<A: Address> Painter<'_, A> {
         self.retire_wide(index, &skip);
     }
 
-    /// Paint on a wide block, if no piece goes beyond it: the entry to publish in place of its skip's, as all that
-    /// stands in a block of `bits` address bits.
+    /// Paint on a wide block, if no piece goes beyond it: the entry to publish in place of its
+    /// skip's, as all that stands in a block of `bits` address bits.
     pub fn paint_wide(&mut self, index: u32, bits: u32, pieces: &[Piece<A>]) -> Option<u32> {
         let skip = self.skip(index);
         let last = skip.key + (A::MAX >> (A::BITS - skip.shift));
@@ -193,8 +196,8 @@ impl<A: Address> Painter<'_, A> {
         Some(self.alone(entry, first, block_bits, bits, skip.miss))
     }
 
-    /// `entry`, for a block of `block_bits` address bits from `first` on, as all that stands in one of `bits`; the
-    /// rest is `miss`.
+    /// `entry`, for a block of `block_bits` address bits from `first` on, as all that stands in one
+    /// of `bits`; the rest is `miss`.
     fn alone(&mut self, entry: u32, first: A, block_bits: u32, bits: u32, miss: u32) -> u32 {
         let speaks_of_all = match entry_of(entry) {
             Entry::Leaf(_) => entry == miss,
@@ -239,8 +242,8 @@ impl<A: Address> Painter<'_, A> {
     }
 }
 
-/// The smallest aligned power of two of slots outside of which all is one leaf: its first one, how many they are,
-/// and the leaf.
+/// The smallest aligned power of two of slots outside of which all is one leaf: its first one, how
+/// many they are, and the leaf.
 fn part_of_its_own(slots: &[u32; NODE_SLOTS]) -> (usize, usize, u32) {
     let ends = [slots[0], slots[NODE_SLOTS - 1]];
     let part = |leaf: u32| {

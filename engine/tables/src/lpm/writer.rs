@@ -27,7 +27,8 @@ const PROMOTE_PREFIXES: usize = 16_384;
 const DEMOTE_PREFIXES: usize = 4_096;
 /// From this many prefixes on, readers ask for words of the root ahead of their use.
 const LARGE_PREFIXES: usize = 4_096;
-/// From this many on, they ask for entries of dense blocks too: with fewer that costs more than it spares.
+/// From this many on, they ask for entries of dense blocks too: with fewer that costs more than it
+/// spares.
 const HUGE_PREFIXES: usize = 1 << 22;
 /// From this many skips on (2 MB in IPv6), readers of large tables ask for them.
 const SCATTERED_SKIPS: usize = 1 << 16;
@@ -256,7 +257,8 @@ impl<A: Address> LpmWriter<A> {
                     return Err(LpmError::Full { family: "IP", what: "small roots" });
                 };
                 let index = base;
-                // Fresh memory is zero: what is not written takes no page, and most tables are small.
+                // Fresh memory is zero: what is not written takes no page, and most tables are
+                // small.
                 for word in
                     self.memory.root(index).iter().filter(|word| word.load(Ordering::Relaxed) != 0)
                 {
@@ -460,8 +462,8 @@ impl<A: Address> Bulk<'_, A> {
         Ok(())
     }
 
-    /// All of `prefix` that no longer prefix inside it claims leads to `group`; what follows `prefix` is
-    /// at `next`.
+    /// All of `prefix` that no longer prefix inside it claims leads to `group`; what follows
+    /// `prefix` is at `next`.
     fn change(&mut self, prefix: Prefix<A>, group: GroupId, next: Place) {
         if prefix.len() == 0 {
             let miss = if group.0 == 0 { self.writer.miss } else { group };

@@ -1,9 +1,9 @@
 //! What a bridge and its ports tell one another of a frame that is flooded, in
-//! [`Packet::index`](quiver_core::Packet::index). The features of `device-input` and `interface-output` that stand
-//! between leave it alone, and no index of anything else is as high.
+//! [`Packet::index`](quiver_core::Packet::index). The features of `device-input` and
+//! `interface-output` that stand between leave it alone, and no index of anything else is as high.
 
-/// The split-horizon group of interfaces that lead into the core of a network (RFC 4762 §4.4, RFC 7432 §8.3), unless an
-/// operator says another: what came from one of them goes to none of them.
+/// The split-horizon group of interfaces that lead into the core of a network (RFC 4762 §4.4, RFC
+/// 7432 §8.3), unless an operator says another: what came from one of them goes to none of them.
 pub const CORE_GROUP: u8 = 255;
 
 /// Above the group's bits.
@@ -32,8 +32,8 @@ impl FloodRequest {
     }
 }
 
-/// From `l2-flood` and `l2-uu-flood`: the port gets a copy, for the frame is to a group, or to a station that is not
-/// known.
+/// From `l2-flood` and `l2-uu-flood`: the port gets a copy, for the frame is to a group, or to a
+/// station that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flooded {
     /// The split-horizon group of the port that the frame came in by; 0 is none.
@@ -57,7 +57,8 @@ impl Flooded {
 /// Between the nodes that flood: where they go on, and who gets none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloodPlace {
-    /// The split-horizon group that gets none, beside that of the port that the frame came in by; 0 is none.
+    /// The split-horizon group that gets none, beside that of the port that the frame came in by; 0
+    /// is none.
     pub excluded: u8,
     /// The place of the next port in the domain, of 24 bits. It begins with 0.
     pub port: u32,

@@ -19,9 +19,11 @@ pub use self::sweep::{Gone, Swept};
 pub use self::word::{DomainIndex, MacEntry, MacKey, Seen, StampMinutes};
 pub use self::writer::{Configured, DomainCounts, Learned, MacWriter};
 
-/// Entries of the table at most, unless configured otherwise: eight million learned, and some to spare.
+/// Entries of the table at most, unless configured otherwise: eight million learned, and some to
+/// spare.
 pub const MAC_ENTRIES_MAX: usize = 8_500_000;
-/// What it can be configured to at most: address space for so many is reserved, memory is taken as needed.
+/// What it can be configured to at most: address space for so many is reserved, memory is taken as
+/// needed.
 pub const MAC_ENTRIES_CAPACITY: usize = 1 << 24;
 /// Bridge domains at most.
 pub const DOMAINS_MAX: usize = u16::MAX as usize;
@@ -58,7 +60,8 @@ pub struct MacTable {
 }
 
 impl MacTable {
-    /// What is known of `keys` ([`MacKey::word`]), into as many of `found`; [`MacEntry::NONE`] where nothing is.
+    /// What is known of `keys` ([`MacKey::word`]), into as many of `found`; [`MacEntry::NONE`]
+    /// where nothing is.
     #[inline(always)]
     pub fn lookup_slice(&self, variant: Variant, keys: &[u64], found: &mut [MacEntry]) {
         self.entries.lookup_slice(variant, keys, MacEntry::NONE, found);
@@ -70,7 +73,8 @@ impl MacTable {
         self.entries.lookup(key.word()).unwrap_or(MacEntry::NONE)
     }
 
-    /// A worker has seen the source: note the time, unless the control thread changed the entry meanwhile.
+    /// A worker has seen the source: note the time, unless the control thread changed the entry
+    /// meanwhile.
     #[inline]
     pub fn refresh(&self, key: MacKey, old: MacEntry, seen: Seen) -> bool {
         self.entries.exchange(key.word(), old, old.seen(seen))

@@ -109,7 +109,8 @@ impl Ports {
         }
     }
 
-    /// Does a domain learn no more addresses, because it has as many as it may or the table is full?
+    /// Does a domain learn no more addresses, because it has as many as it may or the table is
+    /// full?
     #[inline]
     pub fn is_full(&self, domain: DomainIndex) -> bool {
         let full =
@@ -117,8 +118,8 @@ impl Ports {
         full(0) || full(usize::from(domain.0))
     }
 
-    /// Domain 0 stands for the whole table. Stored only when it changes: workers read the line for every
-    /// source that they do not know.
+    /// Domain 0 stands for the whole table. Stored only when it changes: workers read the line for
+    /// every source that they do not know.
     pub(super) fn set_full(&self, domain: DomainIndex, full: bool) {
         let place = self.full.get(usize::from(domain.0));
         if let Some(place) = place.filter(|place| place.load(Ordering::Relaxed) != full) {

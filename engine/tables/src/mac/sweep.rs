@@ -1,4 +1,5 @@
-//! Sweeping: a slice of the table at a time, what does not hold any more and what is too old is removed.
+//! Sweeping: a slice of the table at a time, what does not hold any more and what is too old is
+//! removed.
 
 use quiver_core::InterfaceId;
 
@@ -6,7 +7,8 @@ use super::ports::PORTS_MAX;
 use super::word::{DomainIndex, MacEntry, MacKey, StampMinutes};
 use super::writer::MacWriter;
 
-/// So many times a port may be flushed or leave before everything is swept once: its counts have 8 bits.
+/// So many times a port may be flushed or leave before everything is swept once: its counts have 8
+/// bits.
 const EPOCHS_MAX: u8 = 250;
 
 /// Why an entry is gone.
@@ -78,8 +80,8 @@ impl MacWriter {
         self.sweep.wanted || self.sweep.at.is_some()
     }
 
-    /// Sweep some `segments` of the table, a few thousand entries each. `age` says after how many minutes a
-    /// domain forgets what it learned; `gone` hears of each entry that is removed.
+    /// Sweep some `segments` of the table, a few thousand entries each. `age` says after how many
+    /// minutes a domain forgets what it learned; `gone` hears of each entry that is removed.
     pub fn sweep(
         &mut self,
         now: StampMinutes,
@@ -136,8 +138,8 @@ impl MacWriter {
         self.free.append(&mut self.sweep.closing);
     }
 
-    /// Count one more flush of a port. A count that would come round to entries that are still in the table
-    /// waits until they are swept.
+    /// Count one more flush of a port. A count that would come round to entries that are still in
+    /// the table waits until they are swept.
     pub(super) fn make_room_for_epoch(&mut self, port: InterfaceId) {
         let Some([now, before]) = self.sweep.epochs.get(port.index()).copied() else { return };
         if now.saturating_add(before) >= EPOCHS_MAX {

@@ -28,8 +28,8 @@ impl StampMinutes {
     }
 }
 
-/// Which address, in which bridge domain: the domain in the high 16 bits, the address below as it lies on
-/// the wire, first octet lowest, so that one load of a frame makes it.
+/// Which address, in which bridge domain: the domain in the high 16 bits, the address below as it
+/// lies on the wire, first octet lowest, so that one load of a frame makes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct MacKey(u64);
@@ -82,8 +82,8 @@ impl MacKey {
 /// └──────────┴─────────┴────────┴─────────┴──────────┴──────────┘
 /// ```
 ///
-/// Tenure and flush are those of the port when the entry was made: what differs from the port's word is
-/// stale and counts as unknown, so that a flush of millions of entries is one store.
+/// Tenure and flush are those of the port when the entry was made: what differs from the port's
+/// word is stale and counts as unknown, so that a flush of millions of entries is one store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct MacEntry(u64);
@@ -154,8 +154,8 @@ impl MacEntry {
         (self.0 ^ seen.0) & SETTLED == 0
     }
 
-    /// Does it hold, its port being `port`? What was learned before a flush, or before the port left its
-    /// domain, does not.
+    /// Does it hold, its port being `port`? What was learned before a flush, or before the port
+    /// left its domain, does not.
     #[inline(always)]
     pub fn holds(self, port: PortWord) -> bool {
         let spared = (self.0 >> 49 & 1) * (0xff << FLUSH_SHIFT);
@@ -180,8 +180,8 @@ impl MacEntry {
         self.is_some() & ((self.0 >> PORT_SHIFT) as u32 & 0xffff == NO_PORT)
     }
 
-    /// The entry without its time stamp, in 32 bits: the port, and how often the port had been flushed and had left its
-    /// domain.
+    /// The entry without its time stamp, in 32 bits: the port, and how often the port had been
+    /// flushed and had left its domain.
     #[inline]
     pub fn place_word(self) -> u64 {
         self.0 >> PORT_SHIFT & 0xffff_ffff

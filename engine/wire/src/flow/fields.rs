@@ -7,7 +7,8 @@ use crate::ip6::extension;
 use crate::upper::Upper;
 use crate::{Header, Ip4Header, Ip6Header, IpProtocol, gtpu};
 
-/// Which fields make a flow. None at all stands for the default: both addresses, protocol and ports.
+/// Which fields make a flow. None at all stands for the default: both addresses, protocol and
+/// ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct FlowFields(u16);
@@ -32,7 +33,8 @@ impl FlowFields {
     /// The IPv6 flow label (RFC 6437, RFC 6438).
     pub const FLOW_LABEL: FlowFields = FlowFields(128);
 
-    /// The tunnel endpoint identifier of GTP-U (3GPP TS 29.281 §5.1), where UDP carries it to its port.
+    /// The tunnel endpoint identifier of GTP-U (3GPP TS 29.281 §5.1), where UDP carries it to its
+    /// port.
     pub const GTPV1_TEID: FlowFields = FlowFields(256);
     /// The router's seed is mixed in, so that routers behind each other spread flows independently.
     pub const SEEDED: FlowFields = FlowFields(512);
@@ -216,8 +218,8 @@ pub fn with_seed(hash: u32, seed: u32) -> u32 {
     mix(hash.into(), seed.into())
 }
 
-/// The hash of an IPv4 fragment that has what `upper` says in its bytes or in those of the first: that of
-/// whole packets of its flow.
+/// The hash of an IPv4 fragment that has what `upper` says in its bytes or in those of the first:
+/// that of whole packets of its flow.
 pub fn hash_ip4_of(fields: FlowFields, header: &Ip4Header, upper: &Upper) -> u32 {
     mix4(fields, header, rest_of(upper))
 }
@@ -241,8 +243,8 @@ pub fn hash_ip6_by(fields: FlowFields, header: &Ip6Header, behind: &[u8]) -> u32
     }
 }
 
-/// The hash of an IPv6 fragment that has what `upper` says in its bytes or in those of the first: that of
-/// whole packets of its flow.
+/// The hash of an IPv6 fragment that has what `upper` says in its bytes or in those of the first:
+/// that of whole packets of its flow.
 pub fn hash_ip6_of(fields: FlowFields, header: &Ip6Header, upper: &Upper) -> u32 {
     mix6(fields, header, rest_of(upper))
 }

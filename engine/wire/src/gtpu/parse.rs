@@ -37,8 +37,8 @@ impl fmt::Display for GtpuBad {
 impl core::error::Error for GtpuBad {}
 
 impl Repr {
-    /// Reads the header of a message of which `available` bytes are there; `bytes` are its first ones, the header
-    /// whole among them. Also returns the header's length, extensions included.
+    /// Reads the header of a message of which `available` bytes are there; `bytes` are its first
+    /// ones, the header whole among them. Also returns the header's length, extensions included.
     #[inline]
     pub fn parse(bytes: &[u8], available: usize) -> Result<(Repr, usize), GtpuBad> {
         let header = GtpuHeader::overlay(bytes).ok_or(GtpuBad::Truncated)?;

@@ -240,8 +240,8 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The rules of RFC 4861 §6.1.1, §6.1.2, §7.1.1 and §7.1.2 that [`super::Message::parse`] cannot
-    /// see, for they need the IPv6 header.
+    /// The rules of RFC 4861 §6.1.1, §6.1.2, §7.1.1 and §7.1.2 that [`super::Message::parse`]
+    /// cannot see, for they need the IPv6 header.
     pub fn check(
         &self,
         source: Ipv6Addr,

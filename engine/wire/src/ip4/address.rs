@@ -1,5 +1,5 @@
-//! What kinds of IPv4 address there are, and which a router may forward (RFC 1812 §4.2.2.11, §5.3.7;
-//! RFC 6890).
+//! What kinds of IPv4 address there are, and which a router may forward (RFC 1812 §4.2.2.11,
+//! §5.3.7; RFC 6890).
 
 use core::net::Ipv4Addr;
 

@@ -35,7 +35,8 @@ impl Ip4Option<'_> {
     }
 }
 
-/// An option whose length is below 2 or runs beyond the header, at this offset from the first option.
+/// An option whose length is below 2 or runs beyond the header, at this offset from the first
+/// option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadOption {
     /// Octets before it; 20 more is the pointer of an ICMP parameter problem.

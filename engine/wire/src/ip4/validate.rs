@@ -1,4 +1,5 @@
-//! Whether an IPv4 header may go on: one test without branches for the good path, the reason behind it.
+//! Whether an IPv4 header may go on: one test without branches for the good path, the reason behind
+//! it.
 
 use core::fmt;
 
@@ -151,8 +152,8 @@ pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip4Bad> {
     addresses(header)
 }
 
-/// May a packet come from 0.0.0.0? A host that has no address yet (RFC 2131 §4.1), and who speaks IGMP on the
-/// link without one, as a snooping switch does (RFC 3376 §4.2.13, RFC 4541 §2.1.1).
+/// May a packet come from 0.0.0.0? A host that has no address yet (RFC 2131 §4.1), and who speaks
+/// IGMP on the link without one, as a snooping switch does (RFC 3376 §4.2.13, RFC 4541 §2.1.1).
 fn may_be_unnumbered(header: &Ip4Header) -> bool {
     let destination = header.destination();
     let is_link_group = destination.to_bits() >> 8 == 0x00e0_0000;

@@ -1,4 +1,5 @@
-//! Whether an IPv6 header may go on: one test without branches for the good path, the reason behind it.
+//! Whether an IPv6 header may go on: one test without branches for the good path, the reason behind
+//! it.
 
 use core::fmt;
 

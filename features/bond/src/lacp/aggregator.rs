@@ -13,8 +13,8 @@ use super::selection::{Lag, select};
 /// Steps of a mux machine until it rests at most: once through all its states and back.
 const MUX_STEPS_MAX: usize = 10;
 
-/// What the partner of a port that stops is told, so that it sends nothing more there; nothing when it
-/// knows already, or there is none.
+/// What the partner of a port that stops is told, so that it sends nothing more there; nothing when
+/// it knows already, or there is none.
 fn last_word(port: &Port) -> Option<Lacpdu> {
     let mut actor = port.actor;
     for bits in [PortState::SYNCHRONIZATION, PortState::COLLECTING, PortState::DISTRIBUTING] {
@@ -59,8 +59,8 @@ impl Aggregator {
         self.lag
     }
 
-    /// A port's link comes up or goes down. Returns what its partner should be told, if it can be, of one
-    /// that goes down.
+    /// A port's link comes up or goes down. Returns what its partner should be told, if it can be,
+    /// of one that goes down.
     pub fn set_enabled(&mut self, number: u16, enabled: bool, now_ns: u64) -> Option<Lacpdu> {
         let port = self.ports.get_mut(&number)?;
         let last = if enabled { None } else { last_word(port) };

@@ -1,5 +1,5 @@
-//! The link aggregation control protocol (IEEE 802.1AX-2014 clause 6.4), without I/O: ports are told what
-//! came in and what time it is, and say what to send and whether they carry frames.
+//! The link aggregation control protocol (IEEE 802.1AX-2014 clause 6.4), without I/O: ports are
+//! told what came in and what time it is, and say what to send and whether they carry frames.
 //!
 //! One file per machine: `receive`, `periodic`, `selection`, `mux`, `transmit`. An
 //! [`Aggregator`] runs them over its ports until all rest.
@@ -34,7 +34,8 @@ pub const LONG_TIMEOUT_NS: u64 = 90 * SECOND_NS;
 pub const AGGREGATE_WAIT_NS: u64 = 2 * SECOND_NS;
 /// PDUs in any [`FAST_PERIODIC_NS`] at most (§6.4.16).
 pub const PDUS_PER_SECOND_MAX: usize = 3;
-/// The priority of the router as a system, and of its ports, as others have it unless told otherwise.
+/// The priority of the router as a system, and of its ports, as others have it unless told
+/// otherwise.
 pub const SYSTEM_PRIORITY: u16 = 0xffff;
 /// See [`SYSTEM_PRIORITY`].
 pub const PORT_PRIORITY: u16 = 0xff;

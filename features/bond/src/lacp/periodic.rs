@@ -1,4 +1,5 @@
-//! The periodic transmission machine: how often the partner must be told that we are here (§6.4.13).
+//! The periodic transmission machine: how often the partner must be told that we are here
+//! (§6.4.13).
 
 use quiver_wire::lacp::PortState;
 

@@ -116,8 +116,8 @@ impl Port {
         self.receive = ReceiveState::Current;
     }
 
-    /// recordPDU: the partner is in sync when it means us, or is a link of its own, and one of both ends
-    /// keeps the protocol going.
+    /// recordPDU: the partner is in sync when it means us, or is a link of its own, and one of both
+    /// ends keeps the protocol going.
     fn record(&mut self, pdu: &Lacpdu) {
         let alive = pdu.actor.state.has(PortState::ACTIVE)
             || self.actor.state.has(PortState::ACTIVE) && pdu.partner.state.has(PortState::ACTIVE);

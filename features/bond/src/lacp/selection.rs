@@ -1,8 +1,9 @@
 //! The selection logic: which ports are links of the one aggregation (§6.4.14).
 //!
-//! An aggregator has one partner: a system and its key. It stays with the one it has as long as any port
-//! has it; else it takes the one that most ports have. Ports with another partner wait, and so do ports
-//! whose partner is this router itself, does not aggregate while others do, or says nothing.
+//! An aggregator has one partner: a system and its key. It stays with the one it has as long as any
+//! port has it; else it takes the one that most ports have. Ports with another partner wait, and so
+//! do ports whose partner is this router itself, does not aggregate while others do, or says
+//! nothing.
 
 use quiver_wire::MacAddress;
 use quiver_wire::lacp::PortState;

@@ -1,5 +1,5 @@
-//! Machines on a clock moved by hand: two systems that speak to each other over links that can be cut,
-//! lose PDUs, or be plugged elsewhere.
+//! Machines on a clock moved by hand: two systems that speak to each other over links that can be
+//! cut, lose PDUs, or be plugged elsewhere.
 
 use proptest::prelude::*;
 use quiver_wire::MacAddress;

@@ -93,8 +93,9 @@ struct Walk {
 }
 
 impl Walk {
-    /// List some rows. Few are listed in the order of domains and addresses, when all were found; many as they
-    /// are found. Of a table with more rows than wanted some are listed, which ones is not said.
+    /// List some rows. Few are listed in the order of domains and addresses, when all were found;
+    /// many as they are found. Of a table with more rows than wanted some are listed, which ones is
+    /// not said.
     fn page(
         &mut self,
         engine: &Engine,

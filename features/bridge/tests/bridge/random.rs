@@ -1,4 +1,5 @@
-//! Random frames and reconfiguration: each frame leaves by exactly the ports that a naive model of a bridge says.
+//! Random frames and reconfiguration: each frame leaves by exactly the ports that a naive model of
+//! a bridge says.
 
 use std::collections::BTreeMap;
 

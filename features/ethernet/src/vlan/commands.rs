@@ -176,7 +176,8 @@ fn create_all(
     Ok(made)
 }
 
-/// The tags that are put in front: the kind goes with the outer one, the inner one is a customer tag.
+/// The tags that are put in front: the kind goes with the outer one, the inner one is a customer
+/// tag.
 fn tags(args: &Args<'_>) -> Result<Vec<Tag>, Refusal> {
     let outer = if args.has("dot1ad") { TagType::Dot1ad } else { TagType::Dot1q };
     let mut tags = Vec::new();

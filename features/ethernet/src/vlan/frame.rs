@@ -35,8 +35,9 @@ impl TagType {
     }
 }
 
-/// A frame's tags. A tag with VID 0 carries a priority and no VLAN: it counts as none (IEEE 802.1Q §6.9.1),
-/// and what stands behind it is not looked at as a tag. The second tag counts when it is a customer tag.
+/// A frame's tags. A tag with VID 0 carries a priority and no VLAN: it counts as none (IEEE 802.1Q
+/// §6.9.1), and what stands behind it is not looked at as a tag. The second tag counts when it is a
+/// customer tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameTags {
     /// The first tag.
@@ -58,7 +59,8 @@ fn tag_at(frame: &[u8], at: usize) -> Option<&VlanTag> {
 }
 
 impl FrameTags {
-    /// Read them; `None` when the frame ends before its type field, or announces a tag that it has not.
+    /// Read them; `None` when the frame ends before its type field, or announces a tag that it has
+    /// not.
     #[inline]
     pub fn read(frame: &[u8]) -> Option<FrameTags> {
         let first = frame.get(TYPE_AT..)?.first_chunk()?;
@@ -96,8 +98,8 @@ impl FrameTags {
     }
 }
 
-/// What frames have in common that [`FrameTags::read`] reads alike, but for priorities: eight bytes from the
-/// first type on under a mask, and the last type.
+/// What frames have in common that [`FrameTags::read`] reads alike, but for priorities: eight bytes
+/// from the first type on under a mask, and the last type.
 #[derive(Clone, Copy, Debug)]
 pub struct TagShape {
     /// Types and tags, and the last type where that lies in the eight bytes.

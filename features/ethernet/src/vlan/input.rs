@@ -1,5 +1,5 @@
-//! `vlan-input`: which sub-interface takes a frame. One that routes gets the packet without its tags, one that
-//! passes frames on gets the whole frame.
+//! `vlan-input`: which sub-interface takes a frame. One that routes gets the packet without its
+//! tags, one that passes frames on gets the whole frame.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ enum Fate {
     Route { address: Port, next: NodeId },
     /// They go on as they are.
     PassOn { next: NodeId },
-    /// They walk on along the features of the port, on to its own input node; those that have walked along all of
-    /// them already, to `ethernet-input` and here again, die.
+    /// They walk on along the features of the port, on to its own input node; those that have
+    /// walked along all of them already, to `ethernet-input` and here again, die.
     WalkOn { input: NodeId, end: VlanDrop },
     /// They die.
     Die(VlanDrop),

@@ -1,5 +1,5 @@
-//! A map from VLAN identifiers, direct by index and in pages, that one thread changes in place while others
-//! read. What has been made stays until the map is dropped.
+//! A map from VLAN identifiers, direct by index and in pages, that one thread changes in place
+//! while others read. What has been made stays until the map is dropped.
 
 use std::sync::OnceLock;
 

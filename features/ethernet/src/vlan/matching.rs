@@ -64,7 +64,8 @@ impl Matching {
         }
     }
 
-    /// The same place in the table of a port: two that differ in `exact` only contradict each other.
+    /// The same place in the table of a port: two that differ in `exact` only contradict each
+    /// other.
     pub fn place(self) -> Matching {
         match self {
             Matching::Tagged { kind, outer, inner, .. } => {

@@ -46,8 +46,8 @@ pub enum Unfit {
     NoHeadroom,
 }
 
-/// A rewrite in a word, so that one store changes it: the numbers of tags in bits 0 to 3, the tags that are
-/// put in front in 13 bits each from 4 on.
+/// A rewrite in a word, so that one store changes it: the numbers of tags in bits 0 to 3, the tags
+/// that are put in front in 13 bits each from 4 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RewriteWord(pub u32);
 
@@ -84,8 +84,8 @@ impl RewriteWord {
         [a, b, c, d]
     }
 
-    /// Rewrite a frame. A new tag has the priority and drop eligibility of the tag in whose place it comes,
-    /// or without one those of the frame's first tag, or none.
+    /// Rewrite a frame. A new tag has the priority and drop eligibility of the tag in whose place
+    /// it comes, or without one those of the frame's first tag, or none.
     #[inline]
     pub fn apply(self, packet: &mut Packet) -> Result<(), Unfit> {
         let (pop, push) = (self.pop(), self.push());
@@ -122,7 +122,8 @@ impl RewriteWord {
     }
 }
 
-/// The control information of the tag at `place`, when there is one; a tag needs the type behind it, too.
+/// The control information of the tag at `place`, when there is one; a tag needs the type behind
+/// it, too.
 #[inline(always)]
 fn tci_at(frame: &[u8], place: usize) -> Result<Option<u16>, Unfit> {
     let at = ADDRESSES_BYTES + TAG_BYTES * place;

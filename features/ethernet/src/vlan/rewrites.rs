@@ -1,5 +1,6 @@
-//! Tag rewrites as the control thread knows them, and when they and the filter of what sub-interfaces send
-//! are in force: a rewrite while the interface does not route, the filter while frames are passed on to it.
+//! Tag rewrites as the control thread knows them, and when they and the filter of what
+//! sub-interfaces send are in force: a rewrite while the interface does not route, the filter while
+//! frames are passed on to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +58,8 @@ fn known_tags(engine: &Engine, id: InterfaceId) -> Vec<Tag> {
     std::iter::once(Tag { kind, vlan }).chain(inner).collect()
 }
 
-/// The way back: what was put in front comes off, and the interface's own tags that were taken off return.
+/// The way back: what was put in front comes off, and the interface's own tags that were taken off
+/// return.
 fn inverse(engine: &Engine, id: InterfaceId, rewrite: &Rewrite) -> Result<Rewrite, Refusal> {
     let mut own = known_tags(engine, id);
     if own.len() < rewrite.pop {
@@ -82,8 +84,8 @@ fn plural(tags: usize) -> String {
     if tags == 1 { "1 tag".to_owned() } else { format!("{tags} tags") }
 }
 
-/// Rewrite the tags of frames that an interface receives, and of those that it sends the other way round;
-/// a rewrite that does nothing ends what there is.
+/// Rewrite the tags of frames that an interface receives, and of those that it sends the other way
+/// round; a rewrite that does nothing ends what there is.
 pub fn set(engine: &mut Engine, id: InterfaceId, rewrite: Rewrite) -> Result<(), Refusal> {
     let back = inverse(engine, id, &rewrite)?;
     engine.make_room()?;
@@ -130,8 +132,8 @@ fn in_force<'a>(engine: &Engine, rewrites: &'a Rewrites, id: InterfaceId) -> Opt
     rewrites.all.get(&id).filter(|_| !goes_to(engine, id, "ethernet-input"))
 }
 
-/// Could frames with other tags be passed on to a sub-interface? A bridge may have any; of those that are
-/// cross-connected to it the tags are known, as a rule.
+/// Could frames with other tags be passed on to a sub-interface? A bridge may have any; of those
+/// that are cross-connected to it the tags are known, as a rule.
 fn needs_filter(engine: &Engine, rewrites: &Rewrites, id: InterfaceId) -> bool {
     if engine.interface(id).is_none_or(|interface| !interface.row().is_sub_interface()) {
         return false;

@@ -108,8 +108,8 @@ pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
     Ok(engine.delete_interface(id)?)
 }
 
-/// Let all frames of a port that has sub-interfaces pass `vlan-input`, which does for the port itself what its
-/// input node would do.
+/// Let all frames of a port that has sub-interfaces pass `vlan-input`, which does for the port
+/// itself what its input node would do.
 fn direct(engine: &mut Engine, port: InterfaceId) -> Result<(), Refusal> {
     if engine.interface(port).is_none() {
         return Ok(());

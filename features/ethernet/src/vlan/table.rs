@@ -1,5 +1,6 @@
-//! Which sub-interface takes a frame: by port, then direct by the outer VLAN identifier, then, for two tags,
-//! by the inner one. The control thread changes entries in place; a worker sees each before or after.
+//! Which sub-interface takes a frame: by port, then direct by the outer VLAN identifier, then, for
+//! two tags, by the inner one. The control thread changes entries in place; a worker sees each
+//! before or after.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +25,8 @@ impl Entry {
         self.0.store(word, Ordering::Release);
     }
 
-    /// The sub-interface, if it takes frames that have (`more`) or have not more tags than it names.
+    /// The sub-interface, if it takes frames that have (`more`) or have not more tags than it
+    /// names.
     #[inline(always)]
     fn taker(&self, more: bool) -> Option<InterfaceId> {
         let word = self.0.load(Ordering::Acquire);

@@ -1,5 +1,5 @@
-//! `l2-input-vtr` and `l2-output-vtr`: VLAN tag rewrite, on the way in and, the other way round, on the way
-//! out; `l2-efp-filter`: a sub-interface sends only frames that it would take back.
+//! `l2-input-vtr` and `l2-output-vtr`: VLAN tag rewrite, on the way in and, the other way round, on
+//! the way out; `l2-efp-filter`: a sub-interface sends only frames that it would take back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,8 @@
 //! How many routes a second the control thread changes, and what they weigh: by a file of commands
 //! and by `count`, in order and shuffled, host routes and Internet-like ones, one next hop and 64.
 //!
-//! `cargo run --release -p quiver-ip --example route_load [ROUNDS [ONLY]]` prints tables in Markdown.
+//! `cargo run --release -p quiver-ip --example route_load [ROUNDS [ONLY]]` prints tables in
+//! Markdown.
 
 mod events;
 mod weight;

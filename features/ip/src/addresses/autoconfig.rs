@@ -1,5 +1,6 @@
-//! Settings of interfaces that routers advertise, as far as `quiver-ip` keeps them: addresses, the MTU, the
-//! hop limit. They stand beside what is configured, never in its place, and are no configuration.
+//! Settings of interfaces that routers advertise, as far as `quiver-ip` keeps them: addresses, the
+//! MTU, the hop limit. They stand beside what is configured, never in its place, and are no
+//! configuration.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -100,8 +101,8 @@ fn take_away(
     Ok(())
 }
 
-/// The operator gives an interface this address: interfaces of the same table that made it of a prefix give
-/// it up.
+/// The operator gives an interface this address: interfaces of the same table that made it of a
+/// prefix give it up.
 pub(crate) fn yield_address(
     engine: &Engine,
     ip: &mut IpState,
@@ -167,7 +168,8 @@ impl InterfaceIp {
         self.ip6.iter().chain(link_local).any(|own| own.address() == address)
     }
 
-    /// The largest packet of each family that the operator, and for IPv6 the link's routers, let it send.
+    /// The largest packet of each family that the operator, and for IPv6 the link's routers, let it
+    /// send.
     pub(crate) fn family_mtu_bytes(&self, configured: [Option<u16>; 2]) -> [Option<u16>; 2] {
         let advertised = self.autoconfig.as_ref().and_then(|settings| settings.mtu_bytes);
         let [ip4, ip6] = configured;

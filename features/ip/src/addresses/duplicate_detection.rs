@@ -1,5 +1,6 @@
-//! Are the router's addresses its own? New ones are asked for first (RFC 4862 §5.4, RFC 5227 §2.1), then
-//! announced (RFC 4861 §7.2.6, RFC 5227 §2.3), and defended when somebody claims them (RFC 5227 §2.4).
+//! Are the router's addresses its own? New ones are asked for first (RFC 4862 §5.4, RFC 5227 §2.1),
+//! then announced (RFC 4861 §7.2.6, RFC 5227 §2.3), and defended when somebody claims them (RFC
+//! 5227 §2.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,8 +15,8 @@ use crate::events::publish_dad;
 use crate::neighbor::own_frames::{Frame, Outgoing};
 use crate::state::{InterfaceIp, IpState, refusal, with_ip};
 
-/// From one probe to the next, and from the last one until the address counts as ours: RFC 4862 §5.4
-/// (RETRANS_TIMER), RFC 5227 §1.1 (PROBE_MIN).
+/// From one probe to the next, and from the last one until the address counts as ours: RFC 4862
+/// §5.4 (RETRANS_TIMER), RFC 5227 §1.1 (PROBE_MIN).
 const PROBE_INTERVAL_NS: u64 = 1_000_000_000;
 /// Announcements of one address (RFC 5227 §1.1, ANNOUNCE_NUM).
 const ANNOUNCEMENTS: u8 = 2;
@@ -55,7 +56,8 @@ pub(crate) enum Phase {
     Announced(u8),
     /// It is ours.
     Preferred,
-    /// Somebody else has it; it is not used until it is configured anew, or the interface comes up anew.
+    /// Somebody else has it; it is not used until it is configured anew, or the interface comes up
+    /// anew.
     Duplicate(MacAddress),
 }
 
@@ -151,8 +153,8 @@ fn speaks(engine: &Engine, id: InterfaceId) -> bool {
     })
 }
 
-/// Follow the addresses of an interface. `anew`: the link, or what it leads to, has changed, so that all
-/// begins again.
+/// Follow the addresses of an interface. `anew`: the link, or what it leads to, has changed, so
+/// that all begins again.
 pub(crate) fn follow(
     engine: &Engine,
     ip: &mut IpState,
@@ -349,7 +351,8 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
 }
 
 impl InterfaceIp {
-    /// Its addresses with the lengths of their subnets, in use or not; the link-local one as the FIB has it.
+    /// Its addresses with the lengths of their subnets, in use or not; the link-local one as the
+    /// FIB has it.
     pub(crate) fn configured(&self) -> Vec<(IpAddr, u8)> {
         let ip4 = self.ip4.iter().map(|own| (own.address().into(), own.length()));
         let ip6 = self.ip6.iter().map(|own| (own.address().into(), own.length()));

@@ -1,5 +1,5 @@
-//! What workers see of interfaces: shown anew where something may have changed, and nowhere else, so that a
-//! change costs the same among thousands of interfaces as among a few.
+//! What workers see of interfaces: shown anew where something may have changed, and nowhere else,
+//! so that a change costs the same among thousands of interfaces as among a few.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -64,7 +64,8 @@ impl Shown {
         self.chosen6.get(&table).map(|(_, address)| *address)
     }
 
-    /// Replace what others follow of an interface. Returns the tables in which that may move a source.
+    /// Replace what others follow of an interface. Returns the tables in which that may move a
+    /// source.
     fn enter(&mut self, id: InterfaceId, entry: Entry) -> BTreeSet<u32> {
         let old = self.entries.remove(&id).unwrap_or_default();
         if entry != Entry::default() {
@@ -82,8 +83,8 @@ impl Shown {
         [old.source6, entry.source6].into_iter().flatten().map(|(table, _)| table).collect()
     }
 
-    /// An interface may speak for other tables than before. Returns those in which another one may speak now, with
-    /// the one that does: the first.
+    /// An interface may speak for other tables than before. Returns those in which another one may
+    /// speak now, with the one that does: the first.
     fn speak(
         &mut self,
         id: InterfaceId,
@@ -108,8 +109,8 @@ impl Shown {
         )
     }
 
-    /// See that seekers of a table have a source that is still there; it stays as long as it can. Returns
-    /// whether it is another one now.
+    /// See that seekers of a table have a source that is still there; it stays as long as it can.
+    /// Returns whether it is another one now.
     fn choose6(&mut self, table: u32) -> bool {
         let old = self.chosen6.get(&table).copied();
         let holds = |(id, address): (InterfaceId, Ipv6Addr)| {
@@ -175,7 +176,8 @@ impl IpState {
             now.nd_proxies = self.nd_proxies(interface.table6);
         }
         let is_empty = now == Addresses::default();
-        // The addresses of an interface that is down are not the router's: nobody is spoken to with them.
+        // The addresses of an interface that is down are not the router's: nobody is spoken to with
+        // them.
         let is_up = fib.interface(id).is_some_and(|info| info.up);
         let speaks = interface.filter(|_| is_up).map_or([None; 2], |interface| {
             let ip4 = (!now.ip4.is_empty()).then_some(interface.table4);

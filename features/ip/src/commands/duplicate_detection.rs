@@ -1,4 +1,5 @@
-//! Whether the router's addresses are its own: how that is found out, what is known, and telling others.
+//! Whether the router's addresses are its own: how that is found out, what is known, and telling
+//! others.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! How much the forwarding tables take: `set fib limit`, `show fib limits`, and `ip`, `ip6` in the start-up
-//! file.
+//! How much the forwarding tables take: `set fib limit`, `show fib limits`, and `ip`, `ip6` in the
+//! start-up file.
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Section, StartupPart, Table,

@@ -1,5 +1,5 @@
-//! Mark and sweep: a client gives all routes of a table, all addresses or all configured neighbours again,
-//! and those that it did not give go.
+//! Mark and sweep: a client gives all routes of a table, all addresses or all configured neighbours
+//! again, and those that it did not give go.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

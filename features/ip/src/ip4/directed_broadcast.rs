@@ -1,6 +1,6 @@
-//! `ip4-directed-broadcast`: a packet to all hosts of one of the router's subnets. Broadcast on the subnet
-//! itself, it is for the router, too (RFC 1122 §3.2.1.3); coming from elsewhere, it is forwarded only where
-//! that was asked for (RFC 2644).
+//! `ip4-directed-broadcast`: a packet to all hosts of one of the router's subnets. Broadcast on the
+//! subnet itself, it is for the router, too (RFC 1122 §3.2.1.3); coming from elsewhere, it is
+//! forwarded only where that was asked for (RFC 2644).
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;

@@ -1,6 +1,7 @@
-//! `ip4-drop`: what no route takes. A destination without a route is answered with "net unreachable",
-//! one whose route says `unreachable` with "host unreachable" (RFC 792), one whose route says `prohibit`
-//! with "communication administratively prohibited" (RFC 1812 §5.2.7.1); `via drop` is silent.
+//! `ip4-drop`: what no route takes. A destination without a route is answered with "net
+//! unreachable", one whose route says `unreachable` with "host unreachable" (RFC 792), one whose
+//! route says `prohibit` with "communication administratively prohibited" (RFC 1812 §5.2.7.1); `via
+//! drop` is silent.
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};

@@ -36,7 +36,8 @@ quiver_core::reasons! {
 
 struct IcmpInput {
     echo: NodeId,
-    /// Tunnels that are told of errors about packets of the router's own that are of these protocols.
+    /// Tunnels that are told of errors about packets of the router's own that are of these
+    /// protocols.
     about_tunnel: Claimed,
     done: NodeId,
     pings: Arc<WaitingPings>,

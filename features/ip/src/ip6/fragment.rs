@@ -1,6 +1,6 @@
-//! `ip6-frag`: what the router itself sends is cut into fragments that fit the MTU of their way out. In IPv6 the
-//! source does so, and nobody else (RFC 8200 §4.5). `ip6-frag-in-table`: the same, for who knows how narrow the path is
-//! behind the way out (a tunnel's entry-point, RFC 2473 §7).
+//! `ip6-frag`: what the router itself sends is cut into fragments that fit the MTU of their way
+//! out. In IPv6 the source does so, and nobody else (RFC 8200 §4.5). `ip6-frag-in-table`: the same,
+//! for who knows how narrow the path is behind the way out (a tunnel's entry-point, RFC 2473 §7).
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -118,7 +118,8 @@ impl Front {
         self.length - FRAGMENT_HEADER_LEN
     }
 
-    /// One hop more to live: who sends what was looked up counts one, which the router's own packets do not take.
+    /// One hop more to live: who sends what was looked up counts one, which the router's own
+    /// packets do not take.
     fn lend_hop(&mut self) {
         if let Some(header) = Ip6Header::overlay_mut(&mut self.bytes) {
             header.set_hop_limit(header.hop_limit().saturating_add(1));

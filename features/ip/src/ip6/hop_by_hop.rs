@@ -1,5 +1,6 @@
-//! `ip6-hop-by-hop-process`, `-drop`, `-punt`: what becomes of packets with hop-by-hop options that arrive on an
-//! interface. Without any of them a router that passes packets on does not look (RFC 8200 §4.3, RFC 9673 §5.2).
+//! `ip6-hop-by-hop-process`, `-drop`, `-punt`: what becomes of packets with hop-by-hop options that
+//! arrive on an interface. Without any of them a router that passes packets on does not look (RFC
+//! 8200 §4.3, RFC 9673 §5.2).
 
 use quiver_core::graph::arc::{ArcId, FeatureSpec, Phase};
 use quiver_core::graph::builder::GraphBuilder;

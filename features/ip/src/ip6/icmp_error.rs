@@ -1,5 +1,5 @@
-//! `ip6-icmp-error`: tells a sender why its packet goes no further (RFC 4443 §2.4). The packet stays
-//! where it lies and gets two headers in front.
+//! `ip6-icmp-error`: tells a sender why its packet goes no further (RFC 4443 §2.4). The packet
+//! stays where it lies and gets two headers in front.
 
 use std::sync::Arc;
 

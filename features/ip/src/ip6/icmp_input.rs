@@ -126,8 +126,8 @@ impl IcmpInput {
     }
 }
 
-/// Identifier and sequence number of the echo request that an error quotes, whole or its first fragment,
-/// and to whom it was.
+/// Identifier and sequence number of the echo request that an error quotes, whole or its first
+/// fragment, and to whom it was.
 fn quoted_echo(quoted: &[u8]) -> Option<([u8; 4], IpAddr)> {
     let (header, behind) = Ip6Header::split(quoted)?;
     let upper = upper_layer(header.next_header(), behind).ok()?;

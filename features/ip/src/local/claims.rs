@@ -1,6 +1,6 @@
-//! Who takes what is for the router itself: nodes claim IP protocols, UDP ports, ICMPv6 types, and ICMPv6 errors about
-//! packets of the router's own by the protocol that those have behind the IPv6 header
-//! ([`GraphBuilder::claim`](quiver_core::graph::builder::GraphBuilder::claim)).
+//! Who takes what is for the router itself: nodes claim IP protocols, UDP ports, ICMPv6 types, and
+//! ICMPv6 errors about packets of the router's own by the protocol that those have behind the IPv6
+//! header ([`GraphBuilder::claim`](quiver_core::graph::builder::GraphBuilder::claim)).
 
 use quiver_core::NodeId;
 use quiver_core::graph::node::Wiring;

@@ -1,5 +1,5 @@
-//! How many ICMP errors each worker may send (RFC 1812 §4.3.2.8, RFC 4443 §2.4 f): said by the control thread,
-//! read by workers before each.
+//! How many ICMP errors each worker may send (RFC 1812 §4.3.2.8, RFC 4443 §2.4 f): said by the
+//! control thread, read by workers before each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,12 +1,13 @@
-//! How long packets of the router's own may be on their way to a destination, as routers on the way have
-//! told (RFC 1191, RFC 8201). A destination of one table is another than that of another.
+//! How long packets of the router's own may be on their way to a destination, as routers on the way
+//! have told (RFC 1191, RFC 8201). A destination of one table is another than that of another.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Destinations that are remembered; the one whose time is over first makes room.
 pub const PATH_MTUS_MAX: usize = 1024;
-/// What was told is believed for so long (RFC 1191 §6.3, RFC 8201 §5.3: 10 minutes), and then tried anew.
+/// What was told is believed for so long (RFC 1191 §6.3, RFC 8201 §5.3: 10 minutes), and then tried
+/// anew.
 pub const PATH_MTU_AGE_NS: u64 = 600 * 1_000_000_000;
 /// A path of less is no path of IPv4 (RFC 791 §3.2).
 pub const IP4_MTU_MIN: u16 = 68;
@@ -48,8 +49,8 @@ impl PathMtus {
         self.0.iter().map(|(to, path)| (*to, *path))
     }
 
-    /// A router says that a packet of `sent_bytes` is longer than its next link takes;
-    /// `told_bytes` is what that takes, or 0. What is not less than what was sent, or than is possible, is not
+    /// A router says that a packet of `sent_bytes` is longer than its next link takes; `told_bytes`
+    /// is what that takes, or 0. What is not less than what was sent, or than is possible, is not
     /// believed (RFC 8201 §4): the new value, if it was.
     pub fn learn(
         &mut self,

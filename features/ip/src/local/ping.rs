@@ -347,7 +347,8 @@ impl Ping {
         self.unanswered.push((self.sequence, now_ns));
     }
 
-    /// The longest packet that may be sent: as the first link takes it, and routers on the way have told.
+    /// The longest packet that may be sent: as the first link takes it, and routers on the way have
+    /// told.
     fn mtu_bytes(&self, engine: &Engine) -> u16 {
         let learned =
             engine.get::<IpState>().and_then(|ip| ip.path_mtu(self.ends.table, self.ends.address));
@@ -364,8 +365,8 @@ impl Ping {
         fragments(&bytes, mtu_bytes, identification).unwrap_or_default()
     }
 
-    /// A router says that a packet of ours was too long: only when it is about one that was sent, and not
-    /// answered, is it believed (RFC 8201 §4).
+    /// A router says that a packet of ours was too long: only when it is about one that was sent,
+    /// and not answered, is it believed (RFC 8201 §4).
     fn learn_path(&self, engine: &mut Engine, error: &PingError) {
         let sent_bytes =
             self.request().map_or(0, |bytes| bytes.len().min(self.mtu_bytes(engine).into()));

@@ -1,5 +1,5 @@
-//! `ip4-punt`, `ip6-punt`: packets that are the host's to deal with. They may be limited in number, and
-//! redirected to a next hop where the host is; without a redirect they are counted and freed.
+//! `ip4-punt`, `ip6-punt`: packets that are the host's to deal with. They may be limited in number,
+//! and redirected to a next hop where the host is; without a redirect they are counted and freed.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;

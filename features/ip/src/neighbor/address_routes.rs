@@ -35,8 +35,9 @@ impl AddressRoutes {
         }
     }
 
-    /// Does the route to `address` lead out of another interface than `asked_on`? Who is on the asker's
-    /// own link answers itself, and nobody answers for who cannot be reached (RFC 1027 §2.4).
+    /// Does the route to `address` lead out of another interface than `asked_on`? Who is on the
+    /// asker's own link answers itself, and nobody answers for who cannot be reached (RFC 1027
+    /// §2.4).
     pub fn leads_elsewhere(&self, asked_on: InterfaceId, address: impl Into<IpAddr>) -> bool {
         let (nodes, group) = self.find(asked_on, address.into());
         let hop = self.tables.groups.resolve(group, 0);

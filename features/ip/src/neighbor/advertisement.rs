@@ -60,7 +60,8 @@ impl Advertisement {
             }
             return Ok(self.done);
         }
-        // An answer may be about a host of another table's route: the control thread knows who was asked for.
+        // An answer may be about a host of another table's route: the control thread knows who was
+        // asked for.
         let is_near = || own.is_on_link6(target) || self.routes.is_attached6(packet.rx, target);
         if !flags.contains(NeighborFlags::SOLICITED) && !is_near() {
             return Err(NdDrop::NotOnLink);

@@ -1,5 +1,5 @@
-//! Neighbours age, are asked, and are forgotten (RFC 4861 §7.3.3, RFC 1122 §2.3.2.1); and those that do not
-//! answer at all are given up.
+//! Neighbours age, are asked, and are forgotten (RFC 4861 §7.3.3, RFC 1122 §2.3.2.1); and those
+//! that do not answer at all are given up.
 
 use std::net::IpAddr;
 
@@ -15,11 +15,11 @@ use crate::state::{IpState, with_ip};
 
 /// How often neighbours are looked through.
 pub const LOOK_THROUGH_NS: u64 = 100_000_000;
-/// Questions of the control thread each time, for neighbours that were never heard: 2,000 a second. What
-/// is left comes the next time.
+/// Questions of the control thread each time, for neighbours that were never heard: 2,000 a second.
+/// What is left comes the next time.
 pub const RETRIES_MAX: usize = 200;
-/// Questions to neighbours that are known, each time. They have a number of their own, so that a scan
-/// does not keep them from being asked.
+/// Questions to neighbours that are known, each time. They have a number of their own, so that a
+/// scan does not keep them from being asked.
 pub const PROBES_MAX: usize = 400;
 /// Changes of state each time, with or without a question.
 const CHANGES_MAX: usize = 4000;

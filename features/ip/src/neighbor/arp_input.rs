@@ -121,8 +121,8 @@ impl ArpInput {
         own.has4(address) || self.routes.is_local(rx, address)
     }
 
-    /// Is the target somebody for whom the router answers, elsewhere (RFC 1027)? Never for who announces
-    /// itself.
+    /// Is the target somebody for whom the router answers, elsewhere (RFC 1027)? Never for who
+    /// announces itself.
     fn answers_for(&self, packet: &Packet, own: &Addresses, arp: &Repr) -> bool {
         own.answers_for4(arp.target_ip)
             && arp.sender_ip != arp.target_ip
@@ -196,7 +196,8 @@ impl ArpInput {
         Err(ArpDrop::Conflict)
     }
 
-    /// What the same message about the same neighbour has in common, until the neighbour is forgotten.
+    /// What the same message about the same neighbour has in common, until the neighbour is
+    /// forgotten.
     fn key(&self, packet: &Packet, address: Ipv4Addr, mac: MacAddress) -> u64 {
         let generation = self.tables.neighbours.of(packet.rx, address.into());
         key(&[u64::from(packet.rx.0), address.to_bits().into(), mac.to_u64(), generation.into()])

@@ -1,7 +1,7 @@
-//! `ip4-confirm-neighbor`, `ip6-confirm-neighbor`: a packet goes to a neighbour that was not heard from
-//! for some time. The control thread is told, and asks the neighbour in a moment (RFC 4861 §7.3.3); the
-//! packet goes on as if nothing were. Routes lead here only until the control thread has heard, so that
-//! the plain path does not have to note who is used.
+//! `ip4-confirm-neighbor`, `ip6-confirm-neighbor`: a packet goes to a neighbour that was not heard
+//! from for some time. The control thread is told, and asks the neighbour in a moment (RFC 4861
+//! §7.3.3); the packet goes on as if nothing were. Routes lead here only until the control thread
+//! has heard, so that the plain path does not have to note who is used.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -124,8 +124,8 @@ enum Verdict {
     Ignore,
 }
 
-/// Judge what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`: it was
-/// asked for and has not answered yet.
+/// Judge what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`:
+/// it was asked for and has not answered yet.
 fn classify(
     known: Option<&Neighbour>,
     asked: bool,
@@ -199,8 +199,8 @@ mod tests {
     const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
     const OTHER: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 
-    /// The verdict on `heard` with the known MAC address and with another, of somebody who was asked for,
-    /// and of somebody who was not.
+    /// The verdict on `heard` with the known MAC address and with another, of somebody who was
+    /// asked for, and of somebody who was not.
     fn verdicts(heard: Heard, six: bool) -> [Verdict; 4] {
         let (on, address) = (InterfaceId(0), IpAddr::from([10, 0, 0, 1]));
         let mut neighbours = Neighbours::default();

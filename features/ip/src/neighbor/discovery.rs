@@ -93,8 +93,8 @@ pub(crate) fn frame_source(packet: &mut Packet) -> Option<MacAddress> {
     source
 }
 
-/// Put a frame of the router's own in the place of a packet's bytes, to leave where the packet came in, with
-/// the tags of that interface.
+/// Put a frame of the router's own in the place of a packet's bytes, to leave where the packet came
+/// in, with the tags of that interface.
 pub(crate) fn become_frame(cx: &mut Context<'_>, packet: &mut Packet, frame: &[u8]) -> bool {
     packet.truncate(0, cx.buffers);
     packet.become_own();

@@ -4,8 +4,8 @@ use quiver_core::throttle::{Recent, TokenBucket};
 
 /// The same thing is told at most so often by a worker.
 pub const TELL_INTERVAL_NS: u64 = 500_000_000;
-/// Neighbours that a worker tells of in a second: a storm of invented ones must not keep the control
-/// thread from its work.
+/// Neighbours that a worker tells of in a second: a storm of invented ones must not keep the
+/// control thread from its work.
 pub const TELLS_PER_SECOND: u64 = 10_000;
 /// Neighbours that a worker may tell of at once.
 pub const TELLS_BURST: u64 = 2048;

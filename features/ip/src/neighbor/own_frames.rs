@@ -81,7 +81,8 @@ impl Frame {
         }
     }
 
-    /// Who has `target`, which shall become ours? Nothing is said of us (RFC 4862 §5.4.2, RFC 5227 §2.1.1).
+    /// Who has `target`, which shall become ours? Nothing is said of us (RFC 4862 §5.4.2, RFC 5227
+    /// §2.1.1).
     pub fn duplicate_probe(mac: MacAddress, target: IpAddr) -> Option<Frame> {
         match target {
             IpAddr::V4(target) => Frame::arp_request(mac, None, Ipv4Addr::UNSPECIFIED, target),
@@ -95,8 +96,8 @@ impl Frame {
         }
     }
 
-    /// `target` is ours: told to all, unasked (RFC 4861 §7.2.6; RFC 5227 §1.1: an announcement is a request
-    /// for one's own address).
+    /// `target` is ours: told to all, unasked (RFC 4861 §7.2.6; RFC 5227 §1.1: an announcement is a
+    /// request for one's own address).
     pub fn announcement(mac: MacAddress, target: IpAddr) -> Option<Frame> {
         match target {
             IpAddr::V4(target) => Frame::arp_request(mac, None, target, target),

@@ -1,5 +1,5 @@
-//! Where packets wait for a neighbour's MAC address: on the worker that met them, whole, the latest few for
-//! each neighbour, in memory that was made beforehand.
+//! Where packets wait for a neighbour's MAC address: on the worker that met them, whole, the latest
+//! few for each neighbour, in memory that was made beforehand.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use quiver_core::InterfaceId;
 
-/// Packets that wait for one neighbour (RFC 4861 §7.2.2, RFC 1122 §2.3.2.2: at least the latest): all
-/// fragments of 4,000 bytes. The oldest makes room.
+/// Packets that wait for one neighbour (RFC 4861 §7.2.2, RFC 1122 §2.3.2.2: at least the latest):
+/// all fragments of 4,000 bytes. The oldest makes room.
 pub const HELD_PER_NEIGHBOUR_MAX: usize = 3;
-/// Neighbours that packets wait for in one node of one worker. The one waited for longest makes room.
-pub const HELD_NEIGHBOURS_MAX: usize = SETS * WAYS;
-/// Buffers that all packets that wait lie in, to within a packet of each worker. Those waited for longest make
+/// Neighbours that packets wait for in one node of one worker. The one waited for longest makes
 /// room.
+pub const HELD_NEIGHBOURS_MAX: usize = SETS * WAYS;
+/// Buffers that all packets that wait lie in, to within a packet of each worker. Those waited for
+/// longest make room.
 pub const HELD_BUFFERS_MAX: usize = 1024;
 /// What has waited so long goes on no more: its sender has sent another.
 pub const HELD_FOR_NS: u64 = 4_000_000_000;
@@ -120,14 +121,15 @@ impl<P> Room<P> {
         set.find(|place| self.places[*place].as_ref().is_some_and(|known| known.awaited == awaited))
     }
 
-    /// Do packets wait for this neighbour, who will hear of it or be given up? `hash` is of `awaited`.
+    /// Do packets wait for this neighbour, who will hear of it or be given up? `hash` is of
+    /// `awaited`.
     pub fn waits_for(&self, awaited: Awaited, hash: u64, now_ns: u64) -> bool {
         let place = self.find(awaited, hash).and_then(|place| self.places[place].as_ref());
         place.is_some_and(|place| !place.is_over(now_ns))
     }
 
-    /// Keep a packet of so many buffers. Those that make room go to `unlucky`; the packet itself comes back
-    /// when there is no room for it.
+    /// Keep a packet of so many buffers. Those that make room go to `unlucky`; the packet itself
+    /// comes back when there is no room for it.
     pub fn keep(
         &mut self,
         awaited: Awaited,
@@ -170,8 +172,8 @@ impl<P> Room<P> {
             .unwrap_or(first)
     }
 
-    /// See that `buffers` more are not too many, for the neighbour at `at`: its own packets go first, then
-    /// others', in the order in which the hand finds them.
+    /// See that `buffers` more are not too many, for the neighbour at `at`: its own packets go
+    /// first, then others', in the order in which the hand finds them.
     fn make_room(&mut self, at: usize, buffers: usize, unlucky: &mut impl FnMut(P)) -> bool {
         let is_full = |counts: &HeldCounts| counts.buffers() + buffers > HELD_BUFFERS_MAX;
         while is_full(&self.counts) && self.drop_oldest(at, unlucky) {}

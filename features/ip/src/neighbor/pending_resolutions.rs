@@ -1,5 +1,5 @@
-//! Neighbours that were asked for and have not answered yet (RFC 4861 §7.2.2). A worker asks first; the
-//! control thread asks again, and gives up.
+//! Neighbours that were asked for and have not answered yet (RFC 4861 §7.2.2). A worker asks first;
+//! the control thread asks again, and gives up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use quiver_core::InterfaceId;
 use quiver_forwarding::neighbour::NeighbourConfig;
 
-/// Neighbours that were asked for and have not answered, at most. The one that has waited longest makes
-/// room: who answers at all answers soon.
+/// Neighbours that were asked for and have not answered, at most. The one that has waited longest
+/// makes room: who answers at all answers soon.
 pub const ASKED_MAX: usize = 4096;
 
 /// One of them.

@@ -1,8 +1,9 @@
-//! What becomes of packets that wait for a neighbour's MAC address, once it is known or given up: the control
-//! thread says so to every worker, and they let go of what waits in their nodes ([`crate::neighbor::pending_packets`]).
+//! What becomes of packets that wait for a neighbour's MAC address, once it is known or given up:
+//! the control thread says so to every worker, and they let go of what waits in their nodes
+//! ([`crate::neighbor::pending_packets`]).
 //!
-//! A packet goes to the neighbour that it waited for, by the way that the control thread names, and is not
-//! looked up again: what a policy sent to that neighbour would come by the routes otherwise.
+//! A packet goes to the neighbour that it waited for, by the way that the control thread names, and
+//! is not looked up again: what a policy sent to that neighbour would come by the routes otherwise.
 
 use std::net::IpAddr;
 

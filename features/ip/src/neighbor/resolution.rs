@@ -1,6 +1,7 @@
-//! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: a packet meets a neighbour whose MAC
-//! address is not known. The neighbour is asked for it, now and then, and the packet waits here until the
-//! control thread says that the neighbour is known, or given up ([`crate::neighbor::release`]).
+//! `ip4-arp`, `ip4-glean`, `ip6-discover-neighbor`, `ip6-glean`: a packet meets a neighbour whose
+//! MAC address is not known. The neighbour is asked for it, now and then, and the packet waits here
+//! until the control thread says that the neighbour is known, or given up
+//! ([`crate::neighbor::release`]).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,13 +25,14 @@ use crate::notifications::Notification;
 
 /// The control thread is told of packets to one neighbour at most so often by a worker.
 pub const TELL_INTERVAL_NS: u64 = 1_000_000_000;
-/// A worker asks for one neighbour at most so often. In between, the control thread asks again, so that
-/// nobody is asked for more often than once a second (RFC 1122 §2.3.2.1).
+/// A worker asks for one neighbour at most so often. In between, the control thread asks again, so
+/// that nobody is asked for more often than once a second (RFC 1122 §2.3.2.1).
 pub const ASK_INTERVAL_NS: u64 = 3_000_000_000;
-/// Neighbours that a worker asks for in a second, for all packets together: a scan of a connected subnet
-/// must not become a storm.
+/// Neighbours that a worker asks for in a second, for all packets together: a scan of a connected
+/// subnet must not become a storm.
 pub const ASKS_PER_SECOND: u64 = 4000;
-/// For the packets that came in by one interface: who scans from there leaves the others their share.
+/// For the packets that came in by one interface: who scans from there leaves the others their
+/// share.
 pub const ASKS_PER_INTERFACE_SECOND: u64 = 2000;
 /// So many may be asked for at once.
 pub const ASKS_BURST: u64 = 256;
@@ -90,7 +92,8 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// Where a packet goes that cannot wait, if it may live; `None` when it may wait for the neighbour.
+    /// Where a packet goes that cannot wait, if it may live; `None` when it may wait for the
+    /// neighbour.
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Fate, AskDrop> {
         let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
         if hops <= 1 && !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
@@ -109,8 +112,8 @@ impl Ask {
         Ok(Fate::Waits(awaited))
     }
 
-    /// Have the neighbour asked for on account of a packet that came in by `rx`, and tell the control thread
-    /// that a packet waits.
+    /// Have the neighbour asked for on account of a packet that came in by `rx`, and tell the
+    /// control thread that a packet waits.
     fn tell(
         &mut self,
         cx: &mut Context<'_>,
@@ -165,7 +168,8 @@ impl Ask {
         }
     }
 
-    /// Is the adjacency of `way` still that of the neighbour? It was when the control thread said so.
+    /// Is the adjacency of `way` still that of the neighbour? It was when the control thread said
+    /// so.
     fn leads_to(&self, way: Hop, awaited: Awaited) -> bool {
         let adjacency = self.tables.adjacencies.get(way.index);
         adjacency.kind == AdjacencyKind::Complete && (adjacency.tx, adjacency.next_hop()) == awaited

@@ -73,7 +73,8 @@ impl Solicitation {
         self.reply(cx, packet, target, overrides, (asker, to))
     }
 
-    /// Somebody else uses an address of ours, or asks whether it is free when we do, too (RFC 4862 §5.4.3).
+    /// Somebody else uses an address of ours, or asks whether it is free when we do, too (RFC 4862
+    /// §5.4.3).
     fn conflict(&mut self, cx: &mut Context<'_>, packet: &mut Packet, target: Ipv6Addr) -> NdDrop {
         let own = cx.interface(packet.rx).map(|row| MacAddress(row.mac));
         let Some(mac) = frame_source(packet).filter(|mac| Some(*mac) != own) else {
@@ -85,8 +86,8 @@ impl Solicitation {
         NdDrop::Conflict
     }
 
-    /// Say that `target` is ours; as long as that is not sure (`overrides`), nobody is to forget whom he
-    /// knew (RFC 4429 §3.3).
+    /// Say that `target` is ours; as long as that is not sure (`overrides`), nobody is to forget
+    /// whom he knew (RFC 4429 §3.3).
     fn reply(
         &self,
         cx: &mut Context<'_>,

@@ -147,7 +147,8 @@ pub fn answer(six: bool, number: u8) -> Vec<u8> {
     if six { answer6(number) } else { answer4(1, number) }
 }
 
-/// Is this a question (ARP request, solicitation) for host number `number` behind e1? To which MAC address?
+/// Is this a question (ARP request, solicitation) for host number `number` behind e1? To which MAC
+/// address?
 pub fn question_to(frame: &[u8], six: bool, number: u8) -> Option<MacAddress> {
     let to = MacAddress(frame[..6].try_into().unwrap());
     let is_question = if six {

@@ -1,5 +1,6 @@
-//! What routers advertise on one link, as a host keeps it: default routers, prefixes, routes, the MTU and the
-//! hop limit, each with its lifetime and a limit (RFC 4861 §6.3.4, RFC 4862 §5.5.3, RFC 4191 §3).
+//! What routers advertise on one link, as a host keeps it: default routers, prefixes, routes, the
+//! MTU and the hop limit, each with its lifetime and a limit (RFC 4861 §6.3.4, RFC 4862 §5.5.3, RFC
+//! 4191 §3).
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -18,7 +19,8 @@ pub const DEFAULT_ROUTERS_MAX: usize = 8;
 pub const LINK_PREFIXES_MAX: usize = 16;
 /// Advertised routes of an interface that are kept at most.
 pub const LINK_ROUTES_MAX: usize = 16;
-/// Length of a prefix that addresses are made of: 128 bits without the interface identifier (RFC 4291 §2.5.1).
+/// Length of a prefix that addresses are made of: 128 bits without the interface identifier (RFC
+/// 4291 §2.5.1).
 const AUTONOMOUS_LENGTH: u8 = 64;
 /// The shortest rest of a valid lifetime that an advertisement can leave (RFC 4862 §5.5.3 e).
 const TWO_HOURS_NS: u64 = 7_200_000_000_000;
@@ -59,7 +61,8 @@ pub struct Ignored {
     pub prefixes: u64,
     /// Routes that there was no room for.
     pub routes: u64,
-    /// Prefixes and routes that no host may have, and lifetimes and lengths that no address can have.
+    /// Prefixes and routes that no host may have, and lifetimes and lengths that no address can
+    /// have.
     pub invalid: u64,
     /// MTUs below 1,280 bytes or above the interface's.
     pub mtus: u64,
@@ -87,8 +90,8 @@ fn until_ns(now_ns: u64, lifetime_s: u32) -> u64 {
     if lifetime_s == FOREVER_S { u64::MAX } else { now_ns + u64::from(lifetime_s) * 1_000_000_000 }
 }
 
-/// May hosts have addresses of this prefix, or a route to it? Not where it covers addresses that are no
-/// host's, or are of one link alone.
+/// May hosts have addresses of this prefix, or a route to it? Not where it covers addresses that
+/// are no host's, or are of one link alone.
 fn is_acceptable(prefix: Ip6Prefix) -> bool {
     const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0);
     const MULTICAST: Ipv6Addr = Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0);
@@ -178,7 +181,8 @@ impl Learned {
         }
     }
 
-    /// A route (RFC 4191 §2.3, §3.1). One to everywhere says how long its sender is a default router.
+    /// A route (RFC 4191 §2.3, §3.1). One to everywhere says how long its sender is a default
+    /// router.
     pub fn hear_route(&mut self, from: Ipv6Addr, says: &RouteSays, now_ns: u64) {
         let prefix = Ip6Prefix::covering(says.prefix, says.length).ok();
         let (Some(prefix), Some(preference)) = (prefix, Preference::of_route(says.flags)) else {
@@ -214,8 +218,8 @@ impl Learned {
     }
 }
 
-/// Lifetimes of an address that is there, when its prefix is advertised anew (RFC 4862 §5.5.3 e): nobody can
-/// make a valid lifetime end within two hours.
+/// Lifetimes of an address that is there, when its prefix is advertised anew (RFC 4862 §5.5.3 e):
+/// nobody can make a valid lifetime end within two hours.
 fn follow(old: Lifetimes, new: Lifetimes, now_ns: u64) -> Lifetimes {
     let soon_ns = now_ns + TWO_HOURS_NS;
     let valid_until_ns = if new.valid_until_ns > soon_ns || new.valid_until_ns > old.valid_until_ns

@@ -1,5 +1,6 @@
 //! The host side of router discovery on interfaces where the operator asks for it: solicitations
-//! (RFC 4861 §6.3.7, RFC 7559), addresses made of prefixes (RFC 4862 §5.5), default routes and more.
+//! (RFC 4861 §6.3.7, RFC 7559), addresses made of prefixes (RFC 4862 §5.5), default routes and
+//! more.
 
 mod commands;
 mod learned;

@@ -1,5 +1,5 @@
-//! Routes that follow from advertisements: default routers, routes behind routers, prefixes on the link. They
-//! have a source of their own, which gives way to every other.
+//! Routes that follow from advertisements: default routers, routes behind routers, prefixes on the
+//! link. They have a source of their own, which gives way to every other.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -31,7 +31,8 @@ fn via(router: Ipv6Addr, id: InterfaceId, preference: Preference) -> Path {
     Path::via(router, Some(id)).preference(path_preference(preference))
 }
 
-/// The routes that should be there. Routers of one preference share the traffic (RFC 4191 §3.2, RFC 4311).
+/// The routes that should be there. Routers of one preference share the traffic (RFC 4191 §3.2, RFC
+/// 4311).
 fn wanted(fib: &Fib, interfaces: &BTreeMap<InterfaceId, Host>) -> Routes {
     let mut routes = Routes::new();
     for (id, host) in interfaces {

@@ -1,5 +1,5 @@
-//! Router solicitations: after a random delay, and then ever more rarely until a default router answers
-//! (RFC 4861 §6.3.7, RFC 7559 §2).
+//! Router solicitations: after a random delay, and then ever more rarely until a default router
+//! answers (RFC 4861 §6.3.7, RFC 7559 §2).
 
 use quiver_core::jitter::Jitter;
 use quiver_core::worker::Worker;

@@ -1,5 +1,5 @@
-//! NEXT-C-SID (RFC 9800 §4.1): what follows in the destination's argument moves up to the locator block; when
-//! nothing follows, the SID is as the plain one.
+//! NEXT-C-SID (RFC 9800 §4.1): what follows in the destination's argument moves up to the locator
+//! block; when nothing follows, the SID is as the plain one.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
@@ -15,7 +15,8 @@ use crate::endpoint::sid_entry::SidEntryRef;
 /// uN and its kin.
 pub struct NextCsid;
 
-/// The destination with the next C-SID of its argument as the active one; `None` when there is none.
+/// The destination with the next C-SID of its argument as the active one; `None` when there is
+/// none.
 #[inline(always)]
 fn moved_up(structure: Option<Structure>, header: &Ip6Header) -> Option<u128> {
     let destination = header.destination().to_bits();

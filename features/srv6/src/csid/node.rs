@@ -1,5 +1,5 @@
-//! The nodes of compressed SIDs, alike for both flavours: beside what the plain SID's node does, they go from one
-//! C-SID to the next.
+//! The nodes of compressed SIDs, alike for both flavours: beside what the plain SID's node does,
+//! they go from one C-SID to the next.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! REPLACE-C-SID (RFC 9800 §4.2): the segment list has containers full of C-SIDs, the lowest bits of the
-//! destination say which of them is the active one.
+//! REPLACE-C-SID (RFC 9800 §4.2): the segment list has containers full of C-SIDs, the lowest bits
+//! of the destination say which of them is the active one.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
@@ -19,7 +19,8 @@ pub struct ReplaceCsid;
 /// Where the SRH leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Followed {
-    /// To this destination, with so many segments left; nothing is left behind it when it is the last.
+    /// To this destination, with so many segments left; nothing is left behind it when it is the
+    /// last.
     On { to: u128, left: u8, last: bool },
     /// Nothing is left (RFC 9800 §4.2.1, S02).
     End,
@@ -33,7 +34,8 @@ fn follow(destination: u128, structure: Structure, srh: &[u8]) -> Option<Followe
     let packing = Packing::of(structure.csid_bits())?;
     let fixed = SrhHeader::overlay(srh)?;
     let (mut left, index) = (fixed.segments_left(), packing.index(destination));
-    // S02: an element of the list, and the place before this one in it; nothing stands before the first.
+    // S02: an element of the list, and the place before this one in it; nothing stands before the
+    // first.
     let is_last = |left: u8, index: u8| {
         left == 0
             && (index == 0 || entry(srh, 0).is_some_and(|list| packing.csid(list, index - 1) == 0))
@@ -52,7 +54,8 @@ fn follow(destination: u128, structure: Structure, srh: &[u8]) -> Option<Followe
     };
     let csid = packing.csid(entry(srh, left)?, place);
     if index != 0 && csid == 0 {
-        // The container ends here; what stands before it in the list is a SID of its own (S14 to S18).
+        // The container ends here; what stands before it in the list is a SID of its own (S14 to
+        // S18).
         left = left.checked_sub(1)?;
         return Some(Followed::On { to: entry(srh, left)?, left, last: left == 0 });
     }
@@ -60,7 +63,8 @@ fn follow(destination: u128, structure: Structure, srh: &[u8]) -> Option<Followe
     Some(Followed::On { to, left, last: is_last(left, place) })
 }
 
-/// Where the SRH leads from a destination: the next one, the segments that are left then, and whether it is the last.
+/// Where the SRH leads from a destination: the next one, the segments that are left then, and
+/// whether it is the last.
 pub(crate) fn replaced(
     destination: u128,
     structure: Structure,

@@ -1,5 +1,5 @@
-//! The neighbours that End.X, End.DX4 and End.DX6 send to: paths in the FIB, so that they follow interfaces and
-//! neighbours. Several share the packets by their flows.
+//! The neighbours that End.X, End.DX4 and End.DX6 send to: paths in the FIB, so that they follow
+//! interfaces and neighbours. Several share the packets by their flows.
 
 use std::net::IpAddr;
 

@@ -13,9 +13,9 @@ pub(crate) fn record(record: &TraceRecord, names: &dyn Names) -> String {
     format!("{}, to {}", packet(record.bytes()), names.node(record.next))
 }
 
-/// An IPv6 packet: `2001:db8::1 → fc00::1, hop limit 64, 120 bytes, segments fc00::1 [fc00::2] fc00::3`. The
-/// segments stand in the order of the path, the active one in brackets; those that the trace has no room for are
-/// told by their number.
+/// An IPv6 packet: `2001:db8::1 → fc00::1, hop limit 64, 120 bytes, segments fc00::1 [fc00::2]
+/// fc00::3`. The segments stand in the order of the path, the active one in brackets; those that
+/// the trace has no room for are told by their number.
 pub(crate) fn packet(bytes: &[u8]) -> String {
     let Some((header, behind)) = Ip6Header::split(bytes) else {
         return format!("{} bytes that are no IPv6 packet", bytes.len());

@@ -1,5 +1,5 @@
-//! End.DT4, End.DT6 and End.DT46 (RFC 8986 §4.6 to §4.8): the inner packet is looked up in a table that the SID
-//! names.
+//! End.DT4, End.DT6 and End.DT46 (RFC 8986 §4.6 to §4.8): the inner packet is looked up in a table
+//! that the SID names.
 
 use std::sync::Arc;
 
@@ -70,8 +70,8 @@ pub struct InnerDestination {
 }
 
 impl InnerDestination {
-    /// The inner packet goes on. If it does not leave straight, the router itself may have to answer its sender, who
-    /// is behind the table: then it came in by an interface of that table.
+    /// The inner packet goes on. If it does not leave straight, the router itself may have to
+    /// answer its sender, who is behind the table: then it came in by an interface of that table.
     #[inline(always)]
     fn go(&self, next: NodeId, family: Family, table: u32, packet: &mut Packet) -> NodeId {
         if !self.leaving.contains(&next) {

@@ -1,6 +1,7 @@
-//! End.DT2U (RFC 8986 §4.11): the inner frame comes into the bridge domain of a layer 2 tunnel as if received on it: its
-//! source is learned there, its destination looked up. End.DT2M (§4.12): it is flooded in that domain, but for ports that
-//! the SID's argument excludes. Nothing goes back into the core: tunnels are in one split-horizon group.
+//! End.DT2U (RFC 8986 §4.11): the inner frame comes into the bridge domain of a layer 2 tunnel as
+//! if received on it: its source is learned there, its destination looked up. End.DT2M (§4.12): it
+//! is flooded in that domain, but for ports that the SID's argument excludes. Nothing goes back
+//! into the core: tunnels are in one split-horizon group.
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -71,8 +72,8 @@ impl Argument {
     }
 }
 
-/// The split-horizon group that an argument excludes: that of the same number; 0 excludes none, and there is none above
-/// 255.
+/// The split-horizon group that an argument excludes: that of the same number; 0 excludes none, and
+/// there is none above 255.
 #[inline(always)]
 fn excluded(argument: u32) -> u8 {
     u8::try_from(argument).unwrap_or(0)

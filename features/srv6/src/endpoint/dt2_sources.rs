@@ -1,4 +1,5 @@
-//! By which tunnel frames come to a SID that several remotes send to: the source of the outer header says so.
+//! By which tunnel frames come to a SID that several remotes send to: the source of the outer
+//! header says so.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ pub(super) const SOURCES_MAX: usize = 256;
 /// The remotes of a SID as workers read them.
 #[derive(Debug)]
 struct View {
-    /// Whose they are: a place is used again while workers may still have read the line of another SID.
+    /// Whose they are: a place is used again while workers may still have read the line of another
+    /// SID.
     number: u32,
     /// In order.
     sources: Box<[(u128, InterfaceId)]>,

@@ -1,4 +1,5 @@
-//! End.DX4 and End.DX6 (RFC 8986 §4.4, §4.5): the inner packet goes to a neighbour that the SID names.
+//! End.DX4 and End.DX6 (RFC 8986 §4.4, §4.5): the inner packet goes to a neighbour that the SID
+//! names.
 
 use std::sync::Arc;
 

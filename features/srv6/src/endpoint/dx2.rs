@@ -1,5 +1,5 @@
-//! End.DX2 (RFC 8986 §4.9): the inner frame goes out of an interface that the SID names. End.DX2V (§4.10): the VLAN
-//! tags of the inner frame say which.
+//! End.DX2 (RFC 8986 §4.9): the inner frame goes out of an interface that the SID names. End.DX2V
+//! (§4.10): the VLAN tags of the inner frame say which.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! End and End.T (RFC 8986 §4.1, §4.3): to the next segment, which is looked up in the SID's own table, or in
-//! another one.
+//! End and End.T (RFC 8986 §4.1, §4.3): to the next segment, which is looked up in the SID's own
+//! table, or in another one.
 
 use std::sync::Arc;
 
@@ -77,8 +77,8 @@ impl NextSegment {
         NextSegment { next_nodes: NextNodes::new(wiring, lines) }
     }
 
-    /// What is asked for the inner packet, which alone is left, if nothing is unusual about either; else nothing, and
-    /// nothing happens (USD: RFC 8986 §4.16.3).
+    /// What is asked for the inner packet, which alone is left, if nothing is unusual about either;
+    /// else nothing, and nothing happens (USD: RFC 8986 §4.16.3).
     #[inline(never)]
     pub(crate) fn inner(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> LookupKey {
         if !line.flavors().has(Flavors::USD) {

@@ -69,8 +69,8 @@ impl CrossConnect {
         CrossConnect { next_nodes: NextNodes::new(wiring, lines) }
     }
 
-    /// Where the inner packet goes, which alone is left, if nothing is unusual about either; else nothing happens (USD:
-    /// RFC 8986 §4.16.3).
+    /// Where the inner packet goes, which alone is left, if nothing is unusual about either; else
+    /// nothing happens (USD: RFC 8986 §4.16.3).
     #[inline(never)]
     pub(crate) fn inner(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<NodeId> {
         if !line.flavors().has(Flavors::USD) {

@@ -1,4 +1,5 @@
-//! What is inside a packet at a SID that ends it: the plain case by one look, the others step by step.
+//! What is inside a packet at a SID that ends it: the plain case by one look, the others step by
+//! step.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
@@ -18,8 +19,8 @@ pub(crate) struct Inside {
     pub at: usize,
 }
 
-/// Behind nothing but the IPv6 header, or that and an SRH in which no segments are left. What is unusual is said to be
-/// inside at 0.
+/// Behind nothing but the IPv6 header, or that and an SRH in which no segments are left. What is
+/// unusual is said to be inside at 0.
 #[inline(always)]
 pub(crate) fn parse_inside(packet: &Packet) -> Inside {
     let Some((header, behind)) = Ip6Header::split(packet.bytes()) else {
@@ -35,8 +36,8 @@ pub(crate) fn parse_inside(packet: &Packet) -> Inside {
     Inside { protocol: srh.next_header(), at: length.map_or(0, |length| Ip6Header::LEN + length) }
 }
 
-/// The destination of the packet inside, which is left, if nothing is unusual about it and it is of a family that is
-/// `taken` (IPv4, IPv6); else nothing happens.
+/// The destination of the packet inside, which is left, if nothing is unusual about it and it is of
+/// a family that is `taken` (IPv4, IPv6); else nothing happens.
 #[inline(always)]
 pub(crate) fn parse_inner(packet: &mut Packet, taken: (bool, bool)) -> Option<InnerDestination> {
     let Inside { protocol, at } = parse_inside(packet);

@@ -1,4 +1,5 @@
-//! What local SIDs look up: addresses, each in the table that its SID names. Those of one table go together.
+//! What local SIDs look up: addresses, each in the table that its SID names. Those of one table go
+//! together.
 
 use quiver_core::cpu::Variant;
 use quiver_core::{NodeId, Packet};
@@ -8,7 +9,8 @@ use quiver_forwarding::ip::{self, Ip4, Ip6, IpTables, choose};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::GroupId;
 
-/// An address, and the table that is asked for it; nothing for a packet that must be looked at closer.
+/// An address, and the table that is asked for it; nothing for a packet that must be looked at
+/// closer.
 #[derive(Clone, Copy, Default)]
 pub struct LookupKey {
     address: u128,
@@ -16,7 +18,8 @@ pub struct LookupKey {
     place: u32,
 }
 
-/// The families of places, the mark of inner packets, and how far left of them the number of the table stands.
+/// The families of places, the mark of inner packets, and how far left of them the number of the
+/// table stands.
 const FOUR: u32 = 1;
 const SIX: u32 = 2;
 const INNER: u32 = 4;

@@ -1,5 +1,6 @@
-//! The nodes of SIDs whose packets ask a table. What a SID says is read once for packets that go to it together, all
-//! addresses are looked up at once, and what is not plain is looked at closer, one by one.
+//! The nodes of SIDs whose packets ask a table. What a SID says is read once for packets that go to
+//! it together, all addresses are looked up at once, and what is not plain is looked at closer, one
+//! by one.
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::stage::{LookUp, StageContext};
@@ -26,7 +27,8 @@ pub(crate) trait HasLookup: Send + 'static {
     /// Read a line.
     fn sid(&self, line: SidEntryRef<'_>) -> Self::Sid;
 
-    /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be looked at closer.
+    /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be
+    /// looked at closer.
     fn lookup_key(
         &self,
         line: SidEntryRef<'_>,

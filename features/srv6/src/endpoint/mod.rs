@@ -1,5 +1,5 @@
-//! What packets meet at a local SID (RFC 8986 §4): one file for each family of behaviours, with its command and
-//! its nodes, and beside them what they share.
+//! What packets meet at a local SID (RFC 8986 §4): one file for each family of behaviours, with its
+//! command and its nodes, and beside them what they share.
 
 pub(crate) mod adjacent;
 pub(crate) mod description;
@@ -37,8 +37,8 @@ use crate::headend::binding;
 use crate::local_sids::Kind;
 use crate::{csid, mobile, proxy};
 
-/// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to another of the
-/// same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
+/// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to
+/// another of the same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
 pub(crate) const LOCAL_NODES: [&str; 22] = [
     "ip6-local",
     end::NODE,

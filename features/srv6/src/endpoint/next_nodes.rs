@@ -1,4 +1,5 @@
-//! Where packets go from a local SID, whatever its behaviour: on, to the router itself, or back as an error.
+//! Where packets go from a local SID, whatever its behaviour: on, to the router itself, or back as
+//! an error.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub(crate) struct NextNodes {
     error: NodeId,
     local: NodeId,
     reassembly: Option<NodeId>,
-    /// Is it a node of the router itself that a packet may come to behind a SID? By the node's number.
+    /// Is it a node of the router itself that a packet may come to behind a SID? By the node's
+    /// number.
     ours: Box<[bool]>,
     watch: Watch,
 }
@@ -89,8 +91,8 @@ impl NextNodes {
         line.add(count::BYTES, bytes as u64);
     }
 
-    /// A packet with another segment goes where that leads. The hop that it has taken is counted where it leaves
-    /// the router, or here, if it stays.
+    /// A packet with another segment goes where that leads. The hop that it has taken is counted
+    /// where it leaves the router, or here, if it stays.
     #[inline(always)]
     pub fn six(&self, group: GroupId, packet: &mut Packet) -> NodeId {
         let next = choose::<Ip6>(&self.tables.groups, group, packet);
@@ -113,7 +115,8 @@ impl NextNodes {
         }
     }
 
-    /// As [`six`](Self::six) for packets for which groups were found, if all leave the router one way.
+    /// As [`six`](Self::six) for packets for which groups were found, if all leave the router one
+    /// way.
     #[inline(always)]
     pub fn six_all(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
         let hop =
@@ -157,8 +160,8 @@ impl NextNodes {
         slow_path::last(packet)
     }
 
-    /// The next segment becomes the active one, step by step; with the flavour PSP the SRH goes when it is the
-    /// last (RFC 8986 §4.16.1).
+    /// The next segment becomes the active one, step by step; with the flavour PSP the SRH goes
+    /// when it is the last (RFC 8986 §4.16.1).
     pub fn advance(&self, line: SidEntryRef<'_>, srh: Spot, next: u128, packet: &mut Packet) {
         self.good(line.0, packet.length());
         if segments::advance(packet, srh.at, next) == 0 && line.flavors().has(Flavors::PSP) {
@@ -166,9 +169,9 @@ impl NextNodes {
         }
     }
 
-    /// What follows the headers is not for those who look inside: echo requests, UDP and fragments are the
-    /// router's, other things are complained about (RFC 8986 §4.1.1). With the flavour USP an SRH that is
-    /// through goes before (§4.16.2).
+    /// What follows the headers is not for those who look inside: echo requests, UDP and fragments
+    /// are the router's, other things are complained about (RFC 8986 §4.1.1). With the flavour USP
+    /// an SRH that is through goes before (§4.16.2).
     pub fn upper(
         &self,
         context: StageContext<'_>,

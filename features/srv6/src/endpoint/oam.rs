@@ -1,5 +1,5 @@
-//! Packets with the O-flag (RFC 9259 §2.1): the control thread gets their headers as they came, with the time, and
-//! shows the last of them (`show sr oam`).
+//! Packets with the O-flag (RFC 9259 §2.1): the control thread gets their headers as they came,
+//! with the time, and shows the last of them (`show sr oam`).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
-//! To the next segment (RFC 8986 §4.1, RFC 8754 §4.3.1.1): the plain case in one test and a few stores.
+//! To the next segment (RFC 8986 §4.1, RFC 8754 §4.3.1.1): the plain case in one test and a few
+//! stores.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
@@ -10,8 +11,8 @@ use quiver_wire::{Header, IpProtocol};
 /// Where the fixed header names what follows.
 pub(crate) const NEXT_HEADER_PLACE: usize = 6;
 
-/// The next segment of a packet whose SRH stands right behind the IPv6 header, and where it stands behind that, when
-/// nothing is unusual about the packet; otherwise the packet is looked at closer.
+/// The next segment of a packet whose SRH stands right behind the IPv6 header, and where it stands
+/// behind that, when nothing is unusual about the packet; otherwise the packet is looked at closer.
 #[inline(always)]
 fn next_behind(header: &Ip6Header, behind: &[u8]) -> Option<(usize, [u8; SEGMENT_BYTES])> {
     let place = SrhHeader::overlay(behind)?.next_segment_if_plain(behind.len())?;
@@ -33,8 +34,9 @@ pub(crate) fn next_if_plain(packet: &Packet) -> u128 {
     }
 }
 
-/// Make the next segment the active one when nothing is unusual about the packet, and say which it is; 0 otherwise,
-/// which is no segment: then nothing has happened. With `pops` (PSP) the SRH is taken out when no segments are left.
+/// Make the next segment the active one when nothing is unusual about the packet, and say which it
+/// is; 0 otherwise, which is no segment: then nothing has happened. With `pops` (PSP) the SRH is
+/// taken out when no segments are left.
 #[inline(always)]
 pub(crate) fn step_if_plain(packet: &mut Packet, pops: bool) -> u128 {
     if packet.has(PacketFlags::OFFLOAD) {
@@ -60,8 +62,8 @@ pub(crate) fn is_plain_segment(segment: u128) -> bool {
     ((segment >> 64) as u64).wrapping_sub(1) < (0xff << 56) - 1
 }
 
-/// Make `segment` the active one: one segment less is left in the SRH that stands `at` bytes from the IPv6
-/// header. Returns how many are left now. The SRH was checked.
+/// Make `segment` the active one: one segment less is left in the SRH that stands `at` bytes from
+/// the IPv6 header. Returns how many are left now. The SRH was checked.
 #[inline(always)]
 pub(crate) fn advance(packet: &mut Packet, at: usize, segment: u128) -> u8 {
     let bytes = packet.bytes_mut();
@@ -84,9 +86,10 @@ pub(crate) fn set_destination(packet: &mut Packet, segment: u128) {
     }
 }
 
-/// Take out the SRH that stands `at` bytes from the IPv6 header, and is named in the byte at `named_at`
-/// (RFC 8986 §4.16.1, S14.2 to S14.4). The SRH was checked. Headers are moved before anything is written to them:
-/// a wide load of what was just stored in parts would wait for the stores.
+/// Take out the SRH that stands `at` bytes from the IPv6 header, and is named in the byte at
+/// `named_at` (RFC 8986 §4.16.1, S14.2 to S14.4). The SRH was checked. Headers are moved before
+/// anything is written to them: a wide load of what was just stored in parts would wait for the
+/// stores.
 #[inline(always)]
 pub(crate) fn pop(packet: &mut Packet, at: usize, named_at: usize) {
     let bytes = packet.bytes();

@@ -1,4 +1,5 @@
-//! The entry of a local SID of RFC 8986's behaviors, as the control thread writes it and workers read it.
+//! The entry of a local SID of RFC 8986's behaviors, as the control thread writes it and workers
+//! read it.
 
 use std::mem::offset_of;
 
@@ -10,22 +11,25 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, transmute};
 
 use crate::local_sids::Flavors;
 
-/// The entry of a local SID: four words of a counted line. A table or a group is named by one number for each
-/// family; the node of the behavior knows which of the two it is.
+/// The entry of a local SID: four words of a counted line. A table or a group is named by one
+/// number for each family; the node of the behavior knows which of the two it is.
 #[derive(Clone, Copy, Debug, Default, IntoBytes, FromBytes, Immutable)]
 #[repr(C)]
 pub(crate) struct SidEntry {
     /// Bits of [`Flavors`].
     pub flavors: u32,
-    /// For IPv6 packets: the table of the look-up, or the group of the adjacencies. Group 0: none, packets die.
+    /// For IPv6 packets: the table of the look-up, or the group of the adjacencies. Group 0: none,
+    /// packets die.
     pub six: u32,
     /// For IPv4 packets, likewise.
     pub four: u32,
     /// The interface that frames leave by, or are received on.
     pub interface: u32,
-    /// The VLAN table (End.DX2V), the argument's place in the SID (End.DT2M), the return interface (proxies).
+    /// The VLAN table (End.DX2V), the argument's place in the SID (End.DT2M), the return interface
+    /// (proxies).
     pub argument: u32,
-    /// 1 where a proxy has its option: End.AS and End.AD pass other packets by, End.AM caches segments.
+    /// 1 where a proxy has its option: End.AS and End.AD pass other packets by, End.AM caches
+    /// segments.
     pub proxy_option: u32,
     /// Lengths of a compressed SID's locator block and of its C-SIDs, bits.
     pub structure: [u8; 8],

@@ -1,5 +1,5 @@
-//! What is unusual about a packet for a local SID, found step by step: where its segments are, or what follows
-//! when none are left.
+//! What is unusual about a packet for a local SID, found step by step: where its segments are, or
+//! what follows when none are left.
 
 use quiver_core::Packet;
 use quiver_wire::ip6::Ip6Header;
@@ -55,7 +55,8 @@ pub(crate) fn bad_extension(bad: ExtensionBad) -> Bad {
     })
 }
 
-/// The routing headers of a packet one after the other: each with its place, its type and the segments left.
+/// The routing headers of a packet one after the other: each with its place, its type and the
+/// segments left.
 pub(crate) fn routing_headers(
     packet: &Packet,
 ) -> impl Iterator<Item = Result<(Spot, u8, u8), ExtensionBad>> + '_ {
@@ -74,8 +75,8 @@ pub(crate) fn routing_headers(
     })
 }
 
-/// What is to be done with a packet, by its routing headers: the first one with segments left says so
-/// (RFC 8200 §4.4, RFC 8986 §4.1).
+/// What is to be done with a packet, by its routing headers: the first one with segments left says
+/// so (RFC 8200 §4.4, RFC 8986 §4.1).
 pub(crate) fn matter(packet: &Packet) -> Result<Matter, Bad> {
     for header in routing_headers(packet) {
         let (spot, kind, left) = header.map_err(bad_extension)?;
@@ -118,7 +119,8 @@ pub(crate) fn not_segments(header: Spot) -> Bad {
     Bad::Complain(parameter_problem(0, header.at + ROUTING_TYPE_PLACE), LocalSidDrop::RoutingType)
 }
 
-/// As [`matter`], at a SID that must be the last (RFC 8986 §4.4, S01 to S06): what follows when it is.
+/// As [`matter`], at a SID that must be the last (RFC 8986 §4.4, S01 to S06): what follows when it
+/// is.
 pub(crate) fn last(packet: &Packet) -> Result<Upper, Bad> {
     for header in routing_headers(packet) {
         let (spot, kind, left) = header.map_err(bad_extension)?;
@@ -139,7 +141,8 @@ pub(crate) fn upper(packet: &Packet) -> Result<Upper, Bad> {
     Ok(Upper { protocol: upper.protocol, at: Ip6Header::LEN + upper.offset, is_fragment })
 }
 
-/// Take out the SRHs in which no segments are left (RFC 8986 §4.16.2). The headers were walked before.
+/// Take out the SRHs in which no segments are left (RFC 8986 §4.16.2). The headers were walked
+/// before.
 pub(crate) fn pop_ended(packet: &mut Packet) {
     while let Some(spot) = ended(packet) {
         let before = packet.length();

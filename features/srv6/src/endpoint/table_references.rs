@@ -1,4 +1,5 @@
-//! The tables that End.T and End.DT… look up in, by the operator's number: held, so that they are not deleted.
+//! The tables that End.T and End.DT… look up in, by the operator's number: held, so that they are
+//! not deleted.
 
 use quiver_control::Refusal;
 use quiver_core::Engine;

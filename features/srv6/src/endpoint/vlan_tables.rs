@@ -1,4 +1,5 @@
-//! The VLAN tables of End.DX2V (RFC 8986 §4.10): which interface the VLAN tags of an inner frame lead to.
+//! The VLAN tables of End.DX2V (RFC 8986 §4.10): which interface the VLAN tags of an inner frame
+//! lead to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

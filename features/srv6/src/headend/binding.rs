@@ -1,5 +1,6 @@
-//! `sr-pl-rewrite-b-encaps`, `sr-pl-rewrite-b-insert`: what packets to a binding SID meet (End.B6.Encaps and its reduced
-//! form: RFC 8986 §4.13, §4.14; End.B6.Insert and its: draft-filsfils-spring-srv6-net-pgm-insertion §4).
+//! `sr-pl-rewrite-b-encaps`, `sr-pl-rewrite-b-insert`: what packets to a binding SID meet
+//! (End.B6.Encaps and its reduced form: RFC 8986 §4.13, §4.14; End.B6.Insert and its:
+//! draft-filsfils-spring-srv6-net-pgm-insertion §4).
 
 use std::sync::Arc;
 
@@ -43,8 +44,8 @@ impl Ends {
         }
     }
 
-    /// The SRH with the binding SID as its active segment, and the segment behind it; or the node that the packet
-    /// goes to instead.
+    /// The SRH with the binding SID as its active segment, and the segment behind it; or the node
+    /// that the packet goes to instead.
     fn segments(
         &self,
         context: StageContext<'_>,
@@ -77,8 +78,8 @@ impl Ends {
         Ok(Err(self.error))
     }
 
-    /// No segments are left (RFC 8986 §4.13, S03; §4.1.1): echo requests and UDP are for the router itself (RFC
-    /// 9259), other things are complained about.
+    /// No segments are left (RFC 8986 §4.13, S03; §4.1.1): echo requests and UDP are for the router
+    /// itself (RFC 9259), other things are complained about.
     fn complaint(upper: &Upper) -> Result<Option<IcmpErrorRequest>, HeadendDrop> {
         if upper.is_fragment {
             return Err(HeadendDrop::SrhWrong);

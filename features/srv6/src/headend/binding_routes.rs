@@ -1,5 +1,5 @@
-//! Binding SIDs of policies that stand elsewhere (gateways of the mobile user plane): IPv4 packets are steered into
-//! them by the same command, as routes that are resolved by one of ours.
+//! Binding SIDs of policies that stand elsewhere (gateways of the mobile user plane): IPv4 packets
+//! are steered into them by the same command, as routes that are resolved by one of ours.
 
 use std::net::Ipv6Addr;
 

@@ -4,7 +4,8 @@ use quiver_core::graph::node::Names;
 use quiver_core::graph::trace::TraceRecord;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
-/// What a record of one of the headend's nodes says: the packet with its segments, the active one marked.
+/// What a record of one of the headend's nodes says: the packet with its segments, the active one
+/// marked.
 pub(super) fn describe(record: &TraceRecord, names: &dyn Names) -> String {
     let bytes = record.bytes();
     // What left straight has its layer 2 header in front; tags may follow the addresses.

@@ -1,5 +1,5 @@
-//! `sr-pl-rewrite-encaps`, `sr-pl-rewrite-encaps-v4`: an IPv6 or IPv4 packet gets an outer IPv6 header with the
-//! policy's segments (H.Encaps, H.Encaps.Red: RFC 8986 §5.1, §5.2).
+//! `sr-pl-rewrite-encaps`, `sr-pl-rewrite-encaps-v4`: an IPv6 or IPv4 packet gets an outer IPv6
+//! header with the policy's segments (H.Encaps, H.Encaps.Red: RFC 8986 §5.1, §5.2).
 
 use std::sync::Arc;
 
@@ -114,8 +114,9 @@ impl<F: Encapsulated> Encaps<F> {
         Ok(self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Encapsulator))
     }
 
-    /// Around a packet about which nothing is unusual, and out; with others happens what `otherwise` says. `step` says
-    /// whether it may go, counts its hop, and tells the traffic class and the hops left.
+    /// Around a packet about which nothing is unusual, and out; with others happens what
+    /// `otherwise` says. `step` says whether it may go, counts its hop, and tells the traffic class
+    /// and the hops left.
     #[inline(always)]
     pub(super) fn put(
         &self,

@@ -1,5 +1,6 @@
-//! `sr-pl-steer-l2`: the policy of the interface that a frame came in by. `sr-pl-rewrite-encaps-l2`: the frame gets
-//! an outer IPv6 header with the policy's segments (H.Encaps.L2, H.Encaps.L2.Red: RFC 8986 §5.3, §5.4).
+//! `sr-pl-steer-l2`: the policy of the interface that a frame came in by.
+//! `sr-pl-rewrite-encaps-l2`: the frame gets an outer IPv6 header with the policy's segments
+//! (H.Encaps.L2, H.Encaps.L2.Red: RFC 8986 §5.3, §5.4).
 
 use std::sync::Arc;
 
@@ -72,7 +73,8 @@ impl Stage for SteerL2 {
     }
 }
 
-/// `sr-pl-rewrite-encaps-l2`: a look-up, so that the entries of a block of frames are prefetched together.
+/// `sr-pl-rewrite-encaps-l2`: a look-up, so that the entries of a block of frames are prefetched
+/// together.
 pub struct EncapsL2 {
     output: EncapOutput<SegmentStack>,
     way_out: PolicyPathMtu,

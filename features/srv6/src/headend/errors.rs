@@ -1,5 +1,6 @@
-//! `sr-pl-icmp6-error`: ICMPv6 errors about packets that the headend has encapsulated. They are relayed to the senders
-//! of inner packets (RFC 2473 §8), and path MTUs are reported to the control thread.
+//! `sr-pl-icmp6-error`: ICMPv6 errors about packets that the headend has encapsulated. They are
+//! relayed to the senders of inner packets (RFC 2473 §8), and path MTUs are reported to the control
+//! thread.
 
 use std::sync::Arc;
 
@@ -55,7 +56,8 @@ struct Errors {
     sprayed: Sprayed,
     steered_from: Arc<SteeredFrom>,
     tables: Arc<IpTables>,
-    /// By family: the nodes that encapsulate, those that make copies for them, and those that send errors.
+    /// By family: the nodes that encapsulate, those that make copies for them, and those that send
+    /// errors.
     encapsulate: [Option<NodeId>; 2],
     spray: [Option<NodeId>; 2],
     errors: [NodeId; 2],
@@ -158,7 +160,8 @@ impl Errors {
         Ok(self.errors[F::FAMILY as usize])
     }
 
-    /// The table from which packets to a destination are steered into a list that has the quoted segments.
+    /// The table from which packets to a destination are steered into a list that has the quoted
+    /// segments.
     fn find<F: InnerPacket>(
         &self,
         cx: &Context<'_>,

@@ -1,5 +1,6 @@
-//! `sr-hmac-input`: packets to a local SID or a binding SID that come in by an interface must be signed, or signed
-//! rightly if they are (RFC 8754 §2.1.2.1). A feature of the arc `ip6-unicast`, in front of the look-up.
+//! `sr-hmac-input`: packets to a local SID or a binding SID that come in by an interface must be
+//! signed, or signed rightly if they are (RFC 8754 §2.1.2.1). A feature of the arc `ip6-unicast`,
+//! in front of the look-up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -102,7 +103,8 @@ impl HmacInput {
         self.sids.contains(&self.tables.groups.resolve(group, 0).next)
     }
 
-    /// Is the destination the active segment, or the first one of a reduced list (RFC 8754 §2.1.2.1)?
+    /// Is the destination the active segment, or the first one of a reduced list (RFC 8754
+    /// §2.1.2.1)?
     fn is_active(header: &Ip6Header, srh: &Srh<'_>, tlv: &HmacTlv<'_>) -> bool {
         match srh.active() {
             Some(active) => active == header.destination(),

@@ -1,5 +1,6 @@
-//! `sr-pl-rewrite-insert`: an IPv6 packet gets an SRH of its own behind its header (H.Insert, H.Insert.Red:
-//! draft-filsfils-spring-srv6-net-pgm-insertion §3). The last segment is the destination that it had.
+//! `sr-pl-rewrite-insert`: an IPv6 packet gets an SRH of its own behind its header (H.Insert,
+//! H.Insert.Red: draft-filsfils-spring-srv6-net-pgm-insertion §3). The last segment is the
+//! destination that it had.
 
 use std::sync::Arc;
 
@@ -59,8 +60,8 @@ impl Insert {
         }
     }
 
-    /// Put the SRH behind the IPv6 header and hop-by-hop options, with a place for the destination or without one; or
-    /// another destination alone.
+    /// Put the SRH behind the IPv6 header and hop-by-hop options, with a place for the destination
+    /// or without one; or another destination alone.
     fn put_anywhere(
         &self,
         context: StageContext<'_>,
@@ -92,7 +93,8 @@ impl Insert {
         Ok(())
     }
 
-    /// Into a packet about which nothing is unusual, and out; with others happens what `otherwise` says.
+    /// Into a packet about which nothing is unusual, and out; with others happens what `otherwise`
+    /// says.
     #[inline(always)]
     pub(super) fn put(
         &self,
@@ -184,8 +186,8 @@ impl Insert {
     }
 }
 
-/// The IPv6 header of a packet in pieces that are read at once and written at once: no piece is read of what has just
-/// been written in others, which a processor would wait for.
+/// The IPv6 header of a packet in pieces that are read at once and written at once: no piece is
+/// read of what has just been written in others, which a processor would wait for.
 struct Fixed {
     /// Version, class, label, length, next header, hop limit.
     word: u64,
@@ -220,9 +222,9 @@ impl Fixed {
         (self.word as u8 > 1) & (self.next_header() != IpProtocol::HOP_BY_HOP.0) & !is_local
     }
 
-    /// Write it, with a hop less to live, over the header that a entry's SRH lends, whose destination is the first
-    /// segment; the SRH behind gets its next header, and its destination as the last segment if that leads there. `total`
-    /// is how long the packet is now.
+    /// Write it, with a hop less to live, over the header that a entry's SRH lends, whose
+    /// destination is the first segment; the SRH behind gets its next header, and its destination
+    /// as the last segment if that leads there. `total` is how long the packet is now.
     #[inline(always)]
     fn put(&self, bytes: &mut [u8], total: usize, last: Last) -> Result<(), HeadendDrop> {
         let (header, srh) =

@@ -53,8 +53,8 @@ impl Key {
         if self.is_sha1 { "sha1" } else { "sha256" }
     }
 
-    /// The HMAC of a header that was sent by `source`, as it stands in a TLV: 32 bytes, zeroes behind a shorter
-    /// digest.
+    /// The HMAC of a header that was sent by `source`, as it stands in a TLV: 32 bytes, zeroes
+    /// behind a shorter digest.
     fn compute(
         &self,
         source: Ipv6Addr,
@@ -87,7 +87,8 @@ impl Key {
         }
     }
 
-    /// Is the HMAC of a header right? It may stand in fewer bytes, but in no fewer than the digest has.
+    /// Is the HMAC of a header right? It may stand in fewer bytes, but in no fewer than the digest
+    /// has.
     pub(crate) fn verifies(&self, source: Ipv6Addr, srh: &Srh<'_>, tlv: &HmacTlv<'_>) -> bool {
         let computed = self.compute(source, srh, tlv);
         let digest_bytes = if self.is_sha1 { 20 } else { 32 };
@@ -99,7 +100,8 @@ impl Key {
 /// The keys as workers read them.
 pub(crate) type KeyTable = Published<BTreeMap<u32, Arc<Key>>>;
 
-/// Sign the SRH of a packet from `source` with the key that its HMAC TLV names. False when there is no such key.
+/// Sign the SRH of a packet from `source` with the key that its HMAC TLV names. False when there is
+/// no such key.
 pub(super) fn sign_by(keys: &BTreeMap<u32, Arc<Key>>, source: Ipv6Addr, srh: &mut [u8]) -> bool {
     let id = Srh::parse(srh).ok().and_then(|(srh, _)| srh.hmac()).map(|tlv| tlv.key_id);
     let Some(key) = id.and_then(|id| keys.get(&id)) else { return false };
@@ -231,7 +233,8 @@ fn shown(engine: &Engine) -> Output {
     Output::none().table("keys", table)
 }
 
-/// The part of `show running-config`. It must hold the secret, or the router could not be what it is again.
+/// The part of `show running-config`. It must hold the secret, or the router could not be what it
+/// is again.
 pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for (id, key) in engine.get::<Policies>().into_iter().flat_map(|policies| &policies.keys.keys) {
         let linux = if key.text == Text::Linux { " linux" } else { "" };

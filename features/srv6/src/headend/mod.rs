@@ -1,5 +1,5 @@
-//! The headend: policies, what is steered into them, and the nodes that put segments around and into packets
-//! (RFC 8986 §5, §4.13, §4.14; draft-filsfils-spring-srv6-net-pgm-insertion).
+//! The headend: policies, what is steered into them, and the nodes that put segments around and
+//! into packets (RFC 8986 §5, §4.13, §4.14; draft-filsfils-spring-srv6-net-pgm-insertion).
 
 pub(crate) mod binding;
 mod binding_routes;
@@ -43,7 +43,8 @@ use quiver_tables::CountedLines;
 pub(crate) use reasons::HeadendDrop;
 use steering::Steerings;
 
-/// The nodes that frames go to which are sent by a policy: those of its lists, and the one that makes copies.
+/// The nodes that frames go to which are sent by a policy: those of its lists, and the one that
+/// makes copies.
 pub(crate) const FRAME_NODES: [&str; 2] = [encaps_l2::NODE, spray::L2];
 
 /// The encapsulation entries of segment lists, by worker.

@@ -1,5 +1,5 @@
-//! How long packets may be whose first segments are SIDs of this router itself: they go on inside, and leave by the link
-//! behind the last of those.
+//! How long packets may be whose first segments are SIDs of this router itself: they go on inside,
+//! and leave by the link behind the last of those.
 
 use std::net::Ipv6Addr;
 
@@ -100,8 +100,8 @@ impl PolicyPathMtu {
         }
     }
 
-    /// The longest packet with an entry's header that may go by this hop. `last` is the packet's last segment, where that
-    /// is its own.
+    /// The longest packet with an entry's header that may go by this hop. `last` is the packet's
+    /// last segment, where that is its own.
     pub fn mtu(
         &self,
         output: &EncapOutput<SegmentStack>,
@@ -115,8 +115,9 @@ impl PolicyPathMtu {
         })
     }
 
-    /// The hop by which a packet with an entry's header leaves in the end, and how many bytes shorter it is then. `last` is
-    /// its last segment, where that is its own. `None` when it does not go on as a packet with these headers.
+    /// The hop by which a packet with an entry's header leaves in the end, and how many bytes
+    /// shorter it is then. `last` is its last segment, where that is its own. `None` when it does
+    /// not go on as a packet with these headers.
     #[cold]
     fn find(
         &self,

@@ -1,4 +1,5 @@
-//! Which segment lists go by a path whose MTU a router reports (RFC 2473 §7, RFC 8201), on the control thread.
+//! Which segment lists go by a path whose MTU a router reports (RFC 2473 §7, RFC 8201), on the
+//! control thread.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;

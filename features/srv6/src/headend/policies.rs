@@ -1,8 +1,10 @@
-//! Policies on the control thread: their segment lists, the entries that workers read, and the routes that lead to them.
+//! Policies on the control thread: their segment lists, the entries that workers read, and the
+//! routes that lead to them.
 //!
-//! A policy's binding SID is a route of its table. Beside it stands a route for the same address in a table of our
-//! own for each kind of packet that is steered ([`Kind`]); steering is a route that is resolved by that one. So a
-//! policy that changes is one store for each, whatever is steered into it.
+//! A policy's binding SID is a route of its table. Beside it stands a route for the same address in
+//! a table of our own for each kind of packet that is steered ([`Kind`]); steering is a route that
+//! is resolved by that one. So a policy that changes is one store for each, whatever is steered
+//! into it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -32,7 +34,8 @@ use super::{Entries, Kind};
 pub const POLICIES_MAX: usize = 1 << 16;
 /// Segment lists of one policy at most: the paths of a route.
 pub const LISTS_MAX: usize = quiver_forwarding::next_hop_group::PATHS_MAX;
-/// Hop limit of outer headers unless another is set (RFC 8986 leaves it open; 64 is IANA's default).
+/// Hop limit of outer headers unless another is set (RFC 8986 leaves it open; 64 is IANA's
+/// default).
 pub const HOP_LIMIT: u8 = 64;
 /// Who holds a policy's table, in the refusal to delete it.
 const HOLDER: &str = "an SR policy (`show sr policies`)";
@@ -379,8 +382,8 @@ impl Policies {
         Ok(())
     }
 
-    /// Change the lists of a policy: workers go by the old ones or by the new ones. What is refused has changed
-    /// nothing.
+    /// Change the lists of a policy: workers go by the old ones or by the new ones. What is refused
+    /// has changed nothing.
     fn change(
         &mut self,
         engine: &mut Engine,
@@ -474,7 +477,8 @@ impl Policies {
         })
     }
 
-    /// Make all entries anew, by what outer headers are to have from now on. What is refused has changed nothing.
+    /// Make all entries anew, by what outer headers are to have from now on. What is refused has
+    /// changed nothing.
     pub fn make_all_anew(
         &mut self,
         engine: &mut Engine,

@@ -1,5 +1,5 @@
-//! A packet of the headend's own as an ICMPv6 error quotes it: whose segments it has, and what is inside
-//! (RFC 2473 §8).
+//! A packet of the headend's own as an ICMPv6 error quotes it: whose segments it has, and what is
+//! inside (RFC 2473 §8).
 
 use std::net::Ipv6Addr;
 
@@ -53,8 +53,8 @@ fn of_list(list: &[u8]) -> Option<(Ipv6Addr, u64)> {
     Some((Ipv6Addr::from(*last), digest(list)))
 }
 
-/// Is `now` the container of C-SIDs `sent` after some steps, each of which moved what follows up to the block
-/// (RFC 9800 §4.1)?
+/// Is `now` the container of C-SIDs `sent` after some steps, each of which moved what follows up to
+/// the block (RFC 9800 §4.1)?
 pub(super) fn is_moved_up(sent: Ipv6Addr, now: Ipv6Addr) -> bool {
     let (sent, now) = (sent.to_bits(), now.to_bits());
     BLOCKS.into_iter().any(|block| {
@@ -82,7 +82,8 @@ impl Segments {
         let list = own.and_then(|(srh, _)| of_list(srh.list()));
         match self.list {
             Some(_) => self.list == list,
-            // There never was an SRH, or who sent it to its last segment has taken it off (RFC 8986 §4.16.1).
+            // There never was an SRH, or who sent it to its last segment has taken it off (RFC 8986
+            // §4.16.1).
             None => {
                 let last = list.map_or(first, |(last, _)| last);
                 last == self.destination || is_moved_up(last, self.destination)
@@ -133,8 +134,8 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// The longest packet that a entry with a header of `row_bytes` may send. What routers on the way have taken off is
-    /// room for more.
+    /// The longest packet that a entry with a header of `row_bytes` may send. What routers on the
+    /// way have taken off is room for more.
     pub fn longest(&self, row_bytes: usize) -> u16 {
         let gone = row_bytes.saturating_sub(self.around.into());
         u16::try_from(usize::from(self.mtu_bytes) + gone).unwrap_or(u16::MAX)

@@ -1,5 +1,5 @@
-//! `sr-pl-spray-…`: a copy of the packet for every segment list of a policy, each to the node that would have had the
-//! packet. VPP calls such policies spray.
+//! `sr-pl-spray-…`: a copy of the packet for every segment list of a policy, each to the node that
+//! would have had the packet. VPP calls such policies spray.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What is steered into policies, on the control thread: prefixes, as routes, and interfaces, whose frames are taken
-//! before anything looks at them.
+//! What is steered into policies, on the control thread: prefixes, as routes, and interfaces, whose
+//! frames are taken before anything looks at them.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -160,7 +160,8 @@ pub(super) fn path(policies: &Policies, bsid: Ipv6Addr, kind: Kind) -> Result<Pa
     Ok(Path::resolved(bsid, Some(table), Some(Only::Host)))
 }
 
-/// Steer a prefix into a policy; one that is steered into another one already changes over. Returns that one.
+/// Steer a prefix into a policy; one that is steered into another one already changes over. Returns
+/// that one.
 pub(super) fn steer_l3(
     engine: &mut Engine,
     policies: &mut Policies,
@@ -221,8 +222,8 @@ fn check_same(words: &str, into: Ipv6Addr, bsid: Option<Ipv6Addr>) -> Result<(),
     }
 }
 
-/// Steer all frames of an interface into a policy; one that is steered into another one already changes over. Returns
-/// that one.
+/// Steer all frames of an interface into a policy; one that is steered into another one already
+/// changes over. Returns that one.
 pub(super) fn steer_l2(
     engine: &mut Engine,
     on: InterfaceId,

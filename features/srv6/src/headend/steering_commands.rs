@@ -116,8 +116,8 @@ pub(super) enum Steered {
     Frames(usize),
 }
 
-/// What is steered behind something, or from the first: prefixes, then interfaces by name. Each with
-/// its words and its policy.
+/// What is steered behind something, or from the first: prefixes, then interfaces by name. Each
+/// with its words and its policy.
 fn after(engine: &Engine, last: Option<Steered>, most: usize) -> Vec<(Steered, String, Ipv6Addr)> {
     let Some(policies) = engine.get::<Policies>() else { return Vec::new() };
     let steerings = &policies.steerings;

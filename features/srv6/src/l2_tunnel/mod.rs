@@ -1,5 +1,6 @@
-//! Layer 2 tunnels: interfaces that send frames by SR policies, and receive those of the SIDs that name them (End.DT2U,
-//! End.DT2M: RFC 8986 §4.11, §4.12). In a bridge domain such an interface stands for the remote end.
+//! Layer 2 tunnels: interfaces that send frames by SR policies, and receive those of the SIDs that
+//! name them (End.DT2U, End.DT2M: RFC 8986 §4.11, §4.12). In a bridge domain such an interface
+//! stands for the remote end.
 
 mod commands;
 mod output;

@@ -1,5 +1,5 @@
-//! `sr-pl-l2-tunnel`: what a layer 2 tunnel sends goes by its policy for one station, or by one for many: that of the
-//! split-horizon group that the frame came from, or that of all others.
+//! `sr-pl-l2-tunnel`: what a layer 2 tunnel sends goes by its policy for one station, or by one for
+//! many: that of the split-horizon group that the frame came from, or that of all others.
 
 use std::sync::Arc;
 

@@ -18,8 +18,8 @@ use crate::headend::{PolicyReference, hold, release};
 
 /// Instances are counted from 0 up to this.
 pub(super) const INSTANCE_MAX: u32 = 16_383;
-/// The largest layer 3 packet of a tunnel until it is set, bytes. It says nothing of the way: what does not fit there
-/// dies where it is encapsulated.
+/// The largest layer 3 packet of a tunnel until it is set, bytes. It says nothing of the way: what
+/// does not fit there dies where it is encapsulated.
 const MTU_BYTES: u32 = 9000;
 
 /// Which frames a policy is for.
@@ -200,7 +200,8 @@ pub(super) fn create(engine: &mut Engine, new: New) -> Result<String, Refusal> {
     Ok(name)
 }
 
-/// Locally administered, different each time (RFC 9542 §2.1): tunnels of one service are ports of several routers.
+/// Locally administered, different each time (RFC 9542 §2.1): tunnels of one service are ports of
+/// several routers.
 fn made_up_mac() -> [u8; 6] {
     let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
     [0x02, 0xfe, a, b, c, d]

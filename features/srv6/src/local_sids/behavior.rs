@@ -23,13 +23,14 @@ pub(crate) struct Shown<'a> {
     pub engine: &'a Engine,
 }
 
-/// What a local SID does. Each family of behaviours has a file with its command, this, and its nodes.
+/// What a local SID does. Each family of behaviours has a file with its command, this, and its
+/// nodes.
 pub(crate) trait Behavior: fmt::Debug {
     /// As it stands in the command: `end.x e1 2001:db8::1 psp`.
     fn words(&self, shown: &Shown<'_>) -> String;
 
-    /// Take hold of what it needs (groups of paths, tables, policies) for a SID at `place`. A refused one has
-    /// taken hold of nothing.
+    /// Take hold of what it needs (groups of paths, tables, policies) for a SID at `place`. A
+    /// refused one has taken hold of nothing.
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal>;
 
     /// Let go of it. Workers find the SID no more, but may have it in hands until their pass ends.

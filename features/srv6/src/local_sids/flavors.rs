@@ -1,4 +1,5 @@
-//! Flavours of End, End.X and End.T (RFC 8986 §4.16): who takes the SRH off, and who the outer header.
+//! Flavours of End, End.X and End.T (RFC 8986 §4.16): who takes the SRH off, and who the outer
+//! header.
 
 use quiver_control::Args;
 

@@ -1,11 +1,13 @@
-//! The behaviours that the command `sr localsid address … behavior …` knows, each declared beside its nodes.
+//! The behaviours that the command `sr localsid address … behavior …` knows, each declared beside
+//! its nodes.
 
 use quiver_control::{Args, Refusal};
 use quiver_core::Engine;
 
 use super::Behavior;
 
-/// Makes a behaviour of a command's words. What it needs is taken hold of later ([`Behavior::hold`]).
+/// Makes a behaviour of a command's words. What it needs is taken hold of later
+/// ([`Behavior::hold`]).
 pub(crate) type Make = fn(&mut Engine, &Args<'_>) -> Result<Box<dyn Behavior>, Refusal>;
 
 /// A behaviour's name in the command, and what goes with it.
@@ -28,8 +30,8 @@ pub(crate) struct Kind {
 const BEGIN: &str =
     "sr localsid address (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>] behavior (";
 
-/// The syntax of the command. It is put together once, at the start, of what all kinds declare, and lives as long as
-/// the commands do: to the end.
+/// The syntax of the command. It is put together once, at the start, of what all kinds declare, and
+/// lives as long as the commands do: to the end.
 pub(crate) fn syntax(kinds: &[Kind]) -> &'static str {
     let kinds = kinds.iter().map(|kind| format!("<behavior:'{}'> {}", kind.name, kind.syntax));
     format!("{BEGIN}{})", kinds.collect::<Vec<_>>().join(" | ")).leak()

@@ -1,4 +1,5 @@
-//! Where a local SID stands: an address, or a prefix whose further bits are the SID's arguments, in a table.
+//! Where a local SID stands: an address, or a prefix whose further bits are the SID's arguments, in
+//! a table.
 
 use std::net::Ipv6Addr;
 

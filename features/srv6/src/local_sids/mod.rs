@@ -1,7 +1,7 @@
 //! The local SIDs of the router, on the control thread: which there are, and what each does.
 //!
-//! A local SID is a route of the FIB whose hop leads to the node of its behaviour, with the number of its line
-//! ([`CountedLines`]) as index.
+//! A local SID is a route of the FIB whose hop leads to the node of its behaviour, with the number
+//! of its line ([`CountedLines`]) as index.
 
 mod behavior;
 mod flavors;
@@ -33,8 +33,8 @@ pub const LOCAL_SIDS_MAX: usize = 1 << 18;
 /// Who holds a table, in the refusal to delete it.
 const HOLDER: &str = "a local SID (`show sr localsids`)";
 
-/// The places of the counts in a line: packets that a SID sent on and their bytes, packets that died at it and
-/// their bytes, from the IPv6 header on.
+/// The places of the counts in a line: packets that a SID sent on and their bytes, packets that
+/// died at it and their bytes, from the IPv6 header on.
 pub(crate) mod count {
     /// Packets sent on.
     pub const PACKETS: usize = 0;
@@ -137,7 +137,8 @@ pub(crate) fn add(
     engine.with(|engine, sids: &mut LocalSids| sids.add(engine, place, behavior))
 }
 
-/// Warn where a prefix is also an address or a subnet of the router itself, which goes before what a feature says.
+/// Warn where a prefix is also an address or a subnet of the router itself, which goes before what
+/// a feature says.
 pub(crate) fn warn_if_shadowed(
     engine: &mut Engine,
     table: u32,
@@ -211,8 +212,8 @@ impl LocalSids {
                 Err(Refusal::new(format!("{words} leads to another feature already"))
                     .remedy("`show ip6 fib`; choose another SID"))
             }
-            // Beside an address of the router's own, which goes before: an address that comes later is not
-            // refused either, so that a configuration does not depend on its order.
+            // Beside an address of the router's own, which goes before: an address that comes later
+            // is not refused either, so that a configuration does not depend on its order.
             _ => Ok(()),
         }
     }

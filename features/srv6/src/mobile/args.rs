@@ -1,5 +1,5 @@
-//! What SIDs of the mobile user plane hold behind their prefix (RFC 9433 §6.1, figures 8 to 10): the session, and an
-//! IPv4 address in front of it. Bits are counted from the address's first.
+//! What SIDs of the mobile user plane hold behind their prefix (RFC 9433 §6.1, figures 8 to 10):
+//! the session, and an IPv4 address in front of it. Bits are counted from the address's first.
 
 use quiver_wire::gtpu::{Direction, PduSession, QFI_MAX};
 
@@ -16,7 +16,8 @@ pub(super) const IP4_SESSION_PREFIX_MAX: u8 = SESSION_PREFIX_MAX - IP4_BITS as u
 /// The longest prefix that leaves room for an IPv4 address.
 pub(super) const IP4_PREFIX_MAX: u8 = (128 - IP4_BITS) as u8;
 
-/// Args.Mob.Session: QoS flow identifier 6 bits, R 1 bit, 1 bit unused, PDU session identifier (TEID) 32 bits.
+/// Args.Mob.Session: QoS flow identifier 6 bits, R 1 bit, 1 bit unused, PDU session identifier
+/// (TEID) 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Session {
     pub qfi: u8,

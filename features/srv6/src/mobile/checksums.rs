@@ -20,8 +20,8 @@ pub(super) fn add(mut sum: Sum, packet: &Packet, from: usize, length: usize) -> 
     None
 }
 
-/// Where the checksum begins that was left to a device, counted from the packet's first byte; `None` when that is in
-/// front of the packet, or the device was to cut the packet, too.
+/// Where the checksum begins that was left to a device, counted from the packet's first byte;
+/// `None` when that is in front of the packet, or the device was to cut the packet, too.
 pub(super) fn unfinished(packet: &Packet) -> Option<usize> {
     let offload = packet.offload();
     let start = usize::from(offload.checksum_start).checked_sub(usize::from(packet.l2_bytes))?;
@@ -46,8 +46,9 @@ pub(super) fn complete(packet: &mut Packet) -> bool {
     true
 }
 
-/// `removed` bytes in front of a packet become `added` others: a checksum that was left to a device moves, or is
-/// gone with what was removed. False when a device was to cut the packet, which nobody can any more.
+/// `removed` bytes in front of a packet become `added` others: a checksum that was left to a device
+/// moves, or is gone with what was removed. False when a device was to cut the packet, which nobody
+/// can any more.
 pub(super) fn exchange(packet: &mut Packet, removed: usize, added: usize) -> bool {
     if packet.has(PacketFlags::OFFLOAD) {
         let Some(start) = unfinished(packet) else { return false };

@@ -1,5 +1,6 @@
-//! From GTP-U to SRv6: what End.M.GTP6.D, End.M.GTP6.D.Di and H.M.GTP4.D have in common (RFC 9433 §6.3, §6.4, §6.7).
-//! The outer headers of a user's packet are exchanged for the gateway's, into whose SID the session is written.
+//! From GTP-U to SRv6: what End.M.GTP6.D, End.M.GTP6.D.Di and H.M.GTP4.D have in common (RFC 9433
+//! §6.3, §6.4, §6.7). The outer headers of a user's packet are exchanged for the gateway's, into
+//! whose SID the session is written.
 
 use std::sync::Arc;
 
@@ -85,8 +86,8 @@ impl Came {
         IcmpErrorRequest { kind, code: 0, detail: 0 }
     }
 
-    /// What its sender hears when it must not be longer than `mtu_bytes`; nothing when what it becomes is
-    /// fragmented: the packet may be, or is as short as it need be.
+    /// What its sender hears when it must not be longer than `mtu_bytes`; nothing when what it
+    /// becomes is fragmented: the packet may be, or is as short as it need be.
     pub fn too_big(&self, length: usize, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
         let detail = |min: usize| u16::try_from(mtu_bytes.max(min)).unwrap_or(u16::MAX);
         let (kind, code) = match self.is_ip4 {
@@ -125,8 +126,8 @@ impl Decapsulation {
         }
     }
 
-    /// What a user's packet asks for that came with so many hops left, over IPv4 to `four`. Nothing when it must be looked
-    /// at closer.
+    /// What a user's packet asks for that came with so many hops left, over IPv4 to `four`. Nothing
+    /// when it must be looked at closer.
     #[inline(always)]
     pub fn ask(&self, row: u32, hops: u8, four: Option<u32>, read: GPdu) -> Option<LookupKeys> {
         let row = Row(self.rows.get(row));
@@ -138,8 +139,8 @@ impl Decapsulation {
         Some(LookupKeys { address, session: read.session, table, at })
     }
 
-    /// Send such a packet on, from a UDP port, by what was found. Nothing (and nothing changes) when it must be looked
-    /// at closer.
+    /// Send such a packet on, from a UDP port, by what was found. Nothing (and nothing changes)
+    /// when it must be looked at closer.
     #[inline(always)]
     pub fn go(
         &self,
@@ -252,7 +253,8 @@ impl Decapsulation {
         Ok(self.next_nodes.six(group, packet))
     }
 
-    /// A message that is no user's packet: an echo request is answered, unless the other end is to; others go on.
+    /// A message that is no user's packet: an echo request is answered, unless the other end is to;
+    /// others go on.
     #[cold]
     #[inline(never)]
     fn send_message(

@@ -1,4 +1,5 @@
-//! The answer to a GTP-U echo request (TS 29.281 §7.2): from where the request went, to where it came from.
+//! The answer to a GTP-U echo request (TS 29.281 §7.2): from where the request went, to where it
+//! came from.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

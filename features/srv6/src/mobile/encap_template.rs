@@ -1,5 +1,6 @@
-//! What a gateway puts in front of users' packets: an IPv6 header, with an SRH where there is more than one segment,
-//! made when the gateway is, and where the arguments of each packet go. It stands in a row for workers.
+//! What a gateway puts in front of users' packets: an IPv6 header, with an SRH where there is more
+//! than one segment, made when the gateway is, and where the arguments of each packet go. It stands
+//! in a row for workers.
 
 use std::net::Ipv6Addr;
 
@@ -38,7 +39,8 @@ pub(super) enum Source {
     Fixed(Ipv6Addr),
     /// The packet's own.
     AsCame,
-    /// This prefix, the IPv4 source of the packet, and its UDP source port where there is room (figure 10).
+    /// This prefix, the IPv4 source of the packet, and its UDP source port where there is room
+    /// (figure 10).
     Embeds(Ip6Prefix),
 }
 
@@ -95,8 +97,8 @@ pub(super) struct EncapTemplate {
     pub path: Vec<Ipv6Addr>,
     pub source: Source,
     pub payload: Payload,
-    /// What leaves SRv6 again is GTP-U as it came: the destination stands behind the SID (IPv6), and echo requests
-    /// are the other end's to answer.
+    /// What leaves SRv6 again is GTP-U as it came: the destination stands behind the SID (IPv6),
+    /// and echo requests are the other end's to answer.
     pub drop_in: bool,
     /// Does the SID hold the IPv4 destination?
     pub has_ip4: bool,

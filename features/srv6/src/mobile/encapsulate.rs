@@ -1,5 +1,5 @@
-//! From SRv6 to GTP-U: what End.M.GTP4.E and End.M.GTP6.E have in common (RFC 9433 §6.5, §6.6): what the SID says of
-//! the session, and UDP and GTP-U in front of the user's packet.
+//! From SRv6 to GTP-U: what End.M.GTP4.E and End.M.GTP6.E have in common (RFC 9433 §6.5, §6.6):
+//! what the SID says of the session, and UDP and GTP-U in front of the user's packet.
 
 use quiver_core::Packet;
 use quiver_wire::gtpu::{self, Direction, message};
@@ -15,7 +15,8 @@ use crate::endpoint::slow_path::routing_headers;
 
 /// The longest header in front of GTP-U's payload.
 pub(super) const BYTES_MAX: usize = Ip6Header::LEN + UdpHeader::LEN + gtpu::REPR_BYTES_MAX;
-/// The first of the ports that flows are told apart by (RFC 6335 §6: dynamic ports), and how many there are.
+/// The first of the ports that flows are told apart by (RFC 6335 §6: dynamic ports), and how many
+/// there are.
 const PORT_FIRST: u16 = 0xc000;
 const PORT_MASK: u32 = 0x3fff;
 
@@ -57,7 +58,8 @@ impl Outgoing {
     }
 }
 
-/// The UDP port that a flow is sent from (TS 29.281 §4.4.2.0): the one it came from, or one of its own.
+/// The UDP port that a flow is sent from (TS 29.281 §4.4.2.0): the one it came from, or one of its
+/// own.
 #[inline(always)]
 pub(super) fn source_port(came_from: u16, flow_label: u32) -> u16 {
     match (came_from, flow_label) {
@@ -97,7 +99,8 @@ pub(super) fn srh_of(packet: &Packet) -> Result<usize, LocalSidDrop> {
     found.map(|(spot, ..)| spot.at).ok_or(LocalSidDrop::Message)
 }
 
-/// The packet was a message: what is left of it are its information elements. `srh` is where the SRH stands.
+/// The packet was a message: what is left of it are its information elements. `srh` is where the
+/// SRH stands.
 pub(super) fn leave_elements(
     packet: &mut Packet,
     srh: usize,

@@ -1,5 +1,6 @@
-//! Users' packets in GTP-U as most of them are: one header right behind the other, nothing behind the packet, and no
-//! more said than the tunnel and the QoS flow. Headers are read and written as words of 8 bytes.
+//! Users' packets in GTP-U as most of them are: one header right behind the other, nothing behind
+//! the packet, and no more said than the tunnel and the QoS flow. Headers are read and written as
+//! words of 8 bytes.
 
 use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::{self, Direction, message};
@@ -14,8 +15,9 @@ const CONTAINER: usize = 8;
 /// Version 1, protocol type GTP, and the message; with the flag of extension headers.
 const BARE: u64 = 0x30 << 8 | message::G_PDU as u64;
 const EXTENDED: u64 = 0x34 << 8 | message::G_PDU as u64;
-/// The word behind that: sequence number 16 bits, N-PDU number 8, type of the extension header 8, its length 8, type of
-/// PDU 4, unused 4, unused 1, reflective QoS 1, QoS flow 6, type of the next extension header 8.
+/// The word behind that: sequence number 16 bits, N-PDU number 8, type of the extension header 8,
+/// its length 8, type of PDU 4, unused 4, unused 1, reflective QoS 1, QoS flow 6, type of the next
+/// extension header 8.
 const SAYS: u64 = 0xff << 32 | 0xff << 24 | 0xe0 << 16 | 0xff;
 /// In those bits: a container that is the only extension header, of a packet downlink or uplink.
 const ONE_CONTAINER: u64 = (gtpu::extension::PDU_SESSION_CONTAINER as u64) << 32 | 1 << 24;
@@ -32,8 +34,8 @@ pub(super) struct GPdu {
     pub at: usize,
 }
 
-/// Args.Mob.Session, of the tunnel and the word with the container. Only downlink packets can say that QoS is
-/// reflective.
+/// Args.Mob.Session, of the tunnel and the word with the container. Only downlink packets can say
+/// that QoS is reflective.
 #[inline(always)]
 fn session(teid: u64, container: u64) -> u64 {
     let reflective = container >> REFLECTIVE_SHIFT & !(container >> UPLINK_SHIFT) & 1;
@@ -50,9 +52,9 @@ pub(super) fn source_port(bytes: &[u8], udp_at: usize) -> u16 {
         .map_or(0, |port| u16::from_be_bytes(*port))
 }
 
-/// Read one behind an IP header without options or extension headers, which ends at `udp_at`, and whose addresses
-/// begin at `addresses_at`. `bytes` are all of the packet; `is_checked` is whether UDP's checksum is known to be right.
-/// Nothing when the packet must be looked at closer.
+/// Read one behind an IP header without options or extension headers, which ends at `udp_at`, and
+/// whose addresses begin at `addresses_at`. `bytes` are all of the packet; `is_checked` is whether
+/// UDP's checksum is known to be right. Nothing when the packet must be looked at closer.
 #[inline(always)]
 pub(super) fn read(
     bytes: &[u8],

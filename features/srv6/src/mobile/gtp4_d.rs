@@ -1,4 +1,5 @@
-//! H.M.GTP4.D (RFC 9433 §6.7), in older words T.M.GTP4.D: GTP-U over IPv4 that is steered into a gateway goes on as SRv6.
+//! H.M.GTP4.D (RFC 9433 §6.7), in older words T.M.GTP4.D: GTP-U over IPv4 that is steered into a
+//! gateway goes on as SRv6.
 
 use std::sync::Arc;
 

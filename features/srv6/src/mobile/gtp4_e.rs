@@ -1,5 +1,5 @@
-//! End.M.GTP4.E (RFC 9433 §6.6): SRv6 to a local SID goes on as GTP-U over IPv4. The SID says to whom and in which
-//! tunnel, the source address says from whom.
+//! End.M.GTP4.E (RFC 9433 §6.6): SRv6 to a local SID goes on as GTP-U over IPv4. The SID says to
+//! whom and in which tunnel, the source address says from whom.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -90,8 +90,8 @@ impl Behavior for EndMGtp4E {
     }
 }
 
-/// What tells fragments of different packets apart (RFC 6864 §4.2): one number for each worker, whether the node runs
-/// by itself or in a superblock. Workers begin far apart.
+/// What tells fragments of different packets apart (RFC 6864 §4.2): one number for each worker,
+/// whether the node runs by itself or in a superblock. Workers begin far apart.
 #[derive(Clone)]
 struct Identification(Arc<[OfWorker]>, usize);
 

@@ -1,4 +1,5 @@
-//! End.M.GTP6.D and End.M.GTP6.D.Di (RFC 9433 §6.3, §6.4): GTP-U over IPv6 to a local SID goes on as SRv6.
+//! End.M.GTP6.D and End.M.GTP6.D.Di (RFC 9433 §6.3, §6.4): GTP-U over IPv6 to a local SID goes on
+//! as SRv6.
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;

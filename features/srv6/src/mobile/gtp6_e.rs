@@ -1,5 +1,5 @@
-//! End.M.GTP6.E (RFC 9433 §6.5): SRv6 to a local SID, behind which one segment stands, goes on as GTP-U over IPv6 to
-//! that one.
+//! End.M.GTP6.E (RFC 9433 §6.5): SRv6 to a local SID, behind which one segment stands, goes on as
+//! GTP-U over IPv6 to that one.
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;

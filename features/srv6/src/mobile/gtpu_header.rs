@@ -1,5 +1,5 @@
-//! What End.M.GTP4.E and End.M.GTP6.E put behind their IP header, in front of a user's packet: UDP and GTP-U, as words
-//! where the packet is plain, step by step where it is not.
+//! What End.M.GTP4.E and End.M.GTP6.E put behind their IP header, in front of a user's packet: UDP
+//! and GTP-U, as words where the packet is plain, step by step where it is not.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
@@ -24,8 +24,8 @@ impl Front {
         8 + self.gtpu.len()
     }
 
-    /// Write them word by word: a wide load of a header that was put together elsewhere would wait for its stores. What
-    /// is in front of a container has its place already.
+    /// Write them word by word: a wide load of a header that was put together elsewhere would wait
+    /// for its stores. What is in front of a container has its place already.
     #[inline(always)]
     pub fn write(&self, first: &mut [u8; BYTES_MIN], behind: &mut [u8]) {
         first[..8].copy_from_slice(&self.udp.to_be_bytes());
@@ -36,8 +36,8 @@ impl Front {
     }
 }
 
-/// The first `old` bytes of a packet make room for `new` others, which the caller writes. False, and nothing changes,
-/// when they cannot.
+/// The first `old` bytes of a packet make room for `new` others, which the caller writes. False,
+/// and nothing changes, when they cannot.
 #[inline(always)]
 #[must_use]
 pub(super) fn replace(packet: &mut Packet, old: usize, new: usize) -> bool {
@@ -55,8 +55,8 @@ pub(super) fn replace(packet: &mut Packet, old: usize, new: usize) -> bool {
     true
 }
 
-/// Put what goes out in front of any packet, behind an IP header of `header_bytes`. `write` writes that header to the
-/// place that it gets, which UDP and GTP-U stand behind, and completes those.
+/// Put what goes out in front of any packet, behind an IP header of `header_bytes`. `write` writes
+/// that header to the place that it gets, which UDP and GTP-U stand behind, and completes those.
 #[inline(always)]
 pub(super) fn put(
     out: &Outgoing,

@@ -34,8 +34,9 @@ pub(super) fn is_to_gtpu(packet: &Packet, at: usize) -> bool {
     udp.is_some_and(|udp| udp.destination_port() == gtpu::PORT)
 }
 
-/// Read the message in the UDP datagram at `udp_at`, and cut off what is behind it. The sum of the pseudo header is
-/// made only of datagrams with a checksum; one without is right over IPv6, too: GTP-U is a tunnel (RFC 6935 §5).
+/// Read the message in the UDP datagram at `udp_at`, and cut off what is behind it. The sum of the
+/// pseudo header is made only of datagrams with a checksum; one without is right over IPv6, too:
+/// GTP-U is a tunnel (RFC 6935 §5).
 #[inline(always)]
 pub(super) fn read(
     packet: &mut Packet,

@@ -7,8 +7,8 @@ use quiver_tables::GroupId;
 /// Keys that are looked up at a time.
 const KEYS_AT_A_TIME: usize = 64;
 
-/// Where a packet will go, and what was read of it on the way to that. The default is a packet that must be looked at
-/// closer.
+/// Where a packet will go, and what was read of it on the way to that. The default is a packet that
+/// must be looked at closer.
 #[derive(Clone, Copy, Default)]
 pub struct LookupKeys {
     /// The destination that it will have; an IPv4 address in the lowest bits.
@@ -17,7 +17,8 @@ pub struct LookupKeys {
     pub session: u64,
     /// The table that is asked.
     pub table: u32,
-    /// Where the user's packet begins, counted from the IP header; 0 for a packet that must be looked at closer.
+    /// Where the user's packet begins, counted from the IP header; 0 for a packet that must be
+    /// looked at closer.
     pub at: u32,
 }
 

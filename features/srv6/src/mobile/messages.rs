@@ -1,6 +1,7 @@
-//! GTP-U messages other than users' packets, as SRv6 carries them: the message in the SRH's tag, its number in place
-//! of the session, its information elements in a TLV (draft-murakami-dmm-user-plane-message-encoding, to which RFC 9433
-//! §6.1 leaves it; the numbers are those that VPP has).
+//! GTP-U messages other than users' packets, as SRv6 carries them: the message in the SRH's tag,
+//! its number in place of the session, its information elements in a TLV
+//! (draft-murakami-dmm-user-plane-message-encoding, to which RFC 9433 §6.1 leaves it; the numbers
+//! are those that VPP has).
 
 use quiver_wire::gtpu::message;
 use quiver_wire::srh::{self, Srh};
@@ -52,8 +53,8 @@ pub(super) fn tunnel_and_number(kind: u8, session: Session) -> (u32, Option<u16>
     if has_tunnel(kind) { (session.teid, None) } else { (0, Some((session.teid >> 16) as u16)) }
 }
 
-/// Write the TLV with these elements, padded to 8 bytes; returns its length. None is written for none. Nothing when
-/// there are too many.
+/// Write the TLV with these elements, padded to 8 bytes; returns its length. None is written for
+/// none. Nothing when there are too many.
 pub(super) fn write(elements: &[u8], out: &mut [u8]) -> Option<usize> {
     if elements.is_empty() {
         return Some(0);

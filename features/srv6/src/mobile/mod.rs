@@ -1,5 +1,5 @@
-//! The mobile user plane (RFC 9433): GTP-U becomes SRv6 and SRv6 becomes GTP-U, without state: the session stands
-//! in the SID. One file for each behaviour, and beside them what they share.
+//! The mobile user plane (RFC 9433): GTP-U becomes SRv6 and SRv6 becomes GTP-U, without state: the
+//! session stands in the SID. One file for each behaviour, and beside them what they share.
 
 mod args;
 mod checksums;

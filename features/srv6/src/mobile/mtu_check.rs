@@ -1,4 +1,5 @@
-//! Whether a packet with other headers fits where it will leave, asked while it still has those that it came with.
+//! Whether a packet with other headers fits where it will leave, asked while it still has those
+//! that it came with.
 
 use quiver_core::graph::node::Wiring;
 use quiver_core::graph::stage::StageContext;
@@ -26,7 +27,8 @@ impl MtuCheck {
         )
     }
 
-    /// Do `length` bytes surely fit? Every link carries as many as they are, or there is one way, which does.
+    /// Do `length` bytes surely fit? Every link carries as many as they are, or there is one way,
+    /// which does.
     #[inline(always)]
     pub fn fits_plainly(&self, next_nodes: &NextNodes, group: GroupId, length: usize) -> bool {
         length <= MTU_MIN || self.fits_one_way(next_nodes, group, length)
@@ -41,8 +43,8 @@ impl MtuCheck {
         word.is_single() & (hop.next == rewrite) & (length <= mtu_bytes)
     }
 
-    /// Will `length` bytes fit where a flow of the group leaves? If not, the packet's sender is told, or the new
-    /// packet is to be fragmented.
+    /// Will `length` bytes fit where a flow of the group leaves? If not, the packet's sender is
+    /// told, or the new packet is to be fragmented.
     #[cold]
     #[inline(never)]
     pub fn fits(

@@ -21,7 +21,8 @@ use crate::endpoint::inner_packet::ETHERNET;
 use crate::endpoint::sid_entry::SidEntry;
 use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
 
-/// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986 §5.1).
+/// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986
+/// §5.1).
 const HOP_LIMIT: u8 = 64;
 
 /// The path that a static proxy knows.

@@ -1,9 +1,9 @@
-//! The outer headers of the last packet that came to an End.AD SID: any worker writes them, and any worker reads them,
-//! and none waits.
+//! The outer headers of the last packet that came to an End.AD SID: any worker writes them, and any
+//! worker reads them, and none waits.
 //!
-//! There are several versions. A writer takes turns with others by a flag that it does not wait for, and writes the
-//! version that readers left longest ago; a reader copies the newest one, and then sees by its number whether it was
-//! written to meanwhile.
+//! There are several versions. A writer takes turns with others by a flag that it does not wait
+//! for, and writes the version that readers left longest ago; a reader copies the newest one, and
+//! then sees by its number whether it was written to meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -142,7 +142,8 @@ impl CachedHeader {
                 *to = from.load(Ordering::Relaxed).to_ne_bytes();
             }
             fence(Ordering::Acquire);
-            // The version is written again by who makes the fourth after it, once the third is the newest.
+            // The version is written again by who makes the fourth after it, once the third is the
+            // newest.
             if self.newest.load(Ordering::Relaxed).wrapping_sub(newest) < VERSIONS - 1 {
                 return Ok(());
             }

@@ -1,9 +1,9 @@
-//! End.AD.Flow: the outer headers of the last packet of each flow that came to the SID. Any worker writes them, any
-//! worker reads them, and none waits.
+//! End.AD.Flow: the outer headers of the last packet of each flow that came to the SID. Any worker
+//! writes them, any worker reads them, and none waits.
 //!
-//! A flow has one place in a set of [`WAYS`]. A place is written under a sequence number that is odd meanwhile; a reader
-//! copies the place and looks at the number again. The whole flow stands in the place, so headers never go in front of
-//! packets of another one.
+//! A flow has one place in a set of [`WAYS`]. A place is written under a sequence number that is
+//! odd meanwhile; a reader copies the place and looks at the number again. The whole flow stands in
+//! the place, so headers never go in front of packets of another one.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -31,7 +31,8 @@ const KEY_WORDS: usize = 5;
 pub(super) struct Flow([u64; KEY_WORDS]);
 
 impl Flow {
-    /// The flow of the packet that begins with `bytes`. Fragments of a packet are a flow without ports.
+    /// The flow of the packet that begins with `bytes`. Fragments of a packet are a flow without
+    /// ports.
     pub fn of(six: bool, bytes: &[u8]) -> Option<Flow> {
         if six {
             let header = Ip6Header::overlay(bytes)?;

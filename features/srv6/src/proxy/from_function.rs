@@ -1,5 +1,6 @@
-//! `sr-proxy-ip4`, `sr-proxy-ip6`: IPv4 or IPv6 packets that come back from a function get the headers of their path
-//! in front again (draft-ietf-spring-sr-service-programming §6.1.2, §6.1.3, §6.2; RFC 8986 §5.1 says how).
+//! `sr-proxy-ip4`, `sr-proxy-ip6`: IPv4 or IPv6 packets that come back from a function get the
+//! headers of their path in front again (draft-ietf-spring-sr-service-programming §6.1.2, §6.1.3,
+//! §6.2; RFC 8986 §5.1 says how).
 
 use std::marker::PhantomData;
 

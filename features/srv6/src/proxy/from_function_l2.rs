@@ -1,6 +1,6 @@
-//! `sr-proxy-l2`: Ethernet frames that come back from a function get the headers of their path in front again
-//! (draft-ietf-spring-sr-service-programming §6.1.1, §6.2; RFC 8986 §5.3 says how). It is the input node of the return
-//! interface, whose frames are all the function's.
+//! `sr-proxy-l2`: Ethernet frames that come back from a function get the headers of their path in
+//! front again (draft-ietf-spring-sr-service-programming §6.1.1, §6.2; RFC 8986 §5.3 says how). It
+//! is the input node of the return interface, whose frames are all the function's.
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::epoch::Pass;

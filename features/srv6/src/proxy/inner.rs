@@ -13,7 +13,8 @@ pub trait Inner: InnerPacket {
     const COMING: Coming;
     const LOOKUP: &'static str;
 
-    /// Is it for the router itself, or for the link: neighbour discovery, routing protocols, a ping?
+    /// Is it for the router itself, or for the link: neighbour discovery, routing protocols, a
+    /// ping?
     fn stays(own: Option<&Addresses>, bytes: &[u8]) -> bool;
 }
 

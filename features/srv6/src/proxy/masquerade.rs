@@ -1,5 +1,6 @@
-//! `sr-localsid-am` (End.AM): an IPv6 packet with segments left goes to a function as if its last segment were its
-//! destination (draft-ietf-spring-sr-service-programming §6.4). With the caching flavour (§6.4.3) its SRH is kept.
+//! `sr-localsid-am` (End.AM): an IPv6 packet with segments left goes to a function as if its last
+//! segment were its destination (draft-ietf-spring-sr-service-programming §6.4). With the caching
+//! flavour (§6.4.3) its SRH is kept.
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ const HEADER_WORDS: usize = Ip6Header::LEN / WORD_BYTES;
 /// Words of an SRH with the last segment, which each packet has of its own.
 const LAST_WORDS: usize = SEGMENT_BYTES / WORD_BYTES;
 
-/// An SRH as it is to be kept: with a segment less, and without what each packet has of its own, what is inside and the
-/// last segment. So packets of all flows along one path keep the same.
+/// An SRH as it is to be kept: with a segment less, and without what each packet has of its own,
+/// what is inside and the last segment. So packets of all flows along one path keep the same.
 fn to_keep(srh: &[u8]) -> Option<([Word; WORDS], usize)> {
     let bytes = srh.get(..SrhHeader::overlay(srh)?.len_bytes())?;
     let (words, _) = bytes.as_chunks();

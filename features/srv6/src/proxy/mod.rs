@@ -1,7 +1,8 @@
-//! SR proxies (draft-ietf-spring-sr-service-programming §6): a function that knows no segments stands between the
-//! SID, which sends packets to it, and the interface by which they come back.
+//! SR proxies (draft-ietf-spring-sr-service-programming §6): a function that knows no segments
+//! stands between the SID, which sends packets to it, and the interface by which they come back.
 //!
-//! One file for the way to the function, one for each kind of what comes back, and beside them what they share.
+//! One file for the way to the function, one for each kind of what comes back, and beside them what
+//! they share.
 
 mod behavior;
 mod cached_header;

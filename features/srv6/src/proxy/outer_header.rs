@@ -8,8 +8,8 @@ use quiver_wire::{Header, Ip6Header};
 /// Blocks of the longest header.
 const BLOCKS: usize = HEADER_BYTES_MAX / BLOCK_BYTES;
 
-/// The header, right-aligned in its blocks, as [`Packet::push_blocks`] takes it. Its payload length and flow label
-/// are set for each packet.
+/// The header, right-aligned in its blocks, as [`Packet::push_blocks`] takes it. Its payload length
+/// and flow label are set for each packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Front {
     blocks: [[u8; BLOCK_BYTES]; BLOCKS],

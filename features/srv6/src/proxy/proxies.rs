@@ -1,4 +1,5 @@
-//! The return interfaces of all proxies, on the control thread: whose each is, and what it was before.
+//! The return interfaces of all proxies, on the control thread: whose each is, and what it was
+//! before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

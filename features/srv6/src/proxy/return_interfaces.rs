@@ -10,8 +10,8 @@ use super::cached_header::CachedHeader;
 use super::flows::Flows;
 use super::outer_header::Front;
 
-/// Packets that came back, their bytes, packets of them that died or were answered, and their bytes; bytes from the
-/// inner IP or Ethernet header on.
+/// Packets that came back, their bytes, packets of them that died or were answered, and their
+/// bytes; bytes from the inner IP or Ethernet header on.
 pub(super) type Counts = PerWorker<4>;
 
 /// What is done with packets that come back.
@@ -23,9 +23,9 @@ pub(super) enum Around {
     Flows(Box<Flows>),
     /// End.AD: those of the last packet to the SID go in front.
     CachedHeader(Box<CachedHeader>),
-    /// End.AM: their active segment becomes their destination again. With `nat`, the destination that the function
-    /// gave them becomes the last segment. Packets without segments get those that are `kept` of the last packet to the
-    /// SID, if they are to be kept.
+    /// End.AM: their active segment becomes their destination again. With `nat`, the destination
+    /// that the function gave them becomes the last segment. Packets without segments get those
+    /// that are `kept` of the last packet to the SID, if they are to be kept.
     Masked { nat: bool, kept: Option<Box<CachedHeader>> },
 }
 

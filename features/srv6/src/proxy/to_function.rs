@@ -1,5 +1,6 @@
-//! `sr-localsid-as` (End.AS), `sr-localsid-ad` (End.AD): the inner packet goes to a function that knows no segments
-//! (draft-ietf-spring-sr-service-programming §6.1, §6.2). End.AD keeps the headers that were around it.
+//! `sr-localsid-as` (End.AS), `sr-localsid-ad` (End.AD): the inner packet goes to a function that
+//! knows no segments (draft-ietf-spring-sr-service-programming §6.1, §6.2). End.AD keeps the
+//! headers that were around it.
 
 use std::sync::Arc;
 
@@ -66,8 +67,8 @@ fn inside(packet: &Packet) -> Inside {
     })
 }
 
-/// Keep headers among which the SRH does not stand right behind the IPv6 header, whose first word and destination
-/// become others.
+/// Keep headers among which the SRH does not stand right behind the IPv6 header, whose first word
+/// and destination become others.
 #[cold]
 #[inline(never)]
 fn keep_unusual(
@@ -97,7 +98,8 @@ fn keep_unusual(
     }
 }
 
-/// Keep the headers of one flow (End.AD.Flow). A call of its own, so that End.AD's packets do not pay for it.
+/// Keep the headers of one flow (End.AD.Flow). A call of its own, so that End.AD's packets do not
+/// pay for it.
 #[inline(never)]
 fn keep_of_flow(
     flows: &Flows,
@@ -112,9 +114,9 @@ fn keep_of_flow(
 }
 
 impl<const KEEPS: bool> ToFunction<KEEPS> {
-    /// Keep the first `at` bytes, which the packet still has as they came, with the next segment as the active one of
-    /// the SRH at `srh_at`, for what comes back. What belongs to one packet (its length, its flow's label, its hop) does
-    /// not belong to them.
+    /// Keep the first `at` bytes, which the packet still has as they came, with the next segment as
+    /// the active one of the SRH at `srh_at`, for what comes back. What belongs to one packet (its
+    /// length, its flow's label, its hop) does not belong to them.
     #[inline(always)]
     fn keep(
         &self,
@@ -234,7 +236,8 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
             return self.next_nodes.upper(context, line, upper, packet);
         }
         let Some((srh, next)) = path else {
-            // No segments are left: a static proxy knows a path of its own, a dynamic one has none to keep.
+            // No segments are left: a static proxy knows a path of its own, a dynamic one has none
+            // to keep.
             return match !KEEPS && upper.is_inner(wanted(line)) {
                 true => self.send(context, line, upper.at, packet),
                 false => self.next_nodes.upper(context, line, upper, packet),

@@ -1,5 +1,5 @@
-//! How a packet leaves with its headers in front again: straight by the adjacency that leads to the next segment, or by
-//! the node that the FIB names.
+//! How a packet leaves with its headers in front again: straight by the adjacency that leads to the
+//! next segment, or by the node that the FIB names.
 
 use std::cell::{Ref, RefCell};
 use std::sync::Arc;
@@ -32,7 +32,8 @@ pub(super) struct Transmit {
     front: RefCell<Box<Front>>,
     rewrite: NodeId,
     drop: NodeId,
-    /// Nodes that send a packet to a neighbour, and count a hop of those that are not the router's own.
+    /// Nodes that send a packet to a neighbour, and count a hop of those that are not the router's
+    /// own.
     leaving: [NodeId; 5],
     /// Nodes of those whose index is an adjacency.
     adjacent: [NodeId; 4],
@@ -91,7 +92,8 @@ impl Transmit {
         Some(Ready { group, by_flow: false })
     }
 
-    /// Get the headers of its flow ready for a packet that comes back, in a vector that is not ready by itself.
+    /// Get the headers of its flow ready for a packet that comes back, in a vector that is not
+    /// ready by itself.
     pub fn of_flow(&self, back: &Back, packet: &Packet) -> Ready {
         let Around::Flows(flows) = &back.around else {
             return Ready { group: Err(ProxyDrop::NotConfigured), by_flow: true };
@@ -152,8 +154,8 @@ impl Transmit {
         if total - Ip6Header::LEN > PAYLOAD_BYTES_MAX { Err(ProxyDrop::TooLong) } else { Ok(total) }
     }
 
-    /// Put the headers in front, and let the packet go. The router has made them: no hop of theirs is counted where
-    /// they leave.
+    /// Put the headers in front, and let the packet go. The router has made them: no hop of theirs
+    /// is counted where they leave.
     #[inline(always)]
     pub fn go(
         &self,

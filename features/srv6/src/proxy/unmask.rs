@@ -1,5 +1,6 @@
-//! `sr-proxy-am`: the active segment becomes the destination again of packets that come back from a function behind an
-//! End.AM SID (draft-ietf-spring-sr-service-programming §6.4); what has no segments may get kept ones.
+//! `sr-proxy-am`: the active segment becomes the destination again of packets that come back from a
+//! function behind an End.AM SID (draft-ietf-spring-sr-service-programming §6.4); what has no
+//! segments may get kept ones.
 
 use std::sync::Arc;
 
@@ -60,8 +61,8 @@ fn srh_if_plain(packet: &Packet) -> Option<usize> {
     plain.then_some(Ip6Header::LEN)
 }
 
-/// Let the active segment of the SRH there be the destination; what is wrong is told, and changes nothing. With `nat`, the last segment is the destination that
-/// the function gave the packet.
+/// Let the active segment of the SRH there be the destination; what is wrong is told, and changes
+/// nothing. With `nat`, the last segment is the destination that the function gave the packet.
 #[inline(always)]
 fn unmask(packet: &mut Packet, at: usize, nat: bool) -> Result<u128, Bad> {
     let bytes = packet.bytes_mut();
@@ -154,8 +155,9 @@ impl Unmask {
     }
 }
 
-/// What holds for packets that come back by an interface: the table of their segments, and whether the destination
-/// that the function gave them is kept; nothing when it is nobody's return interface.
+/// What holds for packets that come back by an interface: the table of their segments, and whether
+/// the destination that the function gave them is kept; nothing when it is nobody's return
+/// interface.
 type Masked = Option<(u32, bool)>;
 
 impl LookUp for Unmask {

@@ -1,5 +1,6 @@
-//! What a function behind an End.AM SID with the caching flavour sends of its own goes along the segments of the last
-//! packet to the SID, to its destination as the last one (draft-ietf-spring-sr-service-programming §6.4.3).
+//! What a function behind an End.AM SID with the caching flavour sends of its own goes along the
+//! segments of the last packet to the SID, to its destination as the last one
+//! (draft-ietf-spring-sr-service-programming §6.4.3).
 
 use quiver_core::{NodeId, Packet};
 use quiver_encap::InnerPacket;

@@ -1,4 +1,5 @@
-//! Routers at the edge of a layer 2 service, with a tunnel to each other one, and the core between them.
+//! Routers at the edge of a layer 2 service, with a tunnel to each other one, and the core between
+//! them.
 
 use quiver_testkit::Router;
 
@@ -42,8 +43,8 @@ pub fn bare(number: u8, ports: usize) -> Router {
     router
 }
 
-/// Router `number` with a tunnel to each of `others`: End.DT2U at `fc00:0:N:M::1`, End.DT2M behind `fc00:0:N:M:d2::/112`,
-/// for what router M sends to router N.
+/// Router `number` with a tunnel to each of `others`: End.DT2U at `fc00:0:N:M::1`, End.DT2M behind
+/// `fc00:0:N:M:d2::/112`, for what router M sends to router N.
 pub fn edge(number: u8, others: &[u8], ports: usize) -> Router {
     let mut router = bare(number, ports);
     for (place, other) in others.iter().enumerate() {

@@ -7,8 +7,8 @@ use super::{CaptureNode, Captures, Tap, tap};
 use quiver_tg_traffic::profile::capture::{CaptureSpec, Way};
 
 impl Captures {
-    /// Captures of port `number`: what comes goes to `input` by way of them, what leaves to `output`.
-    /// Returns what to use in their place.
+    /// Captures of port `number`: what comes goes to `input` by way of them, what leaves to
+    /// `output`. Returns what to use in their place.
     pub fn around<'a>(
         &self,
         engine: &mut Engine,

@@ -1,5 +1,6 @@
-//! The fault line of a port: decides about each frame, holds back what comes later, and hands the rest to
-//! the receiver. It is an input of its own, so that what is held back goes on when nothing else comes.
+//! The fault line of a port: decides about each frame, holds back what comes later, and hands the
+//! rest to the receiver. It is an input of its own, so that what is held back goes on when nothing
+//! else comes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -18,8 +18,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What a frame is known by, if it is one of these. Those of transactions all count, `number` after
-    /// `number`, as of one stream.
+    /// What a frame is known by, if it is one of these. Those of transactions all count, `number`
+    /// after `number`, as of one stream.
     pub fn stamp_of(self, packet: &Packet, measurement: u8, number: u64) -> Option<Stamp> {
         match self {
             Subject::Streams => end_of(packet).and_then(|end| Stamp::decode(&end).ok()),
@@ -30,7 +30,8 @@ impl Subject {
         }
     }
 
-    /// Flip a bit of a frame of transactions where its transport's checksum tells; false when it is none.
+    /// Flip a bit of a frame of transactions where its transport's checksum tells; false when it is
+    /// none.
     pub fn flip(self, packet: &mut Packet, random: &mut Random) -> bool {
         let Subject::Transactions(kind) = self else { return false };
         let Some((from, to)) = transport_of(packet.bytes(), kind) else { return false };

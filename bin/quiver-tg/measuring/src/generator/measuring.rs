@@ -1,5 +1,5 @@
-//! How a generator measures: give every port something to send and to fill, go on until all is sent,
-//! take it back.
+//! How a generator measures: give every port something to send and to fill, go on until all is
+//! sent, take it back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

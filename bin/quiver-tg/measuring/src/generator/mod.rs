@@ -203,7 +203,8 @@ impl<S: Surroundings> Generator<S> {
         Ok(())
     }
 
-    /// Put faults before a port's receiver: the node that frames go to first, and what was done to them.
+    /// Put faults before a port's receiver: the node that frames go to first, and what was done to
+    /// them.
     fn add_faults(
         &mut self,
         number: usize,
@@ -294,8 +295,8 @@ impl<S: Surroundings> Generator<S> {
         self.engine.now_ns() + (self.link_timeout_s * 1e9) as u64
     }
 
-    /// Has every port a link, and every gateway that streams wait for answered? The neighbours are told
-    /// who is here once the links are there. Not to be ready after `deadline_ns` is an error.
+    /// Has every port a link, and every gateway that streams wait for answered? The neighbours are
+    /// told who is here once the links are there. Not to be ready after `deadline_ns` is an error.
     pub fn has_links(&mut self, deadline_ns: u64) -> anyhow::Result<bool> {
         let is_late = self.engine.now_ns() >= deadline_ns || self.surroundings.is_interrupted();
         if let Some(port) = self.port_without_link() {

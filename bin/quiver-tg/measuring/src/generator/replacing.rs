@@ -1,4 +1,5 @@
-//! Other streams for a generator whose ports stay as they are: links stay up, neighbours stay known.
+//! Other streams for a generator whose ports stay as they are: links stay up, neighbours stay
+//! known.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use quiver_tg_traffic::frames::Source;
 use quiver_tg_traffic::profile::{Profile, Stream};
 
 impl<S: Surroundings> Generator<S> {
-    /// Send the streams of this profile, which [has the ports](Profile::has_ports_of) of the one before, from the
-    /// next measurement on. An error changes nothing.
+    /// Send the streams of this profile, which [has the ports](Profile::has_ports_of) of the one
+    /// before, from the next measurement on. An error changes nothing.
     pub fn set_streams(&mut self, profile: &Profile) -> anyhow::Result<()> {
         if self.running.is_some() {
             bail!("a measurement is under way");
@@ -51,7 +52,8 @@ impl<S: Surroundings> Generator<S> {
     }
 }
 
-/// Who is asked for the MAC address that streams of a port wait for, and their places among the port's streams.
+/// Who is asked for the MAC address that streams of a port wait for, and their places among the
+/// port's streams.
 pub(crate) fn gateway(
     profile: &Profile,
     number: usize,

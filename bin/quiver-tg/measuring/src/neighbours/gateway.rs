@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_wire::MacAddress;
 
-/// Between two questions while nobody answers (RFC 4861 §10 says a second; links of tests are fast).
+/// Between two questions while nobody answers (RFC 4861 §10 says a second; links of tests are
+/// fast).
 const ASK_EVERY_NS: u64 = 250_000_000;
 /// Between two questions when it is known.
 const REFRESH_EVERY_NS: u64 = 30_000_000_000;

@@ -41,8 +41,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Play the addresses of a port at `mac`; the link-local address of `mac` is played as well when there
-    /// is any IPv6 address. What its gateway says of itself goes to `heard`.
+    /// Play the addresses of a port at `mac`; the link-local address of `mac` is played as well
+    /// when there is any IPv6 address. What its gateway says of itself goes to `heard`.
     pub fn new(mac: MacAddress, port: &Port, heard: &Arc<Heard>) -> Neighbours {
         let plays_ip6 =
             !port.ip6.is_empty() || port.gateway.is_some_and(|gateway| gateway.is_ipv6());
@@ -181,8 +181,8 @@ impl Neighbours {
         }
     }
 
-    /// What to say unasked, so that neighbours learn or correct our addresses (RFC 5227 §3, RFC 4861
-    /// §7.2.6).
+    /// What to say unasked, so that neighbours learn or correct our addresses (RFC 5227 §3, RFC
+    /// 4861 §7.2.6).
     pub fn announcements(&self) -> Vec<Vec<u8>> {
         let mac = self.envelope.mac();
         let arp = self.ip4.some(ANNOUNCED_MAX).filter_map(|ip| {
@@ -203,8 +203,8 @@ impl Neighbours {
         arp.chain(nd).collect()
     }
 
-    /// The question for the gateway's MAC address; `None` when there is no gateway, or no address to ask
-    /// from.
+    /// The question for the gateway's MAC address; `None` when there is no gateway, or no address
+    /// to ask from.
     pub fn question(&self) -> Option<Vec<u8>> {
         let mac = self.envelope.mac();
         match self.gateway.as_ref()?.0 {

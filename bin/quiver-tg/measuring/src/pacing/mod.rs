@@ -1,9 +1,11 @@
-//! When frames are due: a constant rate, Poisson, bursts, or the times of a recording, kept by the clock.
+//! When frames are due: a constant rate, Poisson, bursts, or the times of a recording, kept by the
+//! clock.
 //!
-//! Frame k of a stream is due at `origin` and as long behind it as the schedule says. Each pass of the worker
-//! sends what is due, so that a burst is as long as a pass of the worker and no longer. When the worker was held
-//! up (the system ran something else on its core), the frames that it missed are sent a little faster than the
-//! rate instead of all at once: a forwarder must not lose frames because its tester slept.
+//! Frame k of a stream is due at `origin` and as long behind it as the schedule says. Each pass of
+//! the worker sends what is due, so that a burst is as long as a pass of the worker and no longer.
+//! When the worker was held up (the system ran something else on its core), the frames that it
+//! missed are sent a little faster than the rate instead of all at once: a forwarder must not lose
+//! frames because its tester slept.
 
 mod departures;
 mod poisson;
@@ -144,8 +146,9 @@ impl Pacer {
         self.due_before = frames;
     }
 
-    /// Another rate from now on. What is due stays due, and the next frame is due when what is left of
-    /// its interval, scaled to the new rate, is over. A recording is played so much faster or slower.
+    /// Another rate from now on. What is due stays due, and the next frame is due when what is left
+    /// of its interval, scaled to the new rate, is over. A recording is played so much faster or
+    /// slower.
     pub fn set_rate(&mut self, rate_pps: f64, now_ns: u64) {
         if now_ns < self.origin_ns || matches!(self.schedule, Schedule::Poisson(_)) {
             return self.keep_rate(rate_pps);
@@ -260,8 +263,8 @@ impl Pacer {
         self.sent += frames as i64;
     }
 
-    /// How long behind the original schedule the first and the last of `frames` frames are when they leave at
-    /// `now_ns`, before [`advance`](Self::advance).
+    /// How long behind the original schedule the first and the last of `frames` frames are when
+    /// they leave at `now_ns`, before [`advance`](Self::advance).
     #[inline]
     pub fn lateness_ns(&self, frames: u64, now_ns: u64) -> (u64, u64) {
         let since = |due_ns: u64| (now_ns + self.owed_ns).saturating_sub(self.origin_ns + due_ns);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use quiver_tg_traffic::frames::random::Random;
 
-/// Gaps drawn ahead, a power of two: all quantiles of the exponential distribution in the middle of so many equal
-/// parts. Each round has every one of them once, in another order, so that the mean of a round is exact.
+/// Gaps drawn ahead, a power of two: all quantiles of the exponential distribution in the middle of
+/// so many equal parts. Each round has every one of them once, in another order, so that the mean
+/// of a round is exact.
 const GAPS: usize = 1 << 14;
 /// Bits behind the point of a gap, in mean gaps.
 const GAP_BITS: u32 = 24;

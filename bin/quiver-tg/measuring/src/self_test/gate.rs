@@ -1,5 +1,6 @@
-//! The gate before a profile: what the generator can do by itself with these streams on this host, and how
-//! much of a latency is its own. Measured once for a profile and process, before the ports are opened.
+//! The gate before a profile: what the generator can do by itself with these streams on this host,
+//! and how much of a latency is its own. Measured once for a profile and process, before the ports
+//! are opened.
 
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -79,7 +80,8 @@ fn measure(profile: &Profile) -> anyhow::Result<OwnShare> {
     Ok(OwnShare { transmit_pps, loop_pps: flat_out.received_pps, latencies })
 }
 
-/// The same streams between memifs that are connected in pairs: what leaves by one port comes to the next.
+/// The same streams between memifs that are connected in pairs: what leaves by one port comes to
+/// the next.
 fn looped(profile: &Profile, socket: &Path) -> Profile {
     let mut own = profile.clone();
     own.captures.clear();

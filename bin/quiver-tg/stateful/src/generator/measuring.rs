@@ -1,5 +1,5 @@
-//! How transactions are measured: find the next hops, see whether the forwarder is ready, begin what comes
-//! due, wait for the ends.
+//! How transactions are measured: find the next hops, see whether the forwarder is ready, begin
+//! what comes due, wait for the ends.
 
 use std::sync::Arc;
 
@@ -201,8 +201,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         Ok(())
     }
 
-    /// Begin no more transactions; the report comes from [`turn`](Self::turn) when those that are open have
-    /// ended, or at once after a second stop.
+    /// Begin no more transactions; the report comes from [`turn`](Self::turn) when those that are
+    /// open have ended, or at once after a second stop.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         let was_stopped = std::mem::replace(&mut running.is_stopped, true);

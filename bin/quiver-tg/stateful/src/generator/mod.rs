@@ -136,7 +136,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         Ok(())
     }
 
-    /// Put faults before the node for what comes to a port: where frames go first, and what was done.
+    /// Put faults before the node for what comes to a port: where frames go first, and what was
+    /// done.
     fn add_faults(
         &mut self,
         number: usize,
@@ -202,8 +203,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         self.engine.now_ns() + (self.profile.link_timeout_s * 1e9) as u64
     }
 
-    /// Has every port a link? The neighbours are told who is here once it has. Not to have one after
-    /// `deadline_ns` is an error.
+    /// Has every port a link? The neighbours are told who is here once it has. Not to have one
+    /// after `deadline_ns` is an error.
     pub fn has_links(&mut self, deadline_ns: u64) -> anyhow::Result<bool> {
         if let Some(port) = self.port_without_link() {
             if self.engine.now_ns() >= deadline_ns || self.surroundings.is_interrupted() {

@@ -170,8 +170,8 @@ impl Connection {
         is_inside(segment.sequence) || (segment.length() > 0 && is_inside(last))
     }
 
-    /// Answer what is outside of the window: something that was sent again, a question whether we are
-    /// alive, or an attempt to begin anew. Anything else could be answered for ever.
+    /// Answer what is outside of the window: something that was sent again, a question whether we
+    /// are alive, or an attempt to begin anew. Anything else could be answered for ever.
     fn refuse<L: Line>(&mut self, io: &mut Io<'_, L>, segment: &Segment<'_>) {
         let is_question = segment.sequence.wrapping_add(1) == self.received;
         if segment.has(Flags::RST) || (segment.length() == 0 && !is_question) {
@@ -199,7 +199,8 @@ impl Connection {
             self.send_ack(io);
             return None;
         }
-        // All went over and only the last acknowledgement was lost: the other side has forgotten us.
+        // All went over and only the last acknowledgement was lost: the other side has forgotten
+        // us.
         let is_over = self.marks.has(Marks::FIN_TAKEN)
             && self.marks.has(Marks::CLOSES)
             && !before(self.una, self.data_end(io.program.sends()));

@@ -1,10 +1,10 @@
-//! TCP (RFC 9293) for transactions whose data is a pattern: neither sent nor received bytes are kept,
-//! so that a connection is 96 bytes.
+//! TCP (RFC 9293) for transactions whose data is a pattern: neither sent nor received bytes are
+//! kept, so that a connection is 96 bytes.
 //!
-//! Reno with NewReno's recovery (RFC 5681, RFC 6582), initial window of ten segments (RFC 6928), RTO as
-//! RFC 6298 says with Linux' minimum, resets as RFC 5961 says. The window is 65,535 bytes; no options but
-//! the maximum segment size are sent, and all others are ignored. A connection is begun by one side
-//! only: simultaneous open does not happen between a client and a server.
+//! Reno with NewReno's recovery (RFC 5681, RFC 6582), initial window of ten segments (RFC 6928),
+//! RTO as RFC 6298 says with Linux' minimum, resets as RFC 5961 says. The window is 65,535 bytes;
+//! no options but the maximum segment size are sent, and all others are ignored. A connection is
+//! begun by one side only: simultaneous open does not happen between a client and a server.
 
 mod acknowledge;
 mod gaps;
@@ -130,7 +130,8 @@ pub struct Connection {
     window: u16,
     /// Bytes of data in a segment at most.
     segment: u16,
-    /// Congestion window and slow start threshold, bytes. Their window has no scale: 16 bits hold both.
+    /// Congestion window and slow start threshold, bytes. Their window has no scale: 16 bits hold
+    /// both.
     congestion: u16,
     threshold: u16,
     /// The next hop, where the side has no gateway.

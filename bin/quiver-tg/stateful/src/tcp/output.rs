@@ -101,8 +101,8 @@ impl Connection {
         let room = self.room();
         if left > 0 && room > 0 {
             let count = left.min(u32::from(self.segment)).min(room);
-            // No small segments because a window is small (RFC 9293 §3.8.6.2.1), unless nothing is on
-            // its way that would open it.
+            // No small segments because a window is small (RFC 9293 §3.8.6.2.1), unless nothing is
+            // on its way that would open it.
             if count < u32::from(self.segment) && count < left && self.next != self.una {
                 return false;
             }
@@ -145,8 +145,8 @@ impl Connection {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// The timer runs while something is not acknowledged, or waits behind a closed window (RFC 6298
-    /// §5.1, RFC 9293 §3.8.6.1).
+    /// The timer runs while something is not acknowledged, or waits behind a closed window (RFC
+    /// 6298 §5.1, RFC 9293 §3.8.6.1).
     fn keep_timer<L>(&mut self, io: &Io<'_, L>, end: u32) {
         if self.marks.has(Marks::RESTS) {
             return;

@@ -98,8 +98,8 @@ impl Bench {
         all
     }
 
-    /// The peer sends a segment with `count` bytes of the pattern; what the side answers. Numbers count
-    /// from the first ones.
+    /// The peer sends a segment with `count` bytes of the pattern; what the side answers. Numbers
+    /// count from the first ones.
     fn peer(
         &mut self,
         sequence: u32,

@@ -111,7 +111,8 @@ fn make(
     Ok(frames)
 }
 
-/// What the profile says varies, and what differs between these frames: lengths and checksums follow.
+/// What the profile says varies, and what differs between these frames: lengths and checksums
+/// follow.
 fn varying(stream: &Stream, frames: &[Made]) -> Vec<Vec<bool>> {
     let Some(first) = frames.first() else { return Vec::new() };
     let of_field = |header: usize, place: usize| {

@@ -1,5 +1,5 @@
-//! `quiver-tg check`: what a profile would send, without making its ports: each stream, and its first frames
-//! header by header.
+//! `quiver-tg check`: what a profile would send, without making its ports: each stream, and its
+//! first frames header by header.
 
 mod decode;
 mod frames;
@@ -110,7 +110,8 @@ pub fn print(path: &Path, frames: usize, json: bool) -> anyhow::Result<()> {
 }
 
 impl Checked {
-    /// Of a profile; the first `frames` of each stream are made. Files and lists of values are read as for a run.
+    /// Of a profile; the first `frames` of each stream are made. Files and lists of values are read
+    /// as for a run.
     pub fn new(profile: &Profile, frames: usize) -> anyhow::Result<Checked> {
         let ports = profile.ports.iter().enumerate().map(|(number, port)| CheckedPort {
             port: number,

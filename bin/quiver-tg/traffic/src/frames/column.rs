@@ -1,9 +1,10 @@
 //! Field programs: the steps that make the fields that vary, for many frames at once.
 //!
-//! A column holds one value for each of the next [`CHUNK`] frames. Each step fills a column from those before
-//! it in one loop without a decision per frame: which value comes next, what it is, how long the frame is, what
-//! the checksums over it are. At the end the columns are put together to windows, eight bytes of the frame each,
-//! and writing a frame is copying its template and as many words as it has windows.
+//! A column holds one value for each of the next [`CHUNK`] frames. Each step fills a column from
+//! those before it in one loop without a decision per frame: which value comes next, what it is,
+//! how long the frame is, what the checksums over it are. At the end the columns are put together
+//! to windows, eight bytes of the frame each, and writing a frame is copying its template and as
+//! many words as it has windows.
 
 use super::values::Index;
 
@@ -146,7 +147,8 @@ pub fn checksum_of(sum: u64) -> u64 {
 }
 
 impl Step {
-    /// Fill a column. Compiled into the form that [`Program::run`](super::program::Program::run) runs in.
+    /// Fill a column. Compiled into the form that [`Program::run`](super::program::Program::run)
+    /// runs in.
     #[inline(always)]
     pub fn run(&mut self, columns: &mut [Column]) {
         match self {

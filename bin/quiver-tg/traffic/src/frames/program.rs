@@ -325,7 +325,8 @@ impl Draft {
         self.filled.push(Filled { bit: checksum.at * 8, bits: 16, column: into });
     }
 
-    /// The columns that fill bits from `start` to `end`, whose 16-bit words are counted from `origin`.
+    /// The columns that fill bits from `start` to `end`, whose 16-bit words are counted from
+    /// `origin`.
     fn terms(&self, start: usize, end: usize, origin: usize) -> Vec<Term> {
         let inside = |f: &&Filled| f.bit >= start && f.bit + f.bits <= end;
         let term = |f: &Filled| {

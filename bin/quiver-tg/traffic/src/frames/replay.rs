@@ -1,4 +1,5 @@
-//! Packets that are sent as they are, one after the other: from a recording, or from the profile itself.
+//! Packets that are sent as they are, one after the other: from a recording, or from the profile
+//! itself.
 
 use quiver_core::Packet;
 use quiver_core::memory::buffer::BufferCache;
@@ -61,8 +62,8 @@ impl Replay {
         self.places.iter().map(|(_, length)| *length).max().unwrap_or(0)
     }
 
-    /// Write the next one with `stamp` into an empty packet; false when there is no buffer for its further
-    /// segments (then it holds a part).
+    /// Write the next one with `stamp` into an empty packet; false when there is no buffer for its
+    /// further segments (then it holds a part).
     #[inline]
     #[must_use]
     pub fn write(
@@ -108,8 +109,8 @@ fn write_long(
     }
 }
 
-/// Make room for a stamp at the end of a packet: in its padding, in its payload (its checksum then is that of the
-/// packet with zeros there, and a stamp changes no checksum), or behind it.
+/// Make room for a stamp at the end of a packet: in its padding, in its payload (its checksum then
+/// is that of the packet with zeros there, and a stamp changes no checksum), or behind it.
 fn make_room(packet: &mut Vec<u8>) {
     match room(packet) {
         Some(Room::Padding) => {}

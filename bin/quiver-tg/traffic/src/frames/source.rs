@@ -72,8 +72,8 @@ impl Source {
         }
     }
 
-    /// Write the next frame with `stamp` into an empty packet; false when there is no buffer for its
-    /// further segments (then it holds a part).
+    /// Write the next frame with `stamp` into an empty packet; false when there is no buffer for
+    /// its further segments (then it holds a part).
     #[must_use]
     pub fn write(
         &mut self,
@@ -116,7 +116,8 @@ impl Made {
         Ok(Made { program, next: CHUNK, scratch, is_stamped: stream.stamp, frame_bytes })
     }
 
-    /// The kernel that writes its frames: bytes that are copied, if they are all alike, and windows.
+    /// The kernel that writes its frames: bytes that are copied, if they are all alike, and
+    /// windows.
     pub fn kernel(&self) -> (Option<usize>, usize) {
         let is_plain = self.is_stamped && matches!(self.program.length, FrameLength::Fixed(_));
         (is_plain.then_some(self.program.template.len()), self.program.windows.len())
@@ -138,8 +139,8 @@ impl Made {
         self.next - 1
     }
 
-    /// Write the next frame with `stamp` into an empty packet; false when there is no buffer for its
-    /// further segments (then it holds a part).
+    /// Write the next frame with `stamp` into an empty packet; false when there is no buffer for
+    /// its further segments (then it holds a part).
     #[inline(always)]
     #[must_use]
     pub fn write(
@@ -168,8 +169,8 @@ impl Made {
         packet.set_length(length, data_bytes)
     }
 
-    /// As [`write`](Self::write), for frames that are all copied as `BYTES` and have `WINDOWS` windows
-    /// ([`kernel`](Self::kernel)): nothing is left to decide per frame.
+    /// As [`write`](Self::write), for frames that are all copied as `BYTES` and have `WINDOWS`
+    /// windows ([`kernel`](Self::kernel)): nothing is left to decide per frame.
     #[inline(always)]
     #[must_use]
     pub fn write_fixed<const BYTES: usize, const WINDOWS: usize>(

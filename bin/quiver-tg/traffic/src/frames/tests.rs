@@ -171,7 +171,8 @@ fn a_plain_frame_needs_no_ip() {
     }
 }
 
-/// The one's complement sum of 16-bit words, as RFC 1071 §4.1 has it; 0xffff when a checksum in it is right.
+/// The one's complement sum of 16-bit words, as RFC 1071 §4.1 has it; 0xffff when a checksum in it
+/// is right.
 fn naive_sum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u32;
     for part in parts {

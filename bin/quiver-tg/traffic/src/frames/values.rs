@@ -82,8 +82,8 @@ pub enum Index {
         /// The next, and one.
         next: u64,
     },
-    /// Drawn as they are needed, each as likely as the next: sixteen million of them take no cache away
-    /// from whoever is measured.
+    /// Drawn as they are needed, each as likely as the next: sixteen million of them take no cache
+    /// away from whoever is measured.
     Uniform {
         /// How many.
         count: u64,

@@ -94,7 +94,8 @@ impl<A: Address> Addresses<A> {
         behind > 0 && number <= self.sorted[behind - 1].1
     }
 
-    /// The first address of each range, and those that follow, as long as there are not more than `most`.
+    /// The first address of each range, and those that follow, as long as there are not more than
+    /// `most`.
     pub fn some(&self, most: usize) -> impl Iterator<Item = A> + '_ {
         self.ranges.iter().flat_map(|(first, last)| *first..=*last).take(most).map(A::from_number)
     }
@@ -107,8 +108,8 @@ impl<A: Address> Addresses<A> {
     }
 }
 
-/// One address, a prefix, or two with `-` between. In IPv4, a prefix up to /30 has neither its network's nor
-/// its broadcast address.
+/// One address, a prefix, or two with `-` between. In IPv4, a prefix up to /30 has neither its
+/// network's nor its broadcast address.
 fn range<A: Address>(text: &str) -> Result<(A, A), String> {
     let wrong = || format!("`{text}` is no address or range; one looks like {}", A::EXAMPLE);
     let read = |text: &str| text.trim().parse::<A>().map_err(|_| wrong());

@@ -1,4 +1,5 @@
-//! The key `faults` of a port: the shares of its frames that are lost, repeated, damaged or delayed.
+//! The key `faults` of a port: the shares of its frames that are lost, repeated, damaged or
+//! delayed.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +9,8 @@ pub const RUN_FRAMES_MAX: u32 = 1_000_000;
 /// The longest delay, microseconds.
 pub const DELAY_US_MAX: u64 = 10_000_000;
 
-/// What befalls the generator's frames at a port. Each share is of all frames; a frame has at most one fault.
+/// What befalls the generator's frames at a port. Each share is of all frames; a frame has at most
+/// one fault.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {

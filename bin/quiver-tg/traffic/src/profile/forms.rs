@@ -1,4 +1,5 @@
-//! How what has a reader of its own may be written, as JSON Schema: rates, addresses, tags, sizes, headers.
+//! How what has a reader of its own may be written, as JSON Schema: rates, addresses, tags, sizes,
+//! headers.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! The genome of a mix of sizes (RFC 6985): a letter for each frame, in the order in which they are sent.
+//! The genome of a mix of sizes (RFC 6985): a letter for each frame, in the order in which they are
+//! sent.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -35,8 +36,8 @@ pub struct Genome {
 }
 
 impl Genome {
-    /// Read a genome: letters, each with a count before it if it comes several times. `own` are the sizes of
-    /// capital letters, `mtu` that of `z`.
+    /// Read a genome: letters, each with a count before it if it comes several times. `own` are the
+    /// sizes of capital letters, `mtu` that of `z`.
     pub fn read(
         text: &str,
         own: &BTreeMap<char, usize>,
@@ -98,8 +99,8 @@ fn size_of(letter: char, own: &BTreeMap<char, usize>, mtu: Option<usize>) -> Res
     }
 }
 
-/// Write a sequence of sizes as a genome, with the sizes of letters of one's own behind it. `None` when it has
-/// more sizes than there are letters.
+/// Write a sequence of sizes as a genome, with the sizes of letters of one's own behind it. `None`
+/// when it has more sizes than there are letters.
 pub fn write(sizes: &[u16]) -> Option<String> {
     let mut own: Vec<u16> = Vec::new();
     let mut letters = Vec::with_capacity(sizes.len());

@@ -1,4 +1,5 @@
-//! The headers that a profile can name: where their fields lie, what they hold when nothing is said.
+//! The headers that a profile can name: where their fields lie, what they hold when nothing is
+//! said.
 
 use super::scalar::Kind;
 
@@ -32,7 +33,8 @@ pub enum Role {
     Checksum,
     /// As `Checksum`, and over the addresses of the IP header below (TCP, ICMPv6).
     PseudoChecksum,
-    /// As `PseudoChecksum`; a sum of zero is sent as 0xffff, and there is none in front of a tunnel.
+    /// As `PseudoChecksum`; a sum of zero is sent as 0xffff, and there is none in front of a
+    /// tunnel.
     UdpChecksum,
     /// 1 on the last label of a stack (RFC 3032 §2.1).
     BottomOfStack,
@@ -42,7 +44,8 @@ pub enum Role {
     GatewayMac,
     /// The sending port's first address of the kind.
     OwnAddress,
-    /// The first address of the kind of the port where the frames go; with a segment list the first segment.
+    /// The first address of the kind of the port where the frames go; with a segment list the first
+    /// segment.
     PeerAddress,
     /// The port of the tunnel that follows, otherwise 1024.
     TunnelPort,
@@ -78,7 +81,8 @@ pub struct HeaderSpec {
     pub fields: &'static [FieldSpec],
     /// The field that a bare value stands for.
     pub principal: Option<&'static str>,
-    /// The key of bytes that follow the fixed part: what they are, and of what their number is a multiple.
+    /// The key of bytes that follow the fixed part: what they are, and of what their number is a
+    /// multiple.
     pub tail: Option<(&'static str, usize)>,
     /// Says in an Ethernet header that it follows.
     pub ether_type: Option<u16>,

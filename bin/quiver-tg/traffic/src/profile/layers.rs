@@ -1,4 +1,5 @@
-//! The headers of a stream's frames, from the outside in: as a map, or as a list where one kind comes twice.
+//! The headers of a stream's frames, from the outside in: as a map, or as a list where one kind
+//! comes twice.
 
 use std::fmt;
 use std::net::Ipv6Addr;

@@ -1,5 +1,5 @@
-//! Where everything stands in a stream's frames: what is always the same, what varies, which lengths and
-//! checksums follow from the rest.
+//! Where everything stands in a stream's frames: what is always the same, what varies, which
+//! lengths and checksums follow from the rest.
 
 use std::net::Ipv6Addr;
 

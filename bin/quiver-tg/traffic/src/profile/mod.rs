@@ -1,4 +1,5 @@
-//! The profile: which ports there are, and what is sent from which to which. README.md describes it.
+//! The profile: which ports there are, and what is sent from which to which. README.md describes
+//! it.
 
 mod addresses;
 pub mod capture;
@@ -46,8 +47,9 @@ use crate::stamp::STREAMS_MAX;
 pub const PROFILE_VERSION: u32 = 1;
 /// Ports of one generator.
 pub const PORTS_MAX: usize = 64;
-/// Frames in a transmit burst at most, paced and flat out. A pass of the worker has a cost of its own, hundreds
-/// of microseconds where frames go through the kernel: a smaller burst limits the rate that pacing reaches.
+/// Frames in a transmit burst at most, paced and flat out. A pass of the worker has a cost of its
+/// own, hundreds of microseconds where frames go through the kernel: a smaller burst limits the
+/// rate that pacing reaches.
 pub const BURST_MAX: usize = 256;
 
 /// What is wrong with a profile: where, what, and what would be right.

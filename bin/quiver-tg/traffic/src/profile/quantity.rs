@@ -74,8 +74,8 @@ impl StreamRate {
         Err(format!("a rate of {value}{unit}; it is above 0 and at most {most}{unit}"))
     }
 
-    /// Frames a second of frames that are so long on average, on a line of so many bits a second; `None` when
-    /// as many as the ring takes.
+    /// Frames a second of frames that are so long on average, on a line of so many bits a second;
+    /// `None` when as many as the ring takes.
     pub fn pps(self, frame_bytes: f64, line_rate_bps: Option<f64>) -> Result<Option<f64>, String> {
         let l1_bits = (frame_bytes + FCS_BYTES + WIRE_OVERHEAD_BYTES) * 8.0;
         Ok(Some(match self {

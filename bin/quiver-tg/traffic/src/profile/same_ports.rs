@@ -5,8 +5,9 @@ use quiver_wire::MacAddress;
 use super::{Port, Profile};
 
 impl Profile {
-    /// Would another profile have the same ports, on the same core? Ports that play addresses answer with their
-    /// MAC address, which then must be the same. Captures begin with their ports: with captures none are the same.
+    /// Would another profile have the same ports, on the same core? Ports that play addresses
+    /// answer with their MAC address, which then must be the same. Captures begin with their ports:
+    /// with captures none are the same.
     pub fn has_ports_of(&self, other: &Profile) -> bool {
         let ports = |profile: &Profile| -> Vec<(Port, Option<MacAddress>)> {
             let answers = |port: &Port| {

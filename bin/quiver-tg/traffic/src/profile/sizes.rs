@@ -42,8 +42,8 @@ pub enum FrameSizes {
     Default,
     /// All alike.
     One(usize),
-    /// A mix with a name. Sizes below what the headers need are raised to that (in IPv6 with UDP 78 in place
-    /// of 64).
+    /// A mix with a name. Sizes below what the headers need are raised to that (in IPv6 with UDP 78
+    /// in place of 64).
     Named(&'static str),
     /// A mix of one's own, the sizes spread evenly.
     Mix(Vec<FrameShare>),
@@ -86,7 +86,8 @@ pub enum Sizes {
 }
 
 impl FrameSizes {
-    /// As they are sent, when headers and stamp need so many bytes. The message says what would fit.
+    /// As they are sent, when headers and stamp need so many bytes. The message says what would
+    /// fit.
     pub fn resolve(&self, need: usize) -> Result<Sizes, String> {
         let fits = |size: usize| {
             if size >= need && size <= FRAME_BYTES_MAX {

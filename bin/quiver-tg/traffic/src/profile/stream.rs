@@ -81,7 +81,8 @@ pub struct Stream {
     /// Packets as hexadecimal digits in place of headers.
     #[serde(default)]
     pub packets: Vec<Hex>,
-    /// The frames carry a stamp; without one they are sent as they are and not counted when they come back.
+    /// The frames carry a stamp; without one they are sent as they are and not counted when they
+    /// come back.
     #[serde(default = "default_stamp")]
     pub stamp: bool,
     /// What was made of it: where everything stands.

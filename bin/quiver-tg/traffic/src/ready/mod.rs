@@ -1,5 +1,5 @@
-//! Ready profiles: the eight load tests of the operator's article (seed 002) and the traffic of every
-//! forwarding mode of the CSIT report (seed 004 §1.5.2), from one schema and one table.
+//! Ready profiles: the eight load tests of the operator's article (seed 002) and the traffic of
+//! every forwarding mode of the CSIT report (seed 004 §1.5.2), from one schema and one table.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -53,8 +53,8 @@ enum Traffic {
     Routes6,
     /// MPLS with one label.
     Label,
-    /// IPv6 to be encapsulated one way; the other way as it comes encapsulated, with so many segments in
-    /// a routing header (none: the segment is the destination).
+    /// IPv6 to be encapsulated one way; the other way as it comes encapsulated, with so many
+    /// segments in a routing header (none: the segment is the destination).
     Segments(Behaviour, u8),
 }
 

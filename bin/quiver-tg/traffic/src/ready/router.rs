@@ -1,4 +1,5 @@
-//! What a router needs for a ready profile: its commands, whole, so that they can be executed as they stand.
+//! What a router needs for a ready profile: its commands, whole, so that they can be executed as
+//! they stand.
 
 use std::path::Path;
 
@@ -28,7 +29,8 @@ const ENCAPSULATOR: &str = "2001:2:0:ff00::1";
 pub const INTERFACES: [&str; 2] = ["memif0/0", "memif0/1"];
 
 impl Ready {
-    /// The router's commands for a profile with these parameters, on interfaces of these names, which are there.
+    /// The router's commands for a profile with these parameters, on interfaces of these names,
+    /// which are there.
     pub fn router(
         &self,
         interfaces: [&str; 2],
@@ -112,7 +114,8 @@ impl Ready {
                 ];
                 ways.extend(behaviour.commands(one));
                 ways.push(format!("ip route add 2001:2:0:e001::/64 {next6}"));
-                // What comes back from a function is put into segments again, and goes on by the other port.
+                // What comes back from a function is put into segments again, and goes on by the
+                // other port.
                 let on = match behaviour {
                     Behaviour::Dynamic | Behaviour::Static => &next6,
                     _ => &back6,
@@ -146,7 +149,8 @@ fn join(joined: Joined, [one, other]: [&str; 2]) -> Vec<String> {
 }
 
 impl Behaviour {
-    /// What the router does with packets that come to the segments; `one` leads to where they go afterwards.
+    /// What the router does with packets that come to the segments; `one` leads to where they go
+    /// afterwards.
     fn commands(self, one: &str) -> Vec<String> {
         let sid = |segment: &str, behaviour: &str| {
             format!("sr localsid address {segment} behavior {behaviour}")

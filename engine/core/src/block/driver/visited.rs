@@ -87,8 +87,8 @@ impl Visited {
         looks_behind
     }
 
-    /// The pass that began at `head` took so many clocks: count for each node what it would have counted
-    /// alone.
+    /// The pass that began at `head` took so many clocks: count for each node what it would have
+    /// counted alone.
     #[inline(always)]
     pub fn account(
         &mut self,

@@ -1,4 +1,5 @@
-//! The nodes of a running engine: an instance of each for every worker, and what comes and goes while it runs.
+//! The nodes of a running engine: an instance of each for every worker, and what comes and goes
+//! while it runs.
 
 use super::Engine;
 use crate::block::{KernelSlot, Makers, Pair};
@@ -110,7 +111,9 @@ impl Engine {
                 NodeId((self.nodes.len() - 1) as u16)
             }
             _ => {
-                return Err(BuildError::TooMany(format!("the graph has {NODES_MAX} nodes already")));
+                return Err(BuildError::TooMany(format!(
+                    "the graph has {NODES_MAX} nodes already"
+                )));
             }
         };
         self.directory.ids.insert(spec.name.clone(), id);

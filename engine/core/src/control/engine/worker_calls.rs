@@ -12,8 +12,9 @@ use crate::worker::event::{EVENTS_MAX, Event};
 use crate::worker::{Worker, WorkerCall};
 
 impl Engine {
-    /// Have `worker call` done on a worker between two passes; what it holds is dropped here afterwards.
-    /// Returns false, and nothing is done, when as many worker calls wait for that worker as may.
+    /// Have `worker call` done on a worker between two passes; what it holds is dropped here
+    /// afterwards. Returns false, and nothing is done, when as many worker calls wait for that
+    /// worker as may.
     pub fn post(
         &mut self,
         worker: WorkerId,

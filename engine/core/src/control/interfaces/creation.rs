@@ -104,8 +104,8 @@ impl Engine {
         }
     }
 
-    /// Delete an interface, and its sub-interfaces before it. Packets under way to it are dropped and
-    /// counted.
+    /// Delete an interface, and its sub-interfaces before it. Packets under way to it are dropped
+    /// and counted.
     pub fn delete_interface(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         let workers: BTreeSet<WorkerId> = interface.rx.iter().map(|p| p.worker).collect();

@@ -40,8 +40,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Say that `who` needs a feature in an arc on an interface, or needs it no more. It is enabled while
-    /// anybody does: for features that others build upon. Nothing else should switch such a feature.
+    /// Say that `who` needs a feature in an arc on an interface, or needs it no more. It is enabled
+    /// while anybody does: for features that others build upon. Nothing else should switch such a
+    /// feature.
     pub fn need_feature(
         &mut self,
         id: InterfaceId,

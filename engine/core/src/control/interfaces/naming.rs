@@ -5,15 +5,16 @@ use crate::control::engine::Engine;
 use crate::ids::{InterfaceId, NodeId};
 
 impl Interface {
-    /// The name that the interface was made with, under which the command that made it makes it again.
+    /// The name that the interface was made with, under which the command that made it makes it
+    /// again.
     pub fn made_name(&self) -> &str {
         self.made_name.as_deref().unwrap_or(&self.name)
     }
 }
 
 impl Engine {
-    /// Give an interface another name. Its nodes, and its sub-interfaces that are called after it, follow.
-    /// The name that it was made with stays taken.
+    /// Give an interface another name. Its nodes, and its sub-interfaces that are called after it,
+    /// follow. The name that it was made with stays taken.
     pub fn rename_interface(&mut self, id: InterfaceId, name: &str) -> Result<(), InterfaceError> {
         let old = self.interface(id).ok_or(InterfaceError::Unknown)?.name.clone();
         if old == name {
@@ -35,8 +36,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Sub-interfaces made with a name that begins with `old`, their parent's: the name that they would be
-    /// made with under `new`, and whether their current name is the one they were made with.
+    /// Sub-interfaces made with a name that begins with `old`, their parent's: the name that they
+    /// would be made with under `new`, and whether their current name is the one they were made
+    /// with.
     fn parts_called_after(
         &self,
         parent: InterfaceId,

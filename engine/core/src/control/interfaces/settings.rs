@@ -51,8 +51,8 @@ impl Engine {
         })
     }
 
-    /// Let the MTU of an interface that is no sub-interface be at most this, whatever the operator wants; `None` ends
-    /// the limit.
+    /// Let the MTU of an interface that is no sub-interface be at most this, whatever the operator
+    /// wants; `None` ends the limit.
     pub fn limit_mtu(
         &mut self,
         id: InterfaceId,
@@ -68,8 +68,8 @@ impl Engine {
         })
     }
 
-    /// Set the largest packet of one protocol; without one, the interface's MTU holds. Who speaks the
-    /// protocol hears of a change of the MTU.
+    /// Set the largest packet of one protocol; without one, the interface's MTU holds. Who speaks
+    /// the protocol hears of a change of the MTU.
     pub fn set_protocol_mtu(
         &mut self,
         id: InterfaceId,

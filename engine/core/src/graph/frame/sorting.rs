@@ -27,8 +27,8 @@ pub(crate) struct Group<'s, 'f> {
 }
 
 impl<'f> Sorting<'f> {
-    /// Take all packets out of a vector that has decided for each. What is not taken from here is lost to the
-    /// balance.
+    /// Take all packets out of a vector that has decided for each. What is not taken from here is
+    /// lost to the balance.
     pub(crate) fn new(frame: &'f mut Frame) -> Sorting<'f> {
         debug_assert!(frame.same_next.is_none());
         let length = std::mem::take(&mut frame.length);
@@ -61,8 +61,9 @@ impl Group<'_, '_> {
     #[cold]
     pub(crate) fn note_order(&self, order: &mut Order) {
         let Sorting { packets, count, .. } = self.sorting;
-        // SAFETY: these places were initialised when the vector was taken apart, and nothing writes to them while it
-        // is lent. The buffers of packets that were given out are no longer owned here: `note` reads the handles alone.
+        // SAFETY: these places were initialised when the vector was taken apart, and nothing writes
+        // to them while it is lent. The buffers of packets that were given out are no longer owned
+        // here: `note` reads the handles alone.
         order.note(unsafe { std::slice::from_raw_parts(packets.as_ptr().cast(), *count) });
     }
 
@@ -79,8 +80,8 @@ impl Group<'_, '_> {
             while *word != 0 && to.length < FRAME_PACKETS_MAX {
                 let place = base + word.trailing_zeros() as usize;
                 *word &= *word - 1;
-                // SAFETY: the place was initialised when the vector was taken apart, and is read once: its
-                // mark was in one group alone, and is gone now.
+                // SAFETY: the place was initialised when the vector was taken apart, and is read
+                // once: its mark was in one group alone, and is gone now.
                 let mut packet = unsafe { self.sorting.packets[place].assume_init_read() };
                 look(&mut packet);
                 to.packets[to.length].write(packet);
@@ -107,7 +108,8 @@ pub(crate) fn places_of(wanted: NodeId, nodes: &[NodeId; 64]) -> u64 {
         use std::arch::x86_64::*;
         let mut places = 0;
         for (at, nodes) in nodes.as_chunks::<16>().0.iter().enumerate() {
-            // SAFETY: every x86-64 has SSE2; the loads are of 16 bytes inside of 32, of any alignment.
+            // SAFETY: every x86-64 has SSE2; the loads are of 16 bytes inside of 32, of any
+            // alignment.
             let found = unsafe {
                 let wanted = _mm_set1_epi16(wanted.0.cast_signed());
                 let low = _mm_loadu_si128(nodes.as_ptr().cast());

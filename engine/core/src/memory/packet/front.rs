@@ -32,8 +32,8 @@ impl Packet {
         true
     }
 
-    /// Put `bytes` behind the first `at` bytes, which move to the front; false (and nothing changes) when
-    /// the first segment is shorter, or without headroom.
+    /// Put `bytes` behind the first `at` bytes, which move to the front; false (and nothing
+    /// changes) when the first segment is shorter, or without headroom.
     #[inline]
     #[must_use]
     pub fn insert(&mut self, at: usize, bytes: &[u8]) -> bool {
@@ -47,8 +47,8 @@ impl Packet {
         true
     }
 
-    /// Take the `count` bytes behind the first `at` bytes out; false (and nothing changes) when the first
-    /// segment is shorter.
+    /// Take the `count` bytes behind the first `at` bytes out; false (and nothing changes) when the
+    /// first segment is shorter.
     #[inline]
     #[must_use]
     pub fn remove(&mut self, at: usize, count: usize) -> bool {
@@ -101,10 +101,10 @@ impl Packet {
         true
     }
 
-    /// Put a header of `count` bytes in front that `blocks` hold right-aligned: all of them are written, ending
-    /// where the packet begins (what stood before the header is headroom). Two to seven blocks, which the
-    /// headers of tunnels fill, are moved without a loop. False (and nothing changes) without headroom for all
-    /// blocks.
+    /// Put a header of `count` bytes in front that `blocks` hold right-aligned: all of them are
+    /// written, ending where the packet begins (what stood before the header is headroom). Two to
+    /// seven blocks, which the headers of tunnels fill, are moved without a loop. False (and
+    /// nothing changes) without headroom for all blocks.
     #[inline(always)]
     #[must_use]
     pub fn push_blocks(&mut self, blocks: &[[u8; 32]], count: usize) -> bool {
@@ -133,9 +133,10 @@ impl Packet {
         true
     }
 
-    /// Put two headers in front: one of `count` bytes that `blocks` hold right-aligned, and before it one of
-    /// `outer_count` bytes that `outer` holds right-aligned. Bytes before them that are headroom may be written.
-    /// False (and nothing changes) without headroom, or where a header is longer than what holds it.
+    /// Put two headers in front: one of `count` bytes that `blocks` hold right-aligned, and before
+    /// it one of `outer_count` bytes that `outer` holds right-aligned. Bytes before them that are
+    /// headroom may be written. False (and nothing changes) without headroom, or where a header is
+    /// longer than what holds it.
     #[inline(always)]
     #[must_use]
     pub fn push_two<const BLOCKS: usize>(

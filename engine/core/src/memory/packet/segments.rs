@@ -109,7 +109,8 @@ impl Packet {
         true
     }
 
-    /// Link one more segment to the end: `length` bytes from `offset` (counted from its first byte).
+    /// Link one more segment to the end: `length` bytes from `offset` (counted from its first
+    /// byte).
     pub fn chain(&mut self, buffer: Buffer, offset: u16, length: u16) {
         if !self.is_chained() {
             let length = self.length as u32;
@@ -148,7 +149,8 @@ impl Packet {
         while let Some(next) = unsafe { line_of(last).as_ref().next } {
             last = next;
         }
-        // SAFETY: the last segment is ours now, and those behind it belonged to `tail`, which is no more.
+        // SAFETY: the last segment is ours now, and those behind it belonged to `tail`, which is no
+        // more.
         unsafe { line_of(last).as_mut().next = behind };
     }
 

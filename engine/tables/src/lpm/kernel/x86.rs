@@ -219,8 +219,9 @@ impl Kernel for Avx512 {
         slots: &mut Lane<u32>,
     ) {
         let depth = depth as u32;
-        // Of four addresses in a register, the bytes go to the first number of each, to the second, and so on:
-        // all other places become 0. Past the top they begin again below, which the mask takes away.
+        // Of four addresses in a register, the bytes go to the first number of each, to the second,
+        // and so on: all other places become 0. Past the top they begin again below, which the mask
+        // takes away.
         let bytes = 0x0302_0100 + (depth & 15) * 0x0101_0101;
         let from = |to: u32| {
             let [first, second, third, fourth] = [0, 1, 2, 3]

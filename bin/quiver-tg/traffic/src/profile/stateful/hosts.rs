@@ -22,7 +22,8 @@ pub fn bits_of(address: IpAddr) -> u128 {
 }
 
 impl Hosts {
-    /// `first` and those behind it. `None` when there are none, too many, or the family ends before.
+    /// `first` and those behind it. `None` when there are none, too many, or the family ends
+    /// before.
     pub fn new(first: IpAddr, count: u32) -> Option<Hosts> {
         let is_ip6 = first.is_ipv6();
         let last = if is_ip6 { u128::MAX } else { u128::from(u32::MAX) };

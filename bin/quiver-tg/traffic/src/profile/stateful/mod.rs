@@ -169,15 +169,15 @@ pub struct Stateful {
     /// What is successful.
     #[serde(default)]
     pub success: Success,
-    /// How long a transaction rests: a TCP client between handshake and request, a UDP server between
-    /// requests and responses.
+    /// How long a transaction rests: a TCP client between handshake and request, a UDP server
+    /// between requests and responses.
     #[serde(default)]
     pub hold_s: f64,
     /// After this long, without the rest, a transaction has failed.
     #[serde(default = "timeout_s")]
     pub timeout_s: f64,
-    /// How long the clients' pings may take to come back before transactions begin all the same; 0: none
-    /// are sent.
+    /// How long the clients' pings may take to come back before transactions begin all the same; 0:
+    /// none are sent.
     #[serde(default = "ready_s")]
     pub ready_s: f64,
     /// Transactions that can be open at a time on each side.
