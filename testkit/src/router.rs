@@ -33,8 +33,11 @@ const PASSES_MAX: usize = 10_000;
 const HOPS_MAX: u32 = 1000;
 /// … but in none shorter than this.
 const HOP_MIN: Duration = Duration::from_millis(10);
+/// Steps after which a command waits for a thread beside the router, as for one that opens a file: it
+/// gets a millisecond of real time before each further step.
+const COMMAND_STEPS_AT_ONCE: usize = 10_000;
 /// Steps after which a command that does not end is said to hang.
-const COMMAND_STEPS_MAX: usize = 100_000;
+const COMMAND_STEPS_MAX: usize = COMMAND_STEPS_AT_ONCE + 60_000;
 
 /// What a test may want otherwise than usual.
 #[derive(Clone, Copy, Debug)]
@@ -221,10 +224,13 @@ impl Router {
     ) -> Result<Output, Refusal> {
         let mut sink = Collected::default();
         let mut waited_for = None;
-        for _ in 0..COMMAND_STEPS_MAX {
+        for step in 0..COMMAND_STEPS_MAX {
             match execution.step(commands, self.engine(), &mut sink)? {
                 Step::Again => {
                     self.step();
+                    if step >= COMMAND_STEPS_AT_ONCE {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                 }
                 Step::Until(when) => {
                     if waited_for.replace(when) != Some(when) {
