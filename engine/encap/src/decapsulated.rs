@@ -73,41 +73,48 @@ pub fn ip4<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBa
     if may_change { merge_class4(packet, outer) } else { Ok(()) }
 }
 
-/// As [`ip6()`], if nothing is unusual about the inner packet, which begins `at` bytes from the
-/// outer header (0 for none); else nothing happens. Returns its destination.
+/// Is nothing unusual about the inner IPv6 packet, which begins `at` bytes from the outer header (0
+/// for none)? Then it is left as it is when the outer headers are taken off.
+#[inline(always)]
+pub fn is_plain_ip6<O: OuterHeader>(packet: &Packet, at: usize) -> bool {
+    let Some(inner) = packet.bytes().get(at..) else { return false };
+    let Some(header) = Ip6Header::overlay(inner) else { return false };
+    let is_exact = usize::from(header.payload_length()) + Ip6Header::LEN == inner.len();
+    let keeps_class = !ecn::may_change(outer_class::<O>(packet), header.traffic_class());
+    let is_whole = packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+    (at != 0) & is_whole & ip6::is_plain(header, inner.len()) & is_exact & keeps_class
+}
+
+/// As [`is_plain_ip6`] for an inner IPv4 packet.
+#[inline(always)]
+pub fn is_plain_ip4<O: OuterHeader>(packet: &Packet, at: usize) -> bool {
+    let Some(inner) = packet.bytes().get(at..) else { return false };
+    let Some(header) = Ip4Header::overlay(inner) else { return false };
+    let is_exact = usize::from(header.total_length()) == inner.len();
+    let keeps_class = !ecn::may_change(outer_class::<O>(packet), header.traffic_class);
+    let is_whole = packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+    (at != 0) & is_whole & ip4::is_plain(header, inner.len()) & is_exact & keeps_class
+}
+
+/// As [`ip6()`], if nothing is unusual about the inner packet ([`is_plain_ip6`]); else nothing
+/// happens. Returns its destination.
 #[inline(always)]
 pub fn ip6_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u128> {
-    if at == 0 || !packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD)) {
+    if !is_plain_ip6::<O>(packet, at) {
         return None;
     }
-    let (inner, outer) = (packet.bytes().get(at..)?, outer_class::<O>(packet));
-    let header = Ip6Header::overlay(inner)?;
-    let exact = usize::from(header.payload_length()) + Ip6Header::LEN == inner.len();
-    let keeps_class = !ecn::may_change(outer, header.traffic_class());
-    let destination = header.destination_bits();
-    if !(ip6::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err()
-    {
-        return None;
-    }
-    Some(destination)
+    let destination = Ip6Header::overlay(packet.bytes().get(at..)?)?.destination_bits();
+    take_off(packet, at).is_ok().then_some(destination)
 }
 
 /// As [`ip4()`], likewise.
 #[inline(always)]
 pub fn ip4_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u32> {
-    if at == 0 || !packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD)) {
+    if !is_plain_ip4::<O>(packet, at) {
         return None;
     }
-    let (inner, outer) = (packet.bytes().get(at..)?, outer_class::<O>(packet));
-    let header = Ip4Header::overlay(inner)?;
-    let exact = usize::from(header.total_length()) == inner.len();
-    let keeps_class = !ecn::may_change(outer, header.traffic_class);
-    let destination = header.destination_bits();
-    if !(ip4::is_plain(header, inner.len()) & exact & keeps_class) || take_off(packet, at).is_err()
-    {
-        return None;
-    }
-    Some(destination)
+    let destination = Ip4Header::overlay(packet.bytes().get(at..)?)?.destination_bits();
+    take_off(packet, at).is_ok().then_some(destination)
 }
 
 /// Take the first `at` bytes off: another packet is left, with a flow of its own.

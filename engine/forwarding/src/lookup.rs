@@ -56,7 +56,13 @@ impl<F: IpFamily> LookUp for Lookup<F> {
     }
 
     #[inline(always)]
-    fn resolve_all(&self, _: u32, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+    fn resolve_all(
+        &self,
+        _: StageContext<'_>,
+        _: u32,
+        found: &[GroupId],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
         one_hop(&self.tables.groups, found).map(|hop| take_hop(hop, packets))
     }
 

@@ -162,7 +162,7 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
             self.choice.note(clocks() - start);
         }
         if self.is_likely_uniform {
-            let all = look_up.resolve_all(state, found, packets);
+            let all = look_up.resolve_all(self.context, state, found, packets);
             if all.is_some() {
                 return all;
             }
@@ -226,7 +226,11 @@ impl<L: LookUp> Kernel for LookUpKernel<L> {
             worth.note(all.is_some());
         }
         block.came_in_by(rx, !L::SORTS);
-        block.is_same_index = all.is_some();
+        if all.is_some()
+            && let Some(first) = block.first()
+        {
+            (block.rx, block.is_rx_known, block.is_same_index) = (first.rx, true, true);
+        }
         all
     }
 

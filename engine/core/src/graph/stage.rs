@@ -241,17 +241,18 @@ pub trait LookUp: Send + 'static {
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
 
-    /// What was found leads all packets of a block the same way: each is told what it takes with
-    /// it, and the answer is where they go. `None`, and nothing changes, where they must be settled
-    /// one by one.
+    /// What was found leads all packets of a block to one node: each is told what it takes with it,
+    /// and the answer is that node. [`Packet::rx`] and [`Packet::index`] of all are the same then.
+    /// `None`, and nothing changes, where packets must be resolved one by one.
     #[inline(always)]
     fn resolve_all(
         &self,
+        context: StageContext<'_>,
         interface_state: Self::InterfaceState,
         found: &[Self::Found],
         packets: &mut [Packet],
     ) -> Option<NodeId> {
-        let _ = (interface_state, found, packets);
+        let _ = (context, interface_state, found, packets);
         None
     }
 

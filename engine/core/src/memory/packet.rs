@@ -241,11 +241,17 @@ impl Packet {
         self.has(PacketFlags::CHAINED)
     }
 
+    /// May it go round once more?
+    #[inline(always)]
+    pub fn may_turn(&self) -> bool {
+        self.turns & TURNS < TURNS_MAX
+    }
+
     /// Count one more turn through the graph; false when it went round too often.
     #[inline(always)]
     #[must_use]
     pub fn turn(&mut self) -> bool {
-        let may = self.turns & TURNS < TURNS_MAX;
+        let may = self.may_turn();
         self.turns += u8::from(may);
         may
     }

@@ -114,11 +114,17 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         let counters = context.interface_counters(interface);
         counters.rx_packets.add(1);
         counters.rx_bytes.add(packet.length() as u64);
+        Self::enter(interface, packet);
+        Ok(())
+    }
+
+    /// From here on the packet is one that came in by `interface`.
+    #[inline(always)]
+    fn enter(interface: InterfaceId, packet: &mut Packet) {
         packet.rx = interface;
         packet.index = 0;
         packet.clear(PacketFlags::L2_GROUP.union(PacketFlags::NOTED));
         packet.arc_restart();
-        Ok(())
     }
 
     #[inline(always)]
@@ -165,6 +171,48 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
             counters.ip6.add(1)
         }
         Ok(row.first(self.arcs[family], self.look_up[family]))
+    }
+
+    /// As [`open`](Self::open) for packets of one tunnel, whose headers and `index` are the same.
+    /// `None`, and nothing changes, unless all of them are ordinary.
+    #[inline(always)]
+    fn open_all(
+        &self,
+        context: StageContext<'_>,
+        (header, index): (Read, u32),
+        end: End,
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let is_ip4 = header.payload == Payload::Ip4;
+        if (header.payload == Payload::Frame) | end.carries_frames | header.has_checksum {
+            return None;
+        }
+        let row = context.interface(end.interface).filter(|row| row.up)?;
+        let at = usize::from(header.header_len);
+        let mut good = true;
+        for packet in &*packets {
+            let is_inner_good = match is_ip4 {
+                true => decapsulated::is_plain_ip4::<O>(packet, at),
+                false => decapsulated::is_plain_ip6::<O>(packet, at),
+            };
+            good &= (packet.index == index) & packet.may_turn() & is_inner_good;
+        }
+        if !good {
+            return None;
+        }
+        let mut bytes = 0;
+        for packet in &mut *packets {
+            let _ = take_off(packet, at);
+            bytes += packet.segment_length() as u64;
+            let _ = packet.turn();
+            Self::enter(end.interface, packet);
+        }
+        let (counters, count) = (context.interface_counters(end.interface), packets.len() as u64);
+        counters.rx_packets.add(count);
+        counters.rx_bytes.add(bytes);
+        let (family, of_family) = if is_ip4 { (0, &counters.ip4) } else { (1, &counters.ip6) };
+        of_family.add(count);
+        Some(row.first(self.arcs[family], self.look_up[family]))
     }
 
     /// A packet with a checksum, or of another kind than the tunnel is for.
@@ -217,6 +265,22 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[Key], found: &mut [u32]) {
         self.table.find_all(variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn resolve_all(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        found: &[u32],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let (first, index) = (*found.first()?, packets.first()?.index);
+        let differing = found.iter().fold(0, |differing, found| differing | (found ^ first));
+        if (differing != 0) | (first == NOT_FOUND) | (index == UNREAD) {
+            return None;
+        }
+        self.open_all(context, (Read::from_index(index), index), self.table.end(first), packets)
     }
 
     #[inline(always)]

@@ -3,14 +3,17 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::cpu::Variant;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::GROUP_ACCEPTED;
-use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_forwarding::segments::add_to_sum;
+use quiver_tables::GroupId;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{kind, unreachable};
 use quiver_wire::ip4::address;
@@ -49,8 +52,10 @@ quiver_core::reasons! {
     }
 }
 
+/// The key is the source, the answer its route: it must not lead here.
 struct Ip4Local {
     tables: IpTables,
+    own: NodeId,
     protocols: Claimed,
     ports: Claimed,
     punt: NodeId,
@@ -63,7 +68,13 @@ const fn unreachable_request(code: u8) -> u32 {
 }
 
 impl Ip4Local {
-    fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4LocalDrop> {
+    /// `source` is the route of the packet's source.
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        source: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip4LocalDrop> {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4LocalDrop::Truncated)?;
         let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
         let upper = total.checked_sub(header_len).ok_or(Ip4LocalDrop::Truncated)?;
@@ -73,11 +84,13 @@ impl Ip4Local {
             return Err(Ip4LocalDrop::Truncated);
         }
         check_options(options)?;
-        if !packet.has(PacketFlags::LOCALLY_ORIGINATED) && self.is_ours(cx, packet, &header) {
+        if !packet.has(PacketFlags::LOCALLY_ORIGINATED)
+            && self.tables.groups.resolve(source, 0).next == self.own
+        {
             return Err(Ip4LocalDrop::Spoofed);
         }
         if address::is_multicast(header.destination())
-            && !self.listens_to(cx, packet, header.destination())
+            && !self.listens_to(context, packet, header.destination())
         {
             return Err(Ip4LocalDrop::NotListening);
         }
@@ -93,7 +106,7 @@ impl Ip4Local {
                 if let Some(node) = self.ports.node(port) {
                     return Ok(node);
                 }
-                cx.count(Ip4LocalDrop::PortClosed, 1);
+                context.count(Ip4LocalDrop::PortClosed, 1);
                 packet.index = unreachable_request(unreachable::PORT);
                 Ok(self.error)
             }
@@ -102,7 +115,7 @@ impl Ip4Local {
                 Ok(self.punt)
             }
             _ => {
-                cx.count(Ip4LocalDrop::ProtocolUnknown, 1);
+                context.count(Ip4LocalDrop::ProtocolUnknown, 1);
                 packet.index = unreachable_request(unreachable::PROTOCOL);
                 Ok(self.error)
             }
@@ -118,16 +131,10 @@ impl Ip4Local {
     }
 
     /// Is this group all hosts of the link (RFC 1112 §4), or was it joined?
-    fn listens_to(&self, cx: &Context<'_>, packet: &Packet, group: Ipv4Addr) -> bool {
-        let joined = || self.tables.interfaces.joined(packet.rx, group.into(), cx.pass);
+    fn listens_to(&self, context: StageContext<'_>, packet: &Packet, group: Ipv4Addr) -> bool {
+        let pass = context.pass();
+        let joined = || self.tables.interfaces.joined(packet.rx, group.into(), pass);
         group == address::ALL_HOSTS || joined() || packet.index == GROUP_ACCEPTED
-    }
-
-    /// Does the source's route lead to this node?
-    fn is_ours(&self, cx: &Context<'_>, packet: &Packet, header: &Ip4Header) -> bool {
-        let table = self.tables.ip4.table(self.tables.interfaces.table4(packet.rx));
-        let group = table.lookup(header.source_bits());
-        self.tables.groups.resolve(group, 0).next == cx.node
     }
 }
 
@@ -178,26 +185,86 @@ fn check_tcp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<(), Ip
     Ok(())
 }
 
-impl Node for Ip4Local {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.decide(cx, packet));
+impl LookUp for Ip4Local {
+    const NAME: &'static str = "ip4-local";
+    type Reason = Ip4LocalDrop;
+    type Key = u32;
+    type Found = GroupId;
+    /// The number of the interface's table.
+    type InterfaceState = u32;
+
+    fn interface_state(&self, _: &Context<'_>, rx: InterfaceId) -> u32 {
+        self.tables.interfaces.table4(rx)
+    }
+
+    #[inline(always)]
+    fn key(&self, _: u32, packet: &mut Packet) -> u32 {
+        Ip4::source(packet.bytes()).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
+        self.tables.ip4.table(table).lookup_slice(variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn find_uniform(&self, variant: Variant, table: u32, keys: &[u32], found: &mut [GroupId]) {
+        self.tables.ip4.table(table).lookup_uniform(variant, keys, found);
+    }
+
+    /// Ordinary packets of one source to a protocol that a node has claimed.
+    #[inline(always)]
+    fn resolve_all(
+        &self,
+        _: StageContext<'_>,
+        _: u32,
+        found: &[GroupId],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let (source, first) = (*found.first()?, packets.first()?);
+        let (protocol, index) = (Ip4Header::overlay(first.bytes())?.protocol(), first.index);
+        let node = self.protocols.node(protocol.0)?;
+        let mut good = self.tables.groups.resolve(source, 0).next != self.own;
+        for (packet, found) in packets.iter().zip(found) {
+            let header = Ip4Header::overlay(packet.bytes())?;
+            good &= (*found == source)
+                & (packet.index == index)
+                & !packet.is_chained()
+                & (header.protocol() == protocol)
+                & (header.header_len() == Ip4Header::LEN)
+                & (usize::from(header.total_length()) >= Ip4Header::LEN)
+                & (usize::from(header.total_length()) <= packet.segment_length())
+                & !header.is_fragment()
+                & !address::is_multicast(header.destination());
+        }
+        good.then_some(node)
+    }
+
+    #[inline(always)]
+    fn resolve(
+        &self,
+        context: StageContext<'_>,
+        _: u32,
+        _: u32,
+        source: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip4LocalDrop> {
+        self.decide(context, source, packet)
     }
 }
 
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-local", "Sorts IPv4 packets for the router itself", move |wiring| {
-        Box::new(Ip4Local {
-            tables: tables.clone(),
-            protocols: Claimed::of(wiring, "ip4-protocol"),
-            ports: Claimed::of(wiring, "udp4-port"),
-            punt: wiring.node("ip4-punt"),
-            error: wiring.node("ip4-icmp-error"),
-            reassembly: wiring.node_if_built("ip4-full-reassembly"),
-        })
+    NodeSpec::look_up("Sorts IPv4 packets for the router itself", move |wiring| Ip4Local {
+        tables: tables.clone(),
+        own: wiring.id,
+        protocols: Claimed::of(wiring, "ip4-protocol"),
+        ports: Claimed::of(wiring, "udp4-port"),
+        punt: wiring.node("ip4-punt"),
+        error: wiring.node("ip4-icmp-error"),
+        reassembly: wiring.node_if_built("ip4-full-reassembly"),
     })
-    .reasons::<Ip4LocalDrop>()
     .describe(|record, names| {
         let request = IcmpErrorRequest::from_index(record.index);
         let why = match (names.node(record.next).as_str(), request.code) {

@@ -111,7 +111,13 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     }
 
     #[inline(always)]
-    fn resolve_all(&self, (): (), found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+    fn resolve_all(
+        &self,
+        _: StageContext<'_>,
+        (): (),
+        found: &[GroupId],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
         self.0.on_together(found, packets)
     }
 
