@@ -91,6 +91,13 @@ impl EncapEntry {
         if usize::from(self.blocks) == BLOCKS_MIN { self.header.first_chunk() } else { None }
     }
 
+    /// The last of these blocks, where it holds the whole header.
+    #[inline(always)]
+    pub fn one_block(&self) -> Option<&[[u8; BLOCK_BYTES]; 1]> {
+        let is_short = (1..=BLOCK_BYTES).contains(&self.header_len());
+        if is_short { self.blocks().last_chunk() } else { None }
+    }
+
     /// The header without the padding before it.
     #[inline(always)]
     pub fn header(&self) -> &[u8] {
@@ -230,6 +237,7 @@ mod tests {
             let blocks = length.div_ceil(BLOCK_BYTES);
             assert_eq!(entry.blocks().len(), if length == 0 { 0 } else { blocks.max(BLOCKS_MIN) });
             assert_eq!(entry.few_blocks().is_some(), (1..=96).contains(&length));
+            assert_eq!(entry.one_block().is_some(), (1..=32).contains(&length));
             assert_eq!(entry.blocks().as_flattened().last().copied(), header.last().copied());
             assert_eq!([0, 1, 2].map(|place| entry.word(place)), [1, 2, 3]);
         }

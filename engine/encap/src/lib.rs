@@ -26,4 +26,4 @@ pub use entries::{EncapEntries, EncapEntry, WorkerEncapEntries};
 pub use entry::{EntryWords, Words};
 pub use inner::{InnerFields, InnerPacket};
 pub use outer::{HeaderStack, Inside, OuterHeader};
-pub use output::{EncapError, EncapOutput, IcmpRecipient, Mtu};
+pub use output::{EncapError, EncapLink, EncapOutput, IcmpRecipient, Mtu};

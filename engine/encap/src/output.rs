@@ -10,7 +10,7 @@ use quiver_core::{InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::{IpFamily, IpTables, flow_hash};
 use quiver_forwarding::{adjacency::Adjacency, next_hop_group::Hop, requests::FragmentRequest};
 
-use crate::entries::{EncapEntry, WorkerEncapEntries};
+use crate::entries::{BLOCK_BYTES, EncapEntry, WorkerEncapEntries};
 use crate::entry::Words;
 use crate::inner::Truncated;
 use crate::offload::Unsegmented;
@@ -60,6 +60,18 @@ pub struct Mtu {
     at_link: bool,
 }
 
+/// The headers of packets that leave in one step: an entry's header stack, and the link header of a
+/// resolved hop of its underlay.
+#[derive(Clone, Copy)]
+pub struct EncapLink<'a> {
+    /// The entry.
+    pub entry: &'a EncapEntry,
+    /// The adjacency of the underlay's hop.
+    pub adjacency: &'a Adjacency,
+    /// The longest inner packet, in bytes.
+    pub length_max: usize,
+}
+
 /// Entries, tables and nodes of a node that encapsulates with stacks of one kind.
 pub struct EncapOutput<S> {
     /// This worker's entries.
@@ -72,6 +84,21 @@ pub struct EncapOutput<S> {
     look_up: NodeId,
     fragment: Option<NodeId>,
     stack: std::marker::PhantomData<S>,
+}
+
+/// As [`push_stack`] for a kind of stack that may be as short as an IPv4 header.
+#[inline(always)]
+fn push_short_stack(
+    entry: &EncapEntry,
+    adjacency: &Adjacency,
+    packet: &mut Packet,
+) -> Result<usize, EncapError> {
+    let Some(block) = entry.one_block() else { return push_stack(entry, adjacency, packet) };
+    let (link, link_len) = (adjacency.rewrite_field(), adjacency.rewrite_len());
+    match packet.push_two(block, entry.header_len(), link, link_len) {
+        true => Ok(link_len),
+        false => Err(EncapError::NoHeadroom),
+    }
 }
 
 /// Put an entry's header stack in front of a packet, and before it the link header of a resolved
@@ -152,6 +179,13 @@ impl<S: HeaderStack> EncapOutput<S> {
         if word.is_single() { word.hop() } else { groups.choose(word, flow_hash::<F>(packet)) }
     }
 
+    /// The hop of all flows, where there is one.
+    #[inline(always)]
+    pub fn only_hop(&self, entry: &EncapEntry) -> Option<Hop> {
+        let word = self.tables.groups.word(Words(entry).underlay());
+        word.is_single().then(|| word.hop())
+    }
+
     /// The adjacency of a resolved hop. Of others it means nothing.
     #[inline(always)]
     pub fn adjacency(&self, hop: Hop) -> &Adjacency {
@@ -167,6 +201,17 @@ impl<S: HeaderStack> EncapOutput<S> {
     /// Is the index of a hop an adjacency?
     pub fn has_adjacency(&self, hop: Hop) -> bool {
         self.is_resolved(hop) || self.adjacency_nodes.contains(&hop.next)
+    }
+
+    /// The headers of packets that leave by a hop in one step; `None` where they cannot.
+    #[inline(always)]
+    pub fn link<'a>(&'a self, entry: &'a EncapEntry, hop: Hop) -> Option<EncapLink<'a>> {
+        let (adjacency, header_len) = (self.adjacency(hop), entry.header_len());
+        let outer_max = usize::from(adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()));
+        // No packet has no bytes, so a stack that is longer than the MTU fits none.
+        let length_max = outer_max.saturating_sub(header_len);
+        let is_ready = self.is_resolved(hop) & (header_len != 0);
+        is_ready.then_some(EncapLink { entry, adjacency, length_max })
     }
 
     /// The longest packet with an entry's stack that may go by this hop. `beyond` follows a hop
@@ -219,13 +264,15 @@ impl<S: HeaderStack> EncapOutput<S> {
     #[inline(always)]
     pub fn put_and_leave(
         &self,
-        entry: &EncapEntry,
-        adjacency: &Adjacency,
+        EncapLink { entry, adjacency, .. }: EncapLink<'_>,
         packet: &mut Packet,
-        length: usize,
         inside: Inside,
     ) -> Result<NodeId, EncapError> {
-        let before = push_stack(entry, adjacency, packet)?;
+        let length = packet.segment_length();
+        let before = match S::Outer::LEN < BLOCK_BYTES {
+            true => push_short_stack(entry, adjacency, packet)?,
+            false => push_stack(entry, adjacency, packet)?,
+        };
         let total = length + entry.header_len();
         let bytes = packet.bytes_mut().get_mut(before..).ok_or(EncapError::Truncated)?;
         S::fill(Words(entry), bytes, total, inside)?;

@@ -84,6 +84,19 @@ impl<S: Stage> Body for EachPacket<'_, S> {
         let soon = if self.is_same_index { 0 } else { SOON_AHEAD };
         rest.iter().take(told).for_each(|packet| stage.ahead(packet));
         rest.iter().take(soon).for_each(|packet| stage.soon(packet));
+        if self.is_same_index && !S::LOOKS_FIRST && !S::SORTS {
+            let (mut nexts, mut bytes, mut is_chained) = (next.iter_mut(), 0, !S::SENDS);
+            let is_done = stage.decide_all(context, state, rest, |packet, to| {
+                if let Some(next) = nexts.next() {
+                    *next = to;
+                }
+                bytes += packet.segment_length() as u64;
+                is_chained |= packet.is_chained();
+            });
+            if is_done {
+                return (sorted, (!is_chained).then_some(bytes));
+            }
+        }
         for next in next.chunks_mut(Self::CHUNK) {
             let (now, later) = rest.split_at_mut(next.len().min(rest.len()));
             if S::LOOKS_FIRST {

@@ -129,6 +129,22 @@ pub trait Stage: Send + 'static {
         packet: &mut Packet,
     ) -> Result<NodeId, Self::Reason>;
 
+    /// As [`decide`](Self::decide) for all packets of a block, whose [`Packet::index`] is the same:
+    /// what that names is read once. `decided` is called with each packet and its next node, in
+    /// order. False, and nothing changes, where packets must be decided about one by one. A stage
+    /// that sorts is not asked.
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        interface_state: Self::InterfaceState,
+        packets: &mut [Packet],
+        decided: impl FnMut(&Packet, NodeId),
+    ) -> bool {
+        let _ = (context, interface_state, packets, decided);
+        false
+    }
+
     /// Of a stage that sorts: where packets like the first of a block will be said to have come in,
     /// and what `decide` makes of knowing that. Each packet is decided about all the same.
     #[inline(always)]

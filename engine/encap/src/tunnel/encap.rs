@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use quiver_core::graph::arc::INTERFACE_OUTPUT;
+use quiver_core::graph::frame::next_or_drop;
 use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
@@ -11,15 +12,15 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::flow_hash;
+use quiver_forwarding::next_hop_group::Hop;
 
 use super::protocol::{Stack, TunnelProtocol, place};
 use super::reasons::TunnelDrop;
-use crate::entries::WorkerEncapEntries;
-use crate::entry::Words;
+use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::inner::{InnerFields, InnerPacket};
 use crate::offload;
 use crate::outer::{Inside, OuterHeader};
-use crate::output::{EncapOutput, IcmpRecipient, push_link};
+use crate::output::{EncapLink, EncapOutput, IcmpRecipient, push_link};
 
 /// The node for inner packets of family `F` and outer headers of family `O`. A stacked adjacency is
 /// in [`Packet::index`].
@@ -45,6 +46,39 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             fragment: wiring.node(F::FRAGMENT_NODE),
             family: std::marker::PhantomData,
         }
+    }
+
+    /// The headers of packets that come by a stacked adjacency and leave by a hop of the underlay in
+    /// one step; `None` where they cannot.
+    #[inline(always)]
+    fn link<'a>(
+        &'a self,
+        context: StageContext<'_>,
+        tunnel: &Adjacency,
+        entry: &'a EncapEntry,
+        hop: Hop,
+    ) -> Option<EncapLink<'a>> {
+        let link = self.output.link(entry, hop)?;
+        let length_max = link.length_max.min(tunnel.mtu_bytes.into());
+        let is_open = context.interface(tunnel.tx).is_some_and(is_open);
+        is_open.then_some(EncapLink { length_max, ..link })
+    }
+
+    /// Send a packet in one step; `None`, and nothing changes, where something is unusual about it.
+    #[inline(always)]
+    fn send(&self, link: EncapLink<'_>, packet: &mut Packet) -> Option<Result<NodeId, TunnelDrop>> {
+        let length = packet.segment_length();
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        if !(packet.has_none(unusual) & (length <= link.length_max)) {
+            return None;
+        }
+        let (traffic_class, hop_limit) = F::forward(packet.bytes_mut())?;
+        let hash = if O::HAS_FLOW { flow_hash::<F>(packet) } else { 0 };
+        let dont_fragment = F::forbids_fragments(packet.bytes(), length);
+        let inside =
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+        Some(self.output.put_and_leave(link, packet, inside).map_err(TunnelDrop::from))
     }
 
     /// A packet about which something is unusual: it may be dead, too long, or pass features of the
@@ -154,6 +188,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
 
 impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P, O, F> {
     const NAME: &'static str = P::NODES.encap[place::<O>()][place::<F>()];
+    const SENDS: bool = true;
     type Reason = TunnelDrop;
     type InterfaceState = ();
 
@@ -173,35 +208,55 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
     ) -> Result<NodeId, TunnelDrop> {
         let tunnel = self.output.tables.adjacencies.get(packet.index);
         let entry = self.output.entries.get(tunnel.entry);
-        let (hash, hop) = match O::HAS_FLOW {
-            true => {
-                let hash = flow_hash::<F>(packet);
-                (hash, self.output.hop(entry, hash))
-            }
-            false => (0, self.output.hop_for::<F>(entry, packet)),
+        let hop = match O::HAS_FLOW {
+            true => self.output.hop(entry, flow_hash::<F>(packet)),
+            false => self.output.hop_for::<F>(entry, packet),
         };
-        let underlay = self.output.adjacency(hop);
         let length = packet.segment_length();
-        let unusual =
-            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
-        let fits = (length <= usize::from(tunnel.mtu_bytes))
-            & (length + entry.header_len()
-                <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into());
-        let fast = packet.has_none(unusual)
-            & fits
-            & self.output.is_resolved(hop)
-            & (entry.header_len() != 0)
-            & context.interface(tunnel.tx).is_some_and(is_open);
-        let forwarded = if fast { F::forward(packet.bytes_mut()) } else { None };
-        let Some((traffic_class, hop_limit)) = forwarded else { return self.slow(context, packet) };
-        let dont_fragment = F::forbids_fragments(packet.bytes(), length);
-        let inside =
-            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
-        let next = self.output.put_and_leave(entry, underlay, packet, length, inside)?;
+        let link = self.link(context, tunnel, entry, hop);
+        let Some(sent) = link.and_then(|link| self.send(link, packet)) else {
+            return self.slow(context, packet);
+        };
+        let next = sent?;
         let counters = context.interface_counters(tunnel.tx);
         counters.tx_packets.add(1);
         counters.tx_bytes.add(length as u64);
         Ok(next)
+    }
+
+    /// Packets of one tunnel whose underlay has one path.
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packets: &mut [Packet],
+        mut decided: impl FnMut(&Packet, NodeId),
+    ) -> bool {
+        let Some(index) = packets.first().map(|packet| packet.index) else { return false };
+        let tunnel = self.output.tables.adjacencies.get(index);
+        let entry = self.output.entries.get(tunnel.entry);
+        let link =
+            self.output.only_hop(entry).and_then(|hop| self.link(context, tunnel, entry, hop));
+        let Some(link) = link else { return false };
+        let (mut sent_packets, mut sent_bytes) = (0, 0);
+        for packet in packets {
+            let length = packet.segment_length();
+            let decision = match self.send(link, packet) {
+                Some(Ok(next)) => {
+                    (sent_packets, sent_bytes) = (sent_packets + 1, sent_bytes + length as u64);
+                    Ok(next)
+                }
+                Some(Err(why)) => Err(why),
+                None => self.slow(context, packet),
+            };
+            let next = next_or_drop(decision, packet);
+            decided(packet, next);
+        }
+        let counters = context.interface_counters(tunnel.tx);
+        counters.tx_packets.add(sent_packets);
+        counters.tx_bytes.add(sent_bytes);
+        true
     }
 }
 

@@ -14,7 +14,6 @@ use quiver_wire::{EthernetHeader, Header};
 use super::protocol::{ETHERNET, Stack, TunnelProtocol, place};
 use super::reasons::TunnelDrop;
 use crate::entries::WorkerEncapEntries;
-use crate::entry::Words;
 use crate::flow::kept_frame_hash;
 use crate::offload;
 use crate::outer::{Inside, OuterHeader};
@@ -107,20 +106,15 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
     ) -> Result<NodeId, TunnelDrop> {
         let entry = self.output.entries.get(self.by_interface.get(packet.tx));
         let hash = kept_frame_hash(packet);
-        let hop = self.output.hop(entry, hash);
-        let underlay = self.output.adjacency(hop);
+        let link = self.output.link(entry, self.output.hop(entry, hash));
         let length = packet.segment_length();
-        let fast = packet.has_none(
-            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD),
-        ) & (length + entry.header_len()
-            <= underlay.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
-            & self.output.is_resolved(hop)
-            & (entry.header_len() != 0)
-            & (length >= EthernetHeader::LEN);
-        if !fast {
-            return self.slow(packet);
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
+        match link.filter(|link| is_usual & (length <= link.length_max)) {
+            Some(link) => Ok(self.output.put_and_leave(link, packet, Self::inside(hash))?),
+            None => self.slow(packet),
         }
-        Ok(self.output.put_and_leave(entry, underlay, packet, length, Self::inside(hash))?)
     }
 }
 

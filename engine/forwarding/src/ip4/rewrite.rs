@@ -1,5 +1,6 @@
 //! `ip4-rewrite`: one hop less to live, and the neighbour's header in front.
 
+use quiver_core::graph::frame::next_or_drop;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
@@ -61,7 +62,35 @@ impl Stage for Ip4Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip4RewriteDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        self.rewrite(self.tables.adjacencies.get(packet.index), packet)
+    }
+
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        _: StageContext<'_>,
+        (): (),
+        packets: &mut [Packet],
+        mut decided: impl FnMut(&Packet, NodeId),
+    ) -> bool {
+        let Some(first) = packets.first() else { return false };
+        let adjacency = self.tables.adjacencies.get(first.index);
+        for packet in packets {
+            let next = next_or_drop(self.rewrite(adjacency, packet), packet);
+            decided(packet, next);
+        }
+        true
+    }
+}
+
+impl Ip4Rewrite {
+    /// Send a packet to the neighbour of an adjacency.
+    #[inline(always)]
+    fn rewrite(
+        &self,
+        adjacency: &Adjacency,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip4RewriteDrop> {
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
         let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
@@ -72,9 +101,7 @@ impl Stage for Ip4Rewrite {
         }
         prepend(adjacency, packet)
     }
-}
 
-impl Ip4Rewrite {
     /// The router's own, in several segments, dead or too long: where it goes back to, if it does.
     /// With the hop still to count then, for the error must show the packet as it came.
     #[cold]

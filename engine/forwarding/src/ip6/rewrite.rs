@@ -1,5 +1,6 @@
 //! `ip6-rewrite`: one hop less to live, and the neighbour's header in front.
 
+use quiver_core::graph::frame::next_or_drop;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
@@ -127,7 +128,36 @@ impl Stage for Ip6Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip6RewriteDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        self.rewrite(context, self.tables.adjacencies.get(packet.index), packet)
+    }
+
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packets: &mut [Packet],
+        mut decided: impl FnMut(&Packet, NodeId),
+    ) -> bool {
+        let Some(first) = packets.first() else { return false };
+        let adjacency = self.tables.adjacencies.get(first.index);
+        for packet in packets {
+            let next = next_or_drop(self.rewrite(context, adjacency, packet), packet);
+            decided(packet, next);
+        }
+        true
+    }
+}
+
+impl Ip6Rewrite {
+    /// Send a packet to the neighbour of an adjacency.
+    #[inline(always)]
+    fn rewrite(
+        &self,
+        context: StageContext<'_>,
+        adjacency: &Adjacency,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip6RewriteDrop> {
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
         let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;

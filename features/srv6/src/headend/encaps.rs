@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use quiver_core::graph::frame::next_or_drop;
 use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{
-    EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, Words, offload, output,
+    EncapLink, EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, offload, output,
 };
 use quiver_forwarding::ip::{Ip4, Ip6, flow_hash};
 use quiver_tables::CountedLines;
@@ -125,22 +126,29 @@ impl<F: Encapsulated> Encaps<F> {
         otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
     ) -> Result<NodeId, HeadendDrop> {
         let entry = self.output.entries.get(packet.index);
-        let hash = flow_hash::<F>(packet);
-        let hop = self.output.hop(entry, hash);
-        let adjacency = self.output.adjacency(hop);
-        let length = packet.segment_length();
+        let hop = self.output.hop(entry, flow_hash::<F>(packet));
+        let sent = self.output.link(entry, hop).and_then(|link| self.send(link, packet, step));
+        sent.unwrap_or_else(|| otherwise(packet))
+    }
+
+    /// Send a packet in one step; `None`, and nothing changes, where something is unusual about it.
+    #[inline(always)]
+    fn send(
+        &self,
+        link: EncapLink<'_>,
+        packet: &mut Packet,
+        step: impl FnOnce(&mut Packet) -> Option<(u8, u8)>,
+    ) -> Option<Result<NodeId, HeadendDrop>> {
         let unusual =
             PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
-        let plain = packet.has_none(unusual)
-            & (length + entry.header_len()
-                <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
-            & self.output.is_resolved(hop)
-            & (entry.header_len() != 0);
-        let stepped = if plain { step(packet) } else { None };
-        let Some((traffic_class, hop_limit)) = stepped else { return otherwise(packet) };
+        if !(packet.has_none(unusual) & (packet.segment_length() <= link.length_max)) {
+            return None;
+        }
+        let hash = flow_hash::<F>(packet);
+        let (traffic_class, hop_limit) = step(packet)?;
         let inside =
             Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
-        Ok(self.output.put_and_leave(entry, adjacency, packet, length, inside)?)
+        Some(self.output.put_and_leave(link, packet, inside).map_err(HeadendDrop::from))
     }
 }
 
@@ -171,6 +179,29 @@ impl<F: Encapsulated> Stage for Encaps<F> {
     ) -> Result<NodeId, HeadendDrop> {
         let otherwise = |packet: &mut Packet| self.slow_path(context, packet, Hop::ToCount, |_| ());
         self.put(packet, |packet| F::forward(packet.bytes_mut()), otherwise)
+    }
+
+    /// Packets of one entry whose underlay has one path.
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packets: &mut [Packet],
+        mut decided: impl FnMut(&Packet, NodeId),
+    ) -> bool {
+        let Some(first) = packets.first() else { return false };
+        let entry = self.output.entries.get(first.index);
+        let link = self.output.only_hop(entry).and_then(|hop| self.output.link(entry, hop));
+        let Some(link) = link else { return false };
+        for packet in packets {
+            let sent = self.send(link, packet, |packet| F::forward(packet.bytes_mut()));
+            let decision =
+                sent.unwrap_or_else(|| self.slow_path(context, packet, Hop::ToCount, |_| ()));
+            let next = next_or_drop(decision, packet);
+            decided(packet, next);
+        }
+        true
     }
 }
 

@@ -141,18 +141,12 @@ impl LookUp for EncapsL2 {
     ) -> Result<NodeId, HeadendDrop> {
         let entry = self.output.entries.get(entry);
         let hash = flow(packet);
-        let hop = self.output.hop(entry, hash);
-        let adjacency = self.output.adjacency(hop);
-        let length = packet.segment_length();
-        let plain = packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD))
-            & (length + entry.header_len()
-                <= adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()).into())
-            & self.output.is_resolved(hop)
-            & (entry.header_len() != 0);
-        if !plain {
-            return self.slow_path(packet);
+        let link = self.output.link(entry, self.output.hop(entry, hash));
+        let is_usual = packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+        match link.filter(|link| is_usual & (packet.segment_length() <= link.length_max)) {
+            Some(link) => Ok(self.output.put_and_leave(link, packet, EncapsL2::inside(hash))?),
+            None => self.slow_path(packet),
         }
-        Ok(self.output.put_and_leave(entry, adjacency, packet, length, EncapsL2::inside(hash))?)
     }
 }
 
