@@ -13,7 +13,7 @@ use crate::memory::packet::Packet;
 use crate::worker::Installed;
 
 use super::BLOCK_PACKETS;
-use super::kernel::{Ahead, Block, first_places, places};
+use super::kernel::{Ahead, Block, WholeVector, first_places, places};
 use super::slot::{KernelSlot, Nodes};
 use visited::Visited;
 use work::{Step, WorkList};
@@ -93,6 +93,13 @@ impl Driver {
         let rx = frame.is_same_rx().then_some(side);
         let length = frame.len();
         let (packets, next) = frame.parts_mut();
+        let mut node = head;
+        if let Some(rx) = rx.filter(|_| follows && !self.is_measured) {
+            let bytes = None;
+            let vector = WholeVector { packets: &mut *packets, rx, bytes, pass: self.pass };
+            node = self.run_vector(nodes, cx, head, vector);
+        }
+        let length = if matches!(self.exits, Exits::Nobody) { length } else { 0 };
         let mut window = [DROP; BLOCK_PACKETS];
         for begin in (0..length).step_by(BLOCK_PACKETS) {
             let count = (length - begin).min(BLOCK_PACKETS);
@@ -110,7 +117,7 @@ impl Driver {
                 ahead,
                 is_alone: !follows,
             };
-            self.run_block(nodes, cx, head, &mut block, &mut Leaving { next: &mut *next, begin });
+            self.run_block(nodes, cx, node, &mut block, &mut Leaving { next: &mut *next, begin });
         }
         if let Exits::Alike { next, .. } = self.exits {
             frame.set_all_next(next);
@@ -120,6 +127,29 @@ impl Driver {
         if follows && let Some(slot) = nodes.slot(head) {
             slot.learn_behind(side, looks_behind);
         }
+    }
+
+    /// Run the kernels that decide about the whole vector. Returns the node that all packets have
+    /// come to. They have left for it, unless its kernel must run block by block.
+    #[inline(always)]
+    fn run_vector(
+        &mut self,
+        nodes: &mut Nodes<'_>,
+        cx: &mut Context<'_>,
+        head: NodeId,
+        mut vector: WholeVector<'_>,
+    ) -> NodeId {
+        let (mut node, mut from, count) = (head, head, vector.packets.len() as u64);
+        let mut budget = KERNELS_PER_BLOCK_MAX;
+        while let Some(slot) = nodes.slot(node).filter(|_| budget > 0) {
+            cx.node = node;
+            let Some(next) = slot.kernel.run_vector(cx, &mut vector) else { return node };
+            self.visited.arrive(slot, self.pass, node, count);
+            (from, node, budget) = (node, next, budget - 1);
+        }
+        self.exits = Exits::Alike { from, next: node };
+        self.rx = Some(vector.rx);
+        node
     }
 
     /// The node that let all packets go, or for each the one that did.

@@ -14,6 +14,13 @@ pub(crate) trait Kernel: Send {
     /// What the block says of its live packets must be true afterwards.
     fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId>;
 
+    /// Decide about all packets of a vector at once; the answer is where they go. `None`, and
+    /// nothing changes, where the vector must be run block by block.
+    fn run_vector(&mut self, cx: &mut Context<'_>, vector: &mut WholeVector<'_>) -> Option<NodeId> {
+        let _ = (cx, vector);
+        None
+    }
+
     /// All blocks of the vector are done.
     fn end(&mut self) {}
 
@@ -33,6 +40,16 @@ pub(crate) struct Facts {
     pub looks_first: bool,
     /// It reads the second line of packets.
     pub looks_behind: bool,
+}
+
+/// All packets of a vector, which came in by one interface.
+pub(crate) struct WholeVector<'f> {
+    pub packets: &'f mut [Packet],
+    pub rx: InterfaceId,
+    /// Bytes of all packets, if somebody has added them up.
+    pub bytes: Option<u64>,
+    /// The number of the pass.
+    pub pass: u64,
 }
 
 /// Up to 64 packets of a vector, and those behind them.

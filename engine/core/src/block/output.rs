@@ -8,7 +8,7 @@ use crate::graph::frame::next_or_drop;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 
-use super::kernel::{Block, Kernel, places};
+use super::kernel::{Block, Kernel, WholeVector, places};
 
 /// Whose output it is.
 pub(crate) enum OutputKernel {
@@ -91,6 +91,21 @@ impl OutputKernel {
 }
 
 impl Kernel for OutputKernel {
+    fn run_vector(&mut self, cx: &mut Context<'_>, vector: &mut WholeVector<'_>) -> Option<NodeId> {
+        let OutputKernel::Interface(tx, device) = *self else { return None };
+        let row = cx.interface(tx).filter(|row| row.up && row.output == cx.node)?;
+        let (first, bytes) = (row.first(INTERFACE_OUTPUT, device), vector.bytes?);
+        if first != device {
+            for packet in &mut *vector.packets {
+                (packet.arc_place, packet.tx) = (0, tx);
+            }
+        }
+        let counters = cx.interface_counters(tx);
+        counters.tx_packets.add(vector.packets.len() as u64);
+        counters.tx_bytes.add(bytes);
+        Some(first)
+    }
+
     fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
         let tx = match self {
             OutputKernel::Interface(interface, _) => Some(*interface),

@@ -78,7 +78,7 @@ impl<A: Stage, B: Stage> Kernel for PairKernel<A, B> {
             return self.first.run(cx, block);
         }
         let (id, rx, second_id, arrived) = (cx.node, block.rx, self.second_id, block.live_count());
-        let (first, of_first, onward) = self.first.prepare(cx, block);
+        let (first, of_first, onward) = self.first.prepare(cx, (block.pass, rx), block.first());
         first.arrived(cx, rx, arrived);
         cx.node = second_id;
         let second = &self.second;

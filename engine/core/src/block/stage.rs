@@ -28,12 +28,13 @@ impl<S: Stage> StageKernel<S> {
     pub fn prepare(
         &mut self,
         cx: &Context<'_>,
-        block: &Block<'_>,
+        (pass, rx): (u64, InterfaceId),
+        first: Option<&Packet>,
     ) -> (&S, S::InterfaceState, InterfaceId) {
-        let (rx, stage) = (block.rx, &self.stage);
-        let (state, onward) = self.state.get(block.pass, rx, || {
+        let stage = &self.stage;
+        let (state, onward) = self.state.get(pass, rx, || {
             let state = stage.interface_state(cx, rx);
-            match block.first() {
+            match first {
                 Some(first) if S::SORTS => stage.expect(cx, rx, state, first),
                 _ => (state, rx),
             }
@@ -147,7 +148,7 @@ fn run_some<S: Stage>(
 impl<S: Stage> Kernel for StageKernel<S> {
     fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
         let (rx, arrived) = (block.rx, block.live_count());
-        let (stage, state, onward) = self.prepare(cx, block);
+        let (stage, state, onward) = self.prepare(cx, (block.pass, rx), block.first());
         stage.arrived(cx, rx, arrived);
         let (context, variant) = (StageContext::new(cx), cx.variant);
         let (sorted, bytes) = if block.is_full() {

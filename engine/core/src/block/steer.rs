@@ -6,10 +6,10 @@ use crate::cpu::Body;
 use crate::graph::context::Context;
 use crate::graph::interface::InterfaceRow;
 use crate::graph::stage::{Stage, Steer};
-use crate::ids::NodeId;
+use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 
-use super::kernel::{Block, Facts, Kernel};
+use super::kernel::{Block, Facts, Kernel, WholeVector};
 use super::stage::StageKernel;
 
 /// It answers for the whole block; where a packet is refused, the stage decides about each.
@@ -47,23 +47,42 @@ impl<S: Steer> Body for Takes<'_, S> {
     }
 }
 
-impl<S: Steer> Kernel for SteerKernel<S> {
-    fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
-        let rx = block.rx;
-        let (stage, state, _) = self.each.prepare(cx, block);
-        let to = S::way(state).filter(|_| block.is_full() && !block.is_alone);
-        let count = block.count;
-        let packets = &mut block.packets[..count];
-        let bytes =
-            to.and_then(|_| cx.variant.run(Takes { packets: &*packets, stage: PhantomData::<S> }));
-        let (Some((output, tx)), Some(bytes)) = (to, bytes) else {
-            return self.each.run(cx, block);
-        };
-        stage.arrived(cx, rx, count as u64);
+impl<S: Steer> SteerKernel<S> {
+    /// Send all of these packets the same way, if none is refused; the answer is the node, and the
+    /// bytes of all.
+    #[inline(always)]
+    fn steer(
+        &mut self,
+        cx: &Context<'_>,
+        (pass, rx): (u64, InterfaceId),
+        packets: &mut [Packet],
+    ) -> Option<(NodeId, u64)> {
+        let (stage, state, _) = self.each.prepare(cx, (pass, rx), packets.first());
+        let (output, tx) = S::way(state)?;
+        let bytes = cx.variant.run(Takes { packets: &*packets, stage: PhantomData::<S> })?;
+        stage.arrived(cx, rx, packets.len() as u64);
         if cx.interface(tx).is_some_and(InterfaceRow::is_sub_interface) {
             packets.iter_mut().for_each(|packet| packet.tx = tx);
         }
+        Some((output, bytes))
+    }
+}
+
+impl<S: Steer> Kernel for SteerKernel<S> {
+    fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
+        let (key, count) = ((block.pass, block.rx), block.count);
+        let steered = match block.is_full() && !block.is_alone {
+            true => self.steer(cx, key, &mut block.packets[..count]),
+            false => None,
+        };
+        let Some((output, bytes)) = steered else { return self.each.run(cx, block) };
         (block.bytes, block.is_same_index) = (Some(bytes), false);
+        Some(output)
+    }
+
+    fn run_vector(&mut self, cx: &mut Context<'_>, vector: &mut WholeVector<'_>) -> Option<NodeId> {
+        let (output, bytes) = self.steer(cx, (vector.pass, vector.rx), vector.packets)?;
+        vector.bytes = Some(bytes);
         Some(output)
     }
 
