@@ -11,7 +11,7 @@ use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash as flow;
-use quiver_encap::{EncapOutput, IcmpRecipient, Inside, Words, offload, output};
+use quiver_encap::{EncapOutput, IcmpRecipient, Inside, offload, output};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::GroupWord;
 use quiver_tables::{CountedLines, GroupId};
