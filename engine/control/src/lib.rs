@@ -56,8 +56,8 @@ pub use names::{Names, with_interface_names};
 pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
 pub use running::{
-    ConfigWriter, HIDDEN, Part, Phase, Slices, along, by_interface, by_interface_name,
-    interfaces_by_name, of_each, order,
+    ConfigWriter, HIDDEN, Part, Phase, Slices, along, by_interface, by_interface_name, of_each,
+    order,
 };
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};

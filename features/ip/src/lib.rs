@@ -79,7 +79,8 @@ pub fn register(registry: &mut Registry) {
     registry.running_config_in_slices(order::INTERFACE_SETTINGS, borrowed);
     registry.running_config_in_slices(order::NEIGHBORS, commands::neighbours::begin_config);
     registry.running_config_in_slices(order::ROUTES, commands::routes::begin_config);
-    registry.running_config(order::FEATURES, commands::hop_by_hop::write_config);
+    let hop_by_hop = by_interface(commands::hop_by_hop::write_interface);
+    registry.running_config_in_slices(order::FEATURES, hop_by_hop);
     registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_core::control::interfaces::Interface;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::IpProtocol;
 
@@ -226,24 +227,26 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             ));
         }
     }
-    for interface in quiver_control::interfaces_by_name(engine) {
-        let has = |kind: Kind| {
-            let ids = engine.arc_id(kind.arc()).zip(engine.node_id(kind.feature()));
-            ids.is_some_and(|(arc, node)| interface.who_needs(arc, node).any(|who| who == OPERATOR))
+}
+
+/// The part of `show running-config` of one interface.
+pub(super) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let has = |kind: Kind| {
+        let ids = engine.arc_id(kind.arc()).zip(engine.node_id(kind.feature()));
+        ids.is_some_and(|(arc, node)| interface.who_needs(arc, node).any(|who| who == OPERATOR))
+    };
+    for (which, four, six) in
+        [("full", Kind::Full4, Kind::Full6), ("virtual", Kind::Virtual4, Kind::Virtual6)]
+    {
+        let families = match (has(four), has(six)) {
+            (true, true) => "on",
+            (true, false) => "ip4",
+            (false, true) => "ip6",
+            (false, false) => continue,
         };
-        for (which, four, six) in
-            [("full", Kind::Full4, Kind::Full6), ("virtual", Kind::Virtual4, Kind::Virtual6)]
-        {
-            let families = match (has(four), has(six)) {
-                (true, true) => "on",
-                (true, false) => "ip4",
-                (false, true) => "ip6",
-                (false, false) => continue,
-            };
-            config.command(format_args!(
-                "set interface reassembly {} {which} {families}",
-                interface.name
-            ));
-        }
+        config.command(format_args!(
+            "set interface reassembly {} {which} {families}",
+            interface.name
+        ));
     }
 }

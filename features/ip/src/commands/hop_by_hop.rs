@@ -29,19 +29,12 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-/// Write the commands that make it what it is.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+/// Write the commands that make an interface what it is.
+pub(crate) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
     let Some(arc) = engine.arc_id(ARC) else { return };
-    let policy = |interface: &Interface| {
-        let enabled = engine.features_of(interface.id, arc);
-        POLICIES
-            .iter()
-            .find(|(_, node)| enabled.iter().any(|name| name == node))
-            .map(|(word, _)| *word)
-    };
-    for interface in quiver_control::interfaces_by_name(engine) {
-        if let Some(policy) = policy(interface) {
-            config.command(format_args!("set ip6 hop-by-hop {} {policy}", interface.name));
-        }
+    let enabled = engine.features_of(interface.id, arc);
+    let policy = POLICIES.iter().find(|(_, node)| enabled.iter().any(|name| name == node));
+    if let Some((word, _)) = policy {
+        config.command(format_args!("set ip6 hop-by-hop {} {word}", interface.name));
     }
 }

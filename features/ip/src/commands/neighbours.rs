@@ -228,8 +228,11 @@ pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) ->
         let Some(fib) = engine.get::<Fib>() else { return true };
         let left = left.get_or_insert_with(|| {
             neighbour_config::write_config(fib, config);
-            let interfaces = quiver_control::interfaces_by_name(engine).into_iter();
-            interfaces.map(|interface| interface.id).collect::<Vec<_>>().into_iter()
+            engine
+                .interfaces_by_name()
+                .map(|interface| interface.id)
+                .collect::<Vec<_>>()
+                .into_iter()
         });
         let mut looked_at = 0;
         while let Some(on) = left.as_slice().first().copied() {
