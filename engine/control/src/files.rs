@@ -3,7 +3,8 @@
 //! The router opens files with its own rights, which are mostly root's; a client has the rights of
 //! its user. So a client that is neither root nor the router's own user ([`Trust::Confined`]) names
 //! files inside one directory ([`Places`]) only; no symbolic link, mount or `..` leads out of it,
-//! and it reads only what it could read itself. For everybody: only regular files are opened, never
+//! it reads only what it could read itself, and replaces only what belongs to it: the files that the
+//! router writes for a client belong to the client's user. For everybody: only regular files are opened, never
 //! one with several names, and a file to be written is a new one that takes the name over when it
 //! is complete.
 
@@ -16,7 +17,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use crate::paths;
@@ -127,7 +128,7 @@ impl Access {
             Ok(file) => {
                 let about = regular(name, &file)?;
                 only_name(name, &about)?;
-                self.may_read(name, &about)?;
+                self.may_replace(name, &about)?;
                 Ok(Some(file.into()))
             }
             Err(Errno::NOENT) => Ok(None),
@@ -140,7 +141,7 @@ impl Access {
     /// it is until then.
     pub fn create(&self, name: &Path) -> Result<NewFile, String> {
         let (folder, last) = self.folder_of(name)?;
-        replaceable(&folder, &last, name)?;
+        replaceable(self, &folder, &last, name)?;
         let number = LAST_NEW.fetch_add(1, Ordering::Relaxed);
         let mut new = OsString::from(".");
         new.push(&last);
@@ -150,9 +151,11 @@ impl Access {
         let mode = Mode::from_raw_mode(0o640);
         let file =
             rustix::fs::openat(&folder, &new, flags, mode).map_err(|error| told(name, error))?;
-        let file =
-            NewFile { folder, new: Some(new), last, path: self.absolute(name), file: file.into() };
+        let path = self.absolute(name);
+        let access = self.clone();
+        let file = NewFile { access, folder, new: Some(new), last, path, file: file.into() };
         regular(name, &file.file)?;
+        self.give_to_client(&file.file).map_err(|error| told(name, error))?;
         Ok(file)
     }
 
@@ -264,6 +267,30 @@ impl Access {
         Ok((folder, last))
     }
 
+    /// A file that is written for a confined client belongs to its user, and to the group of the
+    /// control sockets. A router without the right to say so (`CAP_CHOWN`) keeps it.
+    fn give_to_client(&self, file: &File) -> Result<(), Errno> {
+        let Trust::Confined { user, group } = self.trust else { return Ok(()) };
+        let group = self.places.group.unwrap_or(group);
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        match rustix::fs::fchown(file, Some(user), Some(group)) {
+            Ok(()) | Err(Errno::PERM) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A confined client replaces and continues files of its own user.
+    fn may_replace(&self, name: &Path, about: &Stat) -> Result<(), String> {
+        match self.trust {
+            Trust::Confined { user, .. } if about.st_uid != user => Err(format!(
+                "{} belongs to user {}: remove it or choose another name",
+                name.display(),
+                about.st_uid
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// A confined client reads what it could read by itself.
     fn may_read(&self, name: &Path, about: &Stat) -> Result<(), String> {
         let Trust::Confined { user, group } = self.trust else { return Ok(()) };
@@ -318,12 +345,20 @@ fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
 }
 
 /// May a new file take this name over?
-fn replaceable(folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String> {
+fn replaceable(
+    access: &Access,
+    folder: &OwnedFd,
+    last: &OsStr,
+    name: &Path,
+) -> Result<(), String> {
     match rustix::fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(told(name, error)),
         Ok(about) => match FileType::from_raw_mode(about.st_mode) {
-            FileType::RegularFile => only_name(name, &about),
+            FileType::RegularFile => {
+                only_name(name, &about)?;
+                access.may_replace(name, &about)
+            }
             FileType::Symlink => Err(link(name)),
             _ => Err(format!("{} is not a regular file", name.display())),
         },
@@ -333,6 +368,7 @@ fn replaceable(folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String
 /// A file under construction. Unless it is finished, it is removed.
 #[derive(Debug)]
 pub struct NewFile {
+    access: Access,
     folder: OwnedFd,
     /// Its name until it is finished.
     new: Option<OsString>,
@@ -355,7 +391,7 @@ impl NewFile {
     /// Give it its name, in place of the file that may have it.
     pub fn finish(mut self) -> Result<File, String> {
         let told = |error| told(&self.path, error);
-        replaceable(&self.folder, &self.last, &self.path)?;
+        replaceable(&self.access, &self.folder, &self.last, &self.path)?;
         if let Some(new) = &self.new {
             rustix::fs::renameat(&self.folder, new, &self.folder, &self.last).map_err(told)?;
         }

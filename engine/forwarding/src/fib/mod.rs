@@ -341,10 +341,13 @@ impl Fib {
         let [groups4, groups6] =
             self.groups_lead.map_or([Target::Drop; 2], |nodes| nodes.map(lead));
         let routes = match family {
-            // RFC 5771 §3, RFC 1112 §4, RFC 919 §7: routed by other means or not at all.
-            Family::Ip4 => {
-                vec![(prefix("224.0.0.0", 4), groups4), (prefix("240.0.0.0", 4), Target::Drop)]
-            }
+            // RFC 5771 §3, RFC 1112 §4: routed by other means or not at all. RFC 919 §7: the
+            // limited broadcast is for every host that hears it, and is never forwarded.
+            Family::Ip4 => vec![
+                (prefix("224.0.0.0", 4), groups4),
+                (prefix("240.0.0.0", 4), Target::Drop),
+                (prefix("255.255.255.255", 32), Target::Local),
+            ],
             // RFC 4291 §2.5.6 and §2.7: link-local destinations mean nothing without an interface;
             // link-local groups are the router's to hear.
             Family::Ip6 => vec![
