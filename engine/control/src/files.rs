@@ -345,12 +345,7 @@ fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
 }
 
 /// May a new file take this name over?
-fn replaceable(
-    access: &Access,
-    folder: &OwnedFd,
-    last: &OsStr,
-    name: &Path,
-) -> Result<(), String> {
+fn replaceable(access: &Access, folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String> {
     match rustix::fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(told(name, error)),

@@ -62,6 +62,7 @@ fn enable_command(registry: &mut Registry, family: Family, word: &'static str, i
                     .get::<Membership>()
                     .is_some_and(|state| state.routers.map.contains_key(&(id, family)));
                 if args.has("enable") {
+                    refuse_upstream(engine, args, (id, family), word)?;
                     work(engine, |engine, state| router::enable(engine, state, (id, family), None));
                 } else if asks {
                     work(engine, |engine, state| router::disable(engine, state, (id, family)));
@@ -71,6 +72,21 @@ fn enable_command(registry: &mut Registry, family: Family, word: &'static str, i
                 Ok(Output::none())
             }),
     );
+}
+
+/// Upstream a proxy is a host (RFC 4605 §4), so it cannot be the router of that link too.
+fn refuse_upstream(
+    engine: &Engine,
+    args: &Args<'_>,
+    (id, family): (InterfaceId, Family),
+    word: &str,
+) -> Result<(), Refusal> {
+    let Some(state) = engine.get::<Membership>() else { return Ok(()) };
+    let Some(table) = state.proxies.table_of_upstream(id, family) else { return Ok(()) };
+    let name = engine.interface_name(id);
+    let what = format!("{name} is the upstream of the proxy of table {table}; there it is a host");
+    let remedy = format!("`{word} proxy-dev del vrf-id {table} {name}` first");
+    Err(args.refuse("interface", what).remedy(remedy))
 }
 
 #[cold]

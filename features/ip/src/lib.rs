@@ -77,6 +77,8 @@ pub fn register(registry: &mut Registry) {
     registry.running_config_in_slices(order::INTERFACE_SETTINGS, own);
     let borrowed = by_interface(commands::addresses::write_borrowed);
     registry.running_config_in_slices(order::INTERFACE_SETTINGS, borrowed);
+    let proxies = by_interface(commands::proxies::write_interface);
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, proxies);
     registry.running_config_in_slices(order::NEIGHBORS, commands::neighbours::begin_config);
     registry.running_config_in_slices(order::ROUTES, commands::routes::begin_config);
     let hop_by_hop = by_interface(commands::hop_by_hop::write_interface);

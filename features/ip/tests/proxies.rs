@@ -5,6 +5,7 @@ use crate::stand;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_testkit::Router;
+use quiver_testkit::configuration::loads_again;
 use quiver_wire::icmp6::nd::{Message, NdOption, Options};
 use quiver_wire::{MacAddress, arp, ip6::address};
 use stand::{arp_frame, host_mac, host4, host6, nd_frame, port_mac, router};
@@ -92,6 +93,24 @@ fn solicitations_are_answered_for_an_address_elsewhere_without_override() {
     assert_eq!(solicited(&mut router, asker, host6(1, 8)), None, "it is there itself");
     router.cli("set ip6 nd proxy e0 del 2001:db8::2");
     assert_eq!(solicited(&mut router, asker, far), None);
+}
+
+#[test]
+fn a_configuration_with_one_host_in_two_tables_loads_again() {
+    let mut router = router();
+    for line in [
+        "ip6 table add 7",
+        "set interface ip address del e1 2001:db8:1::1/64",
+        "set interface ip6 table e1 7",
+        "set ip6 nd proxy e0 2001:db8::2",
+        "set ip6 nd proxy e1 2001:db8::2",
+    ] {
+        router.cli(line);
+    }
+    let config = router.cli("show running-config");
+    let fresh = Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    let fault = loads_again(fresh, &config, &config);
+    assert!(fault.is_none(), "{}", fault.unwrap().text);
 }
 
 #[test]

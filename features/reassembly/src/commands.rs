@@ -144,10 +144,11 @@ fn interfaces(engine: &Engine, kind: Kind) -> Table {
     else {
         return table;
     };
-    for interface in engine.all_interfaces() {
+    for interface in engine.interfaces_by_name() {
         let who: Vec<&str> = interface.who_needs(arc, node).collect();
         if !who.is_empty() {
-            table.row().cell(interface.name.as_str()).cell(who.join(", "));
+            let needed_by = Cell::new(who.join(", "), who);
+            table.row().cell(interface.name.as_str()).cell(needed_by);
         }
     }
     table

@@ -221,7 +221,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     super::icmp::write_config(fib, ip, config);
     super::duplicate_detection::write_config(engine, ip, config);
-    super::proxies::write_config(engine, ip, config);
+    super::proxies::write_ranges(ip, config);
     super::punt::write_config(engine, ip, config);
 }
 

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_core::control::interfaces::Interface;
 use quiver_forwarding::fib::{Family, FibError, Path, Source};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
@@ -197,23 +198,26 @@ fn shown_nd(engine: &Engine) -> Output {
     Output::none().table("proxies", table)
 }
 
-/// The part of `show running-config`.
-pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWriter) {
+/// The ranges for which ARP is answered.
+pub(super) fn write_ranges(ip: &IpState, config: &mut ConfigWriter) {
     for (table, first, last) in ip.arp_proxies.iter() {
         let of = if table == 0 { String::new() } else { format!(" table-id {table}") };
         config.command(format_args!("set arp proxy{of} start {first} end {last}"));
     }
-    let there = ip.interfaces.iter().filter(|(id, _)| engine.interface(**id).is_some());
-    for (id, own) in quiver_control::by_interface_name(engine, there.map(|(id, own)| (*id, own))) {
-        let name = engine.interface_name(id);
-        if own.proxy_arp {
-            config.command(format_args!("set interface proxy-arp {name} enable"));
-        }
-        if own.nd_mirror {
-            config.command(format_args!("set interface ip6-nd-mirror-proxy {name} enable"));
-        }
-        for address in &own.nd_proxies {
-            config.command(format_args!("set ip6 nd proxy {name} {address}"));
-        }
+}
+
+/// For whom ARP and solicitations are answered by an interface: behind its tables, which cannot
+/// change while there are proxied hosts.
+pub(crate) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface.id));
+    let (Some(own), name) = (own, &interface.name) else { return };
+    if own.proxy_arp {
+        config.command(format_args!("set interface proxy-arp {name} enable"));
+    }
+    if own.nd_mirror {
+        config.command(format_args!("set interface ip6-nd-mirror-proxy {name} enable"));
+    }
+    for address in &own.nd_proxies {
+        config.command(format_args!("set ip6 nd proxy {name} {address}"));
     }
 }
