@@ -2,9 +2,9 @@
 
 use quiver_core::cpu::{Body, Variant};
 
-use super::column::{
-    CHUNK, Column, Place, Reciprocal, Step, Term, WINDOW_BYTES, Window, checksum_of,
-};
+use super::chunk::{CHUNK, Column};
+use super::column::{Place, Step, Term, WINDOW_BYTES, Window, checksum_of};
+use super::reciprocal::Reciprocal;
 use super::values::{Index, ValuesError, read};
 use crate::profile::layout::{Checksum, Part, set_bits};
 use crate::profile::scalar::greatest;
@@ -378,4 +378,12 @@ pub fn sum_of(bytes: &[u8]) -> u64 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let rest = rest.first().map_or(0, |byte| u64::from(*byte) << 8);
     pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum::<u64>() + rest
+}
+
+/// Write bytes at a place that is inside: sizes are checked before a source is made.
+#[inline(always)]
+pub fn put<const N: usize>(frame: &mut [u8], at: usize, bytes: [u8; N]) {
+    if let Some(place) = frame.get_mut(at..at + N) {
+        place.copy_from_slice(&bytes);
+    }
 }

@@ -7,8 +7,7 @@ use quiver_wire::vlan::Tags;
 use quiver_wire::{EtherType, Header, IpProtocol, UdpHeader, ethernet, ip4, ip6};
 
 use super::column::checksum_of;
-use super::program::{PIECE_BYTES, sum_of};
-use super::source::put;
+use super::program::{PIECE_BYTES, put, sum_of};
 use crate::profile::Stream;
 use crate::stamp::STAMP_BYTES;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use quiver_core::Packet;
 use quiver_core::memory::buffer::BufferCache;
 
-use super::column::CHUNK;
-use super::program::{FrameLength, PIECE_BYTES, Program};
+use super::chunk::CHUNK;
+use super::program::{FrameLength, PIECE_BYTES, Program, put};
 use super::recording::Recording;
 use super::replay::Replay;
 use super::values::ValuesError;
@@ -236,13 +236,5 @@ impl Made {
         let is_whole = packet.append(&scratch[..length], cache);
         self.scratch = scratch;
         is_whole
-    }
-}
-
-/// Write bytes at a place that is inside: sizes are checked before a source is made.
-#[inline(always)]
-pub fn put<const N: usize>(frame: &mut [u8], at: usize, bytes: [u8; N]) {
-    if let Some(place) = frame.get_mut(at..at + N) {
-        place.copy_from_slice(&bytes);
     }
 }

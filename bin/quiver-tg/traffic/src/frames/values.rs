@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::column::{CHUNK, Reciprocal};
+use super::chunk::CHUNK;
 use super::random::{Random, Zipf};
+use super::reciprocal::Reciprocal;
 use crate::profile::field::{LIST_VALUES_MAX, Order, Turn, of_line};
 use crate::profile::scalar::Kind;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::sizes::MIX_FRAMES_MAX;
-
+/// Frames in one turn of a mix.
+pub const MIX_FRAMES_MAX: u32 = 4096;
 /// Sizes that have a letter (RFC 6985 §3), bytes.
 const LETTERS: [(char, usize); 10] = [
     ('a', 64),

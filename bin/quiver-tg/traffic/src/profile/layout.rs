@@ -7,6 +7,7 @@ use super::field::Field;
 use super::header::{self, Default, FieldSpec, HeaderSpec, Role};
 use super::layers::{Layer, Layers};
 use super::scalar::Kind;
+use super::sizes::FRAME_BYTES_MIN;
 
 /// The type of frames whose payload is nothing known (IEEE 802: local experimental 1).
 pub const ETHER_TYPE_PLAIN: u16 = 0x88b5;
@@ -279,7 +280,7 @@ impl Layout {
 
     /// The smallest frame that holds the headers and a stamp.
     pub fn frame_bytes_min(&self, stamp_bytes: usize) -> usize {
-        (self.bytes.len() + stamp_bytes).max(super::FRAME_BYTES_MIN)
+        (self.bytes.len() + stamp_bytes).max(FRAME_BYTES_MIN)
     }
 }
 

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::addresses::Addresses;
-use super::forms::{MacText, Quantity};
 use super::quantity::{line_rate, mac};
+use super::schema_types::{MacText, Quantity};
 use super::tags::Tags;
 use crate::profile::faults::Faults;
 

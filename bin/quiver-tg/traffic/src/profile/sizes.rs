@@ -7,14 +7,12 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::genome::{self, Genome};
+use super::genome::{self, Genome, MIX_FRAMES_MAX};
 
 /// The smallest frame: the smallest on a wire without its FCS (IEEE 802.3 §3.2.8), bytes.
 pub const FRAME_BYTES_MIN: usize = 60;
 /// The largest frame, bytes.
 pub const FRAME_BYTES_MAX: usize = 9216;
-/// Frames in one turn of a mix.
-pub const MIX_FRAMES_MAX: u32 = 4096;
 /// The size when nothing is said.
 pub const FRAME_BYTES_DEFAULT: usize = 64;
 

@@ -9,13 +9,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_saphyr::Spanned;
 
-use super::field::Turn;
-use super::forms::{MacText, Quantity};
+use super::field::{Order, RUN_VALUES_MAX, Turn};
 use super::layers::{Layers, hex};
 use super::layout::Layout;
 use super::quantity::{StreamRate, mac, seconds};
+use super::schema_types::{MacText, Quantity};
 use super::sizes::{FrameSizes, Sizes};
-use super::{Order, RUN_VALUES_MAX};
 use crate::stamp::STAMP_BYTES;
 
 /// Packets that a profile holds as text.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Profile;
+use super::document::Profile;
 
 /// A profile's text, taken apart.
 pub struct StreamList {

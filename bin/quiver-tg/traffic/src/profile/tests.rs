@@ -1,5 +1,7 @@
 //! Profiles that are right, and profiles that say what would be.
 
+use std::path::Path;
+
 use super::field::Turn;
 use super::*;
 

@@ -7,7 +7,7 @@ use super::{
     BYTES_MAX, Clients, ENTRIES_MAX, Kind, LABEL_BYTES, ON_LINK_MAX, PACKETS_MAX, SECONDS_MAX,
     SEGMENT_BYTES_MAX, Stateful,
 };
-use crate::profile::Port;
+use crate::profile::port::Port;
 
 impl Stateful {
     /// Check what a port alone does not say; what is wrong, and what would be right.

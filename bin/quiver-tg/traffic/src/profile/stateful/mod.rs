@@ -350,7 +350,7 @@ impl<'de> Deserialize<'de> for ServerPort {
 
 #[cfg(test)]
 pub(super) mod tests {
-    pub(super) fn two_ports() -> Vec<serde_saphyr::Spanned<crate::profile::Port>> {
+    pub(super) fn two_ports() -> Vec<serde_saphyr::Spanned<crate::profile::port::Port>> {
         serde_saphyr::from_str("[{tap: {name: a}}, {tap: {name: b}}]").expect("ports")
     }
 }
