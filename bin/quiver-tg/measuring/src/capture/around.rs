@@ -3,7 +3,8 @@
 use quiver_core::clock::Clock;
 use quiver_core::{Engine, NodeId, NodeSpec};
 
-use super::{CaptureNode, Captures, Tap, tap};
+use super::book::Captures;
+use super::node::{CaptureNode, Tap, tap};
 use quiver_tg_traffic::profile::capture::{CaptureSpec, Way};
 
 impl Captures {

@@ -10,8 +10,11 @@ use quiver_core::Engine;
 
 use super::node::{Record, TapHandle};
 use super::pcapng;
-use super::{CaptureReport, WRITE_EVERY_NS};
+use super::report::CaptureReport;
 use quiver_tg_traffic::profile::capture::{CaptureSpec, Way};
+
+/// How often the control thread writes what waits, nanoseconds.
+const WRITE_EVERY_NS: u64 = 20_000_000;
 
 /// Where a capture is written to.
 pub trait Output: Write {

@@ -7,12 +7,13 @@ use quiver_core::graph::counters::Count;
 use quiver_core::memory::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, Node, NodeId, Packet};
 
-use super::RECORDS_MAX;
 use quiver_tg_traffic::profile::capture::headers::Headers;
 use quiver_tg_traffic::profile::capture::{CaptureSpec, Filter};
 use quiver_tg_traffic::stamp::Stamp;
 use quiver_tg_traffic::stamp::end_of;
 
+/// Records that wait for the control thread at most. A capture of fewer frames never drops one.
+pub(super) const RECORDS_MAX: usize = 16_384;
 /// A frame that is on its way to a file. Its memory is used again and again.
 #[derive(Default)]
 pub struct Record {

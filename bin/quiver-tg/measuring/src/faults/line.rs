@@ -10,7 +10,8 @@ use quiver_core::memory::ring::Consumer;
 use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
-use super::{Done, Subject};
+use super::counts::Done;
+use super::subject::Subject;
 use quiver_tg_traffic::frames::Random;
 use quiver_tg_traffic::profile::faults::Faults;
 use quiver_tg_traffic::stamp::{STAMP_BYTES, Stamp};

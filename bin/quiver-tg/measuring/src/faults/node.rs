@@ -5,7 +5,8 @@ use std::sync::Arc;
 use quiver_core::memory::ring::Producer;
 use quiver_core::{Context, Frame, Node, Packet};
 
-use super::{Done, Subject};
+use super::counts::Done;
+use super::subject::Subject;
 
 /// Frames between the node and its line: some passes of a busy port.
 pub const RING_FRAMES: usize = 2048;

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::bail;
 use quiver_core::InterfaceId;
 
+use super::assembly::Generator;
+use super::running::{Drain, Look, Phase, Running};
 use crate::bound;
-use crate::generator::Generator;
 use crate::ordering::{Ordering as Orders, rate_of};
 use crate::outcome::Outcome;
 use crate::rates;
@@ -34,49 +35,6 @@ const LOOK_NS: u64 = 1_000_000;
 const WARMUP_LATE_NS: u64 = 1_000_000_000;
 /// How often the wait for late frames may begin anew.
 const DRAINS_MAX: usize = 10;
-
-/// A measurement under way.
-pub(crate) struct Running {
-    request: Measure,
-    live: Vec<Arc<Live>>,
-    start_ns: u64,
-    stalls: Arc<Stalls>,
-    /// One of each port: nothing is left to send.
-    finished: Vec<Arc<AtomicBool>>,
-    schedule: Schedule,
-    phase: Phase,
-}
-
-enum Phase {
-    Sending,
-    /// All is sent; frames that are under way are waited for.
-    Draining(Drain),
-}
-
-struct Drain {
-    sent: Vec<Transmission>,
-    until_ns: u64,
-    received: u64,
-    /// So often it may begin anew.
-    left: usize,
-}
-
-/// What a measurement has come to so far.
-#[derive(Clone, Debug)]
-pub struct Look {
-    /// Time of the engine's clock, nanoseconds.
-    pub now_ns: u64,
-    /// Since the first frame, seconds.
-    pub at_s: f64,
-    /// All of it, seconds.
-    pub of_s: f64,
-    /// Still sending, not only waiting for late frames.
-    pub is_sending: bool,
-    /// By stream: counted frames made, and received.
-    pub streams: Vec<(u64, u64)>,
-    /// By stream: how fast it is meant to be, and whether it pauses.
-    pub plans: Vec<(Rate, bool)>,
-}
 
 impl<S: Surroundings> Generator<S> {
     /// Measure from beginning to end.

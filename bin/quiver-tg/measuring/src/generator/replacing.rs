@@ -1,15 +1,12 @@
 //! Other streams for a generator whose ports stay as they are: links stay up, neighbours stay
 //! known.
 
-use std::sync::Arc;
-
 use anyhow::{Context as _, bail};
 
-use crate::generator::{Generator, PortParts};
-use crate::neighbours::Gateway;
+use super::assembly::{Generator, gateway};
 use crate::surroundings::Surroundings;
 use quiver_tg_traffic::frames::Source;
-use quiver_tg_traffic::profile::{Profile, Stream};
+use quiver_tg_traffic::profile::Profile;
 
 impl<S: Surroundings> Generator<S> {
     /// Send the streams of this profile, which [has the ports](Profile::has_ports_of) of the one
@@ -50,20 +47,4 @@ impl<S: Surroundings> Generator<S> {
             self.answer_by(deadline)?;
         }
     }
-}
-
-/// Who is asked for the MAC address that streams of a port wait for, and their places among the
-/// port's streams.
-pub(crate) fn gateway(
-    profile: &Profile,
-    number: usize,
-    parts: &PortParts,
-) -> Option<(Gateway, Vec<usize>)> {
-    let streams = profile.streams.iter().map(|stream| &stream.value);
-    let of_port = streams.filter(|stream: &&Stream| stream.from == number);
-    let awaiting = of_port.enumerate().filter(|(_, stream)| stream.awaits_gateway);
-    let awaiting: Vec<usize> = awaiting.map(|(place, _)| place).collect();
-    let (address, question) = (profile.ports[number].value.gateway?, parts.question.clone()?);
-    let gateway = || Gateway::new(address, question, Arc::clone(&parts.heard));
-    (!awaiting.is_empty()).then(|| (gateway(), awaiting))
 }

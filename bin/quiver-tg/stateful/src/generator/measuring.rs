@@ -1,16 +1,14 @@
 //! How transactions are measured: find the next hops, see whether the forwarder is ready, begin
 //! what comes due, wait for the ends.
 
-use std::sync::Arc;
-
 use anyhow::{Context as _, bail};
 
-use super::StatefulGenerator;
-use crate::counters::Counters;
+use super::assembly::StatefulGenerator;
+use super::running::{LOOK_NS, Phase, Running};
 use crate::look::Look;
 use crate::report::{Facts, StatefulReport};
 use crate::schedule::Schedule;
-use crate::stage::{Live, Remains, Stage};
+use crate::stage::{Remains, Stage};
 use crate::tcp::Connection;
 use crate::udp::Exchange;
 use quiver_tg_measuring::request::{Measure, Rate};
@@ -18,8 +16,6 @@ use quiver_tg_measuring::surroundings::{Surroundings, WORKER};
 use quiver_tg_measuring::turn::Turn;
 use quiver_tg_traffic::profile::stateful::Kind;
 
-/// How often it is looked at, nanoseconds.
-pub(super) const LOOK_NS: u64 = 20_000_000;
 /// How often, while it gets ready.
 const READY_LOOK_NS: u64 = 2_000_000;
 /// How long next hops may take to answer, nanoseconds.
@@ -34,52 +30,6 @@ const OVERTIME_NS: std::ops::RangeInclusive<u64> = 20_000_000..=500_000_000;
 const OVERTIME_LIMITED_NS_MIN: u64 = 20_000_000_000;
 /// How much longer than a transaction may take is waited for the last of them.
 const ENDING_EXTRA_NS: u64 = 1_000_000_000;
-
-/// The counters of what is played, and what others may read of it.
-pub(super) struct Seen {
-    pub(super) clients: Option<Arc<Counters>>,
-    pub(super) servers: Option<Arc<Counters>>,
-    pub(super) live: Arc<Live>,
-}
-
-impl Seen {
-    /// Transactions that are neither successful nor failed, on both sides.
-    fn open(&self) -> u64 {
-        let open = |counters: &Option<Arc<Counters>>| {
-            counters.as_ref().map_or(0, |c| c.transactions.open())
-        };
-        open(&self.clients) + open(&self.servers)
-    }
-}
-
-/// A measurement under way.
-pub(super) struct Running {
-    request: Measure,
-    seen: Seen,
-    /// When transactions begin, once that is decided.
-    schedule: Option<Schedule>,
-    /// How fast they are meant to begin, also while nothing begins.
-    rate_cps: f64,
-    is_paused: bool,
-    is_stopped: bool,
-    refused_before: u64,
-    phase: Phase,
-}
-
-/// What it is at, until when at the latest.
-#[derive(Clone, Copy)]
-enum Phase {
-    /// Next hops are asked for.
-    Asking { until_ns: u64 },
-    /// Hosts' pings go through the forwarder.
-    Probing { until_ns: u64, looks: u64 },
-    /// Transactions begin.
-    Beginning,
-    /// No more begin; those that are open come to their ends.
-    Ending { until_ns: u64 },
-    /// All have ended; late packets are counted.
-    Draining { until_ns: u64 },
-}
 
 fn rate_of(rate_cps: f64) -> Rate {
     if rate_cps.is_finite() { Rate::Pps(rate_cps) } else { Rate::Max }
