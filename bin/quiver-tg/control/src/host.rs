@@ -1,4 +1,4 @@
-//! A station with its doors: the control loop of `run` and `serve`.
+//! A session with its doors: the control loop of `run` and `serve`.
 
 use std::cell::Cell;
 use std::io;
@@ -16,9 +16,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::commands::commands;
-use super::station::Station;
+use super::session::Session;
 use super::stdio;
-use crate::session;
+use crate::make;
 use quiver_tg_measuring::drivers::Drivers;
 use quiver_tg_traffic::profile::Profile;
 
@@ -43,9 +43,9 @@ pub fn default_socket() -> PathBuf {
 /// A generator's control thread.
 pub struct Host {
     /// What is controlled.
-    pub station: Station<Drivers>,
-    commands: Commands<Station<Drivers>>,
-    server: Option<(Server, Desk<Station<Drivers>>)>,
+    pub session: Session<Drivers>,
+    commands: Commands<Session<Drivers>>,
+    server: Option<(Server, Desk<Session<Drivers>>)>,
     signals: UnixStream,
     interrupted: Rc<Cell<bool>>,
     /// The load whose engine wakes up for requests and signals.
@@ -62,9 +62,9 @@ impl Host {
         signals.set_nonblocking(true)?;
         let interrupted = Rc::new(Cell::new(false));
         let quit = interrupted.clone();
-        let station =
-            Station::new(move |profile: &Profile| session::make_machine(profile, quit.clone()));
-        Ok(Host { station, commands: commands(), server: None, signals, interrupted, watched: 0 })
+        let session =
+            Session::new(move |profile: &Profile| make::make_machine(profile, quit.clone()));
+        Ok(Host { session, commands: commands(), server: None, signals, interrupted, watched: 0 })
     }
 
     /// Let programs in.
@@ -81,7 +81,7 @@ impl Host {
         let token = token.map_err(|refusal| anyhow!("{refusal}"))?;
         let more = MoreDoors { tcp: places.tcp, token, clients };
         let server = Server::start_with(&config, more).map_err(|refusal| anyhow!("{refusal}"))?;
-        if let Some(generator) = self.station.generator() {
+        if let Some(generator) = self.session.generator() {
             generator.engine().watch(server.1.fd().as_raw_fd(), Interest::READ, |_| {});
         }
         self.server = Some(server);
@@ -101,8 +101,8 @@ impl Host {
     /// Load a profile and wait for its links.
     pub fn load(&mut self, profile: Profile) -> anyhow::Result<()> {
         let refused = |refusal| anyhow!("{refusal}");
-        self.station.load(profile).map_err(refused)?;
-        while !self.station.links().map_err(refused)? {
+        self.session.load(profile).map_err(refused)?;
+        while !self.session.links().map_err(refused)? {
             self.turn(Duration::from_millis(20));
         }
         Ok(())
@@ -110,16 +110,16 @@ impl Host {
 
     /// Do what is due, and wait for more, `at_most` so long.
     pub fn turn(&mut self, at_most: Duration) {
-        self.station.turn();
+        self.session.turn();
         let mut pause = at_most;
         if let Some((_, desk)) = &mut self.server
-            && let Some(due) = desk.turn(&self.commands, &mut self.station)
+            && let Some(due) = desk.turn(&self.commands, &mut self.session)
         {
             pause = pause.min(due.saturating_duration_since(Instant::now()));
         }
         self.watch();
-        pause = pause.min(self.station.pause());
-        match self.station.generator() {
+        pause = pause.min(self.session.pause());
+        match self.session.generator() {
             Some(generator) => generator.wait(pause.as_nanos() as u64),
             None => self.sleep(pause),
         }
@@ -131,13 +131,13 @@ impl Host {
 
     /// A new engine wakes up for requests and signals.
     fn watch(&mut self) {
-        if self.watched == self.station.loads {
+        if self.watched == self.session.loads {
             return;
         }
-        self.watched = self.station.loads;
+        self.watched = self.session.loads;
         let desk = self.server.as_ref().map(|(_, desk)| desk.fd().as_raw_fd());
         let signals = self.signals.as_raw_fd();
-        if let Some(generator) = self.station.generator() {
+        if let Some(generator) = self.session.generator() {
             for fd in desk.into_iter().chain([signals]) {
                 generator.engine().watch(fd, Interest::READ, |_| {});
             }

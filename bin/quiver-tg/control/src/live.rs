@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write, stderr};
 
-use crate::Station;
+use crate::Session;
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_traffic::figures::{grouped, scaled};
 
@@ -25,8 +25,8 @@ impl LiveTable {
     }
 
     /// Draw how it stands now.
-    pub fn draw<S: Surroundings>(&mut self, station: &mut Station<S>) {
-        let Some(text) = picture(station, self.is_terminal) else { return };
+    pub fn draw<S: Surroundings>(&mut self, session: &mut Session<S>) {
+        let Some(text) = picture(session, self.is_terminal) else { return };
         let mut out = String::new();
         if self.is_terminal && self.lines > 0 {
             let _ = write!(out, "\x1b[{}A\r", self.lines);
@@ -48,17 +48,17 @@ impl LiveTable {
     }
 }
 
-fn picture<S: Surroundings>(station: &mut Station<S>, is_table: bool) -> Option<String> {
-    if let Some(look) = station.transactions() {
-        return Some(crate::transactions_line(station, &look));
+fn picture<S: Surroundings>(session: &mut Session<S>, is_table: bool) -> Option<String> {
+    if let Some(look) = session.transactions() {
+        return Some(crate::transactions_line(session, &look));
     }
-    let look = station.look()?;
-    let facts = station.generator()?.streams().to_vec();
+    let look = session.look()?;
+    let facts = session.generator()?.streams().to_vec();
     let of = match look.of_s {
         of_s if of_s >= crate::UNTIL_STOPPED_S => String::new(),
         of_s => format!(" of {of_s:.1}"),
     };
-    let rates: Vec<_> = (0..facts.len()).map(|stream| station.rates(stream)).collect();
+    let rates: Vec<_> = (0..facts.len()).map(|stream| session.rates(stream)).collect();
     let sent: u64 = look.streams.iter().map(|s| s.0).sum();
     let back: u64 = look.streams.iter().map(|s| s.1).sum();
     let mut text = format!(

@@ -26,7 +26,7 @@ pub fn serve(profile: Option<&Path>, core: Option<usize>, places: &Places) -> an
             return Err(error);
         }
     };
-    while !host.station.quits() && !host.was_interrupted() {
+    while !host.session.quits() && !host.was_interrupted() {
         host.turn(WAIT_MAX);
     }
     // What asked for the end hears that it comes.
@@ -37,7 +37,7 @@ pub fn serve(profile: Option<&Path>, core: Option<usize>, places: &Places) -> an
 /// Load, listen, and say so.
 fn prepare(profile: Option<&Path>, core: Option<usize>, places: &Places) -> anyhow::Result<Host> {
     let mut host = Host::new()?;
-    host.station.core = core;
+    host.session.core = core;
     if let Some(path) = profile {
         host.load(read(path).map_err(|refusal| anyhow!("{refusal}"))?)?;
     }
@@ -57,7 +57,7 @@ fn prepare(profile: Option<&Path>, core: Option<usize>, places: &Places) -> anyh
 /// What is told unasked: the generator takes requests from now on.
 fn ready(host: &mut Host) -> Json {
     let counts =
-        host.station.generator().map_or((0, 0), |g| (g.port_states().len(), g.streams().len()));
+        host.session.generator().map_or((0, 0), |g| (g.port_states().len(), g.streams().len()));
     json!({"jsonrpc": "2.0", "method": "ready", "params": {
         "version": env!("CARGO_PKG_VERSION"), "ports": counts.0, "streams": counts.1,
     }})

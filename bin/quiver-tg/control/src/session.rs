@@ -7,8 +7,8 @@ use std::time::Duration;
 use quiver_control::{Names, Refusal};
 use serde::Serialize;
 
-use super::job::Wanted;
 use super::machine::{Found, Machine};
+use super::owner::OwnerWatch;
 use super::sampler::{Rates, Sampler};
 use quiver_tg_measuring::generator::Look;
 use quiver_tg_measuring::request::{Measure, Rate};
@@ -50,15 +50,15 @@ pub enum Outcome<'a> {
 type Make<S> = Box<dyn FnMut(&Profile) -> anyhow::Result<Machine<S>>>;
 
 /// The state.
-pub struct Station<S> {
+pub struct Session<S> {
     make: Make<S>,
     pub(super) loaded: Option<Loaded<S>>,
     /// The core to run on, whatever profiles say.
     pub core: Option<usize>,
     /// The number of the measurement under way, or of the last one.
     pub(super) measurement: u64,
-    /// The client that alone wants the measurement under way.
-    pub(super) only_for: Option<Wanted>,
+    /// The client whose leaving ends the measurement under way.
+    pub(super) owner: Option<OwnerWatch>,
     due_ns: Option<u64>,
     /// Profiles that have been loaded: each has an engine of its own.
     pub(super) loads: u64,
@@ -75,17 +75,17 @@ pub(super) struct Loaded<S> {
     pub(super) waits_until_ns: Option<u64>,
 }
 
-impl<S> Names for Station<S> {}
+impl<S> Names for Session<S> {}
 
-impl<S: Surroundings> Station<S> {
+impl<S: Surroundings> Session<S> {
     /// With nothing loaded; `make` makes a profile's generator and starts it.
-    pub fn new(make: impl FnMut(&Profile) -> anyhow::Result<Machine<S>> + 'static) -> Station<S> {
-        Station {
+    pub fn new(make: impl FnMut(&Profile) -> anyhow::Result<Machine<S>> + 'static) -> Session<S> {
+        Session {
             make: Box::new(make),
             loaded: None,
             core: None,
             measurement: 0,
-            only_for: None,
+            owner: None,
             due_ns: None,
             loads: 0,
             results: VecDeque::new(),
@@ -205,8 +205,8 @@ impl<S: Surroundings> Station<S> {
 
     /// Returns when to come again, nanoseconds of the engine's clock.
     fn go_on(&mut self) -> Option<u64> {
-        if self.only_for.as_ref().is_some_and(Wanted::is_left) {
-            self.only_for = None;
+        if self.owner.as_ref().is_some_and(OwnerWatch::is_gone) {
+            self.owner = None;
             if self.is_measuring() {
                 let _ = self.stop(); // an error is told by the turn below
             }
@@ -231,7 +231,7 @@ impl<S: Surroundings> Station<S> {
             self.results.pop_front();
         }
         self.results.push_back(result);
-        self.only_for = None;
+        self.owner = None;
         None
     }
 

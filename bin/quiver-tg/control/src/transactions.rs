@@ -3,8 +3,8 @@
 use quiver_control::{Output, Refusal};
 use serde_json::{Value as Json, json};
 
-use super::shows::ports;
-use super::station::Station;
+use super::ports::ports;
+use super::session::Session;
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_stateful::counters::Counters;
 use quiver_tg_stateful::look::Look;
@@ -22,23 +22,23 @@ fn side(counters: Option<&Counters>, rates: Rates) -> Json {
 }
 
 /// How fast both sides go.
-fn rates_of<S: Surroundings>(station: &mut Station<S>) -> [Rates; 2] {
-    let generator = station.generator().and_then(|machine| machine.of_transactions());
+fn rates_of<S: Surroundings>(session: &mut Session<S>) -> [Rates; 2] {
+    let generator = session.generator().and_then(|machine| machine.of_transactions());
     generator.map(|generator| generator.sampler.rates()).unwrap_or_default()
 }
 
 /// What clients, servers and ports do now.
-pub fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refusal> {
-    let look = station.transactions();
-    let rates = rates_of(station);
+pub fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refusal> {
+    let look = session.transactions();
+    let rates = rates_of(session);
     let (measurement, profile) =
-        (station.last(), station.loaded()?.profile.path.display().to_string());
+        (session.last(), session.loaded()?.profile.path.display().to_string());
     let state = match &look {
-        None if station.loaded()?.waits_until_ns.is_some() => "waiting for links",
+        None if session.loaded()?.waits_until_ns.is_some() => "waiting for links",
         None => "idle",
         Some(look) => look.state,
     };
-    let machine = &mut station.loaded()?.generator;
+    let machine = &mut session.loaded()?.generator;
     let (now_ns, ports) = (machine.engine().now_ns(), ports(machine));
     let kind = machine.of_transactions().map(|generator| generator.stateful().kind);
     let (clients, servers) = look
@@ -91,8 +91,8 @@ fn describe(name: &str, counters: &Counters, rates: &Rates) -> String {
 }
 
 /// How it goes, on a line.
-pub(crate) fn line<S: Surroundings>(station: &mut Station<S>, look: &Look) -> String {
-    let rates = rates_of(station);
+pub(crate) fn line<S: Surroundings>(session: &mut Session<S>, look: &Look) -> String {
+    let rates = rates_of(session);
     let Some((counters, rates)) = look
         .clients
         .as_ref()

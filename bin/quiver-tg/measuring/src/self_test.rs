@@ -33,7 +33,7 @@ use quiver_tg_traffic::profile::Profile;
 const LATENCY_PART: f64 = 0.1;
 
 /// What to test.
-pub struct Wishes {
+pub struct Options {
     /// Core of the generator.
     pub core: Option<usize>,
     /// Core of a bare forwarder.
@@ -137,53 +137,53 @@ fn both<S: Surroundings>(generator: &mut Generator<S>, duration_s: f64) -> anyho
     Ok(Part::new(&flat_out, slow))
 }
 
-fn transmit(core: usize, wishes: &Wishes) -> anyhow::Result<Part> {
+fn transmit(core: usize, options: &Options) -> anyhow::Result<Part> {
     let ports = ["tap: {name: sink0}".to_owned(), "tap: {name: sink1}".to_owned()];
-    let profile = profile(core, wishes.frame, &ports)?;
+    let profile = profile(core, options.frame, &ports)?;
     let mut generator = Generator::new(&profile, engine_config(&profile), Clock::tsc(), Sink)?;
     generator.start()?;
-    let request = Measure { drain_s: 0.0, ..Measure::new(Rate::Max, wishes.duration_s) };
+    let request = Measure { drain_s: 0.0, ..Measure::new(Rate::Max, options.duration_s) };
     Ok(Part::new(&generator.measure(&request, &mut Nobody)?, None))
 }
 
-fn own_loop(core: usize, wishes: &Wishes, folder: &Path) -> anyhow::Result<Part> {
+fn own_loop(core: usize, options: &Options, folder: &Path) -> anyhow::Result<Part> {
     let socket = folder.join("loop.sock");
     let port = |role| format!("memif: {{socket: \"{}\", role: {role}}}", socket.display());
-    let profile = profile(core, wishes.frame, &[port("master"), port("slave")])?;
-    both(&mut session::open_profile(&profile)?, wishes.duration_s)
+    let profile = profile(core, options.frame, &[port("master"), port("slave")])?;
+    both(&mut session::open_profile(&profile)?, options.duration_s)
 }
 
 fn over_peer(
     core: usize,
     peer_core: usize,
-    wishes: &Wishes,
+    options: &Options,
     folder: &Path,
 ) -> anyhow::Result<Part> {
     let socket = folder.join("peer.sock");
     let port = |id| format!("memif: {{socket: \"{}\", id: {id}}}", socket.display());
-    let profile = profile(core, wishes.frame, &[port(0), port(1)])?;
+    let profile = profile(core, options.frame, &[port(0), port(1)])?;
     let peer = Peer::start(peer_core, &socket)?;
-    let part = both(&mut session::open_profile(&profile)?, wishes.duration_s);
+    let part = both(&mut session::open_profile(&profile)?, options.duration_s);
     peer.stop();
     part
 }
 
 /// Do all parts and print them.
-pub fn self_test(wishes: &Wishes) -> anyhow::Result<()> {
-    let core = wishes.core.unwrap_or_else(first_core);
+pub fn self_test(options: &Options) -> anyhow::Result<()> {
+    let core = options.core.unwrap_or_else(first_core);
     let folder = Folder::new()?;
     let result = SelfTest {
         core,
-        frame_bytes: wishes.frame,
-        transmit: transmit(core, wishes).context("transmit only")?,
-        own_loop: own_loop(core, wishes, &folder.0).context("loop")?,
-        peer: wishes
+        frame_bytes: options.frame,
+        transmit: transmit(core, options).context("transmit only")?,
+        own_loop: own_loop(core, options, &folder.0).context("loop")?,
+        peer: options
             .peer_core
-            .map(|peer| over_peer(core, peer, wishes, &folder.0).context("peer"))
+            .map(|peer| over_peer(core, peer, options, &folder.0).context("peer"))
             .transpose()?,
     };
     let text =
-        if wishes.json { serde_json::to_string_pretty(&result)? + "\n" } else { render(&result) };
+        if options.json { serde_json::to_string_pretty(&result)? + "\n" } else { render(&result) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

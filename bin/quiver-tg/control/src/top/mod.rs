@@ -22,7 +22,7 @@ const GENERATOR: Peer = Peer {
 };
 
 /// What `top` was asked for.
-pub struct Wishes {
+pub struct Options {
     /// Where the generator is reached.
     pub socket: PathBuf,
     /// One picture, then end.
@@ -70,24 +70,24 @@ fn statistics(connection: &mut Connection) -> Result<Json, CallError<()>> {
 }
 
 /// Show it until the user leaves, or once.
-pub fn top(wishes: Wishes) -> anyhow::Result<()> {
-    let mut generator = Generator { socket: wishes.socket.clone(), connection: None };
-    if !wishes.once && !wishes.json && is_screen() {
-        let place = wishes.socket.display().to_string();
-        show::<Picture>(generator, place, wishes.interval, wishes.filter)?;
+pub fn top(options: Options) -> anyhow::Result<()> {
+    let mut generator = Generator { socket: options.socket.clone(), connection: None };
+    if !options.once && !options.json && is_screen() {
+        let place = options.socket.display().to_string();
+        show::<Picture>(generator, place, options.interval, options.filter)?;
         return Ok(());
     }
     let before = generator.ask().map_err(|why| anyhow!(why))?;
-    std::thread::sleep(wishes.interval);
+    std::thread::sleep(options.interval);
     let now = generator.ask().map_err(|why| anyhow!(why))?;
     let Some(picture) = quiver_screen::View::between(&before, &now) else {
         bail!("another profile was loaded meanwhile");
     };
     let picture: Picture = picture;
-    let out = if wishes.json {
+    let out = if options.json {
         format!("{:#}\n", json!(picture))
     } else {
-        let choice = Choice { filter: wishes.filter, ..Choice::default() };
+        let choice = Choice { filter: options.filter, ..Choice::default() };
         text(&picture, &choice, speaks_utf8())
     };
     std::io::stdout().write_all(out.as_bytes())?;
