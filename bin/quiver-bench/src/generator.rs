@@ -263,7 +263,7 @@ impl Bare {
             let start = clocks();
             self.form.variant.run(Make(self));
             let made = clocks();
-            self.form.variant.run(Look(self));
+            self.form.variant.run(Snapshot(self));
             let looked = clocks();
             taken += match self.part {
                 Part::Sending => made - start,
@@ -301,10 +301,10 @@ impl Body for Make<'_> {
     }
 }
 
-/// Look at a vector's stamps.
-struct Look<'a>(&'a mut Bare);
+/// Snapshot at a vector's stamps.
+struct Snapshot<'a>(&'a mut Bare);
 
-impl Body for Look<'_> {
+impl Body for Snapshot<'_> {
     type Answer = ();
 
     #[inline(always)]

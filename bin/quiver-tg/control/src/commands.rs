@@ -5,7 +5,7 @@ use std::path::Path;
 use quiver_control::{Args, Command, Commands, Output, Refusal, Work};
 
 use super::job::{Changing, Linking, To, Waiting, numbered};
-use super::session::{Session, UNTIL_STOPPED_S, parse, read};
+use super::session::{Session, UNTIL_STOPPED_S, parse, read_regular};
 use super::shows;
 use quiver_tg_measuring::request::{Measure, WARMUP_S};
 use quiver_tg_measuring::surroundings::Surroundings;
@@ -46,7 +46,7 @@ fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
             .example("load profile.yaml")
             .begin(|session: &mut Session<S>, args| {
                 let profile = match args.optional::<&str>("file")? {
-                    Some(file) => read(Path::new(file))?,
+                    Some(file) => read_regular(Path::new(file))?,
                     None => parse(args.get("profile")?)?,
                 };
                 session.load(profile)?;
@@ -201,7 +201,7 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
 
 /// A measurement without a duration of its own, seconds.
 const DURATION_S: f64 = 10.0;
-/// What a rate may be.
+/// Help text of rates.
 const RATE_WORDS: &str = "How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a wire), \
                           10GbpsL2 (with FCS), 40% (of the ports' line_rate), or max";
 

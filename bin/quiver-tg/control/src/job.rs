@@ -81,20 +81,20 @@ impl<S: Surroundings> Job<Session<S>> for Waiting {
 /// How far the measurement under way is.
 fn progress<S: Surroundings>(session: &Session<S>) -> Option<Progress> {
     let ms = |seconds: f64| (seconds * 1e3) as u64;
-    if let Some(look) = session.transactions() {
-        let side = look.clients.as_ref().or(look.servers.as_ref())?;
+    if let Some(snapshot) = session.transactions() {
+        let side = snapshot.clients.as_ref().or(snapshot.servers.as_ref())?;
         let (begun, done) = (side.transactions.attempted.get(), side.transactions.successful.get());
         let what = format!("ms measured; {begun} transactions begun, {done} successful");
-        return Some(Progress { what, done: ms(look.at_s), total: ms(look.of_s) });
+        return Some(Progress { what, done: ms(snapshot.at_s), total: ms(snapshot.of_s) });
     }
-    let look = session.look()?;
-    let received = look.streams.iter().map(|s| s.1).sum::<u64>();
-    let sent = look.streams.iter().map(|s| s.0).sum::<u64>();
+    let snapshot = session.snapshot()?;
+    let received = snapshot.streams.iter().map(|s| s.1).sum::<u64>();
+    let sent = snapshot.streams.iter().map(|s| s.0).sum::<u64>();
     let what = format!("ms measured; {sent} frames sent, {received} back");
-    Some(Progress { what, done: ms(look.at_s), total: ms(look.of_s) })
+    Some(Progress { what, done: ms(snapshot.at_s), total: ms(snapshot.of_s) })
 }
 
-/// What a measurement under way is changed to.
+/// A change of the measurement under way.
 #[derive(Clone, Copy)]
 pub enum To {
     Rate(Rate),

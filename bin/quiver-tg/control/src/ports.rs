@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::machine::Machine;
+use super::any_generator::AnyGenerator;
 use quiver_tg_measuring::surroundings::{PortState, Surroundings};
 
 /// The state of a port's link, as text and JSON say it.
@@ -11,7 +11,7 @@ pub fn link(is_up: bool) -> &'static str {
 }
 
 /// Link and counters of every port, as JSON.
-pub fn ports<S: Surroundings>(machine: &mut Machine<S>) -> Vec<Json> {
+pub fn ports<S: Surroundings>(generator: &mut AnyGenerator<S>) -> Vec<Json> {
     let one = |(number, port): (usize, &PortState)| {
         json!({
             "port": number, "name": port.name, "link": link(port.is_up),
@@ -19,5 +19,5 @@ pub fn ports<S: Surroundings>(machine: &mut Machine<S>) -> Vec<Json> {
             "rx_frames": port.rx_frames, "rx_bytes": port.rx_bytes,
         })
     };
-    machine.port_states().iter().enumerate().map(one).collect()
+    generator.port_states().iter().enumerate().map(one).collect()
 }

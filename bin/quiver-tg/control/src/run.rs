@@ -1,4 +1,4 @@
-//! `quiver-tg run`: measure once, show how it goes, print what came out.
+//! `quiver-tg run`: measure once, show the progress, print the result.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 
 use crate::live::LiveTable;
-use crate::{Host, Measured, Outcome, Places, read};
+use crate::{Endpoints, Host, Measured, Outcome, read};
 use quiver_tg_measuring::request::{Measure, Rate};
 use quiver_tg_traffic::profile::StreamRate;
 
 /// How often the live table is drawn.
 const DRAW_EVERY: Duration = Duration::from_secs(1);
 
-/// What to measure.
+/// The options of `quiver-tg run`.
 pub struct Options {
     /// How fast.
     pub rate: StreamRate,
@@ -43,7 +43,7 @@ impl Options {
         }
     }
 
-    /// The rate where no frame is needed to tell it.
+    /// The rate, unless it depends on the length of frames.
     fn rate_without_frames(&self) -> Option<Rate> {
         match self.rate {
             StreamRate::Pps(rate) => Some(Rate::Pps(rate)),
@@ -53,8 +53,12 @@ impl Options {
     }
 }
 
-/// Measure once. `top` and other programs reach it at `places` meanwhile.
-pub fn run(profile: &Path, options: &Options, places: &Places) -> anyhow::Result<()> {
+/// Measure once. `top` and other programs reach it at `endpoints` meanwhile.
+///
+/// # Errors
+/// When the request is impossible, the profile cannot be loaded, or the measurement fails or is
+/// interrupted three times.
+pub fn run(profile: &Path, options: &Options, endpoints: &Endpoints) -> anyhow::Result<()> {
     let simple = options.rate_without_frames();
     options.request(simple.unwrap_or(Rate::Max)).check().map_err(anyhow::Error::msg)?;
     let mut profile = read(profile).map_err(|refusal| anyhow!("{refusal}"))?;
@@ -62,7 +66,7 @@ pub fn run(profile: &Path, options: &Options, places: &Places) -> anyhow::Result
         profile.cores = vec![core];
     }
     let mut host = Host::new()?;
-    if let Err(error) = host.listen(places) {
+    if let Err(error) = host.listen(endpoints) {
         eprintln!("quiver-tg: {error:#}; `top` cannot reach this run");
     }
     host.load(profile)?;

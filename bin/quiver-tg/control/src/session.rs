@@ -1,4 +1,4 @@
-//! What commands act on: the profile that is loaded, its generator, what is measured and what was.
+//! The session: the loaded profile, its generator, the measurement under way, and past results.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use quiver_control::{Names, Refusal};
 use serde::Serialize;
 
-use super::machine::{Found, Machine};
+use super::any_generator::{AnyGenerator, AnyReport};
 use super::owner::OwnerWatch;
 use super::sampler::{Rates, Sampler};
-use quiver_tg_measuring::generator::Look;
+use quiver_tg_measuring::generator::Snapshot;
 use quiver_tg_measuring::request::{Measure, Rate};
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_measuring::turn::Turn;
-use quiver_tg_stateful::look::Look as StatefulLook;
+use quiver_tg_stateful::snapshot::Snapshot as StatefulSnapshot;
 use quiver_tg_traffic::profile::{Profile, ProfileError, StreamList, StreamRate};
 
 /// Results that are kept.
@@ -30,12 +30,12 @@ pub const UNTIL_STOPPED_S: f64 = quiver_tg_measuring::request::DURATION_S_MAX;
 pub struct Measured {
     /// Counted from 1 since the program began.
     pub measurement: u64,
-    /// What was found.
+    /// The report.
     #[serde(flatten)]
-    pub report: Found,
+    pub report: AnyReport,
 }
 
-/// How a measurement that was asked for stands.
+/// The state of a measurement.
 pub enum Outcome<'a> {
     /// It goes on.
     UnderWay,
@@ -43,13 +43,13 @@ pub enum Outcome<'a> {
     Done(&'a Measured),
     /// It could not be finished, and why.
     Failed(&'a str),
-    /// Nobody remembers it.
+    /// Its result is not kept any more.
     Unknown,
 }
 
-type Make<S> = Box<dyn FnMut(&Profile) -> anyhow::Result<Machine<S>>>;
+type Make<S> = Box<dyn FnMut(&Profile) -> anyhow::Result<AnyGenerator<S>>>;
 
-/// The state.
+/// The state of a generator that commands read and change.
 pub struct Session<S> {
     make: Make<S>,
     pub(super) loaded: Option<Loaded<S>>,
@@ -70,7 +70,7 @@ pub struct Session<S> {
 /// A profile and its generator.
 pub(super) struct Loaded<S> {
     pub(super) profile: Profile,
-    pub(super) generator: Machine<S>,
+    pub(super) generator: AnyGenerator<S>,
     /// Until when links are waited for; `None` once they are there.
     pub(super) waits_until_ns: Option<u64>,
 }
@@ -79,7 +79,9 @@ impl<S> Names for Session<S> {}
 
 impl<S: Surroundings> Session<S> {
     /// With nothing loaded; `make` makes a profile's generator and starts it.
-    pub fn new(make: impl FnMut(&Profile) -> anyhow::Result<Machine<S>> + 'static) -> Session<S> {
+    pub fn new(
+        make: impl FnMut(&Profile) -> anyhow::Result<AnyGenerator<S>> + 'static,
+    ) -> Session<S> {
         Session {
             make: Box::new(make),
             loaded: None,
@@ -96,6 +98,9 @@ impl<S: Surroundings> Session<S> {
 
     /// Make the ports of a profile. [`links`](Self::links) says when they are there. A profile that
     /// is loaded already goes, unless this one cannot be read; ports that are the same stay.
+    ///
+    /// # Errors
+    /// When a measurement is under way, or the ports or frames cannot be made.
     pub fn load(&mut self, mut profile: Profile) -> Result<(), Refusal> {
         if let Some(core) = self.core {
             profile.cores = vec![core];
@@ -104,7 +109,7 @@ impl<S: Surroundings> Session<S> {
         if let Some(loaded) = &mut self.loaded
             && loaded.waits_until_ns.is_none()
             && loaded.profile.has_ports_of(&profile)
-            && let Some(generator) = loaded.generator.of_streams()
+            && let Some(generator) = loaded.generator.as_streams()
         {
             generator.set_streams(&profile).map_err(|error| in_profile(&profile, &error))?;
             loaded.waits_until_ns = Some(generator.link_deadline_ns());
@@ -122,7 +127,11 @@ impl<S: Surroundings> Session<S> {
         Ok(())
     }
 
-    /// Change the streams of the profile that is loaded. What is refused changes nothing.
+    /// Change the streams of the loaded profile. A refusal changes nothing.
+    ///
+    /// # Errors
+    /// When a measurement is under way, no profile is loaded, `change` refuses, or the streams are
+    /// no longer a profile.
     pub fn change_streams(
         &mut self,
         change: impl FnOnce(&mut StreamList) -> Result<(), String>,
@@ -135,7 +144,10 @@ impl<S: Surroundings> Session<S> {
         self.load(changed)
     }
 
-    /// Let the ports of the profile go.
+    /// Close the ports of the profile.
+    ///
+    /// # Errors
+    /// When a measurement is under way.
     pub fn unload(&mut self) -> Result<(), Refusal> {
         self.check_idle("the profile is unloaded")?;
         self.loaded = None;
@@ -143,6 +155,9 @@ impl<S: Surroundings> Session<S> {
     }
 
     /// Has every port its link? A profile whose links do not come in time is unloaded.
+    ///
+    /// # Errors
+    /// When no profile is loaded, or a link or a gateway's answer is missing in time.
     pub fn links(&mut self) -> Result<bool, Refusal> {
         let loaded = self.loaded()?;
         let Some(deadline_ns) = loaded.waits_until_ns else { return Ok(true) };
@@ -162,11 +177,19 @@ impl<S: Surroundings> Session<S> {
 
     /// A rate in frames a second: of one stream of the profile, or of all that share the rate of
     /// the whole.
+    ///
+    /// # Errors
+    /// When no profile is loaded, there is no such stream, or the rate needs a line rate that the
+    /// profile does not give.
     pub fn rate(&mut self, rate: StreamRate, stream: Option<usize>) -> Result<Rate, Refusal> {
         self.loaded()?.generator.rate_in_frames(rate, stream).map_err(Refusal::new)
     }
 
     /// Begin to measure; the measurement's number.
+    ///
+    /// # Errors
+    /// When a measurement is under way, no profile is loaded, the links are not up yet, or the
+    /// generator refuses the request.
     pub fn start(&mut self, request: &Measure) -> Result<u64, Refusal> {
         self.check_idle("another begins")?;
         if !self.links()? {
@@ -183,6 +206,9 @@ impl<S: Surroundings> Session<S> {
     }
 
     /// End the sending now; the result comes when late frames have had their time.
+    ///
+    /// # Errors
+    /// When nothing is measured, or the worker does not answer.
     pub fn stop(&mut self) -> Result<u64, Refusal> {
         self.measuring()?.stop().map_err(in_words)?;
         self.due_ns = Some(0);
@@ -191,10 +217,10 @@ impl<S: Surroundings> Session<S> {
 
     /// Go on with what is under way.
     pub fn turn(&mut self) {
-        self.due_ns = self.go_on();
+        self.due_ns = self.advance();
     }
 
-    /// How long nothing is to be done unless somebody asks for it; a second at most.
+    /// Time until the next turn is due, a second at most.
     pub fn pause(&mut self) -> Duration {
         let Some((due_ns, loaded)) = self.due_ns.zip(self.loaded.as_mut()) else {
             return PAUSE_MAX;
@@ -203,23 +229,19 @@ impl<S: Surroundings> Session<S> {
         left.clamp(PAUSE_MIN, PAUSE_MAX)
     }
 
-    /// Returns when to come again, nanoseconds of the engine's clock.
-    fn go_on(&mut self) -> Option<u64> {
+    /// Returns when the next turn is due, nanoseconds of the engine's clock.
+    fn advance(&mut self) -> Option<u64> {
         if self.owner.as_ref().is_some_and(OwnerWatch::is_gone) {
             self.owner = None;
             if self.is_measuring() {
-                let _ = self.stop(); // an error is told by the turn below
+                let _ = self.stop(); // `turn` below reports the error
             }
         }
+        if self.loaded.as_ref()?.waits_until_ns.is_some() {
+            return None; // the job that loads the profile polls for the links
+        }
+        self.sample();
         let loaded = self.loaded.as_mut()?;
-        if loaded.waits_until_ns.is_some() {
-            return None; // who loads it looks for the links
-        }
-        if let Some(generator) = loaded.generator.of_streams()
-            && let Some(look) = generator.look()
-        {
-            self.sampler.see(&look, || generator.spreads());
-        }
         let number = self.measurement;
         let result = match loaded.generator.turn() {
             Ok(Turn::Idle) => return None,
@@ -235,7 +257,7 @@ impl<S: Surroundings> Session<S> {
         None
     }
 
-    /// How a measurement stands.
+    /// The state of a measurement.
     pub fn outcome(&self, number: u64) -> Outcome<'_> {
         if number == self.measurement && self.is_measuring() {
             return Outcome::UnderWay;
@@ -262,22 +284,22 @@ impl<S: Surroundings> Session<S> {
     }
 
     /// How far the measurement of streams under way is.
-    pub fn look(&self) -> Option<Look> {
+    pub fn snapshot(&self) -> Option<Snapshot> {
         match &self.loaded.as_ref()?.generator {
-            Machine::Streams(generator) => generator.look(),
-            Machine::Transactions(_) => None,
+            AnyGenerator::Streams(generator) => generator.snapshot(),
+            AnyGenerator::Transactions(_) => None,
         }
     }
 
     /// How far the measurement of transactions under way is.
-    pub fn transactions(&self) -> Option<StatefulLook> {
+    pub fn transactions(&self) -> Option<StatefulSnapshot> {
         match &self.loaded.as_ref()?.generator {
-            Machine::Streams(_) => None,
-            Machine::Transactions(generator) => generator.look(),
+            AnyGenerator::Streams(_) => None,
+            AnyGenerator::Transactions(generator) => generator.snapshot(),
         }
     }
 
-    /// Was it asked to end?
+    /// A client sent `shutdown`.
     pub fn quits(&self) -> bool {
         self.quits
     }
@@ -287,13 +309,31 @@ impl<S: Surroundings> Session<S> {
         self.measurement
     }
 
-    /// What a stream does now.
-    pub fn rates(&self, stream: usize) -> Rates {
+    /// The current rates of a stream, by the counts of the last half second or second.
+    pub fn rates(&mut self, stream: usize) -> Rates {
+        self.sample();
         self.sampler.rates(stream)
     }
 
+    /// Record the counts of now, from which rates follow.
+    pub(super) fn sample(&mut self) {
+        match self.loaded.as_mut().map(|loaded| &mut loaded.generator) {
+            Some(AnyGenerator::Streams(generator)) => {
+                if let Some(snapshot) = generator.snapshot() {
+                    self.sampler.record(&snapshot, || generator.spreads());
+                }
+            }
+            Some(AnyGenerator::Transactions(generator)) => {
+                if let Some(snapshot) = generator.snapshot() {
+                    generator.sampler.record(&snapshot);
+                }
+            }
+            None => {}
+        }
+    }
+
     /// The generator, when a profile is loaded.
-    pub fn generator(&mut self) -> Option<&mut Machine<S>> {
+    pub fn generator(&mut self) -> Option<&mut AnyGenerator<S>> {
         self.loaded.as_mut().map(|loaded| &mut loaded.generator)
     }
 
@@ -302,7 +342,7 @@ impl<S: Surroundings> Session<S> {
     }
 
     /// The generator, while it measures.
-    pub(super) fn measuring(&mut self) -> Result<&mut Machine<S>, Refusal> {
+    pub(super) fn measuring(&mut self) -> Result<&mut AnyGenerator<S>, Refusal> {
         let loaded = self.loaded()?;
         if loaded.generator.is_measuring() {
             return Ok(&mut loaded.generator);
@@ -324,8 +364,16 @@ fn nothing_loaded() -> Refusal {
 }
 
 /// Read a profile; what is wrong with it names file and line.
+///
+/// # Errors
+/// When the file cannot be read, or holds no profile that can be sent.
 pub fn read(path: &Path) -> Result<Profile, Refusal> {
     Profile::read(path).map_err(of_profile)
+}
+
+/// Read a profile that a client names: a regular file, for the control loop must not wait.
+pub(super) fn read_regular(path: &Path) -> Result<Profile, Refusal> {
+    Profile::read_regular(path).map_err(of_profile)
 }
 
 /// Read a profile that a program sent.

@@ -1,4 +1,4 @@
-//! What a generator says of itself: profile, live counts, results.
+//! The show commands: profile, statistics, results.
 
 use quiver_control::{Cell, Column, Command, Commands, Output, Refusal, Table};
 use serde_json::json;
@@ -9,7 +9,7 @@ use super::transactions;
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_traffic::figures::{grouped, scaled};
 
-/// Declare them.
+/// Declare the show commands.
 pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     commands.add(
         Command::new("show profile")
@@ -89,25 +89,28 @@ pub fn profile<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refu
     Ok(output.table("ports", table).table("streams", streams))
 }
 
-/// What streams and ports do now.
+/// Counts and rates of streams and ports.
 fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refusal> {
-    if session.loaded()?.generator.of_transactions().is_some() {
+    if session.loaded()?.generator.as_transactions().is_some() {
         return transactions::statistics(session);
     }
-    let look = session.look();
-    let state = match &look {
+    let snapshot = session.snapshot();
+    let state = match &snapshot {
         None if session.loaded()?.waits_until_ns.is_some() => "waiting for links",
         None => "idle",
-        Some(look) if look.is_sending && look.plans.iter().all(|plan| plan.1) => "paused",
-        Some(look) if look.is_sending => "sending",
+        Some(snapshot) if snapshot.is_sending && snapshot.plans.iter().all(|plan| plan.1) => {
+            "paused"
+        }
+        Some(snapshot) if snapshot.is_sending => "sending",
         Some(_) => "waiting for late frames",
     };
     let mut text = format!("{state}\n");
     let mut streams = Vec::new();
     let facts = session.loaded()?.generator.streams().to_vec();
     for (number, facts) in facts.iter().enumerate() {
-        let (sent, received) = look.as_ref().map_or((0, 0), |look| look.streams[number]);
-        let rates = session.sampler.rates(number);
+        let (sent, received) =
+            snapshot.as_ref().map_or((0, 0), |snapshot| snapshot.streams[number]);
+        let rates = session.rates(number);
         text += &format!(
             "stream {number} ({} -> {})  sent {} ({})  back {} ({})  not yet back {}{}\n",
             facts.from,
@@ -121,8 +124,8 @@ fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refus
                 format!("  p50 {:.1} µs, p99 {:.1} µs", l.p50 as f64 / 1e3, l.p99 as f64 / 1e3)
             }),
         );
-        let (rate, is_paused) = look.as_ref().map_or((None, false), |look| {
-            let (rate, is_paused) = look.plans[number];
+        let (rate, is_paused) = snapshot.as_ref().map_or((None, false), |snapshot| {
+            let (rate, is_paused) = snapshot.plans[number];
             (Some(rate), is_paused)
         });
         streams.push(json!({
@@ -138,8 +141,8 @@ fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refus
     let json = json!({
         "state": state, "now_ns": now_ns, "profile": session.loaded()?.profile.path.display().to_string(),
         "measurement": session.measurement,
-        "elapsed_s": look.as_ref().map(|look| look.at_s),
-        "duration_s": look.as_ref().map(|look| look.of_s),
+        "elapsed_s": snapshot.as_ref().map(|snapshot| snapshot.at_s),
+        "duration_s": snapshot.as_ref().map(|snapshot| snapshot.of_s),
         "streams": streams, "ports": ports,
     });
     Ok(Output::both(text, json))

@@ -79,6 +79,24 @@ fn a_measurement_is_asked_for_and_answered_with_its_report() {
 }
 
 #[test]
+fn a_file_that_never_ends_is_refused() {
+    let mut fixture = Fixture::new();
+    let refused = fixture.say("load /dev/zero").expect_err("a device is no profile");
+    assert!(refused.contains("it is not a regular file"), "{refused}");
+}
+
+#[test]
+fn rates_are_those_of_now_even_when_no_turn_came_in_between() {
+    let mut fixture = Fixture::loaded();
+    fixture.say("start rate 10kpps").expect("started");
+    fixture.session.turn();
+    let generator = fixture.session.generator().expect("loaded");
+    (0..1_000).for_each(|_| generator.wait(1_000_000));
+    let rates = [0, 1].map(|stream| fixture.session.rates(stream).sent_pps);
+    assert!(rates.iter().all(|rate| (rate - 5_000.0).abs() < 20.0), "{rates:?}");
+}
+
+#[test]
 fn sending_goes_on_until_stop_and_is_looked_at_meanwhile() {
     let mut fixture = Fixture::loaded();
     assert_eq!(fixture.say("start rate 10kpps").expect("started")["measurement"], 1);

@@ -25,7 +25,7 @@ impl Fixture {
         let socket =
             std::env::temp_dir().join(format!("quiver-tg-{name}-{}.sock", std::process::id()));
         let session =
-            Session::new(|profile| make::make_machine(profile, Rc::new(Cell::new(false))));
+            Session::new(|profile| make::make_generator(profile, Rc::new(Cell::new(false))));
         let mut fixture = Fixture { session, commands: commands(), socket };
         let port = |role: &str, mac: &str| json!({"memif": {"socket": fixture.socket, "role": role}, "gateway_mac": mac});
         let ports = [port("master", "02:00:00:00:00:01"), port("slave", "02:00:00:00:00:00")];

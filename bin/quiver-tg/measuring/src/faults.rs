@@ -7,7 +7,7 @@ mod line;
 mod node;
 mod subject;
 
-pub use counts::{Done, FaultsReport};
+pub use counts::{FaultCounts, FaultsReport};
 pub use line::{FaultLine, HELD_FRAMES_MAX, REORDER_HOLD_NS_MAX};
 pub use node::{FaultNode, RING_FRAMES};
 pub use subject::Subject;

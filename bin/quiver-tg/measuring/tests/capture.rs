@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use quiver_tg_measuring::generator::Generator;
 use quiver_tg_measuring::report::Report;
 use quiver_tg_measuring::request::{Measure, Rate};
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use wire::{BOTH_WAYS, Bench, check_balance, check_counts, cross, generator};
 
 /// A file that goes away with the test.
@@ -67,7 +67,7 @@ fn capturing(captures: &str) -> Generator<Bench> {
 
 fn measure(generator: &mut Generator<Bench>) -> Report {
     let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(10_000.0), 0.1) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_counts(&report);
     check_balance(generator);
     report

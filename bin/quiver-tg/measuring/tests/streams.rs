@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use quiver_tg_measuring::report::{Kind, Report, StreamReport};
 use quiver_tg_measuring::request::{Measure, Rate};
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use wire::{check_balance, cross, generator};
 
 const NO_LIMIT: usize = usize::MAX;
@@ -25,7 +25,7 @@ fn measure(streams: &str, rate: Rate, duration_s: f64) -> (Report, Vec<(usize, V
     let mut generator = generator(streams, NO_LIMIT, Box::new(note));
     seen.lock().expect("seen").clear();
     let request = Measure { warmup_s: 0.0, drain_s: 0.02, ..Measure::new(rate, duration_s) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_balance(&mut generator);
     let seen = seen.lock().expect("seen").clone();
     (report, seen)

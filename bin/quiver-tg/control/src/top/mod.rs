@@ -1,4 +1,4 @@
-//! `quiver-tg top`: what a generator does, live.
+//! `quiver-tg top`: live counts and rates of a generator.
 
 mod tables;
 
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 pub use tables::Picture;
 
-/// Who answers.
+/// The peer of `top` and `ctl`, for messages.
 const GENERATOR: Peer = Peer {
     name: "generator",
     remedy: "start one with `quiver-tg run PROFILE` or `quiver-tg serve`",
@@ -21,7 +21,7 @@ const GENERATOR: Peer = Peer {
     other: "is it the socket of a router?",
 };
 
-/// What `top` was asked for.
+/// The options of `quiver-tg top`.
 pub struct Options {
     /// Where the generator is reached.
     pub socket: PathBuf,
@@ -70,6 +70,9 @@ fn statistics(connection: &mut Connection) -> Result<Json, CallError<()>> {
 }
 
 /// Show it until the user leaves, or once.
+///
+/// # Errors
+/// When the terminal cannot be used, or, for one picture, when the generator cannot be reached.
 pub fn top(options: Options) -> anyhow::Result<()> {
     let mut generator = Generator { socket: options.socket.clone(), connection: None };
     if !options.once && !options.json && is_screen() {
@@ -95,6 +98,9 @@ pub fn top(options: Options) -> anyhow::Result<()> {
 }
 
 /// `quiver-tg ctl`: one command of a generator that runs; prints its answer.
+///
+/// # Errors
+/// When the generator cannot be reached, or refuses the command.
 pub fn control(socket: &Path, line: &str, as_json: bool) -> anyhow::Result<()> {
     let mut connection = Connection::open(socket, GENERATOR).map_err(|why| anyhow!(why))?;
     let mut out = std::io::stdout();

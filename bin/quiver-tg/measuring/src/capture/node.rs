@@ -25,7 +25,7 @@ pub struct Record {
     pub bytes: Vec<u8>,
 }
 
-/// What a tap has done; the worker writes it.
+/// Counts of a tap; the worker writes them.
 #[derive(Default)]
 pub struct TapCounts {
     /// Frames that the filter wanted, up to the limit.
@@ -113,7 +113,7 @@ pub struct CaptureNode {
 }
 
 impl CaptureNode {
-    /// What has been seen goes on to `next`.
+    /// Frames go on to `next`.
     pub fn new(clock: Clock, taps: Vec<Tap>, next: NodeId) -> CaptureNode {
         CaptureNode { clock, taps: taps.into_boxed_slice(), next }
     }

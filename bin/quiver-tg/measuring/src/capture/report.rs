@@ -1,4 +1,4 @@
-//! What a capture reports.
+//! The report of a capture.
 
 use std::path::PathBuf;
 

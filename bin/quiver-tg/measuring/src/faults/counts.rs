@@ -4,9 +4,9 @@ use quiver_core::graph::counters::Count;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was done to the counted frames of a measurement. The worker writes it.
+/// Faults of the counted frames of a measurement. The worker writes the counts.
 #[derive(Default)]
-pub struct Done {
+pub struct FaultCounts {
     /// The measurement whose frames are counted; the control thread writes it. 256 = none.
     pub measurement: Count,
     /// Lost.
@@ -19,14 +19,14 @@ pub struct Done {
     pub corrupted: Count,
     /// Delayed.
     pub delayed: Count,
-    /// Frames that should have had a fault and had none: as many as may be were held back already,
+    /// Frames that should have had a fault and had none: the limit of held-back frames was reached,
     /// or no buffer was free.
     pub missed: Count,
     /// Lost besides: more frames came than the fault line has room for.
     pub overflowed: Count,
 }
 
-/// As a report tells it.
+/// The counts of [`FaultCounts`] in a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FaultsReport {
     /// Lost.
@@ -45,7 +45,7 @@ pub struct FaultsReport {
     pub overflowed: u64,
 }
 
-impl Done {
+impl FaultCounts {
     /// Count the frames of this measurement from now on.
     pub fn begin(&self, measurement: u8) {
         for count in self.counts() {
@@ -55,7 +55,7 @@ impl Done {
     }
 
     fn counts(&self) -> [&Count; 7] {
-        let Done {
+        let FaultCounts {
             measurement: _,
             lost,
             duplicated,
@@ -68,7 +68,7 @@ impl Done {
         [lost, duplicated, reordered, corrupted, delayed, missed, overflowed]
     }
 
-    /// What has been done.
+    /// The counts so far.
     pub fn report(&self) -> FaultsReport {
         let [lost, duplicated, reordered, corrupted, delayed, missed, overflowed] =
             self.counts().map(Count::get);

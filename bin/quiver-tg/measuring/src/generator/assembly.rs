@@ -10,16 +10,16 @@ use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId, NodeId, NodeSpec};
 
 use crate::capture::Captures;
-use crate::faults::{Done, FaultLine, FaultNode, RING_FRAMES, Subject};
-use crate::neighbours::{Gateway, Heard, Neighbours};
+use crate::faults::{FaultCounts, FaultLine, FaultNode, RING_FRAMES, Subject};
+use crate::neighbours::{Gateway, GatewayMac, Neighbours};
 use crate::ordering::Sending;
 use crate::outcome::StreamFacts;
 use crate::own_share::OwnShare;
 use crate::receiver::{REPLIES_MAX, Receiver, ReceiverHandle};
 use crate::report::Kind;
-use crate::stall::Patience;
+use crate::stall::PassBudget;
 use crate::surroundings::{LINK_LOOK_NS, PortState, Surroundings, WORKER, make_engine, port_state};
-use crate::transmitter::{Transmitter, TransmitterHandle, Way};
+use crate::transmitter::{Transmitter, TransmitterHandle, TxPath};
 use quiver_tg_traffic::frames::Source;
 use quiver_tg_traffic::profile::faults::Faults;
 use quiver_tg_traffic::profile::{Port, Profile, Stream};
@@ -35,15 +35,15 @@ pub(crate) struct PortParts {
     pub(crate) announcements: Vec<Vec<u8>>,
     /// Asked for when streams wait for it: their places among the port's streams.
     pub(crate) gateway: Option<(Gateway, Vec<usize>)>,
-    /// What the gateway says of itself, and how it is asked.
-    pub(crate) heard: Arc<Heard>,
-    pub(crate) question: Option<Vec<u8>>,
-    pub(crate) faults: Option<Arc<Done>>,
+    /// The MAC address of the gateway by its replies, and the frame that solicits them.
+    pub(crate) gateway_mac: Arc<GatewayMac>,
+    pub(crate) solicitation: Option<Vec<u8>>,
+    pub(crate) faults: Option<Arc<FaultCounts>>,
 }
 
-/// What is made of a profile's streams.
-pub(crate) struct MadeStreams {
-    /// What makes their frames, by port.
+/// The parts of a generator that depend on streams.
+pub(crate) struct StreamParts {
+    /// Frame sources, by port.
     pub(crate) sources: Vec<Vec<Source>>,
     /// By stream.
     pub(crate) sendings: Vec<Sending>,
@@ -65,12 +65,16 @@ pub struct Generator<S> {
     pub(super) running: Option<Running>,
     pub(crate) captures: Captures,
     is_announced: bool,
-    /// What it can do by itself, if that was measured.
+    /// Limits of the generator itself, if they were measured.
     pub(crate) own: Option<OwnShare>,
 }
 
 impl<S: Surroundings> Generator<S> {
     /// Make everything that a profile describes. The worker does not run yet.
+    ///
+    /// # Errors
+    /// When the engine or a port cannot be made, a file of values or packets cannot be read, or a
+    /// frame does not fit a port.
     pub fn new(
         profile: &Profile,
         config: EngineConfig,
@@ -102,9 +106,9 @@ impl<S: Surroundings> Generator<S> {
     }
 
     /// Make what makes the streams' frames, by port.
-    pub(crate) fn make_streams(profile: &Profile) -> anyhow::Result<MadeStreams> {
+    pub(crate) fn make_streams(profile: &Profile) -> anyhow::Result<StreamParts> {
         let sources = profile.ports.iter().map(|_| Vec::new()).collect();
-        let mut made = MadeStreams { sources, sendings: Vec::new(), facts: Vec::new() };
+        let mut made = StreamParts { sources, sendings: Vec::new(), facts: Vec::new() };
         for (number, stream) in profile.streams.iter().map(|s| &s.value).enumerate() {
             let named = || format!("stream {}", stream.name_or(number));
             let source = Source::new(stream).with_context(named)?;
@@ -143,17 +147,17 @@ impl<S: Surroundings> Generator<S> {
         inputs: InterfaceId,
     ) -> anyhow::Result<()> {
         let port = &profile.ports[number].value;
-        let heard = Arc::<Heard>::default();
-        let neighbours = Neighbours::new(profile.port_mac(number), port, &heard);
+        let gateway_mac = Arc::<GatewayMac>::default();
+        let neighbours = Neighbours::new(profile.port_mac(number), port, &gateway_mac);
         let announcements = neighbours.announcements();
-        let question = neighbours.question();
+        let solicitation = neighbours.solicitation();
         let (replies_put, replies) = ring(REPLIES_MAX);
         let rings = self.surroundings.rings(port);
         let is_kernel = |port: &Port| self.surroundings.rings(port).is_kernel;
         let is_kernel = profile.ports.iter().any(|port| is_kernel(&port.value));
-        let patience = Patience::new(profile.ports.len(), is_kernel);
+        let budget = PassBudget::new(profile.ports.len(), is_kernel);
         let (receiver, receiver_handle) =
-            Receiver::new(clock.clone(), neighbours, replies_put, rings, patience);
+            Receiver::new(clock.clone(), neighbours, replies_put, rings, budget);
         let input = format!("tg-rx-{number}");
         let spec =
             NodeSpec::input(input.clone(), "Looks at the stamps of frames that came back").sink();
@@ -168,13 +172,13 @@ impl<S: Surroundings> Generator<S> {
         let known = self.engine.interface(interface).context("the port's interface is gone")?;
         let (name, output) = (known.name.clone(), known.row().output);
         let specs = profile.captures.iter().map(|capture| &capture.value);
-        let ways = (input_node, output);
+        let path = (input_node, output);
         let (input_node, output) =
-            self.captures.around(&mut self.engine, clock, number, specs, ways)?;
+            self.captures.around(&mut self.engine, clock, number, specs, path)?;
         self.engine.set_input_node(interface, input_node)?;
         self.engine.set_admin_up(interface, true)?;
-        let way = Way { interface, output, refuses_the_rest: rings.refuses_the_rest, patience };
-        let (transmitter, handle) = Transmitter::new(clock.clone(), way, sources, replies);
+        let path = TxPath { interface, output, refuses_the_rest: rings.refuses_the_rest, budget };
+        let (transmitter, handle) = Transmitter::new(clock.clone(), path, sources, replies);
         self.engine.add_rx_queue(
             inputs,
             "tg-input",
@@ -190,8 +194,8 @@ impl<S: Surroundings> Generator<S> {
             transmitter: handle,
             announcements,
             gateway: None,
-            heard,
-            question,
+            gateway_mac,
+            solicitation,
             faults: faults.map(|(_, done)| done),
         };
         parts.gateway = gateway(profile, number, &parts);
@@ -207,9 +211,9 @@ impl<S: Surroundings> Generator<S> {
         faults: &Faults,
         receiver: NodeId,
         inputs: InterfaceId,
-    ) -> anyhow::Result<(NodeId, Arc<Done>)> {
+    ) -> anyhow::Result<(NodeId, Arc<FaultCounts>)> {
         let (put, take) = ring(RING_FRAMES);
-        let done = Arc::new(Done::default());
+        let done = Arc::new(FaultCounts::default());
         let spec = NodeSpec::input(format!("tg-faults-{number}"), "Faults on purpose").sink();
         let node = FaultNode::new(put, Subject::Streams, done.clone());
         let node = self.engine.add_node(spec, vec![Box::new(node)])?;
@@ -218,7 +222,10 @@ impl<S: Surroundings> Generator<S> {
         Ok((node, done))
     }
 
-    /// Let the worker run in its own thread.
+    /// Start the worker in its own thread.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
     pub fn start(&mut self) -> anyhow::Result<()> {
         for complaint in self.engine.start_threads()? {
             tracing::warn!("{complaint}");
@@ -226,7 +233,7 @@ impl<S: Surroundings> Generator<S> {
         Ok(())
     }
 
-    /// What it can do by itself was measured: reports compare with it.
+    /// Set the limits of the generator itself, with which reports compare.
     pub fn set_own_share(&mut self, own: Option<OwnShare>) {
         self.own = own;
     }
@@ -251,12 +258,12 @@ impl<S: Surroundings> Generator<S> {
         self.surroundings.is_interrupted()
     }
 
-    /// What it sends.
+    /// The streams that it sends.
     pub fn streams(&self) -> &[StreamFacts] {
         &self.streams
     }
 
-    /// What its ports have done since they were made.
+    /// Link and counters of its ports since they were made.
     pub fn port_states(&self) -> Vec<PortState> {
         self.ports.iter().map(|port| port_state(&self.engine, &port.name, port.interface)).collect()
     }
@@ -266,7 +273,7 @@ impl<S: Surroundings> Generator<S> {
         self.surroundings.wait(&mut self.engine, at_most_ns);
     }
 
-    /// What surrounds it.
+    /// Its environment.
     pub fn surroundings(&mut self) -> &mut S {
         &mut self.surroundings
     }
@@ -277,7 +284,10 @@ impl<S: Surroundings> Generator<S> {
         self.ports.iter().position(|port| !is_up(port))
     }
 
-    /// Wait until every port has a link, then tell the neighbours who is here.
+    /// Wait until every port has a link, then announce its addresses.
+    ///
+    /// # Errors
+    /// When a link or a gateway's answer is missing after the profile's `link_timeout_s`.
     pub fn wait_for_links(&mut self) -> anyhow::Result<()> {
         let deadline = self.link_deadline_ns();
         while !self.has_links(deadline)? {
@@ -291,8 +301,11 @@ impl<S: Surroundings> Generator<S> {
         self.engine.now_ns() + (self.link_timeout_s * 1e9) as u64
     }
 
-    /// Has every port a link, and every gateway that streams wait for answered? The neighbours are
-    /// told who is here once the links are there. Not to be ready after `deadline_ns` is an error.
+    /// Every port has a link, and every gateway that streams wait for has answered. The addresses
+    /// are announced once the links are up.
+    ///
+    /// # Errors
+    /// When one of these is missing after `deadline_ns`, or the generator is interrupted.
     pub fn has_links(&mut self, deadline_ns: u64) -> anyhow::Result<bool> {
         let is_late = self.engine.now_ns() >= deadline_ns || self.surroundings.is_interrupted();
         if let Some(port) = self.port_without_link() {
@@ -305,13 +318,14 @@ impl<S: Surroundings> Generator<S> {
             self.is_announced = true;
             self.announce();
         }
-        self.look_after_gateways();
-        let silent =
+        self.refresh_gateways();
+        let unanswered =
             |parts: &&PortParts| parts.gateway.as_ref().is_some_and(|(g, _)| !g.is_known());
-        match self.ports.iter().find(silent) {
+        match self.ports.iter().find(unanswered) {
             Some(port) if is_late => {
-                let silence = port.gateway.as_ref().map(|(g, _)| g.silence()).unwrap_or_default();
-                bail!("{}: {silence}", port.name)
+                let no_answer =
+                    port.gateway.as_ref().map(|(g, _)| g.no_answer()).unwrap_or_default();
+                bail!("{}: {no_answer}", port.name)
             }
             Some(_) => Ok(false),
             None => Ok(true),
@@ -319,12 +333,12 @@ impl<S: Surroundings> Generator<S> {
     }
 
     /// Ask for gateways when it is time, and send to where they say they are.
-    pub(crate) fn look_after_gateways(&mut self) {
+    pub(crate) fn refresh_gateways(&mut self) {
         let now_ns = self.engine.now_ns();
         for number in 0..self.ports.len() {
             let port = &mut self.ports[number];
             let Some((gateway, awaiting)) = &mut port.gateway else { continue };
-            if let Some(mac) = gateway.news() {
+            if let Some(mac) = gateway.take_update() {
                 for place in awaiting.iter() {
                     if !port.transmitter.set_destination(*place, mac) {
                         tracing::warn!(
@@ -334,8 +348,8 @@ impl<S: Surroundings> Generator<S> {
                     }
                 }
             }
-            if let Some(question) = gateway.question(now_ns).map(<[u8]>::to_vec) {
-                self.send_alone(number, question);
+            if let Some(solicitation) = gateway.solicitation(now_ns).map(<[u8]>::to_vec) {
+                self.send_alone(number, solicitation);
             }
         }
     }
@@ -380,8 +394,8 @@ fn facts(number: usize, stream: &Stream, source: &Source) -> StreamFacts {
     }
 }
 
-/// Who is asked for the MAC address that streams of a port wait for, and their places among the
-/// port's streams.
+/// The gateway whose MAC address streams of a port wait for, and their places among the port's
+/// streams.
 pub(super) fn gateway(
     profile: &Profile,
     number: usize,
@@ -391,7 +405,8 @@ pub(super) fn gateway(
     let of_port = streams.filter(|stream: &&Stream| stream.from == number);
     let awaiting = of_port.enumerate().filter(|(_, stream)| stream.awaits_gateway);
     let awaiting: Vec<usize> = awaiting.map(|(place, _)| place).collect();
-    let (address, question) = (profile.ports[number].value.gateway?, parts.question.clone()?);
-    let gateway = || Gateway::new(address, question, Arc::clone(&parts.heard));
+    let (address, solicitation) =
+        (profile.ports[number].value.gateway?, parts.solicitation.clone()?);
+    let gateway = || Gateway::new(address, solicitation, Arc::clone(&parts.gateway_mac));
     (!awaiting.is_empty()).then(|| (gateway(), awaiting))
 }

@@ -7,4 +7,4 @@ mod replacing;
 mod running;
 
 pub use assembly::Generator;
-pub use running::Look;
+pub use running::Snapshot;

@@ -10,7 +10,11 @@ use quiver_tg_traffic::profile::Profile;
 
 impl<S: Surroundings> Generator<S> {
     /// Send the streams of this profile, which [has the ports](Profile::has_ports_of) of the one
-    /// before, from the next measurement on. An error changes nothing.
+    /// before, from the next measurement on.
+    ///
+    /// # Errors
+    /// When a measurement is under way, a file of values or packets cannot be read, a frame does
+    /// not fit a port, or the worker does not answer. Then nothing has changed.
     pub fn set_streams(&mut self, profile: &Profile) -> anyhow::Result<()> {
         if self.running.is_some() {
             bail!("a measurement is under way");
@@ -37,14 +41,14 @@ impl<S: Surroundings> Generator<S> {
         for (port, sources) in self.ports.iter_mut().zip(sources) {
             port.transmitter.set_sources(sources);
         }
-        let deadline = self.answer_deadline();
+        let deadline = self.worker_deadline();
         let mut waiting: Vec<usize> = (0..self.ports.len()).collect();
         loop {
             waiting.retain(|port| self.ports[*port].transmitter.take_sources().is_none());
             if waiting.is_empty() {
                 return Ok(());
             }
-            self.answer_by(deadline)?;
+            self.wait_for_worker(deadline)?;
         }
     }
 }

@@ -38,9 +38,9 @@ pub(super) struct Drain {
     pub(super) left: usize,
 }
 
-/// What a measurement has come to so far.
+/// Counts of a measurement under way.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Snapshot {
     /// Time of the engine's clock, nanoseconds.
     pub now_ns: u64,
     /// Since the first frame, seconds.

@@ -3,11 +3,11 @@
 use super::poisson::Gaps;
 use super::recorded::Recorded;
 
-/// What may be sent at once after a delay, as time: ordinary passes are shorter.
+/// Frames due within this time are sent at once after a delay; ordinary passes are shorter.
 const LAG_NS_MAX: u64 = 50_000;
-/// What may be sent at once after a delay, in frames: a quarter of an ordinary ring.
+/// Frames sent at once after a delay: a quarter of an ordinary ring.
 const LAG_FRAMES: u64 = 256;
-/// What was missed longer ago is made up at rate / 8 above the rate.
+/// Older missed frames are made up at rate / 8 above the rate.
 const CATCH_UP_SHIFT: u32 = 3;
 
 /// When frame k is due.
@@ -43,7 +43,7 @@ pub struct Pacer {
     is_paused: bool,
     /// Time that has been taken off the schedule and not yet given back.
     owed_ns: u64,
-    /// What was missed is made up; otherwise it is never sent.
+    /// Missed frames are sent later; otherwise never.
     makes_up: bool,
     /// All time that was ever taken off.
     held_up_ns: u64,
@@ -125,7 +125,7 @@ impl Pacer {
         }
     }
 
-    /// Begin anew at `origin_ns`; `frames` have been sent before that in another way.
+    /// Begin anew at `origin_ns`; `frames` were sent before by other means.
     pub fn restart_after(&mut self, frames: u64, origin_ns: u64) {
         self.restart(origin_ns);
         self.due_before = frames;

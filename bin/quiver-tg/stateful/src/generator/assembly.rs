@@ -9,7 +9,7 @@ use quiver_core::memory::ring::ring;
 use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId, NodeId, NodeSpec};
 
-use super::running::{LOOK_NS, Running, Seen};
+use super::running::{POLL_NS, Running, SharedCounters};
 use crate::flow::Flow;
 use crate::frame::Heading;
 use crate::next_hop::NextHop;
@@ -17,10 +17,10 @@ use crate::plan::Plan;
 use crate::program::{Program, Role};
 use crate::rates::Sampler;
 use crate::readiness::Readiness;
-use crate::side::{Listens, Side};
-use crate::stage::{Knock, Live, Performance, Play, Player, Stage};
+use crate::side::{ListenPorts, Side};
+use crate::stateful_node::{AnyWorkload, Live, SideRunner, StatefulNode, WakeupInput, Workload};
 use quiver_tg_measuring::capture::Captures;
-use quiver_tg_measuring::faults::{Done, FaultLine, FaultNode, RING_FRAMES, Subject};
+use quiver_tg_measuring::faults::{FaultCounts, FaultLine, FaultNode, RING_FRAMES, Subject};
 use quiver_tg_measuring::neighbours::Neighbours;
 use quiver_tg_measuring::surroundings::{PortState, Surroundings, WORKER, make_engine, port_state};
 use quiver_tg_traffic::profile::faults::Faults;
@@ -37,14 +37,14 @@ pub(super) struct PortParts {
     pub(super) output: NodeId,
     pub(super) neighbours: Neighbours,
     pub(super) announcements: Vec<Vec<u8>>,
-    pub(super) faults: Option<Arc<Done>>,
+    pub(super) faults: Option<Arc<FaultCounts>>,
 }
 
 /// The generator.
 pub struct StatefulGenerator<S> {
     pub(super) engine: Engine,
     pub(super) surroundings: S,
-    pub(super) stage: NodeId,
+    pub(super) node: NodeId,
     pub(super) ports: Vec<PortParts>,
     pub(super) profile: Profile,
     pub(super) stateful: Stateful,
@@ -57,6 +57,10 @@ pub struct StatefulGenerator<S> {
 
 impl<S: Surroundings> StatefulGenerator<S> {
     /// Make everything that a profile describes. The worker does not run yet.
+    ///
+    /// # Errors
+    /// When the profile has no `stateful`, the engine or a port cannot be made, or a frame does not
+    /// fit a port.
     pub fn new(
         profile: &Profile,
         config: EngineConfig,
@@ -67,11 +71,11 @@ impl<S: Surroundings> StatefulGenerator<S> {
             profile.stateful.as_ref().context("the profile has no `stateful`")?.value.clone();
         let (mut engine, inputs) = make_engine(config, clock.clone(), &mut surroundings)?;
         let spec = NodeSpec::input("tg-stateful", "Plays clients and servers").sink();
-        let stage = engine.add_node(spec, vec![Box::new(Stage::new(clock.clone()))])?;
+        let node = engine.add_node(spec, vec![Box::new(StatefulNode::new(clock.clone()))])?;
         let mut generator = StatefulGenerator {
             engine,
             surroundings,
-            stage,
+            node,
             ports: Vec::new(),
             profile: profile.clone(),
             stateful,
@@ -83,8 +87,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         for number in 0..profile.ports.len() {
             generator.add_port(number, inputs, &clock).with_context(|| format!("port {number}"))?;
         }
-        let knock = Box::new(Knock::at(stage));
-        generator.engine.add_rx_queue(inputs, "tg-input", knock, RxMode::Polling, Some(WORKER))?;
+        let wakeup = Box::new(WakeupInput::at(node));
+        generator.engine.add_rx_queue(inputs, "tg-input", wakeup, RxMode::Polling, Some(WORKER))?;
         Ok(generator)
     }
 
@@ -122,11 +126,11 @@ impl<S: Surroundings> StatefulGenerator<S> {
         };
         let known = self.engine.interface(interface).context("the port's interface is gone")?;
         let (name, output) = (known.name.clone(), known.row().output);
-        let input_node = faults.as_ref().map_or(self.stage, |(node, _)| *node);
+        let input_node = faults.as_ref().map_or(self.node, |(node, _)| *node);
         let specs = self.profile.captures.iter().map(|capture| &capture.value);
-        let ways = (input_node, output);
+        let path = (input_node, output);
         let (input_node, output) =
-            self.captures.around(&mut self.engine, clock, number, specs, ways)?;
+            self.captures.around(&mut self.engine, clock, number, specs, path)?;
         self.engine.set_input_node(interface, input_node)?;
         self.engine.set_admin_up(interface, true)?;
         let faults = faults.map(|(_, done)| done);
@@ -141,20 +145,23 @@ impl<S: Surroundings> StatefulGenerator<S> {
         number: usize,
         faults: &Faults,
         inputs: InterfaceId,
-    ) -> anyhow::Result<(NodeId, Arc<Done>)> {
+    ) -> anyhow::Result<(NodeId, Arc<FaultCounts>)> {
         let (put, take) = ring(RING_FRAMES);
-        let done = Arc::new(Done::default());
+        let done = Arc::new(FaultCounts::default());
         let subject = Subject::Transactions(self.stateful.kind);
         let spec = NodeSpec::input(format!("tg-faults-{number}"), "Faults on purpose").sink();
         let node = self
             .engine
             .add_node(spec, vec![Box::new(FaultNode::new(put, subject, done.clone()))])?;
-        let line = Box::new(FaultLine::new(faults, subject, take, self.stage, done.clone()));
+        let line = Box::new(FaultLine::new(faults, subject, take, self.node, done.clone()));
         self.engine.add_rx_queue(inputs, "tg-input", line, RxMode::Polling, Some(WORKER))?;
         Ok((node, done))
     }
 
-    /// Let the worker run in its own thread.
+    /// Start the worker in its own thread.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
     pub fn start(&mut self) -> anyhow::Result<()> {
         for complaint in self.engine.start_threads()? {
             tracing::warn!("{complaint}");
@@ -167,17 +174,17 @@ impl<S: Surroundings> StatefulGenerator<S> {
         &mut self.engine
     }
 
-    /// What surrounds it.
+    /// Its environment.
     pub fn surroundings(&mut self) -> &mut S {
         &mut self.surroundings
     }
 
-    /// What its ports have done since they were made.
+    /// Link and counters of its ports since they were made.
     pub fn port_states(&self) -> Vec<PortState> {
         self.ports.iter().map(|port| port_state(&self.engine, &port.name, port.interface)).collect()
     }
 
-    /// What is played.
+    /// The transactions of the profile.
     pub fn stateful(&self) -> &Stateful {
         &self.stateful
     }
@@ -187,11 +194,14 @@ impl<S: Surroundings> StatefulGenerator<S> {
         self.surroundings.wait(&mut self.engine, at_most_ns);
     }
 
-    /// Wait until every port has a link, then tell the neighbours who is here.
+    /// Wait until every port has a link, then announce its addresses.
+    ///
+    /// # Errors
+    /// When a link is missing after the profile's `link_timeout_s`.
     pub fn wait_for_links(&mut self) -> anyhow::Result<()> {
         let deadline = self.link_deadline_ns();
         while !self.has_links(deadline)? {
-            self.surroundings.wait(&mut self.engine, LOOK_NS);
+            self.surroundings.wait(&mut self.engine, POLL_NS);
         }
         Ok(())
     }
@@ -201,8 +211,10 @@ impl<S: Surroundings> StatefulGenerator<S> {
         self.engine.now_ns() + (self.profile.link_timeout_s * 1e9) as u64
     }
 
-    /// Has every port a link? The neighbours are told who is here once it has. Not to have one
-    /// after `deadline_ns` is an error.
+    /// Every port has a link. The addresses are announced once that is so.
+    ///
+    /// # Errors
+    /// When one has no link after `deadline_ns`, or the generator is interrupted.
     pub fn has_links(&mut self, deadline_ns: u64) -> anyhow::Result<bool> {
         if let Some(port) = self.port_without_link() {
             if self.engine.now_ns() >= deadline_ns || self.surroundings.is_interrupted() {
@@ -239,8 +251,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         format!("port {number} ({}): {trouble}", port.name)
     }
 
-    /// Put both sides on the stage.
-    pub(super) fn put_on<F: Flow>(&mut self) -> anyhow::Result<Seen> {
+    /// Install both sides in the node.
+    pub(super) fn install<F: Flow>(&mut self) -> anyhow::Result<SharedCounters> {
         let stateful = self.stateful.clone();
         let servers_hosts = stateful.servers.hosts().context("servers")?;
         let live: Arc<Live> = Arc::default();
@@ -248,9 +260,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let clients = match &stateful.clients {
             Some(clients) => {
                 let hosts = clients.hosts().context("clients")?;
-                let player =
-                    self.player::<F>(clients.on, Role::Client, hosts, Some(servers_hosts), entries);
-                Some((player, Plan::new(&stateful, clients, servers_hosts)))
+                let runner =
+                    self.runner::<F>(clients.on, Role::Client, hosts, Some(servers_hosts), entries);
+                Some((runner, Plan::new(&stateful, clients, servers_hosts)))
             }
             None => None,
         };
@@ -258,39 +270,40 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let servers = stateful
             .servers
             .on
-            .map(|on| self.player::<F>(on, Role::Server, servers_hosts, None, entries + more));
-        let seen = Seen {
-            clients: clients.as_ref().map(|(player, _)| player.side.counters().clone()),
-            servers: servers.as_ref().map(|player| player.side.counters().clone()),
+            .map(|on| self.runner::<F>(on, Role::Server, servers_hosts, None, entries + more));
+        let shared = SharedCounters {
+            clients: clients.as_ref().map(|(runner, _)| runner.side.counters().clone()),
+            servers: servers.as_ref().map(|runner| runner.side.counters().clone()),
             live: live.clone(),
         };
-        let mut play: Option<Box<dyn Play>> =
-            Some(Box::new(Performance::new(clients, servers, live)));
-        let stage = self.stage;
+        let mut workload: Option<Box<dyn AnyWorkload>> =
+            Some(Box::new(Workload::new(clients, servers, live)));
+        let node = self.node;
         self.engine.call(WORKER, move |worker| {
-            worker.visit::<Stage, _>(stage, |stage, _| stage.put_on(play.take()));
+            worker.visit::<StatefulNode, _>(node, |node, _| node.install(workload.take()));
         })?;
-        Ok(seen)
+        Ok(shared)
     }
 
-    fn player<F: Flow>(
+    fn runner<F: Flow>(
         &self,
         on: usize,
         role: Role,
         hosts: Hosts,
         targets: Option<Hosts>,
         entries: usize,
-    ) -> Player<F> {
+    ) -> SideRunner<F> {
         let (parts, port) = (&self.ports[on], &self.profile.ports[on].value);
         let mac = self.profile.port_mac(on);
-        let listens = match role {
-            Role::Client => Listens::Nowhere,
-            Role::Server => Listens::at(self.stateful.servers.port),
+        let listen_ports = match role {
+            Role::Client => ListenPorts::Nowhere,
+            Role::Server => ListenPorts::at(self.stateful.servers.port),
         };
         let seed = quiver_core::clock::unix_ns();
         let program = Program::new(&self.stateful, role);
         let heading = Heading::new(mac, &port.vlan, hosts);
-        let mut side = Side::new(program, heading, listens, entries, seed, self.engine.now_ns());
+        let mut side =
+            Side::new(program, heading, listen_ports, entries, seed, self.engine.now_ns());
         side.gateway = port.gateway_mac;
         let envelope = parts.neighbours.envelope();
         let is_known = port.gateway_mac.is_some();
@@ -299,9 +312,14 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let readiness = readiness.map(|servers| Readiness::new(envelope.clone(), hosts, servers));
         let targets = if is_known { None } else { targets };
         let hop = gateway.or(targets).map(|targets| {
-            NextHop::new(envelope.clone(), asker(port, &hosts), targets, gateway.is_some())
+            NextHop::new(
+                envelope.clone(),
+                solicitation_source(port, &hosts),
+                targets,
+                gateway.is_some(),
+            )
         });
-        Player {
+        SideRunner {
             side,
             interface: parts.interface,
             output: parts.output,
@@ -312,8 +330,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
     }
 }
 
-/// Who asks for next hops: the port itself, or its first host.
-fn asker(port: &Port, hosts: &Hosts) -> std::net::IpAddr {
+/// Source address of solicitations: the port itself, or its first host.
+fn solicitation_source(port: &Port, hosts: &Hosts) -> std::net::IpAddr {
     let own4 = port.ip4.first().map(Into::into);
     let own6 = port.ip6.first().map(Into::into);
     let own = if hosts.is_ip6() { own6 } else { own4 };

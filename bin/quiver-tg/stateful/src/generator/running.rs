@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use crate::counters::Counters;
 use crate::schedule::Schedule;
-use crate::stage::Live;
+use crate::stateful_node::Live;
 use quiver_tg_measuring::request::Measure;
 
-/// How often it is looked at, nanoseconds.
-pub(super) const LOOK_NS: u64 = 20_000_000;
+/// Interval at which the control thread polls, nanoseconds.
+pub(super) const POLL_NS: u64 = 20_000_000;
 
-/// The counters of what is played, and what others may read of it.
-pub(super) struct Seen {
+/// Counters that the worker shares with the control thread.
+pub(super) struct SharedCounters {
     pub(super) clients: Option<Arc<Counters>>,
     pub(super) servers: Option<Arc<Counters>>,
     pub(super) live: Arc<Live>,
 }
 
-impl Seen {
+impl SharedCounters {
     /// Transactions that are neither successful nor failed, on both sides.
     pub(super) fn open(&self) -> u64 {
         let open = |counters: &Option<Arc<Counters>>| {
@@ -30,7 +30,7 @@ impl Seen {
 /// A measurement under way.
 pub(super) struct Running {
     pub(super) request: Measure,
-    pub(super) seen: Seen,
+    pub(super) shared: SharedCounters,
     /// When transactions begin, once that is decided.
     pub(super) schedule: Option<Schedule>,
     /// How fast they are meant to begin, also while nothing begins.
@@ -41,13 +41,13 @@ pub(super) struct Running {
     pub(super) phase: Phase,
 }
 
-/// What it is at, until when at the latest.
+/// The phase, with its deadline.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
-    /// Next hops are asked for.
-    Asking { until_ns: u64 },
+    /// Next hops are resolved.
+    Resolving { until_ns: u64 },
     /// Hosts' pings go through the forwarder.
-    Probing { until_ns: u64, looks: u64 },
+    Probing { until_ns: u64, polls: u64 },
     /// Transactions begin.
     Beginning,
     /// No more begin; those that are open come to their ends.

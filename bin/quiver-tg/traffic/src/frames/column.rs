@@ -71,7 +71,7 @@ pub enum Step {
         into: usize,
         /// The sum of everything under it that does not vary, below 2^32.
         base: u64,
-        /// What varies.
+        /// The columns that vary.
         terms: Box<[Term]>,
         /// Zero is written as 0xffff.
         zero_is_ffff: bool,
@@ -93,7 +93,7 @@ fn pair(columns: &mut [Column], into: usize, from: usize) -> Option<(&mut Column
     columns.get_disjoint_mut([into, from]).ok().map(|[into, from]| (into, &*from))
 }
 
-/// What a value adds to a one's complement sum of 16-bit words: below 2^49.
+/// The summand of a value in a one's complement sum of 16-bit words: below 2^49.
 #[inline(always)]
 fn under_checksum(value: u64, shift: u32) -> u64 {
     ((value & 0xffff_ffff) + (value >> 32)) << shift
@@ -226,9 +226,9 @@ pub const WINDOW_BYTES: usize = 8;
 pub struct Window {
     /// Where they begin.
     pub at: usize,
-    /// What does not vary in them.
+    /// Constant bits.
     pub base: u64,
-    /// What does.
+    /// Bits from columns.
     pub places: Box<[Place]>,
 }
 

@@ -1,4 +1,4 @@
-//! What is sent: frames made from templates, with fields that vary.
+//! Frames made from templates, with fields that vary.
 
 pub mod chunk;
 pub mod column;

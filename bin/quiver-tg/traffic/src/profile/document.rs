@@ -1,5 +1,6 @@
 //! A profile as a document: it is read, checked, and the frames of its streams are laid out.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -9,15 +10,18 @@ use serde_saphyr::{Location, Spanned};
 use super::capture::{CAPTURES_MAX, CaptureSpec};
 use super::header;
 use super::layers::{Layer, Layers};
-use super::layout::{self, Ends};
+use super::layout::{self, PortAddresses};
 use super::port::Port;
 use super::stateful::Stateful;
 use super::stream::{HEX_PACKETS_MAX, NAME_CHARACTERS_MAX, Stream};
 use super::timing::Timing;
+use crate::bounded_file;
 use crate::stamp::STREAMS_MAX;
 
 /// The version of the format.
 pub const PROFILE_VERSION: u32 = 1;
+/// Bytes of a profile.
+pub const PROFILE_BYTES_MAX: usize = 1 << 26;
 /// Ports of one generator.
 pub const PORTS_MAX: usize = 64;
 /// Frames in a transmit burst at most, paced and flat out. A pass of the worker has a cost of its
@@ -25,7 +29,7 @@ pub const PORTS_MAX: usize = 64;
 /// rate that pacing reaches.
 pub const BURST_MAX: usize = 256;
 
-/// What is wrong with a profile: where, what, and what would be right.
+/// An error of a profile: place, mistake, and what would be right.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// The file.
@@ -33,7 +37,7 @@ pub enum ProfileError {
     Read {
         /// Which.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Its text.
@@ -43,7 +47,7 @@ pub enum ProfileError {
         path: String,
         /// Counted from 1.
         line: u64,
-        /// What is wrong.
+        /// The mistake, and what would be right.
         message: String,
     },
 }
@@ -83,14 +87,14 @@ pub struct Profile {
     /// The generator measures itself with these streams before it opens the ports.
     #[serde(default = "tests_itself")]
     pub self_test: bool,
-    /// What is written to files.
+    /// Captures.
     #[serde(default)]
     #[schemars(with = "Vec<CaptureSpec>")]
     pub captures: Vec<Spanned<CaptureSpec>>,
     /// Where it was read, for messages.
     #[serde(skip)]
     pub path: PathBuf,
-    /// What was read.
+    /// The text that was read.
     #[serde(skip)]
     pub text: String,
 }
@@ -108,15 +112,34 @@ fn default_link_timeout_s() -> f64 {
 }
 
 impl Profile {
-    /// Read and check a file.
+    /// Read and check a regular file or a pipe; waits for the end of a pipe.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is longer than [`PROFILE_BYTES_MAX`], or holds no profile that
+    /// can be sent; the error names file and line.
     pub fn read(path: &Path) -> Result<Profile, ProfileError> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ProfileError::Read { path: name.clone(), source })?;
+        Profile::from_bytes(bounded_file::read_or_pipe(path, PROFILE_BYTES_MAX), path)
+    }
+
+    /// Read and check a regular file: never waits.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and when the path names a pipe.
+    pub fn read_regular(path: &Path) -> Result<Profile, ProfileError> {
+        Profile::from_bytes(bounded_file::read(path, PROFILE_BYTES_MAX), path)
+    }
+
+    fn from_bytes(read: io::Result<Vec<u8>>, path: &Path) -> Result<Profile, ProfileError> {
+        let failed = |source| ProfileError::Read { path: path.display().to_string(), source };
+        let text = String::from_utf8(read.map_err(failed)?)
+            .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         Profile::parse(&text, path)
     }
 
     /// Check a text; `path` is for messages.
+    ///
+    /// # Errors
+    /// When it is no profile that can be sent; the error names the line.
     pub fn parse(text: &str, path: &Path) -> Result<Profile, ProfileError> {
         let mut profile: Profile = serde_saphyr::from_str(text).map_err(|error| {
             let line = error.location().map_or(0, |l| l.line());
@@ -283,12 +306,12 @@ impl Profile {
         own.or_else(|| streams.find_map(Stream::source_mac)).unwrap_or(Port::mac_made_up(number))
     }
 
-    /// What the ports at both ends of a stream give to headers that do not say.
-    fn ends(&self, stream: &Stream) -> Ends {
+    /// Addresses of the ports at both ends of a stream.
+    fn ends(&self, stream: &Stream) -> PortAddresses {
         let (own, peer) = (&self.ports[stream.from].value, &self.ports[stream.to].value);
         let mac = |number| u128::from(self.port_mac(number).to_u64());
         let awaited = own.gateway.map(|_| 0);
-        Ends {
+        PortAddresses {
             own_mac: mac(stream.from),
             gateway_mac: own.gateway_mac.map(|mac| u128::from(mac.to_u64())).or(awaited),
             peer_mac: mac(stream.to),
@@ -322,7 +345,7 @@ impl Profile {
                 && from.ip4.is_empty()
             {
                 let what = format!(
-                    "gateway {gateway} is asked for from an address of port {}",
+                    "gateway {gateway} is resolved from an address of port {}",
                     stream.from
                 );
                 return self
@@ -349,7 +372,7 @@ impl Profile {
 }
 
 /// The headers of a stream that says none: UDP over what both ports have addresses of.
-fn usual_layers(ends: &Ends) -> Layers {
+fn usual_layers(ends: &PortAddresses) -> Layers {
     let ip =
         if ends.own_ip4.is_none() && ends.own_ip6.is_some() { &header::IP6 } else { &header::IP4 };
     Layers(vec![Layer::new(ip), Layer::new(&header::UDP)])

@@ -24,10 +24,12 @@ mod tags;
 pub mod timing;
 
 pub use addresses::{Address, Addresses};
-pub use document::{BURST_MAX, PORTS_MAX, PROFILE_VERSION, Profile, ProfileError};
+pub use document::{
+    BURST_MAX, PORTS_MAX, PROFILE_BYTES_MAX, PROFILE_VERSION, Profile, ProfileError,
+};
 pub use field::{Field, Order, RUN_VALUES_MAX, Values};
 pub use layers::{Layer, Layers};
-pub use layout::{Ends, Layout, Part};
+pub use layout::{Layout, Part, PortAddresses};
 pub use port::{AfPacket, AfXdp, Memif, MemifRole, Port, Tap, XdpTransmit};
 pub use quantity::{StreamRate, read_seconds};
 pub use sizes::{FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameShare, FrameSizes, Sizes};

@@ -1,4 +1,4 @@
-//! What a profile's `stateful` cannot be.
+//! Checks of a profile's key `stateful`.
 
 use serde_saphyr::Spanned;
 
@@ -10,7 +10,10 @@ use super::{
 use crate::profile::port::Port;
 
 impl Stateful {
-    /// Check what a port alone does not say; what is wrong, and what would be right.
+    /// Check hosts, ports and values.
+    ///
+    /// # Errors
+    /// When hosts, ports or values do not fit together; the message says what would be right.
     pub fn check(&self, ports: &[Spanned<Port>]) -> Result<(), String> {
         self.check_hosts(ports)?;
         self.check_transaction()?;
@@ -92,7 +95,7 @@ impl Stateful {
         let has_gateway = port.gateway.is_some() || port.gateway_mac.is_some();
         if !has_gateway && servers.count() > ON_LINK_MAX {
             return Err(format!(
-                "more than {ON_LINK_MAX} servers are not asked for one by one; give the clients' port a gateway"
+                "more than {ON_LINK_MAX} servers are not resolved one by one; give the clients' port a gateway"
             ));
         }
         Ok(())
