@@ -38,8 +38,10 @@ fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
             .group("Profile")
             .help("Read a profile, make its ports and wait for their links")
             .details(
-                "What was loaded before goes, unless the new profile cannot be read; ports that are the same stay, \
-                 and their links with them. While a measurement is under way nothing is loaded. `inline` takes the profile itself, as JSON in one line.",
+                "What was loaded before goes, unless the new profile cannot be read; ports that \
+                 are the same stay, \
+                 and their links with them. While a measurement is under way nothing is loaded. \
+                 `inline` takes the profile itself, as JSON in one line.",
             )
             .word("file", "A profile, YAML or JSON; the path is the generator's")
             .word("profile", "A profile as JSON")
@@ -64,7 +66,8 @@ fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
 
 fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     let definition = "A stream as a profile has it, as JSON";
-    let details = "Ports stay as they are. While a measurement is under way no stream comes or goes; one that the \
+    let details = "Ports stay as they are. While a measurement is under way no stream comes or \
+        goes; one that the \
                    profile has with `paused: true` is begun by `resume stream N`.";
     commands.add(
         Command::new("stream add <stream:rest>")
@@ -111,7 +114,8 @@ fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
 fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     commands.add(
         with_words(Command::new(
-            "start { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] [histograms] }",
+            "start { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] \
+             [no-make-up] [histograms] }",
         ))
         .help("Begin to send, and say the measurement's number")
         .details("Without a duration it sends until `stop`, a day at most.")
@@ -123,7 +127,8 @@ fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Session<S>
     );
     commands.add(
         with_words(Command::new(
-            "measure { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] [histograms] }",
+            "measure { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain \
+             <:seconds>] [no-make-up] [histograms] }",
         ))
         .help("Send, wait for the end, and answer with the result")
         .details("10 s unless a duration is given. It is stopped when its client leaves.")
@@ -163,8 +168,10 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
             .group("Measurement")
             .help("Change how fast is sent, from now on, without a gap")
             .details(
-                "All streams together keep their shares; with a number, one stream has this rate. Bits a second \
-                 and per cent are those of a profile's rates; in per cent all together are as fast as the \
+                "All streams together keep their shares; with a number, one stream has this rate. \
+                 Bits a second \
+                 and per cent are those of a profile's rates; in per cent all together are as \
+                 fast as the \
                  line allows that has most to carry. While the warm-up lasts it waits for its end.",
             )
             .word("rate", RATE_WORDS)
@@ -202,7 +209,8 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
 /// A measurement without a duration of its own, seconds.
 const DURATION_S: f64 = 10.0;
 /// Help text of rates.
-const RATE_WORDS: &str = "How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a wire), \
+const RATE_WORDS: &str = "How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a \
+    wire), \
                           10GbpsL2 (with FCS), 40% (of the ports' line_rate), or max";
 
 fn with_words<S>(command: Command<S>) -> Command<S> {

@@ -23,7 +23,8 @@ pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
             .group("Measurement")
             .help("Show what streams and ports do now")
             .details(
-                "Counts are of the measurement under way, or of nothing; rates are of the last half second \
+                "Counts are of the measurement under way, or of nothing; rates are of the last \
+                 half second \
                  or second. Frames that are still under way are among those not yet back.",
             )
             .example("show statistics")

@@ -14,10 +14,15 @@ pub fn classify(report: &mut Report, own: Option<&OwnShare>, is_flat_out: bool) 
             "the forwarder took nearly every burst: it may forward more than was offered".to_owned()
         }
         Limit::Transmit => {
-            format!("frames were offered at {}, slower than requested", scaled(report.offered_pps, "pps"))
+            format!(
+                "frames were offered at {}, slower than \
+                requested",
+                scaled(report.offered_pps, "pps")
+            )
         }
         Limit::Receive => {
-            "its receive ring was full while it ran, so that what was lost may have found no room in it"
+            "its receive ring was full while it ran, so that what was lost may have found no room \
+             in it"
                 .to_owned()
         }
     };

@@ -89,7 +89,8 @@ mod tests {
             let line = lines[number];
             let line = if line.is_empty() { String::new() } else { format!(", line_rate: {line}") };
             format!(
-                "{{tap: {{name: t{number}}}, ip4: [10.0.{number}.1], gateway_mac: \"02:00:00:00:00:09\"{line}}}"
+                "{{tap: {{name: t{number}}}, ip4: [10.0.{number}.1], gateway_mac: \
+                 \"02:00:00:00:00:09\"{line}}}"
             )
         };
         let text = format!("ports: [{}, {}]\nstreams: {streams}", port(0), port(1));

@@ -87,7 +87,8 @@ impl Measure {
         if let Rate::Pps(rate) = self.rate {
             if !(rate > 0.0 && rate <= RATE_PPS_MAX) {
                 return Err(format!(
-                    "a rate of {rate} frames a second; it is above 0 and at most {RATE_PPS_MAX}, or max"
+                    "a rate of {rate} frames a second; it is above 0 and at most {RATE_PPS_MAX}, \
+                     or max"
                 ));
             }
             if self.frames(rate, self.duration_s) == 0 {

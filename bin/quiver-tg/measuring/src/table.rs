@@ -153,7 +153,8 @@ fn others(text: &mut String, report: &Report) {
         let HostStalls { count, total_s, longest_s, rings_filled } = report.host_stalls;
         let _ = writeln!(
             text,
-            "stalls      the host stopped the worker {count} times, {:.1} ms in all, {:.1} ms the longest; a \
+            "stalls      the host stopped the worker {count} times, {:.1} ms in all, {:.1} ms the \
+             longest; a \
              receive ring was full after {rings_filled} of them",
             total_s * 1e3,
             longest_s * 1e3

@@ -114,7 +114,8 @@ fn a_device_that_is_always_full_costs_no_frame_and_is_told() {
 fn a_capture_that_cannot_be_is_refused_with_its_line() {
     let refused = |capture: &str| {
         let text = format!(
-            "ports: [{{tap: {{name: a}}}}]\nstreams: [{{from: 0, to: 0}}]\ncaptures:\n  - {capture}\n"
+            "ports: [{{tap: {{name: a}}}}]\nstreams: [{{from: 0, to: 0}}]\ncaptures:\n  - \
+             {capture}\n"
         );
         quiver_tg_traffic::profile::Profile::parse(&text, Path::new("p.yaml"))
             .expect_err("must be refused")

@@ -303,7 +303,8 @@ fn every_frame_is_timed_or_some_or_none_as_the_profile_says() {
 #[test]
 fn a_latency_stream_goes_beside_the_load_and_is_in_none_of_its_counts() {
     let streams = format!(
-        "{ONE_WAY}  - {{from: 0, to: 1, latency: true, frame: 64, layers: {{ethernet: {{dst: \"02:00:00:00:00:02\"}}}}}}\nlatency: off\n"
+        "{ONE_WAY}  - {{from: 0, to: 1, latency: true, frame: 64, layers: {{ethernet: {{dst: \
+         \"02:00:00:00:00:02\"}}}}}}\nlatency: off\n"
     );
     // Every tenth frame of the load is lost, none of the other stream.
     let fault = |_: usize, number: u64, bytes: &mut Vec<u8>| {

@@ -126,7 +126,8 @@ fn poisson_and_bursts_have_the_rate_that_was_asked_for() {
 fn packets_are_sent_as_they_are_written_and_counted_by_their_stamps() {
     let udp = "02fe00000001 020000000001 0800 4500002c00004000 4011 26bf 0a000001 0a010001 \
                0400 0400 0018 0000 00112233445566778899aabbccddeeff";
-    let arp = "ffffffffffff 020000000001 0806 0001080006040001 020000000001 0a000001 000000000000 0a010001";
+    let arp = "ffffffffffff 020000000001 0806 0001080006040001 020000000001 0a000001 000000000000 \
+        0a010001";
     let streams = format!(
         "streams:\n  - {{from: 0, to: 1, packets: [\"{udp}\", \"{arp}\"]}}\n\
          \x20 - {{from: 1, to: 0, packets: [\"{arp}\"], stamp: false, rate: 1000}}\n"

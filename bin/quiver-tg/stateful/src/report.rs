@@ -302,7 +302,8 @@ impl StatefulReport {
         if let Some((client, server)) = self.unready_example {
             let _ = writeln!(
                 text,
-                "not ready   {} clients' pings did not come back before the first transaction, like that of {client} to {server}",
+                "not ready   {} clients' pings did not come back before the first transaction, \
+                 like that of {client} to {server}",
                 grouped(self.unready_hosts as u64)
             );
         }

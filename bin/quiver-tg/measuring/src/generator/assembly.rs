@@ -131,7 +131,8 @@ impl<S: Surroundings> Generator<S> {
         match self.surroundings.frame_bytes_max(&self.engine, id, port) {
             Some(most) if longest > most => {
                 bail!(
-                    "a stream sends frames of {longest} bytes, and this port takes {most}; raise its MTU"
+                    "a stream sends frames of {longest} bytes, and this port takes {most}; raise \
+                     its MTU"
                 )
             }
             _ => Ok(()),

@@ -87,7 +87,8 @@ impl Gateway {
     pub fn no_answer(&self) -> String {
         let protocol = if self.address.is_ipv4() { "ARP" } else { "neighbour discovery" };
         format!(
-            "nobody answers for its gateway {} (asked {} times by {protocol}); is it there, on this VLAN, and is \
+            "nobody answers for its gateway {} (asked {} times by {protocol}); is it there, on \
+             this VLAN, and is \
              the port's own address in its network?",
             self.address, self.solicitations
         )

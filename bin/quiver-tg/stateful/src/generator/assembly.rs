@@ -117,7 +117,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
             && longest > most
         {
             bail!(
-                "transactions send frames of {longest} bytes, and this port takes {most}; make `segment` or `frame` smaller"
+                "transactions send frames of {longest} bytes, and this port takes {most}; make \
+                 `segment` or `frame` smaller"
             );
         }
         let faults = match &port.faults {

@@ -49,7 +49,8 @@ struct Bench {
 impl Bench {
     fn new(keys: &str, role: Role) -> Bench {
         let text = format!(
-            "{{kind: tcp, clients: {{on: 0, first: 10.0.0.1}}, servers: {{on: 1, first: 20.0.0.1}}, {keys}}}"
+            "{{kind: tcp, clients: {{on: 0, first: 10.0.0.1}}, servers: {{on: 1, first: \
+             20.0.0.1}}, {keys}}}"
         );
         let stateful = stateful(&text);
         let hosts = |text: &str| Hosts::new(text.parse().expect("address"), 1).expect("hosts");

@@ -132,7 +132,8 @@ impl Recording {
         if !(PACKET_BYTES_MIN..=FRAME_BYTES_MAX).contains(&bytes.len()) {
             let length = bytes.len();
             return Err(format!(
-                "packet {number} has {length} bytes; a frame has {PACKET_BYTES_MIN} to {FRAME_BYTES_MAX}"
+                "packet {number} has {length} bytes; a frame has {PACKET_BYTES_MIN} to \
+                 {FRAME_BYTES_MAX}"
             ));
         }
         self.bytes += bytes.len();

@@ -240,7 +240,8 @@ impl Profile {
             let is_word = name.chars().all(|c| c.is_alphanumeric() || "-_.:/".contains(c));
             if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || !is_word {
                 let message = format!(
-                    "stream {index}: name `{name}` is not 1 to {NAME_CHARACTERS_MAX} letters, digits and -_.:/"
+                    "stream {index}: name `{name}` is not 1 to {NAME_CHARACTERS_MAX} letters, \
+                     digits and -_.:/"
                 );
                 return self.wrong(at, message);
             }

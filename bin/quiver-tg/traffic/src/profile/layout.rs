@@ -156,7 +156,8 @@ fn missing(spec: &HeaderSpec, field: &FieldSpec, role: Role) -> String {
     let name = format!("{}.{} is missing", spec.name, field.name);
     match role {
         Role::GatewayMac => format!(
-            "{name}; give it here, or `gateway_mac` or `gateway` (an address to ask for) at the sending port"
+            "{name}; give it here, or `gateway_mac` or `gateway` (an address to ask for) at the \
+             sending port"
         ),
         Role::OwnAddress => {
             format!("{name}; give it here, or the sending port an address (`ip4`, `ip6`)")
@@ -309,7 +310,8 @@ fn next_protocol(layer: &Layer, next: Option<&Layer>) -> Result<u8, String> {
 fn cannot_follow(layer: &Layer, next: &Layer, between: &str) -> String {
     let (before, behind) = (layer.spec.name, next.spec.name);
     format!(
-        "{behind} cannot follow {before}: {behind} needs {between} below it, or the type in {before} said"
+        "{behind} cannot follow {before}: {behind} needs {between} below it, or the type in \
+         {before} said"
     )
 }
 

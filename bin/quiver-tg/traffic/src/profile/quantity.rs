@@ -41,7 +41,8 @@ impl StreamRate {
     pub fn read(text: &str) -> Result<StreamRate, String> {
         let wrong = || {
             format!(
-                "rate `{text}` is none of max, 1.5Mpps, 500kpps, 20000, 10Gbps (layer 1), 10GbpsL2 and 40%"
+                "rate `{text}` is none of max, 1.5Mpps, 500kpps, 20000, 10Gbps (layer 1), \
+                 10GbpsL2 and 40%"
             )
         };
         // Nobody sends thousandths of a frame: `m` is a million, too.

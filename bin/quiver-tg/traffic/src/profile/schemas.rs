@@ -31,7 +31,8 @@ macro_rules! schema {
 }
 
 schema!(StreamRate, "Rate", |_generator| json_schema!({
-    "description": "Frames a second, or a text like 1.5Mpps, 10Gbps (layer 1), 10GbpsL2, 40% or max",
+    "description": "Frames a second, or a text like 1.5Mpps, 10Gbps (layer 1), 10GbpsL2, 40% or \
+     max",
     "type": ["number", "string"],
 }));
 schema!(Hex, "Packet", |_generator| json_schema!({
@@ -67,7 +68,8 @@ schema!(FrameSizes, "FrameSizes", |generator| {
         (generator.subschema_for::<FrameShare>(), generator.subschema_for::<Form>());
     let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
     json_schema!({
-        "description": "Bytes without FCS, the name of a mix, a genome (RFC 6985), a mix, or sizes that vary",
+        "description": "Bytes without FCS, the name of a mix, a genome (RFC 6985), a mix, or \
+         sizes that vary",
         "anyOf": [
             {"type": "integer", "minimum": 1},
             {"enum": names},

@@ -94,7 +94,8 @@ impl FrameSizes {
                 return Ok(size as u16);
             }
             Err(format!(
-                "frame of {size} bytes; with these headers and the stamp it is {need} to {FRAME_BYTES_MAX}"
+                "frame of {size} bytes; with these headers and the stamp it is {need} to \
+                 {FRAME_BYTES_MAX}"
             ))
         };
         let cycle =
@@ -222,7 +223,8 @@ impl<'de> Visitor<'de> for SizesVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "a frame size in bytes, \"imix\", {first, last, …}, {genome}, or a list of {size, weight}",
+            "a frame size in bytes, \"imix\", {first, last, …}, {genome}, or a list of {size, \
+             weight}",
         )
     }
 
@@ -247,7 +249,8 @@ impl<'de> Visitor<'de> for SizesVisitor {
         let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
         let names = names.join(", ");
         Err(E::custom(format!(
-            "frame `{text}` is neither a number of bytes nor imix; named mixes are {names}, a genome begins with IMIX"
+            "frame `{text}` is neither a number of bytes nor imix; named mixes are {names}, a \
+             genome begins with IMIX"
         )))
     }
 

@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_router_that_has_a_command_need_not_know_all_of_its_words() {
-        let usage = "sr localsid address (<sid:ip6> | <locator:prefix6>) behavior (end {[psp]} | end.dx6 <interface>)";
+        let usage = "sr localsid address (<sid:ip6> | <locator:prefix6>) behavior (end {[psp]} | \
+            end.dx6 <interface>)";
         let schema = json!([{"command": "sr localsid address", "usage": usage}]);
         let known = known(&schema);
         let has = |command: &str| known.iter().any(|one| one.has(command));

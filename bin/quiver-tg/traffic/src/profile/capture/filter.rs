@@ -353,7 +353,8 @@ impl Parser {
             let address: IpAddr = self.value("an IP address", |word| word.parse().ok())?;
             return Ok(Expression::Net(side, host(address)));
         }
-        let expected = "ip4, ip6, arp, icmp, icmp6, tcp, udp, sctp, vlan, mpls, ether, proto, host, net, port, \
+        let expected = "ip4, ip6, arp, icmp, icmp6, tcp, udp, sctp, vlan, mpls, ether, proto, \
+            host, net, port, \
                         portrange, src, dst, less, greater, stream, not or (";
         match self.peek() {
             Some(word) => self.wrong(format!("`{word}` is not known; expected {expected}")),
