@@ -263,7 +263,7 @@ impl Bare {
             let start = clocks();
             self.form.variant.run(Make(self));
             let made = clocks();
-            self.form.variant.run(Snapshot(self));
+            self.form.variant.run(Look(self));
             let looked = clocks();
             taken += match self.part {
                 Part::Sending => made - start,
@@ -301,10 +301,10 @@ impl Body for Make<'_> {
     }
 }
 
-/// Snapshot at a vector's stamps.
-struct Snapshot<'a>(&'a mut Bare);
+/// Look at a vector's stamps.
+struct Look<'a>(&'a mut Bare);
 
-impl Body for Snapshot<'_> {
+impl Body for Look<'_> {
     type Answer = ();
 
     #[inline(always)]
