@@ -88,7 +88,7 @@ fn a_file_that_never_ends_is_refused() {
 #[test]
 fn rates_are_those_of_now_even_when_no_turn_came_in_between() {
     let mut fixture = Fixture::loaded();
-    fixture.say("start rate 10kpps").expect("started");
+    fixture.say("start rate 10kpps warmup 0").expect("started");
     fixture.session.turn();
     let generator = fixture.session.generator().expect("loaded");
     (0..1_000).for_each(|_| generator.wait(1_000_000));
