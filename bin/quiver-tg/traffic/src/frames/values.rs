@@ -23,7 +23,7 @@ const ROUNDS_MAX: u64 = (1 << 24) - CHUNK as u64;
 #[derive(Debug, thiserror::Error)]
 pub enum ValuesError {
     /// The file.
-    #[error("{path}: {source}")]
+    #[error("{path} cannot be read")]
     Read {
         /// Which.
         path: PathBuf,

@@ -33,7 +33,7 @@ pub const BURST_MAX: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// The file.
-    #[error("{path}: {source}")]
+    #[error("{path} cannot be read")]
     Read {
         /// Which.
         path: String,
