@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use quiver_control::{Commands, Desk, Limits, MoreDoors, Server, ServerConfig, Token, paths};
 use quiver_core::control::reactor::Interest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -76,6 +76,14 @@ impl Host {
     /// When a socket or an address cannot be bound, or the token file can be neither read nor
     /// written.
     pub fn listen(&mut self, endpoints: &Endpoints) -> anyhow::Result<()> {
+        if let Some(socket) = &endpoints.socket
+            && UnixStream::connect(socket).is_ok()
+        {
+            bail!(
+                "another process answers at {}: stop it, or name another socket with --socket",
+                socket.display()
+            );
+        }
         let config = ServerConfig {
             cli_socket: None,
             api_socket: endpoints.socket.clone(),
@@ -128,7 +136,7 @@ impl Host {
             pause = pause.min(due.saturating_duration_since(Instant::now()));
         }
         self.watch();
-        pause = pause.min(self.session.pause());
+        let pause = self.pause(pause);
         match self.session.generator() {
             Some(generator) => generator.wait(pause.as_nanos() as u64),
             None => self.sleep(pause),
@@ -137,6 +145,11 @@ impl Host {
         if matches!(io::Read::read(&mut &self.signals, &mut bytes), Ok(1..)) {
             self.interrupted.set(true);
         }
+    }
+
+    /// How long to wait at the end of a turn: not at all once a client sent `shutdown`.
+    fn pause(&mut self, at_most: Duration) -> Duration {
+        if self.session.quits() { Duration::ZERO } else { at_most.min(self.session.pause()) }
     }
 
     /// A new engine wakes up for requests and signals.
@@ -162,5 +175,31 @@ impl Host {
         let pause = Timespec::try_from(pause).ok();
         // An interrupted wait is a short one.
         let _ = poll(&mut fds, pause.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_turn_does_not_wait_after_shutdown() {
+        let mut host = Host::new().expect("a host");
+        let most = Duration::from_millis(900);
+        assert_eq!(host.pause(most), most);
+        host.session.quits = true;
+        assert_eq!(host.pause(most), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_socket_that_answers_is_refused_with_the_option_for_another() {
+        let name = format!("quiver-tg-host-{}.sock", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _listener = UnixListener::bind(&path).expect("a socket");
+        let endpoints = Endpoints { socket: Some(path.clone()), ..Endpoints::default() };
+        let refused = Host::new().expect("a host").listen(&endpoints).expect_err("it answers");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(refused.to_string().contains("--socket"), "{refused}");
     }
 }
