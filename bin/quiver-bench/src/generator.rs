@@ -198,7 +198,7 @@ pub fn path(path: &GeneratorPath, rounds: usize, form: Form) -> Result<Measured>
         graph.push(round(&mut generator, path)?);
         floor.push(bare.round());
     }
-    generator.give_up();
+    generator.abort();
     graph.sort_by(|a, b| a.0.total_cmp(&b.0));
     floor.sort_by(f64::total_cmp);
     let range = (graph[0].0, graph[graph.len() - 1].0);

@@ -10,30 +10,33 @@ use quiver_core::Engine;
 
 use super::node::{Record, TapHandle};
 use super::pcapng;
-use super::{CaptureReport, WRITE_EVERY_NS};
-use quiver_tg_traffic::profile::capture::{CaptureSpec, Way};
+use super::report::CaptureReport;
+use quiver_tg_traffic::profile::capture::{CaptureSpec, CapturedDirection};
+
+/// How often the control thread writes what waits, nanoseconds.
+const WRITE_EVERY_NS: u64 = 20_000_000;
 
 /// Where a capture is written to.
 pub trait Output: Write {
-    /// Forget what stands behind this byte: a frame that could not be written whole.
+    /// Truncate after this byte: a frame that could not be written whole.
     fn cut(&mut self, at: u64);
 }
 
 impl Output for File {
     fn cut(&mut self, at: u64) {
-        // Not possible for every kind of file; then a part of a frame stands at its end.
+        // Not possible for every kind of file; then it ends with a part of a frame.
         let _ = self.set_len(at);
     }
 }
 
 /// One capture.
-pub struct Book {
+pub struct CaptureWriter {
     spec: CaptureSpec,
-    taps: Vec<(Way, TapHandle)>,
+    taps: Vec<(CapturedDirection, TapHandle)>,
     out: Box<dyn Output>,
     /// Bytes that are certainly in the file.
     whole_bytes: u64,
-    /// What the engine's clock must be given to be Unix time.
+    /// Offset of the engine's clock to Unix time.
     unix_offset_ns: u64,
     written: u64,
     dropped: u64,
@@ -44,14 +47,14 @@ pub struct Book {
     block: Vec<u8>,
 }
 
-impl Book {
+impl CaptureWriter {
     /// Write a capture's file from its beginning.
     pub fn new(
         spec: CaptureSpec,
-        taps: Vec<(Way, TapHandle)>,
+        taps: Vec<(CapturedDirection, TapHandle)>,
         mut out: Box<dyn Output>,
         unix_offset_ns: u64,
-    ) -> Book {
+    ) -> CaptureWriter {
         let mut head = Vec::new();
         let name = format!("port {}", spec.port);
         let headed = pcapng::write_head(&mut head, &name, spec.filter.text(), spec.snap_bytes)
@@ -60,7 +63,7 @@ impl Book {
         let error = headed.err().map(|error| error.to_string());
         let whole_bytes = head.len() as u64;
         let (waiting, bytes, block) = Default::default();
-        Book {
+        CaptureWriter {
             spec,
             taps,
             out,
@@ -110,12 +113,12 @@ impl Book {
         self.bytes.clear();
         for (place, record) in &self.waiting {
             let at_ns = record.at_ns.wrapping_add(self.unix_offset_ns);
-            let way = self.taps[*place].0;
+            let direction = self.taps[*place].0;
             pcapng::write_frame(
                 &mut self.bytes,
                 &mut self.block,
                 at_ns,
-                way,
+                direction,
                 record.original,
                 &record.bytes,
             )?;
@@ -126,7 +129,7 @@ impl Book {
         Ok(())
     }
 
-    /// What it has come to.
+    /// The report so far.
     pub fn report(&self) -> CaptureReport {
         let sum = |of: fn(&TapHandle) -> u64| self.taps.iter().map(|(_, tap)| of(tap)).sum::<u64>();
         CaptureReport {
@@ -142,7 +145,7 @@ impl Book {
     }
 }
 
-impl Drop for Book {
+impl Drop for CaptureWriter {
     fn drop(&mut self) {
         self.write();
     }
@@ -150,21 +153,29 @@ impl Drop for Book {
 
 /// All captures of a generator.
 #[derive(Clone, Default)]
-pub struct Captures(Rc<RefCell<Vec<Book>>>);
+pub struct Captures(Rc<RefCell<Vec<CaptureWriter>>>);
 
 impl Captures {
-    /// One more, to its file.
+    /// Add a capture, which writes to its file.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
     pub fn add(
         &self,
         engine: &mut Engine,
         spec: &CaptureSpec,
-        taps: Vec<(Way, TapHandle)>,
+        taps: Vec<(CapturedDirection, TapHandle)>,
     ) -> anyhow::Result<()> {
         let named = || format!("captures: {}", spec.file.display());
         let out = File::create(&spec.file).with_context(named)?;
         let unix_offset_ns = quiver_core::clock::unix_ns().wrapping_sub(engine.now_ns());
         let is_first = self.0.borrow().is_empty();
-        self.0.borrow_mut().push(Book::new(spec.clone(), taps, Box::new(out), unix_offset_ns));
+        self.0.borrow_mut().push(CaptureWriter::new(
+            spec.clone(),
+            taps,
+            Box::new(out),
+            unix_offset_ns,
+        ));
         if is_first {
             let captures = self.clone();
             engine.every(WRITE_EVERY_NS, move |_| captures.write());
@@ -174,13 +185,13 @@ impl Captures {
 
     /// Write what waits.
     pub fn write(&self) {
-        self.0.borrow_mut().iter_mut().for_each(Book::write);
+        self.0.borrow_mut().iter_mut().for_each(CaptureWriter::write);
     }
 
-    /// What they have come to, all written that waits.
+    /// The reports, after all waiting records are written.
     pub fn report(&self) -> Vec<CaptureReport> {
         self.write();
-        self.0.borrow().iter().map(Book::report).collect()
+        self.0.borrow().iter().map(CaptureWriter::report).collect()
     }
 }
 
@@ -229,7 +240,12 @@ mod tests {
         let bytes: Rc<RefCell<Vec<u8>>> = Rc::default();
         let disk = Disk { bytes: bytes.clone(), room: 1000 };
         let (mut sender, handle) = tap(&spec);
-        let mut book = Book::new(spec, vec![(Way::Received, handle)], Box::new(disk), 0);
+        let mut book = CaptureWriter::new(
+            spec,
+            vec![(CapturedDirection::Received, handle)],
+            Box::new(disk),
+            0,
+        );
         let head = bytes.borrow().len();
         for _ in 0..30 {
             sender.give(100);
@@ -257,7 +273,12 @@ mod tests {
         };
         let disk = Disk { bytes: Rc::default(), room: usize::MAX };
         let (mut sender, handle) = tap(&spec);
-        let mut book = Book::new(spec, vec![(Way::Received, handle)], Box::new(disk), 0);
+        let mut book = CaptureWriter::new(
+            spec,
+            vec![(CapturedDirection::Received, handle)],
+            Box::new(disk),
+            0,
+        );
         (0..20_000).for_each(|_| sender.give(16));
         book.write();
         let report = book.report();

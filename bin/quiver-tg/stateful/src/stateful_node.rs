@@ -45,15 +45,15 @@ const SESSIONS_PASSED_MAX: u32 = 64;
 /// Bytes of the longest packet in several buffers that is looked at.
 const PACKET_BYTES_MAX: usize = 1 << 16;
 
-/// What others may read while it plays.
+/// Counts that the control thread reads while transactions run.
 #[derive(Default)]
 pub struct Live {
     /// Next hops that have not answered.
     pub unknown_hops: Count,
     /// Hosts whose ping through the forwarder has not come back.
     pub unready_hosts: Count,
-    /// It has been looked at: the two above are known.
-    pub looks: Count,
+    /// Passes in which the two counts above were updated.
+    pub polls: Count,
     /// Transactions begun.
     pub begun: Count,
     /// When the first and the last of them were, nanoseconds of the engine's clock.
@@ -62,8 +62,8 @@ pub struct Live {
     pub last_ns: Count,
 }
 
-/// What is left when it is over.
-pub struct Remains {
+/// Results that the node returns at the end.
+pub struct FinalState {
     /// The clients' times.
     pub times: Option<Times>,
     /// Bytes of the tables.
@@ -78,8 +78,8 @@ pub struct Remains {
     pub unready_pair: Option<(std::net::IpAddr, std::net::IpAddr)>,
 }
 
-/// One side on its port.
-pub struct Player<F> {
+/// One side bound to its port.
+pub struct SideRunner<F> {
     /// The side.
     pub side: Side<F>,
     /// The port.
@@ -88,14 +88,14 @@ pub struct Player<F> {
     pub output: NodeId,
     /// Answers for its hosts.
     pub neighbours: Neighbours,
-    /// Whom it sends to, unless packets say so themselves.
+    /// The next hops, unless replies go to the source of a packet.
     pub hop: Option<NextHop>,
     /// Whether its hosts' packets come back.
     pub readiness: Option<Readiness>,
 }
 
-/// The transactions of a profile, as a node can play them.
-pub trait Play: Send {
+/// The transactions of a profile; hides their transport from the node.
+pub trait AnyWorkload: Send {
     /// Frames of one port have come.
     fn arrive(&mut self, cx: &mut Context<'_>, now_ns: u64, packets: &[Packet]);
     /// Do what is due by now.
@@ -105,17 +105,17 @@ pub trait Play: Send {
     /// Another schedule, made of the one that is followed and of the transactions begun; what it is
     /// now.
     fn change(&mut self, change: &dyn Fn(&Schedule, u64) -> Schedule) -> Option<Schedule>;
-    /// What is left.
-    fn remains(&mut self) -> Remains;
+    /// The results at the end.
+    fn final_state(&mut self) -> FinalState;
 }
 
-/// Transactions of one kind.
-pub struct Performance<F> {
+/// Transactions of one transport: clients, servers, or both.
+pub struct Workload<F> {
     /// The clients, if they are played.
-    pub clients: Option<(Player<F>, Plan)>,
+    pub clients: Option<(SideRunner<F>, Plan)>,
     /// The servers, if they are played.
-    pub servers: Option<Player<F>>,
-    /// Told to others.
+    pub servers: Option<SideRunner<F>>,
+    /// Shared with the control thread.
     pub live: Arc<Live>,
     schedule: Option<Schedule>,
     begun: u64,
@@ -125,7 +125,7 @@ pub struct Performance<F> {
     /// As fast as possible: transactions that may be under way, what had been lost when that was
     /// looked at last, and when there may be fewer again.
     under_way_max: f64,
-    /// What it was when something was lost.
+    /// Its value at the last loss.
     under_way_lossy: f64,
     lost: u64,
     /// Transactions that had arrived then.
@@ -155,7 +155,7 @@ impl Line for Wire<'_, '_> {
     }
 }
 
-impl<F: Flow> Player<F> {
+impl<F: Flow> SideRunner<F> {
     fn arrive(
         &mut self,
         cx: &mut Context<'_>,
@@ -178,43 +178,45 @@ impl<F: Flow> Player<F> {
     #[inline]
     fn take(&mut self, cx: &mut Context<'_>, now_ns: u64, bytes: &[u8]) {
         let mut wire = Wire { cx, output: self.output };
-        if !self.side.receive(now_ns, bytes, &mut wire) && !self.talk(&mut wire, bytes) {
+        if !self.side.receive(now_ns, bytes, &mut wire)
+            && !self.take_neighbor_frame(&mut wire, bytes)
+        {
             self.side.counters().packets.foreign.add(1);
         }
     }
 
-    /// Neighbours ask, or answer; false when it is neither.
+    /// Handle ARP, neighbour discovery and pings; false when the frame is none of these.
     #[cold]
-    fn talk(&mut self, wire: &mut Wire<'_, '_>, bytes: &[u8]) -> bool {
+    fn take_neighbor_frame(&mut self, wire: &mut Wire<'_, '_>, bytes: &[u8]) -> bool {
         let mut answer = [0; ANSWER_BYTES_MAX];
         let answered = self.neighbours.answer(bytes, &mut answer);
         if let Some(length) = answered {
             wire.frame(length, |out| out.copy_from_slice(&answer[..length]));
         }
-        let told = self.hop.as_mut().is_some_and(|hop| hop.learn(bytes));
-        if let Some(hop) = self.hop.as_ref().filter(|_| told) {
+        let learned = self.hop.as_mut().is_some_and(|hop| hop.learn(bytes));
+        if let Some(hop) = self.hop.as_ref().filter(|_| learned) {
             self.side.gateway = hop.gateway();
         }
         answered.is_some()
-            || told
+            || learned
             || self.readiness.as_mut().is_some_and(|readiness| readiness.hear(bytes))
     }
 
-    /// Layer 2 address of who takes packets for this address.
+    /// MAC address of the next hop for this address.
     fn to(&self, far: u128) -> MacAddress {
         let to = self.hop.as_ref().and_then(|hop| hop.of(far));
         to.or(self.side.gateway).unwrap_or(MacAddress::BROADCAST)
     }
 
-    /// Ask whether packets of all hosts come back; how many have not yet.
-    fn see_whether_ready(&mut self, cx: &mut Context<'_>, now_ns: u64) -> usize {
+    /// Ping through the forwarder for all hosts; how many have not been answered yet.
+    fn probe_hosts(&mut self, cx: &mut Context<'_>, now_ns: u64) -> usize {
         let Some(mut readiness) = self.readiness.take() else { return 0 };
         let mut wire = Wire { cx, output: self.output };
         readiness.ask(
             now_ns,
             |far| self.to(far),
-            |question| {
-                wire.frame(question.len(), |out| out.copy_from_slice(question));
+            |solicitation| {
+                wire.frame(solicitation.len(), |out| out.copy_from_slice(solicitation));
             },
         );
         let left = readiness.left();
@@ -225,9 +227,9 @@ impl<F: Flow> Player<F> {
     fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64) {
         let mut wire = Wire { cx, output: self.output };
         if let Some(hop) = &mut self.hop {
-            hop.ask(now_ns, |question| {
-                let question = question.bytes();
-                wire.frame(question.len(), |out| out.copy_from_slice(question));
+            hop.solicit(now_ns, |solicitation| {
+                let solicitation = solicitation.bytes();
+                wire.frame(solicitation.len(), |out| out.copy_from_slice(solicitation));
             });
         }
         self.side.expire(now_ns, EXPIRED_PER_PASS, &mut wire);
@@ -238,14 +240,14 @@ impl<F: Flow> Player<F> {
     }
 }
 
-impl<F: Flow> Performance<F> {
-    /// With who is played.
+impl<F: Flow> Workload<F> {
+    /// With the given sides.
     pub fn new(
-        clients: Option<(Player<F>, Plan)>,
-        servers: Option<Player<F>>,
+        clients: Option<(SideRunner<F>, Plan)>,
+        servers: Option<SideRunner<F>>,
         live: Arc<Live>,
     ) -> Self {
-        Performance {
+        Workload {
             clients,
             servers,
             live,
@@ -294,14 +296,14 @@ impl<F: Flow> Performance<F> {
         due.min(clients.side.room()).min(most).min(room)
     }
 
-    /// What rings have refused, and transactions that have lost something: sent again, or waited
+    /// Packets that rings refused, and transactions that lost packets: retransmitted, or waited
     /// for so long that it will be.
     fn lost_by(&self, cx: &Context<'_>) -> u64 {
         let clients = self.clients.as_ref().map(|(clients, _)| clients);
-        let of = |player: &Player<F>| {
-            let counters = player.side.counters();
+        let of = |runner: &SideRunner<F>| {
+            let counters = runner.side.counters();
             let again = counters.packets.fast_retransmitted.get();
-            cx.interface_counters(player.interface).tx_errors.get() + again + player.side.stalls()
+            cx.interface_counters(runner.interface).tx_errors.get() + again + runner.side.stalls()
         };
         clients.into_iter().chain(&self.servers).map(of).sum()
     }
@@ -335,13 +337,13 @@ impl<F: Flow> Performance<F> {
     }
 }
 
-impl<F: Flow> Play for Performance<F> {
+impl<F: Flow> AnyWorkload for Workload<F> {
     fn arrive(&mut self, cx: &mut Context<'_>, now_ns: u64, packets: &[Packet]) {
         let Some(rx) = packets.first().map(|packet| packet.rx) else { return };
         let clients = self.clients.as_mut().map(|(clients, _)| clients);
-        for player in clients.into_iter().chain(&mut self.servers) {
-            if player.interface == rx {
-                player.arrive(cx, now_ns, packets, &mut self.scratch);
+        for runner in clients.into_iter().chain(&mut self.servers) {
+            if runner.interface == rx {
+                runner.arrive(cx, now_ns, packets, &mut self.scratch);
             }
         }
     }
@@ -349,22 +351,22 @@ impl<F: Flow> Play for Performance<F> {
     fn turn(&mut self, cx: &mut Context<'_>, now_ns: u64) {
         let mut unknown = 0;
         let clients = self.clients.as_mut().map(|(clients, _)| clients);
-        for player in clients.into_iter().chain(&mut self.servers) {
-            player.turn(cx, now_ns);
-            unknown += player.unknown_hops();
+        for runner in clients.into_iter().chain(&mut self.servers) {
+            runner.turn(cx, now_ns);
+            unknown += runner.unknown_hops();
         }
         self.live.unknown_hops.set(unknown as u64);
         if unknown > 0 {
-            self.live.looks.add(1);
+            self.live.polls.add(1);
             return;
         }
         if self.schedule.is_some() {
             return self.begin_due(cx, now_ns);
         }
         if let Some((clients, _)) = self.clients.as_mut().filter(|_| self.begun == 0) {
-            self.live.unready_hosts.set(clients.see_whether_ready(cx, now_ns) as u64);
+            self.live.unready_hosts.set(clients.probe_hosts(cx, now_ns) as u64);
         }
-        self.live.looks.add(1);
+        self.live.polls.add(1);
     }
 
     fn set_schedule(&mut self, schedule: Option<Schedule>) {
@@ -379,8 +381,8 @@ impl<F: Flow> Play for Performance<F> {
         self.schedule
     }
 
-    fn remains(&mut self) -> Remains {
-        let mut remains = Remains {
+    fn final_state(&mut self) -> FinalState {
+        let mut final_state = FinalState {
             times: None,
             table_bytes: 0,
             table_entries: 0,
@@ -388,13 +390,13 @@ impl<F: Flow> Play for Performance<F> {
             unready: 0,
             unready_pair: None,
         };
-        let mut add = |player: &mut Player<F>| {
-            remains.table_bytes += player.side.table().bytes();
-            remains.table_entries += player.side.table().capacity();
-            let unknown = player.hop.as_ref().and_then(NextHop::first_unknown);
-            remains.unknown_hop = remains.unknown_hop.or(unknown);
-            if let Some(readiness) = &player.readiness {
-                (remains.unready, remains.unready_pair) =
+        let mut add = |runner: &mut SideRunner<F>| {
+            final_state.table_bytes += runner.side.table().bytes();
+            final_state.table_entries += runner.side.table().capacity();
+            let unknown = runner.hop.as_ref().and_then(NextHop::first_unknown);
+            final_state.unknown_hop = final_state.unknown_hop.or(unknown);
+            if let Some(readiness) = &runner.readiness {
+                (final_state.unready, final_state.unready_pair) =
                     (readiness.left(), readiness.first_left());
             }
         };
@@ -404,45 +406,48 @@ impl<F: Flow> Play for Performance<F> {
         if let Some(servers) = &mut self.servers {
             add(servers);
         }
-        remains.times = self.clients.as_mut().map(|(clients, _)| clients.side.times.take());
-        remains
+        final_state.times = self.clients.as_mut().map(|(clients, _)| clients.side.times.take());
+        final_state
     }
 }
 
-/// The node.
-pub struct Stage {
+/// The node `tg-stateful`: runs the installed workload.
+pub struct StatefulNode {
     clock: Clock,
-    play: Option<Box<dyn Play>>,
+    workload: Option<Box<dyn AnyWorkload>>,
 }
 
-impl Stage {
-    /// Where nothing is played yet.
-    pub fn new(clock: Clock) -> Stage {
-        Stage { clock, play: None }
+impl StatefulNode {
+    /// Without a workload.
+    pub fn new(clock: Clock) -> StatefulNode {
+        StatefulNode { clock, workload: None }
     }
 
-    /// Play this from now on; what was played before comes back.
-    pub fn put_on(&mut self, play: Option<Box<dyn Play>>) -> Option<Box<dyn Play>> {
-        std::mem::replace(&mut self.play, play)
+    /// Install a workload; returns the one before.
+    pub fn install(
+        &mut self,
+        workload: Option<Box<dyn AnyWorkload>>,
+    ) -> Option<Box<dyn AnyWorkload>> {
+        std::mem::replace(&mut self.workload, workload)
     }
 
-    /// What is played.
-    pub fn play(&mut self) -> Option<&mut Box<dyn Play>> {
-        self.play.as_mut()
+    /// The installed workload.
+    pub fn workload(&mut self) -> Option<&mut Box<dyn AnyWorkload>> {
+        self.workload.as_mut()
     }
 }
 
-impl Node for Stage {
+impl Node for StatefulNode {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let now_ns = self.clock.now_ns();
-        if let Some(play) = &mut self.play {
+        if let Some(workload) = &mut self.workload {
             let packets = frame.packets();
             // Vectors of one port are rarely put together with those of another.
             for packets in packets.chunk_by(|a, b| a.rx == b.rx) {
                 if packets.first().is_some_and(|packet| packet.rx == InterfaceId::NONE) {
-                    play.turn(cx, now_ns);
+                    workload.turn(cx, now_ns);
                 } else {
-                    play.arrive(cx, now_ns, packets);
+                    workload.arrive(cx, now_ns, packets);
                 }
             }
         }
@@ -456,26 +461,26 @@ impl Node for Stage {
     }
 }
 
-/// Makes the node run in each pass: one packet of no interface.
-pub struct Knock {
-    stage: NodeId,
+/// Input that makes the node run in each pass, by one packet without an interface.
+pub struct WakeupInput {
+    node: NodeId,
 }
 
-impl Knock {
+impl WakeupInput {
     /// At the node.
-    pub fn at(stage: NodeId) -> Knock {
-        Knock { stage }
+    pub fn at(node: NodeId) -> WakeupInput {
+        WakeupInput { node }
     }
 }
 
-impl RxQueue for Knock {
+impl RxQueue for WakeupInput {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
         if let Some(packet) = cx.buffers.packet()
             && let Err(packet) = frame.push(packet)
         {
             cx.buffers.free(packet);
         }
-        Some(self.stage)
+        Some(self.node)
     }
 
     fn sets_rx(&self) -> bool {

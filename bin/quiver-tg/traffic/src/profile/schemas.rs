@@ -1,5 +1,4 @@
-//! How what has a reader of its own may be written, as JSON Schema: rates, addresses, tags, sizes,
-//! headers.
+//! JSON Schema of the types with a parser of their own: rates, addresses, tags, sizes, headers.
 
 use std::borrow::Cow;
 
@@ -17,13 +16,8 @@ use super::tags::{TAGS_MAX, Tag, Tags};
 use crate::profile::capture::filter::Filter;
 use crate::profile::stateful::ServerPort;
 
-/// A number, or a text with a number and its unit.
-pub struct Quantity;
-/// A MAC address.
-pub struct MacText;
-
-/// Write one down: its name, and the schema, which may use others.
-macro_rules! form {
+/// Implements `JsonSchema` for a type: its name, and the schema, which may refer to others.
+macro_rules! schema {
     ($type:ty, $name:literal, |$generator:ident| $schema:expr) => {
         impl JsonSchema for $type {
             fn schema_name() -> Cow<'static, str> {
@@ -36,53 +30,46 @@ macro_rules! form {
     };
 }
 
-form!(Quantity, "Quantity", |_generator| json_schema!({
-    "description": "A number, or a text with its unit: 10ms, 10G",
+schema!(StreamRate, "Rate", |_generator| json_schema!({
+    "description": "Frames a second, or a text like 1.5Mpps, 10Gbps (layer 1), 10GbpsL2, 40% or \
+     max",
     "type": ["number", "string"],
 }));
-form!(MacText, "MacAddress", |_generator| json_schema!({
-    "description": "A MAC address",
-    "type": "string",
-    "pattern": "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$",
-}));
-form!(StreamRate, "Rate", |_generator| json_schema!({
-    "description": "Frames a second, or a text like 1.5Mpps, 10Gbps (layer 1), 10GbpsL2, 40% or max",
-    "type": ["number", "string"],
-}));
-form!(Hex, "Packet", |_generator| json_schema!({
+schema!(Hex, "Packet", |_generator| json_schema!({
     "description": "An Ethernet frame as hexadecimal digits",
     "type": "string",
 }));
-form!(Filter, "Filter", |_generator| json_schema!({
+schema!(Filter, "Filter", |_generator| json_schema!({
     "description": "Which frames: words like udp, and, not, stream 0",
     "type": "string",
 }));
-form!(ServerPort, "ServerPort", |_generator| json_schema!({
+schema!(ServerPort, "ServerPort", |_generator| json_schema!({
     "description": "A port, or `same` for the client's",
     "type": ["integer", "string"],
 }));
-form!(Order, "Order", |_generator| json_schema!({
+schema!(Order, "Order", |_generator| json_schema!({
     "description": "In which order values come; `increment` is `sequential`",
     "enum": ["sequential", "increment", "decrement", "random", "zipf"],
 }));
-form!(Tag, "Tag", |_generator| {
+schema!(Tag, "Tag", |_generator| {
     let id = json!({"type": "integer", "minimum": 1, "maximum": 4094});
     let of = |kind: &str| json!({"type": "object", "properties": {kind: id}, "required": [kind], "additionalProperties": false});
     json_schema!({"description": "A VLAN tag", "anyOf": [id, of("dot1q"), of("dot1ad")]})
 });
-form!(Tags, "Tags", |generator| {
+schema!(Tags, "Tags", |generator| {
     let tag = generator.subschema_for::<Tag>();
     json_schema!({
         "description": "A VLAN, or tags from the outside in",
         "anyOf": [{"type": "integer", "minimum": 1, "maximum": 4094}, {"type": "array", "items": tag, "maxItems": TAGS_MAX}],
     })
 });
-form!(FrameSizes, "FrameSizes", |generator| {
+schema!(FrameSizes, "FrameSizes", |generator| {
     let (share, form) =
         (generator.subschema_for::<FrameShare>(), generator.subschema_for::<Form>());
     let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
     json_schema!({
-        "description": "Bytes without FCS, the name of a mix, a genome (RFC 6985), a mix, or sizes that vary",
+        "description": "Bytes without FCS, the name of a mix, a genome (RFC 6985), a mix, or \
+         sizes that vary",
         "anyOf": [
             {"type": "integer", "minimum": 1},
             {"enum": names},
@@ -92,7 +79,7 @@ form!(FrameSizes, "FrameSizes", |generator| {
         ],
     })
 });
-form!(Layers, "Layers", |generator| {
+schema!(Layers, "Layers", |generator| {
     let map = headers(generator);
     let names: Vec<&str> = header::all().map(|header| header.name).collect();
     json_schema!({
@@ -160,15 +147,15 @@ fn one_header(header: &HeaderSpec, field: &Json, itself: &Json) -> Json {
         let tail = if name == SEGMENTS { segments } else { json!({"type": "string"}) };
         properties.insert(name.to_owned(), tail);
     }
-    let mut ways = vec![
+    let mut forms = vec![
         json!({"type": "object", "properties": properties, "additionalProperties": false}),
         json!({"type": "null"}),
         json!({"type": "array", "items": itself}),
     ];
     if header.principal.is_some() {
-        ways.push(json!({"type": ["integer", "string"]}));
+        forms.push(json!({"type": ["integer", "string"]}));
     } else if header.tail.is_some_and(|(_, unit)| unit == 1) {
-        ways.push(json!({"type": "string"}));
+        forms.push(json!({"type": "string"}));
     }
-    json!({"description": format!("{} bytes", header.bytes), "anyOf": ways})
+    json!({"description": format!("{} bytes", header.bytes), "anyOf": forms})
 }

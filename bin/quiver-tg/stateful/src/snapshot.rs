@@ -1,4 +1,4 @@
-//! What a measurement of transactions has come to so far, for those who show it.
+//! Counts of a measurement of transactions under way, for display.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use quiver_tg_measuring::request::Rate;
 
 use crate::counters::Counters;
 
-/// What a measurement has come to so far.
-pub struct Look {
+/// Counts of a measurement under way.
+pub struct Snapshot {
     /// Time of the engine's clock, nanoseconds.
     pub now_ns: u64,
     /// Since the first transaction was due, seconds.
@@ -20,8 +20,8 @@ pub struct Look {
     pub rate: Rate,
     /// None begin until they are told to.
     pub is_paused: bool,
-    /// What clients count, if they are played.
+    /// Counters of the clients, if the generator plays them.
     pub clients: Option<Arc<Counters>>,
-    /// What servers count, if they are played.
+    /// Counters of the servers, if the generator plays them.
     pub servers: Option<Arc<Counters>>,
 }
