@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quiver_lab.scenario import Scenario
+from quiver_lab.experiments.scenario import Scenario
 
 FAKES = Path(__file__).parent / "fakes"
 

@@ -11,11 +11,8 @@ import pytest
 from rich.console import Console
 
 from conftest import SHORT_SEARCH, scenario
-from quiver_lab.aggregate import cells, primary_metric
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import parse_experiment
-from quiver_lab.histograms import HistogramError, added, curve, encode
-from quiver_lab.host import host_facts
+from quiver_lab.experiments.experiment import parse_experiment
+from quiver_lab.host.facts import host_facts
 from quiver_lab.report.cell_figures import lines_by, table_size_of
 from quiver_lab.report.data import HEADINGS, figure_csv
 from quiver_lab.report.figures import percentile_points
@@ -23,8 +20,11 @@ from quiver_lab.report.files import write_report
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import figures_of, render
 from quiver_lab.report.paper_tables import all_paper_tables, paper_tables
-from quiver_lab.results import Mark, Results
-from quiver_lab.running import Silent, run_scenario
+from quiver_lab.results.aggregate import cells, primary_metric
+from quiver_lab.results.histograms import HistogramError, added, curve, encode
+from quiver_lab.results.model import Mark, Results
+from quiver_lab.runs.campaign import run_experiment
+from quiver_lab.runs.running import Silent, run_scenario
 from test_experiments import TEXT
 
 MORE = TEXT.replace("[ip4base, ip6scale20k-rnd]", "[ip4base, ip4scale20k, ip4scale2m]").replace(

@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from quiver_lab.measurement import Trial, TrialRequest, UnsupportedRequestError, drive
 from quiver_lab.search.latency import csit_loads, latency_at, latency_curve
 from quiver_lab.search.mlrsearch import RFC2544_GOAL, TST009_GOAL, Goal, find_rates
 from quiver_lab.search.mrr import maximum_receive_rate
@@ -14,7 +13,8 @@ from quiver_lab.search.ndrpdr import NdrPdrSettings, ndr_pdr
 from quiver_lab.search.reconfiguration import ReconfigurationSettings, ndr_to_hold, reconfigure
 from quiver_lab.search.state import RampUpError, ramp_up, with_state_reset
 from quiver_lab.search.sweep import sweep, table_setups, worker_setups
-from quiver_lab.simulated import LossCurve, SimulatedForwarder
+from quiver_lab.trials.measurement import Trial, TrialRequest, UnsupportedRequestError, drive
+from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 
 def test_a_change_that_blocks_for_50_ms_is_measured_as_50_ms() -> None:

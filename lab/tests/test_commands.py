@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from quiver_lab import cli, processes
+from quiver_lab import cli
+from quiver_lab.host import processes
 
 HEAVY = ("scipy", "matplotlib", "pydantic", "asyncssh", "fastapi", "MLRsearch", "duckdb")
 

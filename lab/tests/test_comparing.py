@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from conftest import scenario
-from quiver_lab.benches import flows_of
 from quiver_lab.compare import generators, peers, rounds, scale, workers
 from quiver_lab.compare.noise import about, split
 from quiver_lab.compare.record import Comparison
@@ -22,12 +21,14 @@ from quiver_lab.compare.samples import Measured, Sample, all_clocks, disturbed, 
 from quiver_lab.compare.tables import Table, verdict
 from quiver_lab.forwarders import NodeClocks, NotInstalledError, linux_kernel, open_vswitch, testpmd
 from quiver_lab.forwarders.quiver import QuiverConfig
-from quiver_lab.processes import preemptions
-from quiver_lab.ratios import sense_of
+from quiver_lab.host.processes import preemptions
+from quiver_lab.results.ratios import sense_of
 from quiver_lab.tables.ip4 import ip4_from_prefixes
 from quiver_lab.tables.ip6 import ip6_from_prefixes
 from quiver_lab.tables.prefix_file import read_prefixes
-from quiver_lab.testbed import Cores, make_plan
+from quiver_lab.testbed.benches import flows_of
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.plan import make_plan
 
 TESTPMD_STATS = """
   ---------------------- Forward statistics for port 0  ----------------------

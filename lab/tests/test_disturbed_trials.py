@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 
 from conftest import SHORT_SEARCH, scenario
-from quiver_lab.aggregate import kinds_about
-from quiver_lab.benches import make_bench
-from quiver_lab.disturbance import Bridge, Harm, HostWatch, Repeats
 from quiver_lab.forwarders import cpu_map
 from quiver_lab.forwarders.quiver import Quiver, QuiverConfig
 from quiver_lab.generators.answers import Result
-from quiver_lab.host import host_facts
-from quiver_lab.journal import Journal, unfinished_trials
+from quiver_lab.host.facts import host_facts
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.marks import marks
-from quiver_lab.measurement import ChangeRequest, Load, Stalls, Trial, TrialRequest, drive, replay
-from quiver_lab.recording import Recorder, Silent
 from quiver_lab.report.page import disturbed_rows, render
-from quiver_lab.results import Results, ScenarioResult
-from quiver_lab.running import run_scenario
+from quiver_lab.results.aggregate import kinds_about
+from quiver_lab.results.annotations import marks
+from quiver_lab.results.model import Results, ScenarioResult
+from quiver_lab.runs.journal import Journal, unfinished_trials
+from quiver_lab.runs.recording import Recorder, Silent
+from quiver_lab.runs.running import run_scenario
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import NdrPdrSettings, ndr_pdr
 from quiver_lab.search.pdr_finder import PdrFinderSettings, find_pdr
-from quiver_lab.simulated import LossCurve, SimulatedForwarder
 from quiver_lab.store.rows import rows
-from quiver_lab.testbed import Cores
+from quiver_lab.testbed.benches import make_bench
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.trials.disturbance import Bridge, Harm, HostWatch, Repeats
+from quiver_lab.trials.measurement import ChangeRequest, Load, Stalls, Trial, TrialRequest, drive, replay
+from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 CAPACITY = 8e6
 NDR_PDR = ("ndr", "pdr")

@@ -18,12 +18,13 @@ from quiver_lab.forwarders import quiver
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.headers import Run
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
-from quiver_lab.json_rpc import RpcError
+from quiver_lab.host.json_rpc import RpcError
+from quiver_lab.host.processes import ProcessError, find_binary
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.processes import ProcessError, find_binary
-from quiver_lab.results import Results, ScenarioResult
-from quiver_lab.running import Silent, run_scenario
-from quiver_lab.testbed import Cores, Plan, make_plan
+from quiver_lab.results.model import Results, ScenarioResult
+from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.plan import Plan, make_plan
 
 INTERNET = {"kind": "internet", "count": 2_000, "next_hops": 4}
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from conftest import scenario
-from quiver_lab.benches_elsewhere import cores_there, make_bench_elsewhere
-from quiver_lab.experiment import parse_experiment
+from quiver_lab.experiments.experiment import parse_experiment
+from quiver_lab.experiments.peer_settings import Host
+from quiver_lab.experiments.yaml_reading import YamlError
 from quiver_lab.forwarders.linux_wires import LinuxWires
 from quiver_lab.machines.guardian import SCRIPT
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.peer_settings import Host
-from quiver_lab.testbed import Cores
-from quiver_lab.yaml_reading import YamlError
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.remote_benches import cores_there, make_bench_elsewhere
 
 HERE = Cores(main=0, workers=(1,), generator=0)
 HOST = {"address": "far.example", "wires": {"a0": "eth1", "a1": "eth2"}, "programs": "/opt/bin"}

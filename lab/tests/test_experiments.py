@@ -11,15 +11,16 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from conftest import SHORT_SEARCH
-from quiver_lab import campaign, cli, running
-from quiver_lab.campaign import NotKeptError, run_experiment
-from quiver_lab.experiment import Experiment, parse_experiment, read_experiment
-from quiver_lab.journal import events, unfinished_trials
-from quiver_lab.measurement import Load, Trial
-from quiver_lab.processes import ProcessError
-from quiver_lab.results import Results, ResultsError
-from quiver_lab.simulated import SimulatedForwarder
-from quiver_lab.yaml_reading import YamlError
+from quiver_lab import cli
+from quiver_lab.experiments.experiment import Experiment, parse_experiment, read_experiment
+from quiver_lab.experiments.yaml_reading import YamlError
+from quiver_lab.host.processes import ProcessError
+from quiver_lab.results.model import Results, ResultsError
+from quiver_lab.runs import campaign, running
+from quiver_lab.runs.campaign import NotKeptError, run_experiment
+from quiver_lab.runs.journal import events, unfinished_trials
+from quiver_lab.trials.measurement import Load, Trial
+from quiver_lab.trials.simulated import SimulatedForwarder
 
 TEXT = f"""\
 question: Which is faster?

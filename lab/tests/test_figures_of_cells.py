@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from quiver_lab.aggregate import METRICS, Series, cells
 from quiver_lab.report import cell_figures, model_figures
 from quiver_lab.report.page import figures_of, render
-from quiver_lab.results import Results
+from quiver_lab.results.aggregate import METRICS, Series, cells
+from quiver_lab.results.model import Results
 from test_aggregates import results
 
 __all__ = ["results"]

@@ -8,16 +8,17 @@ import pytest
 from pydantic import ValidationError
 
 from conftest import SHORT_SEARCH, scenario
-from quiver_lab.aggregate import METRICS
-from quiver_lab.changing import Change, ChangeError, ChangingMeasurer
+from quiver_lab.experiments.scenario import Scenario
+from quiver_lab.experiments.search_settings import ReconfigurationPart
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
-from quiver_lab.measurement import Load, Trial, UnsupportedRequestError, drive
-from quiver_lab.results import Results, ScenarioResult
-from quiver_lab.running import Silent, run_scenario
-from quiver_lab.scenario import Scenario
+from quiver_lab.results.aggregate import METRICS
+from quiver_lab.results.model import Results, ScenarioResult
+from quiver_lab.runs.running import Silent, run_scenario
 from quiver_lab.search.reconfiguration import ReconfigurationSettings, reconfigure
-from quiver_lab.search_parts import ReconfigurationPart
-from quiver_lab.testbed import Cores, make_plan
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.plan import make_plan
+from quiver_lab.trials.measurement import Load, Trial, UnsupportedRequestError, drive
+from quiver_lab.trials.reconfiguration import Change, ChangeError, ChangingMeasurer
 
 FURTHER = {
     "throughput": {"trial_duration_s": 1.0, "verifications": 1},

@@ -11,13 +11,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from quiver_lab import cli
-from quiver_lab.bisecting import BisectError, Measured, bisect, build, threshold_between, worktree
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import parse_experiment
-from quiver_lab.results import Mark, Results
-from quiver_lab.sources import Commit, GitError, commit_at, git
+from quiver_lab.experiments.experiment import parse_experiment
+from quiver_lab.history.bisection import BisectError, Measured, bisect, build, threshold_between, worktree
+from quiver_lab.history.trend import trends
+from quiver_lab.host.sources import Commit, GitError, commit_at, git
+from quiver_lab.results.model import Mark, Results
+from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.store.folder import Store
-from quiver_lab.trend import trends
 from test_experiments import TEXT
 
 runner = CliRunner()

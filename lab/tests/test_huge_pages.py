@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quiver_lab import huge_pages as pages
-from quiver_lab.huge_pages import PAGES, Pool, give_back, huge_pages, take
+from quiver_lab.host import huge_pages as pages
+from quiver_lab.host.huge_pages import PAGES, Pool, give_back, huge_pages, take
 
 GIBIBYTES = 1 << 20
 """In the unit of /proc/meminfo."""

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from conftest import scenario
 from quiver_lab.generators.headers import FromFile, Headers
-from quiver_lab.testbed import Cores, make_kernel_plan, make_plan
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.plan import make_kernel_plan, make_plan
 
 CORES = Cores(main=0, workers=(1,), generator=0)
 

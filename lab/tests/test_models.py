@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from quiver_lab.forwarders import NodeClocks
-from quiver_lab.host import cache_levels
+from quiver_lab.host.facts import cache_levels
 from quiver_lab.models.cache import (
     IP6_FIB_ENTRY_BYTES,
     L2_FIB_ENTRY_BYTES,

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quiver_lab.naming import ENCAPSULATION, NAT_FUNCTIONS, NatScale, TestName, scale_number, scale_text
+from quiver_lab.experiments.naming import (
+    ENCAPSULATION,
+    NAT_FUNCTIONS,
+    NatScale,
+    TestName,
+    scale_number,
+    scale_text,
+)
 
 PLAIN = [
     function

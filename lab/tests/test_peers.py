@@ -8,19 +8,19 @@ import pytest
 from pydantic import ValidationError
 
 from conftest import scenario
-from quiver_lab.benches import flows_of, make_bench
-from quiver_lab.experiment import parse_experiment
+from quiver_lab.experiments.experiment import parse_experiment
+from quiver_lab.experiments.yaml_reading import YamlError
 from quiver_lab.forwarders import open_vswitch, testpmd
-from quiver_lab.host import cpu_shares
+from quiver_lab.host.facts import cpu_shares
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.measurement import Trial
-from quiver_lab.processes import ProcessError
-from quiver_lab.recording import Recorder, Silent
 from quiver_lab.report.page import render
-from quiver_lab.results import Results
-from quiver_lab.running import run_scenario
-from quiver_lab.testbed import Cores
-from quiver_lab.yaml_reading import YamlError
+from quiver_lab.results.model import Results
+from quiver_lab.runs.recording import Recorder, Silent
+from quiver_lab.runs.running import run_scenario
+from quiver_lab.testbed.benches import flows_of, make_bench
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.trials.measurement import Trial
 
 CORES = Cores(main=0, workers=(1,), generator=0)
 HEAD = "question: Is it refused?\ntitle: peers\n"

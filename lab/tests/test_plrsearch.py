@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from quiver_lab.measurement import Load, Trial, drive
 from quiver_lab.search.loss_functions import FUNCTIONS, Shape, critical_load, log_erf, log_stretch
 from quiver_lab.search.plrsearch import PlrSettings, plr_search
-from quiver_lab.simulated import LossCurve, SimulatedForwarder
+from quiver_lab.trials.measurement import Load, Trial, drive
+from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 MRR = 1e6
 

@@ -9,9 +9,9 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from quiver_lab.experiments.yaml_reading import YamlError
 from quiver_lab.generators.headers import Headers, Ip4, Run, Udp
 from quiver_lab.generators.profile import Memif, Port, Profile, Stream
-from quiver_lab.yaml_reading import YamlError
 
 FIVE_LINES = """ports:
   - {memif: {socket: /run/quiver/memif.sock, id: 0}, ip4: [198.18.0.2], gateway: 198.18.0.1}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from quiver_lab import progress
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import parse_experiment
+from quiver_lab.experiments.experiment import parse_experiment
+from quiver_lab.runs import progress
+from quiver_lab.runs.campaign import run_experiment
 
 EXPERIMENT = """
 question: What is said of a simulated forwarder?

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from conftest import scenario
 from quiver_lab import cli
 from quiver_lab.commands import measuring
-from quiver_lab.host import CpuTimes, Disturbance, host_facts
+from quiver_lab.host.facts import CpuTimes, Disturbance, host_facts
 from quiver_lab.report.files import write_report
 from quiver_lab.report.page import render
-from quiver_lab.results import Results, ResultsError, ScenarioResult
-from quiver_lab.running import Silent, run_scenario
+from quiver_lab.results.model import Results, ResultsError, ScenarioResult
+from quiver_lab.runs.running import Silent, run_scenario
 
 SIMULATED = {"kind": "simulated", "capacity_pps": 8e6, "generator_max_pps": 9e6, "noise": 0.003}
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quiver_lab.measurement import Trial, UnsupportedRequestError, drive
 from quiver_lab.search.back_to_back import BackToBackSettings, back_to_back, buffer_times_s
 from quiver_lab.search.loss_curve import frame_loss_rate
 from quiver_lab.search.throughput import ThroughputSettings, rfc2544_throughput
-from quiver_lab.simulated import LossCurve, SimulatedForwarder
+from quiver_lab.trials.measurement import Trial, UnsupportedRequestError, drive
+from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 
 @given(capacity=st.floats(1.1e5, 9.9e6), resolution=st.sampled_from([0.01, 0.001, 0.0001]))

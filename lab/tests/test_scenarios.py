@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from conftest import scenario
-from quiver_lab.demo import demo_scenario_paths
-from quiver_lab.scenario import Scenario, read_scenario
-from quiver_lab.testbed import Cores, make_plan
-from quiver_lab.yaml_reading import YamlError, parse_yaml
+from quiver_lab.experiments.scenario import Scenario, read_scenario
+from quiver_lab.experiments.yaml_reading import YamlError, parse_yaml
+from quiver_lab.runs.demo import demo_scenario_paths
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.plan import make_plan
 
 GOOD = """\
 question: How fast is it?

@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from conftest import SHORT_SEARCH, scenario
-from quiver_lab.aggregate import CellRuns, cells
 from quiver_lab.forwarders import NodeClocks
-from quiver_lab.host import host_facts
-from quiver_lab.measurement import Trial
+from quiver_lab.host.facts import host_facts
 from quiver_lab.models.cache import CacheLevel
 from quiver_lab.report.data import figure_csv
 from quiver_lab.report.model_figures import cache_fits, caches, look_up, look_up_fits
@@ -23,8 +21,10 @@ from quiver_lab.report.search_figures import (
     latency_fit,
     soak,
 )
-from quiver_lab.results import Results, ScenarioResult, Telemetry
-from quiver_lab.running import Silent, run_scenario
+from quiver_lab.results.aggregate import CellRuns, cells
+from quiver_lab.results.model import Results, ScenarioResult, Telemetry
+from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.trials.measurement import Trial
 
 CHANGES = [{"name": "a route", "make": ["x"]}, {"name": "a bridge", "make": ["y"]}]
 

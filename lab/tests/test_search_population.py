@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from quiver_lab.measurement import drive
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, find_ndr_pdr
-from quiver_lab.simulated import LossCurve, SimulatedForwarder
+from quiver_lab.trials.measurement import drive
+from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 FORWARDERS = 200
 ONE_FRAME = 2.0

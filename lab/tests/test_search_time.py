@@ -8,18 +8,18 @@ import pytest
 from MLRsearch import multiple_loss_ratio_search
 
 from conftest import SHORT_SEARCH, scenario
-from quiver_lab.aggregate import CellRuns, kinds_about
-from quiver_lab.marks import marks, notes
-from quiver_lab.measurement import Load, Trial, drive
-from quiver_lab.progress import found_by
-from quiver_lab.recording import Silent
 from quiver_lab.report.paper_tables import paper_tables
-from quiver_lab.results import ScenarioResult
-from quiver_lab.running import run_scenario
+from quiver_lab.results.aggregate import CellRuns, kinds_about
+from quiver_lab.results.annotations import marks, notes
+from quiver_lab.results.formatting import mpps
+from quiver_lab.results.model import ScenarioResult
+from quiver_lab.runs.progress import found_by
+from quiver_lab.runs.recording import Silent
+from quiver_lab.runs.running import run_scenario
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, RateInterval, ndr_pdr
-from quiver_lab.simulated import LossCurve, SimulatedForwarder
-from quiver_lab.words import mpps
+from quiver_lab.trials.measurement import Load, Trial, drive
+from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 CAPACITY = 8e6
 OVERHEAD_S = 0.1

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from quiver_lab.aggregate import alone
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import parse_experiment
-from quiver_lab.measurement import Load, Trial, drive
+from quiver_lab.experiments.experiment import parse_experiment
+from quiver_lab.results.aggregate import alone
+from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.search.latency import latency_under_load
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, find_ndr_pdr
 from quiver_lab.search.pdr_finder import PdrFinderSettings, find_pdr, line_packet_rate
-from quiver_lab.simulated import LossCurve, SimulatedForwarder
+from quiver_lab.trials.measurement import Load, Trial, drive
+from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 CAPACITIES = st.floats(min_value=2e5, max_value=4e7)
 SHORT = NdrPdrSettings(

@@ -8,9 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from conftest import scenario
-from quiver_lab.scenario import Scenario
+from quiver_lab.experiments.scenario import Scenario
 from quiver_lab.srv6 import BEHAVIOURS, CSIT
-from quiver_lab.testbed import Cores, make_kernel_plan, make_plan
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.plan import make_kernel_plan, make_plan
 
 CORES = Cores(main=0, workers=(1,), generator=0)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from quiver_lab.aggregate import CellRuns, cells
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import parse_experiment, read_experiment
+from quiver_lab.experiments.experiment import parse_experiment, read_experiment
 from quiver_lab.report.files import write_report
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.srperf import COLUMNS, figure_4_cells, figure_7, srperf_tables
 from quiver_lab.report.style import grid
-from quiver_lab.results import Mark, Results
+from quiver_lab.results.aggregate import CellRuns, cells
+from quiver_lab.results.model import Mark, Results
+from quiver_lab.runs.campaign import run_experiment
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 TEXT = """\

@@ -12,16 +12,16 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from quiver_lab import cli
-from quiver_lab.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import of_builds, parse_experiment
-from quiver_lab.histograms import curve, encode
-from quiver_lab.ratios import Ratio
-from quiver_lab.results import HostNoise, Mark, Results
-from quiver_lab.standing import different_hosts, interleaved, of_results, unmatched
+from quiver_lab.experiments.experiment import of_builds, parse_experiment
+from quiver_lab.experiments.yaml_reading import YamlError
+from quiver_lab.history.baseline import different_hosts, interleaved, of_results, unmatched
+from quiver_lab.results.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
+from quiver_lab.results.histograms import curve, encode
+from quiver_lab.results.model import HostNoise, Mark, Results
+from quiver_lab.results.ratios import Ratio
+from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.store.folder import QueryError, Store
 from quiver_lab.store.rows import TABLES, rows
-from quiver_lab.yaml_reading import YamlError
 from test_experiments import TEXT
 
 runner = CliRunner()

@@ -7,13 +7,13 @@ import io
 import pytest
 from rich.console import Console
 
-from quiver_lab.aggregate import alone
-from quiver_lab.marks import MEANINGS, notes, summary_lines
 from quiver_lab.report.figures import rates
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import rates_of
-from quiver_lab.results import Mark, ScenarioResult
-from quiver_lab.run_tables import print_notes, result_table
+from quiver_lab.results.aggregate import alone
+from quiver_lab.results.annotations import MEANINGS, notes, summary_lines
+from quiver_lab.results.model import Mark, ScenarioResult
+from quiver_lab.runs.run_tables import print_notes, result_table
 from quiver_lab.search.mlrsearch import RateInterval
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult

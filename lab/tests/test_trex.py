@@ -13,16 +13,16 @@ from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 
 from conftest import SHORT_SEARCH, scenario
 from fake_trex import FakeTrex, running
+from quiver_lab.experiments.scenario import Scenario
 from quiver_lab.generators import trex as trex_module
 from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Ip6, Run, Udp
 from quiver_lab.generators.profile import Profile
 from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.generators.trex_rpc import TrexError, TrexRpc, packed, unpacked
 from quiver_lab.generators.trex_streams import frame_bytes, streams_of
-from quiver_lab.marks import marks
-from quiver_lab.running import Silent, run_scenario
-from quiver_lab.scenario import Scenario
-from quiver_lab.testbed import make_external_profile
+from quiver_lab.results.annotations import marks
+from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.testbed.traffic import make_external_profile
 
 EXTERNAL = {
     "kind": "external",

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from conftest import FAKES, scenario
-from quiver_lab.benches import make_bench
 from quiver_lab.forwarders import clocks_by_node, vpp
 from quiver_lab.forwarders.vpp import (
     Vpp,
@@ -18,12 +17,13 @@ from quiver_lab.forwarders.vpp import (
     parse_runtime,
     without_telnet,
 )
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.processes import ProcessError
-from quiver_lab.recording import Silent
-from quiver_lab.results import ScenarioResult
-from quiver_lab.running import run_scenario
-from quiver_lab.testbed import Cores
+from quiver_lab.results.model import ScenarioResult
+from quiver_lab.runs.recording import Silent
+from quiver_lab.runs.running import run_scenario
+from quiver_lab.testbed.benches import make_bench
+from quiver_lab.testbed.cores import Cores
 
 RECORDED = {
     entry["command"]: entry["reply"]

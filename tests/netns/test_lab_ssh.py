@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from quiver_lab.experiments.peer_settings import Host
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines.ssh import RemoteMachine
-from quiver_lab.peer_settings import Host
-from quiver_lab.processes import ProcessError
-from quiver_lab.results import Results
+from quiver_lab.results.model import Results
 
 from peers.ssh_server import SSHD, SshServer, free_port
 

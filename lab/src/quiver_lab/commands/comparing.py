@@ -9,19 +9,19 @@ from typing import Annotated
 
 import typer
 
-from quiver_lab.campaign import NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption, report_and_keep, results_at, say_standings
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
-from quiver_lab.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
+from quiver_lab.experiments.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
+from quiver_lab.experiments.yaml_reading import YamlError, read_text
 from quiver_lab.generators.quiver_tg import GeneratorError
-from quiver_lab.json_rpc import RpcError
-from quiver_lab.processes import ProcessError
-from quiver_lab.results import Results, ResultsError
-from quiver_lab.standing import different_hosts, interleaved, noise_table, of_results, unmatched
+from quiver_lab.history.baseline import different_hosts, interleaved, noise_table, of_results, unmatched
+from quiver_lab.host.json_rpc import RpcError
+from quiver_lab.host.processes import ProcessError
+from quiver_lab.results.model import Results, ResultsError
+from quiver_lab.runs.campaign import NotKeptError, run_experiment
 from quiver_lab.statistics.comparison import ROUNDS_MIN
 from quiver_lab.store.folder import Store
-from quiver_lab.yaml_reading import YamlError, read_text
 
 ROUNDS_READY = 7
 """Of the ready comparisons, when nothing is said: enough for a noise floor, and odd, for a median."""

@@ -11,14 +11,14 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from quiver_lab.bundle import BundleError, export, open_bundle
-from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
+from quiver_lab.history.baseline import Standing, different_hosts, of_results, sentences, table, unmatched
 from quiver_lab.report.data import as_csv
 from quiver_lab.report.files import write_report
 from quiver_lab.report.page import render
-from quiver_lab.results import Results, ResultsError
-from quiver_lab.standing import Standing, different_hosts, of_results, sentences, table, unmatched
+from quiver_lab.results.bundle import BundleError, export, open_bundle
+from quiver_lab.results.model import Results, ResultsError
+from quiver_lab.runs.campaign import RESULTS, NotKeptError, run_experiment
 from quiver_lab.store.folder import QueryError, Store
 
 StoreOption = Annotated[

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError, Room, cpu_map
+from quiver_lab.host.processes import ProcessError, find_binary
 from quiver_lab.machines import Machine, Running
-from quiver_lab.processes import ProcessError, find_binary
 
 INTERFACES = ("dut0", "dut1")
 GENERATOR_INTERFACES = ("tg0", "tg1")

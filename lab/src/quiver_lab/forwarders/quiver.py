@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from quiver_lab.forwarders import DropCount, NodeClocks, Room
-from quiver_lab.json_rpc import JsonRpc, RpcError, SocketChannel
+from quiver_lab.host.json_rpc import JsonRpc, RpcError, SocketChannel
+from quiver_lab.host.processes import LAST_WORDS_LINES, ProcessError, find_binary, preemptions
 from quiver_lab.machines import Machine, Running
-from quiver_lab.measurement import Stalls
-from quiver_lab.processes import LAST_WORDS_LINES, ProcessError, find_binary, preemptions
+from quiver_lab.trials.measurement import Stalls
 
 READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""

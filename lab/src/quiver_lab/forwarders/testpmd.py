@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError, Room
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines import Machine, Running
-from quiver_lab.processes import ProcessError
 
 PROGRAM = "dpdk-testpmd"
 PACKAGE = "dpdk-dev"

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError, Room
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines import Machine, Running
-from quiver_lab.processes import ProcessError
 
 PACKAGE = "vpp vpp-plugin-core, from packagecloud.io/fdio"
 READY_TIMEOUT_S = 60.0

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from quiver_lab.host.facts import CacheLevel
 from quiver_lab.models.fit import Array, Fit, ModelError, Parameter, line, points, span
 
 L2_FIB_ENTRY_BYTES = 16.0
@@ -24,14 +25,6 @@ IP6_FIB_ENTRY_BYTES = 20.0
 MISSES_MIN = 0.03
 """Misses that cost a smaller share of a packet's clocks than this are noise."""
 ENTRY_BYTES_TRIED = tuple(float(value) for value in np.geomspace(1.0, 1024.0, 81))
-
-
-@dataclass(frozen=True, slots=True)
-class CacheLevel:
-    """A cache that a core sees."""
-
-    name: str
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

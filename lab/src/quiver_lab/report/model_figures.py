@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from quiver_lab.aggregate import METRICS, CellRuns, kinds_about, primary_metric
-from quiver_lab.host import HostFacts
+from quiver_lab.host.facts import HostFacts
 from quiver_lab.models.cache import cache_marks, find_entry_bytes, fit_table_sizes
 from quiver_lab.models.clock import fit_clock
 from quiver_lab.models.fit import Fit, ModelError
 from quiver_lab.models.lookup import fit_lookup, share_of_nodes
 from quiver_lab.report.cell_figures import lines_by, table_size_of, workers_of
 from quiver_lab.report.style import QUIET, SCENARIO_COLOURS, Spec, axis, layout
-from quiver_lab.results import Telemetry
+from quiver_lab.results.aggregate import METRICS, CellRuns, kinds_about, primary_metric
+from quiver_lab.results.model import Telemetry
 
 LOOK_UP_NODES = frozenset({"ip4-lookup", "ip6-lookup", "l2-fwd"})
 """Nodes that ask a table whose size an experiment sets."""

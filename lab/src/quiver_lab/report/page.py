@@ -10,14 +10,23 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, alone, cells, kinds_about, primary_metric
-from quiver_lab.marks import notes
-from quiver_lab.ratios import ratio_of
 from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
 from quiver_lab.report.srperf import figure_4_cells, figure_7, tables_of
 from quiver_lab.report.style import Spec
-from quiver_lab.results import DisturbedTrials, Results, ScenarioResult, WithoutRepeating
-from quiver_lab.words import micros, mpps, percent, seconds
+from quiver_lab.results.aggregate import (
+    METRICS,
+    RATES,
+    CellRuns,
+    Series,
+    alone,
+    cells,
+    kinds_about,
+    primary_metric,
+)
+from quiver_lab.results.annotations import notes
+from quiver_lab.results.formatting import micros, mpps, percent, seconds
+from quiver_lab.results.model import DisturbedTrials, Results, ScenarioResult, WithoutRepeating
+from quiver_lab.results.ratios import ratio_of
 
 
 @dataclass(frozen=True, slots=True)

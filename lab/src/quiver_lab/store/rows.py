@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from quiver_lab.aggregate import METRICS, kinds_about
-from quiver_lab.measurement import Latency
-from quiver_lab.results import Results, ScenarioResult
+from quiver_lab.results.aggregate import METRICS, kinds_about
+from quiver_lab.results.model import Results, ScenarioResult
+from quiver_lab.trials.measurement import Latency
 
 Row = dict[str, Any]
 
