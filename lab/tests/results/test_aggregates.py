@@ -8,10 +8,8 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from conftest import SHORT_SEARCH, scenario
-from quiver_lab.experiments.experiment import parse_experiment
 from quiver_lab.host.facts import host_facts
 from quiver_lab.report.cell_figures import lines_by, table_size_of
 from quiver_lab.report.data import HEADINGS, figure_csv
@@ -23,18 +21,7 @@ from quiver_lab.report.paper_tables import all_paper_tables, paper_tables
 from quiver_lab.results.aggregate import cells, primary_metric
 from quiver_lab.results.histograms import HistogramError, added, curve, encode
 from quiver_lab.results.model import Mark, Results
-from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.runs.running import Silent, run_scenario
-from test_experiments import TEXT
-
-MORE = TEXT.replace("[ip4base, ip6scale20k-rnd]", "[ip4base, ip4scale20k, ip4scale2m]").replace(
-    "matrix:\n", "matrix:\n  workers: [1, 2]\n"
-)
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return run_experiment(parse_experiment(MORE, "a"), tmp_path_factory.mktemp("run"), Console(quiet=True))
 
 
 def marked(results: Results, kind: str, metrics: list[str], runs: int) -> Results:

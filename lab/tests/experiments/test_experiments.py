@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from conftest import SHORT_SEARCH
+from conftest import TWO_FORWARDERS
 from quiver_lab import cli
 from quiver_lab.experiments.experiment import Experiment, parse_experiment, read_experiment
 from quiver_lab.experiments.yaml_reading import YamlError
@@ -22,22 +22,10 @@ from quiver_lab.runs.journal import events, unfinished_trials
 from quiver_lab.trials.measurement import Load, Trial
 from quiver_lab.trials.simulated import SimulatedForwarder
 
-TEXT = f"""\
-question: Which is faster?
-title: Two forwarders
-frame: min
-repetitions: 3
-matrix:
-  forwarder:
-    Slow: {{kind: simulated, capacity_pps: 4.0e+6}}
-    Fast: {{kind: simulated, capacity_pps: 8.0e+6}}
-  scenario: [ip4base, ip6scale20k-rnd]
-search: {SHORT_SEARCH}
-"""
 QUIET = Console(quiet=True)
 
 
-def experiment(text: str = TEXT) -> Experiment:
+def experiment(text: str = TWO_FORWARDERS) -> Experiment:
     return parse_experiment(text, "a.yaml")
 
 
@@ -96,8 +84,8 @@ def test_short_words_of_the_matrix_reach_into_the_scenario() -> None:
     ],
 )
 def test_a_mistake_in_a_matrix_is_named_with_its_line(wrong: str, right: str, expected: str) -> None:
-    assert wrong in TEXT
-    assert expected in problems_of(TEXT.replace(wrong, right))
+    assert wrong in TWO_FORWARDERS
+    assert expected in problems_of(TWO_FORWARDERS.replace(wrong, right))
 
 
 def test_an_experiment_runs_every_cell_and_says_where_it_stands(tmp_path: Path) -> None:
@@ -107,7 +95,7 @@ def test_an_experiment_runs_every_cell_and_says_where_it_stands(tmp_path: Path) 
         ("Slow, ip4base", 1), ("Slow, ip6scale20k-rnd", 1), ("Fast, ip4base", 1),
         ("Fast, ip6scale20k-rnd", 1), ("Fast, ip6scale20k-rnd", 2),
     ]  # fmt: skip
-    assert results.experiment == TEXT
+    assert results.experiment == TWO_FORWARDERS
     assert Results.read(tmp_path / "results.json") == results
     told = [event["event"] for event in events(tmp_path / "journal.jsonl")]
     assert (told[0], told[-1], told.count("run"), told.count("done")) == ("experiment", "end", 12, 12)
@@ -203,7 +191,7 @@ def test_a_search_that_asks_for_something_else_is_measured_anew() -> None:
 
 def test_results_of_another_experiment_are_not_gone_on_with(tmp_path: Path) -> None:
     run_experiment(experiment(), tmp_path, QUIET)
-    other = TEXT.replace("4.0e+6", "5.0e+6").replace("8.0e+6", "9.0e+6")
+    other = TWO_FORWARDERS.replace("4.0e+6", "5.0e+6").replace("8.0e+6", "9.0e+6")
     with pytest.raises(ResultsError, match="results of another experiment, 'Two forwarders'"):
         run_experiment(experiment(other), tmp_path, QUIET, resume=True)
 
@@ -246,8 +234,8 @@ def test_results_of_the_first_version_are_still_read(tmp_path: Path) -> None:
 
 def test_the_command_validates_everything_before_it_starts(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_text(TEXT)
-    bad.write_text(TEXT.replace("min", "12").replace("title", "tittle"))
+    good.write_text(TWO_FORWARDERS)
+    bad.write_text(TWO_FORWARDERS.replace("min", "12").replace("title", "tittle"))
     done = CliRunner().invoke(cli.app, ["run", str(good), str(bad), "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert not (tmp_path / "out").exists()
@@ -276,7 +264,7 @@ def test_a_new_file_is_right_and_is_not_written_over(tmp_path: Path) -> None:
 
 
 def test_every_ready_experiment_is_right() -> None:
-    files = sorted((Path(__file__).parent.parent / "experiments").glob("*.yaml"))
+    files = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
     assert len(files) >= 4
     for file in files:
         assert read_experiment(file).cells
@@ -284,7 +272,7 @@ def test_every_ready_experiment_is_right() -> None:
 
 def test_mistakes_in_the_experiments_own_keys_hide_none_in_its_cells() -> None:
     told = problems_of(
-        TEXT.replace("repetitions: 3", "repetitions: three").replace("frame: min", "frmae: min")
+        TWO_FORWARDERS.replace("repetitions: 3", "repetitions: three").replace("frame: min", "frmae: min")
     )
     assert "a.yaml:4: repetitions: should be a whole number (it is 'three')" in told
     assert "a.yaml:3: frmae: no such key; did you mean frame?" in told

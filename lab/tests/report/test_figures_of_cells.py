@@ -10,9 +10,6 @@ from quiver_lab.report import cell_figures, model_figures
 from quiver_lab.report.page import figures_of, render
 from quiver_lab.results.aggregate import METRICS, Series, cells
 from quiver_lab.results.model import Results
-from test_aggregates import results
-
-__all__ = ["results"]
 
 
 def test_the_first_finding_compares_two_forwarders_in_what_both_did(results: Results) -> None:

@@ -17,7 +17,7 @@ from quiver_lab.results.aggregate import CellRuns, cells
 from quiver_lab.results.model import Mark, Results
 from quiver_lab.runs.campaign import run_experiment
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 TEXT = """\
 question: How fast are the behaviours?
 title: SRPerf

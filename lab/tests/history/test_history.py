@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from conftest import TWO_FORWARDERS
 from quiver_lab import cli
 from quiver_lab.experiments.experiment import parse_experiment
 from quiver_lab.history.bisection import BisectError, Measured, bisect, build, threshold_between, worktree
@@ -18,7 +19,6 @@ from quiver_lab.host.sources import Commit, GitError, commit_at, git
 from quiver_lab.results.model import Mark, Results
 from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.store.folder import Store
-from test_experiments import TEXT
 
 runner = CliRunner()
 COMMITS, FIRST_BAD = 12, 7
@@ -26,7 +26,9 @@ COMMITS, FIRST_BAD = 12, 7
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return run_experiment(parse_experiment(TEXT, "a"), tmp_path_factory.mktemp("run"), Console(quiet=True))
+    return run_experiment(
+        parse_experiment(TWO_FORWARDERS, "a"), tmp_path_factory.mktemp("run"), Console(quiet=True)
+    )
 
 
 def of_commit(results: Results, number: int, factor: float) -> Results:
@@ -148,7 +150,7 @@ def test_a_commit_that_does_not_build_is_told(tmp_path: Path) -> None:
 
 def test_bisect_needs_one_cell_of_quiver(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
-    path.write_text(TEXT)
+    path.write_text(TWO_FORWARDERS)
     done = runner.invoke(cli.app, ["bisect", str(path), "--good", "HEAD~1"])
     assert done.exit_code == 2
     assert "needs one cell" in done.output

@@ -6,13 +6,13 @@ import base64
 from typing import Any
 
 import pytest
+from fake_trex import FakeTrex, running
 from pydantic import ValidationError
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 
 from conftest import SHORT_SEARCH, scenario
-from fake_trex import FakeTrex, running
 from quiver_lab.experiments.scenario import Scenario
 from quiver_lab.generators import trex as trex_module
 from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Ip6, Run, Udp

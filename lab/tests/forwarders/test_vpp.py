@@ -27,7 +27,7 @@ from quiver_lab.testbed.cores import Cores
 
 RECORDED = {
     entry["command"]: entry["reply"]
-    for entry in json.loads((Path(__file__).parent / "data" / "vpp-recording.json").read_text())
+    for entry in json.loads((Path(__file__).parents[1] / "data" / "vpp-recording.json").read_text())
 }
 PROGRAM = str(FAKES / "vpp")
 

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from conftest import TWO_FORWARDERS
 from quiver_lab import cli
 from quiver_lab.experiments.experiment import of_builds, parse_experiment
 from quiver_lab.experiments.yaml_reading import YamlError
@@ -22,14 +23,15 @@ from quiver_lab.results.ratios import Ratio
 from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.store.folder import QueryError, Store
 from quiver_lab.store.rows import TABLES, rows
-from test_experiments import TEXT
 
 runner = CliRunner()
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return run_experiment(parse_experiment(TEXT, "a"), tmp_path_factory.mktemp("run"), Console(quiet=True))
+    return run_experiment(
+        parse_experiment(TWO_FORWARDERS, "a"), tmp_path_factory.mktemp("run"), Console(quiet=True)
+    )
 
 
 def test_every_row_has_every_column(results: Results) -> None:
@@ -118,7 +120,7 @@ def test_two_results_stand_to_each_other_cell_by_cell(results: Results) -> None:
 
 
 def test_two_cells_that_took_turns_get_a_verdict(tmp_path: Path) -> None:
-    text = TEXT.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "").replace(
+    text = TWO_FORWARDERS.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "").replace(
         "repetitions: 3", "repetitions: 12"
     )
     text = text.replace("frame: min", "frame: min\nscenario: ip4base").replace(
@@ -131,7 +133,7 @@ def test_two_cells_that_took_turns_get_a_verdict(tmp_path: Path) -> None:
     assert mrr.comparison.outcome == "better"
     assert mrr.comparison.effect == pytest.approx(0.1, abs=0.01)
     with pytest.raises(ValueError, match="has two cells, and this experiment has 4"):
-        interleaved(run_experiment(parse_experiment(TEXT, "a"), tmp_path, Console(quiet=True)))
+        interleaved(run_experiment(parse_experiment(TWO_FORWARDERS, "a"), tmp_path, Console(quiet=True)))
 
 
 NEARLY_THE_SAME = """\
@@ -213,7 +215,7 @@ def test_a_bundle_is_repeated_elsewhere_and_compared(results: Results, tmp_path:
 def test_a_bundle_carries_the_prefixes_that_it_needs(tmp_path: Path) -> None:
     prefixes = tmp_path / "prefixes.txt"
     prefixes.write_text("".join(f"20.{number}.0.0/16\n" for number in range(200)))
-    text = TEXT.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "").replace(
+    text = TWO_FORWARDERS.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "").replace(
         "frame: min", f"path: ip4\ntable: {{kind: file, path: {prefixes}}}"
     )
     found = run_experiment(parse_experiment(text, "a"), tmp_path / "run", Console(quiet=True))
@@ -259,12 +261,12 @@ def test_compare_takes_two_results_or_an_experiment_of_two_cells(
     assert two.exit_code == 0, two.output
     assert "measured in two runs" in two.output
     path = tmp_path / "b.yaml"
-    text = TEXT.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "")
+    text = TWO_FORWARDERS.replace("  scenario: [ip4base, ip6scale20k-rnd]\n", "")
     path.write_text(text.replace("frame: min", "frame: min\nscenario: ip4base"))
     turns = runner.invoke(cli.app, ["compare", "b.yaml", "--rounds", "6", "--out", "out"])
     assert turns.exit_code == 0, turns.output
     assert len(Results.read(tmp_path / "out" / "results.json").scenarios) == 36
-    path.write_text(TEXT)
+    path.write_text(TWO_FORWARDERS)
     assert "has two cells, and this experiment has 4" in " ".join(
         runner.invoke(cli.app, ["compare", "b.yaml"]).output.split()
     )
