@@ -179,11 +179,11 @@ def test_a_search_that_asks_for_something_else_is_measured_anew() -> None:
             self.trials += 1
             return Trial(load, duration_s, 10, 10, 10, 0)
 
-    first = running.Recorder(Counting(), running.Silent(), phase="MRR")
+    first = running.Recorder(Counting(), running.SilentObserver(), phase="MRR")
     for load in (1.0, 2.0, 3.0):
         first.measure(1.0, load)
     inner = Counting()
-    second = running.Recorder(inner, running.Silent(), phase="MRR", earlier=list(first.records))
+    second = running.Recorder(inner, running.SilentObserver(), phase="MRR", earlier=list(first.records))
     for load in (1.0, 2.5, 3.0):
         second.measure(1.0, load)
     assert (second.resumed, inner.trials, len(second.records)) == (1, 2, 3)

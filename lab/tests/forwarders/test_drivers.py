@@ -22,7 +22,7 @@ from quiver_lab.host.json_rpc import RpcError
 from quiver_lab.host.processes import ProcessError, find_binary
 from quiver_lab.machines.here import LocalMachine
 from quiver_lab.results.model import Results, ScenarioResult
-from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.runs.running import SilentObserver, run_scenario
 from quiver_lab.testbed.cores import Cores
 from quiver_lab.testbed.plan import Plan, make_plan
 
@@ -159,7 +159,7 @@ def test_a_missing_program_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPa
 
 
 def run(**changes: object) -> ScenarioResult:
-    return run_scenario(scenario(**changes), Silent())
+    return run_scenario(scenario(**changes), SilentObserver())
 
 
 def test_a_whole_scenario_runs_and_leaves_nothing_behind(
@@ -330,6 +330,6 @@ def test_more_workers_than_cpus_are_told_and_not_measured(
     fakes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
-    result = run_scenario(scenario(forwarder={"kind": "quiver", "workers": 2}), Silent())
+    result = run_scenario(scenario(forwarder={"kind": "quiver", "workers": 2}), SilentObserver())
     assert result.status == "absent"
     assert "2 workers and a generator need 3 CPUs, and this process may use 2" in (result.error or "")

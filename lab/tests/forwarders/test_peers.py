@@ -16,7 +16,7 @@ from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines.here import LocalMachine
 from quiver_lab.report.page import render
 from quiver_lab.results.model import Results
-from quiver_lab.runs.recording import Recorder, Silent
+from quiver_lab.runs.recording import Recorder, SilentObserver
 from quiver_lab.runs.running import run_scenario
 from quiver_lab.testbed.benches import flows_of, make_bench
 from quiver_lab.testbed.cores import Cores
@@ -170,7 +170,9 @@ def test_a_forwarder_that_is_not_there_is_a_cell_that_says_so(
     monkeypatch.setattr(open_vswitch, "SWITCH_PLACES", ())
     kinds = ("testpmd", "open-vswitch", "vpp")
     runs = [
-        run_scenario(scenario(forwarder={"kind": kind}, path="l2xc", table={"kind": "none"}), Silent())
+        run_scenario(
+            scenario(forwarder={"kind": kind}, path="l2xc", table={"kind": "none"}), SilentObserver()
+        )
         for kind in kinds
     ]
     assert [run.status for run in runs] == ["absent"] * 3
@@ -204,7 +206,7 @@ class Steady:
 
 def test_a_trial_whose_forwarder_died_is_none() -> None:
     words: list[str | None] = [None, "it ended:\nSegmentation fault"]
-    recorder = Recorder(Steady(), Silent(), died=lambda: words.pop(0))
+    recorder = Recorder(Steady(), SilentObserver(), died=lambda: words.pop(0))
     recorder.measure(1.0, 1e6)
     with pytest.raises(RuntimeError, match="Segmentation fault"):
         recorder.measure(1.0, 1e6)

@@ -20,7 +20,7 @@ from quiver_lab.forwarders.vpp import (
 from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines.here import LocalMachine
 from quiver_lab.results.model import ScenarioResult
-from quiver_lab.runs.recording import Silent
+from quiver_lab.runs.recording import SilentObserver
 from quiver_lab.runs.running import run_scenario
 from quiver_lab.testbed.benches import make_bench
 from quiver_lab.testbed.cores import Cores
@@ -116,7 +116,9 @@ def test_one_that_does_not_start_says_why(
 
 def run(path: str, **table: object) -> ScenarioResult:
     settings = {"kind": "vpp", "program": PROGRAM}
-    return run_scenario(scenario(forwarder=settings, path=path, table=table or {"kind": "none"}), Silent())
+    return run_scenario(
+        scenario(forwarder=settings, path=path, table=table or {"kind": "none"}), SilentObserver()
+    )
 
 
 def test_a_whole_scenario_runs_with_vpp(fakes: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.generators.trex_rpc import TrexError, TrexRpc, packed, unpacked
 from quiver_lab.generators.trex_streams import frame_bytes, streams_of
 from quiver_lab.results.annotations import marks
-from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.runs.running import SilentObserver, run_scenario
 from quiver_lab.testbed.traffic import make_external_profile
 
 EXTERNAL = {
@@ -81,7 +81,7 @@ def test_a_burst_has_so_many_frames() -> None:
 def test_an_experiment_runs_over_trex_against_a_forwarder_that_was_configured_elsewhere() -> None:
     short = SHORT_SEARCH | {"pdr_finder": None, "latency": None, "mrr": {"trials": 1, "duration_s": 0.05}}
     with running(FakeTrex(capacity_pps=5e6)) as server:
-        result = run_scenario(over_trex(server.place, search=short), Silent())
+        result = run_scenario(over_trex(server.place, search=short), SilentObserver())
     assert result.error is None
     assert (result.generator, result.generator_version) == ("TRex", "v3.06")
     assert result.forwarder_version == "a router on box 3"
@@ -105,7 +105,7 @@ def test_what_cannot_be_is_told_and_ends_the_run(
 ) -> None:
     monkeypatch.setattr(trex_module, "GRACE_S", 0.1)
     with running(FakeTrex(mode=mode)) as server:
-        result = run_scenario(over_trex(server.place), Silent())
+        result = run_scenario(over_trex(server.place), SilentObserver())
         assert result.status == "failed"
         assert words in (result.error or "")
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_is_told_and_ends_the_run(
 def test_a_port_that_somebody_has_is_taken_only_by_force() -> None:
     with running(FakeTrex()) as server:
         server.ports[1].owner, server.ports[1].handler = "alice", "x"
-        result = run_scenario(over_trex(server.place), Silent())
+        result = run_scenario(over_trex(server.place), SilentObserver())
         assert "port is owned by alice" in (result.error or "")
         assert server.ports[0].owner == ""
         place = TrexPlace("127.0.0.1", server.place, force=True)

@@ -16,7 +16,7 @@ from quiver_lab.experiments.experiment import parse_experiment
 from quiver_lab.history.bisection import BisectError, Measured, bisect, build, threshold_between, worktree
 from quiver_lab.history.trend import trends
 from quiver_lab.host.sources import Commit, GitError, commit_at, git
-from quiver_lab.results.model import Mark, Results
+from quiver_lab.results.model import Annotation, Results
 from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.store.folder import Store
 
@@ -58,7 +58,7 @@ def test_a_change_is_found_at_its_commit(results: Results) -> None:
 def test_a_result_whose_runs_are_all_marked_is_left_out(results: Results) -> None:
     stored = [of_commit(results, number, 1.0) for number in range(4)]
     for run in stored[1].scenarios:
-        run.marks = [Mark(kind="host-disturbed", about="others")]
+        run.marks = [Annotation(kind="host-disturbed", about="others")]
     [trend, *_] = trends(stored, "mrr")
     assert (len(trend.points), trend.left_out) == (3, 1)
 

@@ -13,7 +13,7 @@ from quiver_lab.models.cache import (
     IP6_FIB_ENTRY_BYTES,
     L2_FIB_ENTRY_BYTES,
     CacheLevel,
-    cache_marks,
+    cache_limits,
     fit_table_sizes,
 )
 from quiver_lab.models.clock import fit_clock
@@ -57,15 +57,15 @@ def test_workers_scale_until_the_line_is_full() -> None:
 
 
 def test_cache_marks_are_those_of_the_thesis() -> None:
-    marks = cache_marks(CACHES, L2_FIB_ENTRY_BYTES)
+    marks = cache_limits(CACHES, L2_FIB_ENTRY_BYTES)
     assert [(mark.cache, mark.entries) for mark in marks] == [("L1", 2048), ("L2", 16_384), ("L3", 524_288)]
-    assert cache_marks(CACHES, IP6_FIB_ENTRY_BYTES)[-1].entries == pytest.approx(419_430.4)
+    assert cache_limits(CACHES, IP6_FIB_ENTRY_BYTES)[-1].entries == pytest.approx(419_430.4)
 
 
 def test_costs_of_missing_each_cache_are_found_in_a_sweep() -> None:
     sizes = [2.0**power for power in range(0, 24)]
     costs = {"L1": 12.0, "L2": 30.0, "L3": 150.0}
-    marks = {mark.cache: mark.entries for mark in cache_marks(CACHES, 16.0)}
+    marks = {mark.cache: mark.entries for mark in cache_limits(CACHES, 16.0)}
 
     def clocks(n: float) -> float:
         return 200.0 + sum(cost * max(0.0, 1.0 - marks[name] / n) for name, cost in costs.items())
@@ -110,7 +110,7 @@ def test_points_that_cannot_be_fitted_are_refused_with_a_reason() -> None:
     with pytest.raises(ModelError, match="leave out what failed"):
         fit_workers([(1, 0.0)])
     with pytest.raises(ModelError):
-        cache_marks(CACHES, 0.0)
+        cache_limits(CACHES, 0.0)
 
 
 # Telemetry of IPv6 with 200,000 routes over memif, as `show runtime` printed it; 19.31 Mpps were received.

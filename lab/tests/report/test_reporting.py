@@ -16,7 +16,7 @@ from quiver_lab.host.facts import CpuTimes, Disturbance, host_facts
 from quiver_lab.report.files import write_report
 from quiver_lab.report.page import render
 from quiver_lab.results.model import Results, ResultsError, ScenarioResult
-from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.runs.running import SilentObserver, run_scenario
 
 SIMULATED = {"kind": "simulated", "capacity_pps": 8e6, "generator_max_pps": 9e6, "noise": 0.003}
 
@@ -24,13 +24,13 @@ runner = CliRunner()
 
 
 def simulated_run(**changes: object) -> ScenarioResult:
-    return run_scenario(scenario(forwarder=SIMULATED, **changes), Silent())
+    return run_scenario(scenario(forwarder=SIMULATED, **changes), SilentObserver())
 
 
 @pytest.fixture
 def results(fakes: Path) -> Results:
     run = Results(title="A <b>test</b> & more", host=host_facts(), complete=True)
-    run.scenarios = [run_scenario(scenario(), Silent()), simulated_run(title="Simulated")]
+    run.scenarios = [run_scenario(scenario(), SilentObserver()), simulated_run(title="Simulated")]
     return run
 
 
@@ -75,7 +75,7 @@ def test_a_page_of_failed_and_interrupted_scenarios_is_still_a_page(fakes: Path)
 
 
 def test_a_generator_at_its_end_is_marked() -> None:
-    result = run_scenario(scenario(forwarder={**SIMULATED, "capacity_pps": 2e7}), Silent())
+    result = run_scenario(scenario(forwarder={**SIMULATED, "capacity_pps": 2e7}), SilentObserver())
     kinds = {mark.kind for mark in result.marks}
     assert {"simulated", "generator-bound"} <= kinds
 

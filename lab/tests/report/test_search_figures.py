@@ -23,7 +23,7 @@ from quiver_lab.report.search_figures import (
 )
 from quiver_lab.results.aggregate import CellRuns, cells
 from quiver_lab.results.model import Results, ScenarioResult, Telemetry
-from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.runs.running import SilentObserver, run_scenario
 from quiver_lab.trials.measurement import Trial
 
 CHANGES = [{"name": "a route", "make": ["x"]}, {"name": "a bridge", "make": ["y"]}]
@@ -39,7 +39,7 @@ def run() -> ScenarioResult:
         "reconfiguration": {"changes": CHANGES},
     }
     forwarder = {"kind": "simulated", "capacity_pps": 8e6, "blocked_s": 0.02, "jitter": 0.002}
-    return run_scenario(scenario(forwarder=forwarder, search=search), Silent())
+    return run_scenario(scenario(forwarder=forwarder, search=search), SilentObserver())
 
 
 def traces(spec: dict[str, object] | None) -> dict[str, dict[str, list[float]]]:

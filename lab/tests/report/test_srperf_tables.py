@@ -14,7 +14,7 @@ from quiver_lab.report.images import figure_png
 from quiver_lab.report.srperf import COLUMNS, figure_4_cells, figure_7, srperf_tables
 from quiver_lab.report.style import grid
 from quiver_lab.results.aggregate import CellRuns, cells
-from quiver_lab.results.model import Mark, Results
+from quiver_lab.results.model import Annotation, Results
 from quiver_lab.runs.campaign import run_experiment
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -44,7 +44,7 @@ def marked(results: Results, kind: str, *forwarders: str, metric: str = "pdr_fin
     changed = results.model_copy(deep=True)
     for run in changed.scenarios:
         if not forwarders or run.factors["forwarder"] in forwarders:
-            run.marks = [Mark.model_validate({"kind": kind, "about": "told", "metrics": [metric]})]
+            run.marks = [Annotation.model_validate({"kind": kind, "about": "told", "metrics": [metric]})]
     return cells(changed)
 
 
@@ -92,7 +92,7 @@ def test_no_ratio_is_made_of_bounds_as_if_they_were_measured(results: Results) -
     assert re.fullmatch(r"by MRR [\d.]+ ×", over_linux(marked(results, "irregular", "Quiver")))
     nothing = results.model_copy(deep=True)
     for run in nothing.scenarios:
-        run.marks = [Mark(kind="host-disturbed", about="told")]
+        run.marks = [Annotation(kind="host-disturbed", about="told")]
     assert all(name != "Over the Linux kernel" for name, _ in srperf_tables(cells(nothing))[2].rows)
 
 

@@ -20,8 +20,8 @@ from quiver_lab.report.page import figures_of, render
 from quiver_lab.report.paper_tables import all_paper_tables, paper_tables
 from quiver_lab.results.aggregate import cells, primary_metric
 from quiver_lab.results.histograms import HistogramError, added, curve, encode
-from quiver_lab.results.model import Mark, Results
-from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.results.model import Annotation, Results
+from quiver_lab.runs.running import SilentObserver, run_scenario
 
 
 def marked(results: Results, kind: str, metrics: list[str], runs: int) -> Results:
@@ -30,7 +30,7 @@ def marked(results: Results, kind: str, metrics: list[str], runs: int) -> Result
     first = changed.scenarios[0].cell
     of_cell = [run for run in changed.scenarios if run.cell == first]
     for run in of_cell[:runs]:
-        run.marks = [Mark.model_validate({"kind": kind, "about": "because", "metrics": metrics})]
+        run.marks = [Annotation.model_validate({"kind": kind, "about": "because", "metrics": metrics})]
     for run in of_cell[runs:]:
         run.marks = []
     return changed
@@ -154,7 +154,7 @@ def test_searches_that_not_every_run_has_are_drawn_too() -> None:
         "reconfiguration": {"changes": [{"name": "one more route", "make": ["ip route add 30.0.0.0/24"]}]},
     }
     forwarder = {"kind": "simulated", "capacity_pps": 8e6, "blocked_s": 0.02, "noise": 0.002}
-    run = run_scenario(scenario(forwarder=forwarder, search=search), Silent())
+    run = run_scenario(scenario(forwarder=forwarder, search=search), SilentObserver())
     assert run.status == "ok", run.error
     found = {
         figure.key: figure
@@ -170,7 +170,7 @@ def test_a_finding_of_a_marked_run_says_so(results: Results) -> None:
     assert "(but " not in render(results)
     changed = results.model_copy(deep=True)
     for run in changed.scenarios:
-        run.marks = [Mark(kind="host-disturbed", about="others")]
+        run.marks = [Annotation(kind="host-disturbed", about="others")]
     page = render(changed)
     assert "(but host-disturbed)" in page
     assert "” over that of “" in render(results)

@@ -12,7 +12,7 @@ from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import rates_of
 from quiver_lab.results.aggregate import alone
 from quiver_lab.results.annotations import MEANINGS, notes, summary_lines
-from quiver_lab.results.model import Mark, ScenarioResult
+from quiver_lab.results.model import Annotation, ScenarioResult
 from quiver_lab.runs.run_tables import print_notes, result_table
 from quiver_lab.search.mlrsearch import RateInterval
 from quiver_lab.search.mrr import MrrResult
@@ -21,7 +21,7 @@ from quiver_lab.search.ndrpdr import NdrPdrResult
 COLUMNS = 80
 
 
-def run(number: int, *marks: Mark) -> ScenarioResult:
+def run(number: int, *marks: Annotation) -> ScenarioResult:
     """One of many."""
     return ScenarioResult(
         name=f"cell-{number}", title=f"Cell {number}", question="", scenario={}, forwarder="quiver",
@@ -29,7 +29,9 @@ def run(number: int, *marks: Mark) -> ScenarioResult:
     )  # fmt: skip
 
 
-def searched(lower_pps: float | None, upper_pps: float | None, mark: Mark | None = None) -> ScenarioResult:
+def searched(
+    lower_pps: float | None, upper_pps: float | None, mark: Annotation | None = None
+) -> ScenarioResult:
     """A run whose PDR lies between these."""
     interval = RateInterval(0.005, lower_pps, upper_pps, lower_pps, mark is None)
     made = run(1, *([mark] if mark else []))
@@ -46,8 +48,10 @@ def printed(results: list[ScenarioResult]) -> list[str]:
 
 def test_a_kind_of_mark_is_one_line_with_a_count_and_the_report_has_the_names() -> None:
     about = [f"reason {number}" for number in range(30)]
-    results = [run(number, Mark(kind="irregular", about=why)) for number, why in enumerate(about)]
-    results += [run(30, Mark(kind="generator-bound", about="a"), Mark(kind="generator-bound", about="b"))]
+    results = [run(number, Annotation(kind="irregular", about=why)) for number, why in enumerate(about)]
+    results += [
+        run(30, Annotation(kind="generator-bound", about="a"), Annotation(kind="generator-bound", about="b"))
+    ]
     assert len(summary_lines(results)) == 2
     generator, irregular, _ = printed(results)
     assert generator.startswith("g generator-bound: 1 of 31 runs, ")
@@ -57,11 +61,13 @@ def test_a_kind_of_mark_is_one_line_with_a_count_and_the_report_has_the_names() 
 
 @pytest.mark.parametrize("kind", MEANINGS)
 def test_no_line_is_longer_than_a_terminal(kind: str) -> None:
-    results = [run(number, Mark.model_validate({"kind": kind, "about": "x" * 90})) for number in range(999)]
+    results = [
+        run(number, Annotation.model_validate({"kind": kind, "about": "x" * 90})) for number in range(999)
+    ]
     assert all(len(line) <= COLUMNS for line in printed(results))
 
 
-UNSETTLED = Mark(kind="irregular", about="not settled", metrics=["ndr", "pdr"])
+UNSETTLED = Annotation(kind="irregular", about="not settled", metrics=["ndr", "pdr"])
 
 
 @pytest.mark.parametrize(
@@ -70,7 +76,10 @@ UNSETTLED = Mark(kind="irregular", about="not settled", metrics=["ndr", "pdr"])
         (searched(3.1e6, 3.2e6), "3.10"),
         (searched(3.1e6, 4.7e6, UNSETTLED), "(3.10 to 4.70)"),
         (searched(None, 4.7e6, UNSETTLED), "≤ 4.70"),
-        (searched(3.1e6, None, Mark(kind="generator-bound", about="", metrics=["ndr", "pdr"])), "≥ 3.10"),
+        (
+            searched(3.1e6, None, Annotation(kind="generator-bound", about="", metrics=["ndr", "pdr"])),
+            "≥ 3.10",
+        ),
     ],
 )
 def test_a_figure_that_did_not_settle_shows_its_interval(made: ScenarioResult, told: str) -> None:

@@ -9,12 +9,12 @@ from MLRsearch import multiple_loss_ratio_search
 
 from conftest import SHORT_SEARCH, scenario
 from quiver_lab.report.paper_tables import paper_tables
-from quiver_lab.results.aggregate import CellRuns, kinds_about
+from quiver_lab.results.aggregate import CellRuns, annotation_kinds_about
 from quiver_lab.results.annotations import marks, notes
 from quiver_lab.results.formatting import mpps
 from quiver_lab.results.model import ScenarioResult
 from quiver_lab.runs.progress import found_by
-from quiver_lab.runs.recording import Silent
+from quiver_lab.runs.recording import SilentObserver
 from quiver_lab.runs.running import run_scenario
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import NdrPdrResult, NdrPdrSettings, RateInterval, ndr_pdr
@@ -100,8 +100,8 @@ def test_each_of_both_figures_is_marked_by_itself_and_told_with_its_interval(clo
     run.ndrpdr = found = search(clock, 20.0, **STALLING)
     assert not found.ndr.finished
     run.marks = marks(run)
-    assert kinds_about(run, "ndr") == ("irregular",)
-    assert kinds_about(run, "pdr") == ()
+    assert annotation_kinds_about(run, "ndr") == ("irregular",)
+    assert annotation_kinds_about(run, "pdr") == ()
     assert any("NDR: not settled in the time of the search" in note.about for note in notes([run]))
     assert (
         f"NDR below {mpps(found.ndr.upper_pps)} (not settled), PDR {mpps(found.pdr.lower_pps)} "
@@ -124,7 +124,7 @@ def test_a_forwarder_that_passes_the_highest_load_of_the_search_is_no_figure(clo
     assert run.ndrpdr.pdr.upper_pps is None
     run.marks = marks(run)
     for metric in ("ndr", "pdr"):
-        assert kinds_about(run, metric) == ("irregular",)
+        assert annotation_kinds_about(run, metric) == ("irregular",)
     assert f"PDR at least {mpps(0.7 * CAPACITY)} " in found_by(run)
 
 
@@ -152,7 +152,9 @@ def test_a_forwarder_that_is_slower_when_its_rings_are_full_is_searched_far_abov
     """Flat out it stands still for a third of the time, and paced its rings bridge that."""
     slow = {"host_stalls_per_s": 30.0, "host_stall_s": 0.01, "buffer_frames": 1_000_000}
     settings = {"kind": "simulated", "capacity_pps": CAPACITY, "generator_max_pps": 2e7, **slow}
-    run = run_scenario(scenario(forwarder=settings, search=SHORT_SEARCH | {"pdr_finder": None}), Silent())
+    run = run_scenario(
+        scenario(forwarder=settings, search=SHORT_SEARCH | {"pdr_finder": None}), SilentObserver()
+    )
     assert run.mrr is not None
     assert run.mrr.max_pps < 0.8 * CAPACITY
     assert run.ndr_pps == pytest.approx(CAPACITY, rel=0.03)

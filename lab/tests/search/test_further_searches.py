@@ -13,12 +13,12 @@ from quiver_lab.experiments.search_settings import ReconfigurationPart
 from quiver_lab.generators.quiver_tg import GeneratorError, QuiverTg
 from quiver_lab.results.aggregate import METRICS
 from quiver_lab.results.model import Results, ScenarioResult
-from quiver_lab.runs.running import Silent, run_scenario
+from quiver_lab.runs.running import SilentObserver, run_scenario
 from quiver_lab.search.reconfiguration import ReconfigurationSettings, reconfigure
 from quiver_lab.testbed.cores import Cores
 from quiver_lab.testbed.plan import make_plan
 from quiver_lab.trials.measurement import Load, Trial, UnsupportedRequestError, drive
-from quiver_lab.trials.reconfiguration import Change, ChangeError, ChangingMeasurer
+from quiver_lab.trials.reconfiguration import Change, ChangeError, ReconfigurationMeasurer
 
 FURTHER = {
     "throughput": {"trial_duration_s": 1.0, "verifications": 1},
@@ -41,7 +41,7 @@ def kinds(result: ScenarioResult, metric: str) -> set[str]:
 
 def test_every_further_search_of_a_scenario_finds_the_simulated_truth(tmp_path: Path) -> None:
     wanted = simulated(FURTHER, buffer_frames=4096, blocked_s=0.02)
-    result = run_scenario(wanted, Silent())
+    result = run_scenario(wanted, SilentObserver())
     assert result.error is None
     assert result.throughput is not None
     assert result.throughput.throughput_pps == pytest.approx(8e6, rel=0.002)
@@ -66,7 +66,7 @@ def test_every_further_search_of_a_scenario_finds_the_simulated_truth(tmp_path: 
 
 
 def test_csit_latency_of_a_scenario_has_six_loads() -> None:
-    result = run_scenario(simulated({"latency": {"csit": True, "duration_s": 0.1}}), Silent())
+    result = run_scenario(simulated({"latency": {"csit": True, "duration_s": 0.1}}), SilentObserver())
     names = [row.name for row in result.latency]
     assert names == ["no load", "10 % PDR", "50 % PDR", "90 % PDR", "NDR", "PDR"]
     assert result.latency_at(50) is not None
@@ -74,25 +74,25 @@ def test_csit_latency_of_a_scenario_has_six_loads() -> None:
 
 def test_results_that_lie_at_an_edge_are_marked() -> None:
     bound = {"throughput": {"trial_duration_s": 0.1}, "soak": {"total_s": 40.0}}
-    limited = run_scenario(simulated(bound, generator_max_pps=4e6), Silent())
+    limited = run_scenario(simulated(bound, generator_max_pps=4e6), SilentObserver())
     assert kinds(limited, "throughput") == {"generator-bound"}
     assert kinds(limited, "soak") == {"generator-bound"}
     deep = {"throughput": {"trial_duration_s": 0.1}, "back_to_back": {"repetitions": 1, "burst_s_max": 0.01}}
-    held = run_scenario(simulated(deep, buffer_frames=10_000_000), Silent())
+    held = run_scenario(simulated(deep, buffer_frames=10_000_000), SilentObserver())
     assert kinds(held, "back_to_back") == {"irregular"}
     stalling = {"soak": {"total_s": 60.0, "first_trial_s": 1.0}}
-    stopped = run_scenario(simulated(stalling, stalls_per_s=0.5, stall_s=0.005), Silent())
+    stopped = run_scenario(simulated(stalling, stalls_per_s=0.5, stall_s=0.005), SilentObserver())
     assert kinds(stopped, "soak") == {"irregular"}
-    idle = run_scenario(simulated({"reconfiguration": FURTHER["reconfiguration"]}), Silent())
+    idle = run_scenario(simulated({"reconfiguration": FURTHER["reconfiguration"]}), SilentObserver())
     assert kinds(idle, "blocked") == {"irregular"}
 
 
 def test_a_search_that_lacks_its_rate_says_which_one_it_needs() -> None:
-    lossy = run_scenario(simulated({"back_to_back": {"repetitions": 1}}, floor=0.01), Silent())
+    lossy = run_scenario(simulated({"back_to_back": {"repetitions": 1}}, floor=0.01), SilentObserver())
     assert lossy.status == "failed"
     assert "needs a throughput without loss" in (lossy.error or "")
     alone = simulated({"latency_curve": {}, "ndrpdr": None, "pdr_finder": None})
-    assert "needs PDR" in (run_scenario(alone, Silent()).error or "")
+    assert "needs PDR" in (run_scenario(alone, SilentObserver()).error or "")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,9 @@ class Scripted:
 
 def test_a_change_is_made_while_frames_flow_and_undone_afterwards() -> None:
     generator = Scripted()
-    measurer = ChangingMeasurer(generator, generator.said.append, {"a": Change(("make a",), ("undo a",))})
+    measurer = ReconfigurationMeasurer(
+        generator, generator.said.append, {"a": Change(("make a",), ("undo a",))}
+    )
     settings = ReconfigurationSettings(duration_s=0.02, change_at_s=0.01, repetitions=2, controls=1)
     found = drive(reconfigure(1e3, "a", settings), measurer)
     assert generator.said == ["measure", *["begin", "make a", "finish", "undo a"] * 2]
@@ -148,7 +150,7 @@ def test_a_change_that_fails_waits_for_its_trial_and_is_named() -> None:
     def refuse(line: str) -> None:
         raise RuntimeError(f"no such command: {line}")
 
-    measurer = ChangingMeasurer(generator, refuse, {"a": Change(("make a",))})
+    measurer = ReconfigurationMeasurer(generator, refuse, {"a": Change(("make a",))})
     with pytest.raises(ChangeError, match="`make a` failed: no such command"):
         measurer.measure_change(0.02, 1e3, "a", 0.0)
     assert generator.said == ["begin", "finish"]
@@ -171,16 +173,16 @@ def test_a_router_is_changed_in_the_middle_of_a_trial(fakes: Path) -> None:
     changes = [{"name": "route", "make": ["ip route add 30.0.0.0/8 via 198.18.0.2"],
                 "undo": ["ip route del 30.0.0.0/8"]}]  # fmt: skip
     part = {"changes": changes, "duration_s": 0.1, "change_at_s": 0.02, "repetitions": 2, "controls": 1}
-    result = run_scenario(scenario(search={**SHORT_SEARCH, "reconfiguration": part}), Silent())
+    result = run_scenario(scenario(search={**SHORT_SEARCH, "reconfiguration": part}), SilentObserver())
     assert result.error is None
     assert result.reconfigurations[0].changes[0].took_s is not None
     wrong = {**part, "changes": [{"name": "wrong", "make": ["no such line"]}]}
-    failed = run_scenario(scenario(search={**SHORT_SEARCH, "reconfiguration": wrong}), Silent())
+    failed = run_scenario(scenario(search={**SHORT_SEARCH, "reconfiguration": wrong}), SilentObserver())
     assert "wrong: `no such line` failed" in (failed.error or "")
 
 
 def test_state_is_made_before_the_trials_or_forgotten_before_each() -> None:
-    made = run_scenario(simulated({"state": {"mode": "ramp-up"}}, buffer_frames=0), Silent())
+    made = run_scenario(simulated({"state": {"mode": "ramp-up"}}, buffer_frames=0), SilentObserver())
     assert made.ramp_up is not None
     assert made.ramp_up.attempts == 1
     assert made.trials[0].phase == "ramp-up"
@@ -194,7 +196,7 @@ def test_state_is_made_before_the_trials_or_forgotten_before_each() -> None:
 def test_a_bridge_forgets_its_addresses_before_each_trial(fakes: Path) -> None:
     stations = {"path": "l2bd", "table": {"kind": "stations", "count": 10}}
     short = SHORT_SEARCH | {"state": {"mode": "reset"}, "ndrpdr": None, "pdr_finder": None, "latency": None}
-    result = run_scenario(scenario(search=short, **stations), Silent())
+    result = run_scenario(scenario(search=short, **stations), SilentObserver())
     # The stand-in for the router refuses every command that it does not know: it was told to forget.
     assert result.error is not None
     assert "what was learned: `clear l2fib` failed" in result.error
@@ -204,6 +206,6 @@ def test_a_forwarder_that_learns_nothing_cannot_be_told_to_forget() -> None:
     class Nothing:
         """No generator."""
 
-    measurer = ChangingMeasurer(Nothing(), lambda line: line, {})  # type: ignore[arg-type]
+    measurer = ReconfigurationMeasurer(Nothing(), lambda line: line, {})  # type: ignore[arg-type]
     with pytest.raises(UnsupportedRequestError, match="nothing that it could be told to forget"):
         measurer.forget_state()

@@ -15,10 +15,10 @@ from conftest import TWO_FORWARDERS
 from quiver_lab import cli
 from quiver_lab.experiments.experiment import of_builds, parse_experiment
 from quiver_lab.experiments.yaml_reading import YamlError
-from quiver_lab.history.baseline import different_hosts, interleaved, of_results, unmatched
+from quiver_lab.history.baseline import compare_results, different_hosts, interleaved, unmatched
 from quiver_lab.results.bundle import BUNDLE_BYTES_MAX, BundleError, export, open_bundle
 from quiver_lab.results.histograms import curve, encode
-from quiver_lab.results.model import HostNoise, Mark, Results
+from quiver_lab.results.model import Annotation, HostNoise, Results
 from quiver_lab.results.ratios import Ratio
 from quiver_lab.runs.campaign import run_experiment
 from quiver_lab.store.folder import QueryError, Store
@@ -105,9 +105,9 @@ def test_the_query_command_prints_tables_csv_and_json(
 
 
 def test_two_results_stand_to_each_other_cell_by_cell(results: Results) -> None:
-    standings = of_results(results, results)
-    assert {one.cell for one in standings} == {run.title for run in results.scenarios}
-    assert all(one.ratio == Ratio(1.0) for one in standings)
+    comparisons = compare_results(results, results)
+    assert {one.cell for one in comparisons} == {run.title for run in results.scenarios}
+    assert all(one.ratio == Ratio(1.0) for one in comparisons)
     assert unmatched(results, results, ("A", "B")) == []
     assert different_hosts(results, results) is None
     other = results.model_copy(deep=True)
@@ -177,7 +177,7 @@ def test_a_difference_below_the_noise_floor_is_no_finding(results: Results) -> N
     for run in slower.scenarios:
         assert run.mrr is not None
         run.mrr = replace(run.mrr, mean_pps=0.7 * run.mrr.mean_pps)
-    for one in of_results(told, slower):
+    for one in compare_results(told, slower):
         if one.metric == "mrr" and one.comparison is not None and one.comparison.p_value <= 0.05:
             assert one.comparison.outcome == "below the noise floor"
             assert "no finding" in one.comparison.verdict
@@ -293,7 +293,7 @@ def test_two_builds_become_the_two_cells_of_an_experiment(tmp_path: Path) -> Non
 def test_an_average_over_the_stored_runs_has_no_marked_figure_in_it(results: Results) -> None:
     clean = next(run for run in results.scenarios if run.mrr)
     assert clean.mrr is not None
-    mark = Mark(kind="host-disturbed", about="a test", metrics=["mrr"])
+    mark = Annotation(kind="host-disturbed", about="a test", metrics=["mrr"])
     before = clean.model_copy(update={"marks": []})
     marked = clean.model_copy(update={"marks": [mark]})
     one, other = rows(results.model_copy(update={"scenarios": [before, marked]}))["runs"]

@@ -16,7 +16,7 @@ from quiver_lab.forwarders.linux_wires import LinuxWires
 from quiver_lab.machines.guardian import SCRIPT
 from quiver_lab.machines.here import LocalMachine
 from quiver_lab.testbed.cores import Cores
-from quiver_lab.testbed.remote_benches import cores_there, make_bench_elsewhere
+from quiver_lab.testbed.remote_benches import make_remote_bench, remote_cores
 
 HERE = Cores(main=0, workers=(1,), generator=0)
 HOST = {"address": "far.example", "wires": {"a0": "eth1", "a1": "eth2"}, "programs": "/opt/bin"}
@@ -38,7 +38,7 @@ def test_quivers_commands_name_that_machines_interfaces_and_files(tmp_path: Path
     asked = scenario(forwarder={"kind": "quiver", "workers": 2, "host": HOST}, table=table)
     assert asked.host is not None
     far = Far(tmp_path / "far")
-    bench = make_bench_elsewhere(asked, asked.host, far, tmp_path, HERE)
+    bench = make_remote_bench(asked, asked.host, far, tmp_path, HERE)
     assert bench.commands[:2] == (
         "create host-interface name eth1", "set interface mac address host-eth1 02:fe:00:00:00:01",
     )  # fmt: skip
@@ -57,20 +57,20 @@ def test_every_forwarder_has_a_plan_for_another_machine(tmp_path: Path, kind: st
     path, table = ("ip4", {"kind": "consecutive"}) if kind == "linux" else ("l2xc", {"kind": "none"})
     asked = scenario(forwarder={"kind": kind, "host": HOST}, path=path, table=table)
     assert asked.host is not None
-    bench = make_bench_elsewhere(asked, asked.host, Far(tmp_path), tmp_path, HERE)
+    bench = make_remote_bench(asked, asked.host, Far(tmp_path), tmp_path, HERE)
     assert all(port.memif is None for port in bench.profile.ports)
     assert isinstance(bench.forwarder, LinuxWires) is (kind == "linux")
 
 
 def test_workers_there_have_the_last_cpus_or_those_that_are_named(tmp_path: Path) -> None:
     host, far = Host.model_validate(HOST), Far(tmp_path)
-    assert cores_there(host, far, 2, HERE).workers == (6, 7)
+    assert remote_cores(host, far, 2, HERE).workers == (6, 7)
     named = Host.model_validate(HOST | {"cores": [3]})
-    assert cores_there(named, far, 1, HERE).workers == (3,)
+    assert remote_cores(named, far, 1, HERE).workers == (3,)
     with pytest.raises(ValueError, match="need as many CPUs"):
-        cores_there(named, far, 2, HERE)
+        remote_cores(named, far, 2, HERE)
     with pytest.raises(ValueError, match="has 8 CPUs"):
-        cores_there(host, far, 8, HERE)
+        remote_cores(host, far, 8, HERE)
 
 
 @pytest.mark.parametrize(

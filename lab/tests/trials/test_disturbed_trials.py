@@ -15,11 +15,11 @@ from quiver_lab.generators.answers import Result
 from quiver_lab.host.facts import host_facts
 from quiver_lab.machines.here import LocalMachine
 from quiver_lab.report.page import disturbed_rows, render
-from quiver_lab.results.aggregate import kinds_about
+from quiver_lab.results.aggregate import annotation_kinds_about
 from quiver_lab.results.annotations import marks
 from quiver_lab.results.model import Results, ScenarioResult
 from quiver_lab.runs.journal import Journal, unfinished_trials
-from quiver_lab.runs.recording import Recorder, Silent
+from quiver_lab.runs.recording import Recorder, SilentObserver
 from quiver_lab.runs.running import run_scenario
 from quiver_lab.search.mrr import maximum_receive_rate
 from quiver_lab.search.ndrpdr import NdrPdrSettings, ndr_pdr
@@ -60,7 +60,7 @@ class Stalling:
 
 def simulated(search: dict[str, object] | None = None, **forwarder: object) -> ScenarioResult:
     settings = {"kind": "simulated", "capacity_pps": CAPACITY, "generator_max_pps": 2e7, **forwarder}
-    return run_scenario(scenario(forwarder=settings, search=SHORT_SEARCH | (search or {})), Silent())
+    return run_scenario(scenario(forwarder=settings, search=SHORT_SEARCH | (search or {})), SilentObserver())
 
 
 def test_frames_are_lost_to_a_stall_of_the_forwarder_when_the_rings_are_full() -> None:
@@ -250,7 +250,7 @@ def test_without_repetitions_the_run_is_marked_and_its_figures_set_apart() -> No
     assert result.disturbed_trials is not None
     assert result.disturbed_trials.repeated == 0
     for metric in ("mrr", "ndr", "pdr_finder"):
-        assert "host-disturbed" in kinds_about(result, metric)
+        assert "host-disturbed" in annotation_kinds_about(result, metric)
     clean = simulated()
     assert clean.disturbed_trials is None
     assert not any(mark.kind == "host-disturbed" for mark in clean.marks)
@@ -260,7 +260,7 @@ def test_a_disturbed_trial_that_lost_nothing_harms_no_search_where_loss_decides(
     deep = {"host_stalls_per_s": 5.0, "host_stall_s": 0.004, "buffer_frames": 1_000_000}
     result = simulated({"disturbed": {"repeats": 0}}, **deep)
     # The rings bridge all of it: not one trial is disturbed.
-    assert result.disturbed_trials is None or "host-disturbed" not in kinds_about(result, "ndr")
+    assert result.disturbed_trials is None or "host-disturbed" not in annotation_kinds_about(result, "ndr")
 
 
 def test_the_result_says_what_it_would_have_been_without_repeating() -> None:
@@ -311,8 +311,10 @@ def test_a_run_that_goes_on_knows_which_trials_were_set_apart(tmp_path: Path) ->
         forwarder={"kind": "simulated", "capacity_pps": CAPACITY, "generator_max_pps": 2e7, **STALLS},
         search=SHORT_SEARCH | {"disturbed": {"repeats": 5, "extra_share": 3}},
     )
-    whole = run_scenario(wanted, Silent())
-    again = Recorder(SimulatedForwarder(LossCurve(1.0)), Silent(), phase="MRR", earlier=list(whole.trials))
+    whole = run_scenario(wanted, SilentObserver())
+    again = Recorder(
+        SimulatedForwarder(LossCurve(1.0)), SilentObserver(), phase="MRR", earlier=list(whole.trials)
+    )
     found = drive(maximum_receive_rate(2, 0.1), again)
     assert found == whole.mrr
     assert again.resumed == sum(record.phase == "MRR" for record in whole.trials)
@@ -332,7 +334,7 @@ def answer(seed: int, repeats: int) -> bool:
         LossCurve(capacity), noise=0.0002, host_stalls_per_s=1.0, host_stall_s=0.008, seed=seed
     )
     seen = HostWatch(Bridge(forwarder.buffer_frames, make_up=None), simulated=True)
-    recorder = Recorder(forwarder, Silent(), seen, Repeats(repeats, 4.0), phase="NDR, PDR")
+    recorder = Recorder(forwarder, SilentObserver(), seen, Repeats(repeats, 4.0), phase="NDR, PDR")
     found = drive(ndr_pdr(NdrPdrSettings(), 0.01 * capacity, 1.25 * capacity), recorder)
     return (found.ndr.lower_pps or 0.0) <= capacity * 1.0005 and (found.ndr.upper_pps or 0.0) >= capacity
 
@@ -349,4 +351,4 @@ def test_a_stall_is_bridged_by_the_rings_that_the_forwarder_has(
 ) -> None:
     described = scenario(forwarder={"kind": forwarder})
     bench = make_bench(described, LocalMachine(tmp_path), tmp_path, Cores(0, (0,), 1))
-    assert bench.room.of(2) == frames
+    assert bench.buffering.of(2) == frames

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from quiver_lab.experiments.experiment import TWIN
-from quiver_lab.results.aggregate import METRICS, CellRuns, cells, kinds_about
+from quiver_lab.results.aggregate import METRICS, CellRuns, annotation_kinds_about, cells
 from quiver_lab.results.model import HostNoise, Results
 from quiver_lab.results.ratios import Ratio, ratio_of
 from quiver_lab.statistics.comparison import (
@@ -27,7 +27,7 @@ COMPARED = ("mrr", "ndr", "pdr", "pdr_finder", "clocks", "p50")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CellComparison:
     """One figure of one cell, on both sides."""
 
     cell: str
@@ -43,7 +43,9 @@ class Standing:
     """Nothing when a side has no run that counts twice: then there is a ratio, and no certainty."""
 
 
-def of_results(first: Results, second: Results, names: tuple[str, str] = ("A", "B")) -> list[Standing]:
+def compare_results(
+    first: Results, second: Results, names: tuple[str, str] = ("A", "B")
+) -> list[CellComparison]:
     """Cells that both have, and every figure that both have of them. They were not interleaved: whatever
     else changed between them is in the effect."""
     theirs = {cell.key: cell for cell in cells(second)}
@@ -62,7 +64,7 @@ def of_results(first: Results, second: Results, names: tuple[str, str] = ("A", "
 
 def _independent(
     one: CellRuns, other: CellRuns, metric: str, names: tuple[str, str], floor: float | None
-) -> Standing | None:
+) -> CellComparison | None:
     a, b = one.series(metric), other.series(metric)
     if not a.shown or not b.shown:
         return None
@@ -72,7 +74,7 @@ def _independent(
         better: Better = "more" if METRICS[metric].more_is_better else "less"
         comparison = compare_independent(a.kept, b.kept, names, better, floor)
     ratio = ratio_of(other, one, metric)
-    return Standing(one.title, metric, a.text(), b.text(), ratio, "; ".join(notes), comparison)
+    return CellComparison(one.title, metric, a.text(), b.text(), ratio, "; ".join(notes), comparison)
 
 
 def abba_rounds(first: CellRuns, second: CellRuns, metric: str) -> list[AbbaRound]:
@@ -91,7 +93,7 @@ def _by_repetition(cell: CellRuns, metric: str) -> dict[int, float]:
     found = {}
     for run in cell.runs:
         value = METRICS[metric].get(run)
-        if value and value > 0.0 and not kinds_about(run, metric):
+        if value and value > 0.0 and not annotation_kinds_about(run, metric):
             found[run.repetition] = value
     return found
 
@@ -130,7 +132,7 @@ def known_noise(metric: str, *measured: Results) -> float | None:
     )
 
 
-def interleaved(results: Results) -> list[Standing]:
+def interleaved(results: Results) -> list[CellComparison]:
     """The two cells of a run in which they took turns, against the noise floor of the same run."""
     found = [cell for cell in cells(results) if not cell.is_twin]
     if len(found) == 1:
@@ -142,7 +144,7 @@ def interleaved(results: Results) -> list[Standing]:
         )
     first, second = found
     names = (first.title, second.title)
-    standings = []
+    comparisons = []
     for metric in COMPARED:
         a, b = first.series(metric), second.series(metric)
         if not a.shown or not b.shown:
@@ -155,8 +157,8 @@ def interleaved(results: Results) -> list[Standing]:
         told = [f"{cell.title}: {one.note}" for cell, one in ((first, a), (second, b)) if one.note]
         note = "" if len(rounds) == wanted else f"{len(rounds)} of {wanted} rounds count ({'; '.join(told)})"
         title, ratio = f"{second.title} over {first.title}", ratio_of(second, first, metric)
-        standings.append(Standing(title, metric, a.text(), b.text(), ratio, note, comparison))
-    return standings
+        comparisons.append(CellComparison(title, metric, a.text(), b.text(), ratio, note, comparison))
+    return comparisons
 
 
 def _cells_only_in(one: Results, other: Results) -> list[str]:
@@ -181,14 +183,14 @@ def different_hosts(first: Results, second: Results) -> str | None:
     )
 
 
-def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
+def table(comparisons: Sequence[CellComparison], names: tuple[str, str]) -> Table:
     """For a terminal; `sentences` say the rest."""
     result = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("Cell", overflow="fold")
     for title in ("figure", *names, "B / A", "p"):
         result.add_column(title, justify="right", no_wrap=True)
     result.add_column("verdict", overflow="fold")
-    for one in standings:
+    for one in comparisons:
         certain = one.comparison
         verdict = certain.outcome if certain else "too few runs that count"
         result.add_row(
@@ -198,15 +200,15 @@ def table(standings: Sequence[Standing], names: tuple[str, str]) -> Table:
     return result
 
 
-def sentences(standings: Sequence[Standing]) -> list[str]:
+def sentences(comparisons: Sequence[CellComparison]) -> list[str]:
     """What the table has no room for: how large each difference is and how sure, and what was left out."""
     told = []
-    for one in standings:
+    for one in comparisons:
         certain = one.comparison
         verdict = certain.verdict if certain and certain.outcome != "too few rounds" else ""
         if words := " ".join(part for part in (verdict, f"({one.note})" if one.note else "") if part):
             told.append(f"{one.cell}, {METRICS[one.metric].title}: {words}")
-    if any(one.comparison and one.comparison.outcome == "too few rounds" for one in standings):
+    if any(one.comparison and one.comparison.outcome == "too few rounds" for one in comparisons):
         told.append(f"too few rounds: {ROUNDS_MIN} are the fewest that can be sure")
     return told
 

@@ -19,8 +19,8 @@ from quiver_lab.results.aggregate import (
     CellRuns,
     Series,
     alone,
+    annotation_kinds_about,
     cells,
-    kinds_about,
     primary_metric,
 )
 from quiver_lab.results.annotations import notes
@@ -283,7 +283,7 @@ def _same_forwarder(one: ScenarioResult, other: ScenarioResult) -> bool:
 
 def _but(runs: list[ScenarioResult], metric: str) -> str:
     """What must be said beside a figure that marked runs gave."""
-    kinds = sorted({kind for run in runs for kind in kinds_about(run, metric)})
+    kinds = sorted({kind for run in runs for kind in annotation_kinds_about(run, metric)})
     return f" (but {', '.join(kinds)})" if kinds else ""
 
 

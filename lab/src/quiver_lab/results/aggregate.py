@@ -9,7 +9,7 @@ from functools import cached_property
 
 from quiver_lab.experiments.experiment import TWIN
 from quiver_lab.forwarders import clocks_by_node
-from quiver_lab.results.model import Mark, Results, ScenarioResult
+from quiver_lab.results.model import Annotation, Results, ScenarioResult
 from quiver_lab.statistics.summary import Summary, summarize
 
 SETS_APART = ("irregular", "generator-bound", "host-disturbed")
@@ -246,9 +246,9 @@ class CellRuns:
                 if (upper := wanted.bounds(run)[1]) is not None:
                     below.append(upper)
                 continue
-            kinds = kinds_about(run, metric)
+            kinds = annotation_kinds_about(run, metric)
             if kinds:
-                at_least = all(mark.says_at_least for mark in marks_about(run, metric))
+                at_least = all(mark.says_at_least for mark in annotations_about(run, metric))
                 apart.append(SetApart(run.repetition, value, kinds, at_least, wanted.bounds(run)))
             else:
                 kept.append(value)
@@ -259,7 +259,7 @@ class CellRuns:
         """The run whose rate lies in the middle, of those that count if there are any: for figures that
         show one run's trials."""
         metric = next((key for key in RATES if any(METRICS[key].get(run) for run in self.runs)), "mrr")
-        clean = [run for run in self.runs if not kinds_about(run, metric) and run.status == "ok"]
+        clean = [run for run in self.runs if not annotation_kinds_about(run, metric) and run.status == "ok"]
         ranked = sorted(clean or self.runs, key=lambda run: METRICS[metric].get(run) or 0.0)
         return ranked[len(ranked) // 2]
 
@@ -269,7 +269,7 @@ def alone(run: ScenarioResult) -> CellRuns:
     return CellRuns(run.cell or run.name, run.title, run.factors, (run,))
 
 
-def marks_about(run: ScenarioResult, metric: str) -> list[Mark]:
+def annotations_about(run: ScenarioResult, metric: str) -> list[Annotation]:
     """The marks of a run that concern a figure and set it apart. Clocks and latency are their own
     measurements: a generator at its end, or a search that ended badly, does not concern them."""
     return [
@@ -277,9 +277,9 @@ def marks_about(run: ScenarioResult, metric: str) -> list[Mark]:
     ]
 
 
-def kinds_about(run: ScenarioResult, metric: str) -> tuple[str, ...]:
+def annotation_kinds_about(run: ScenarioResult, metric: str) -> tuple[str, ...]:
     """The kinds of the marks that concern a figure, each once."""
-    return tuple(sorted({mark.kind for mark in marks_about(run, metric)}))
+    return tuple(sorted({mark.kind for mark in annotations_about(run, metric)}))
 
 
 def cells(results: Results) -> list[CellRuns]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from quiver_lab.host.facts import BUSY_BEFORE_MAX
 from quiver_lab.results.aggregate import METRICS
-from quiver_lab.results.model import Mark, ScenarioResult, TrialRecord
+from quiver_lab.results.model import Annotation, ScenarioResult, TrialRecord
 from quiver_lab.search.back_to_back import BackToBack
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
@@ -77,12 +77,12 @@ def notes(results: Sequence[ScenarioResult]) -> list[Note]:
     return found
 
 
-def marks(result: ScenarioResult) -> list[Mark]:
+def marks(result: ScenarioResult) -> list[Annotation]:
     """Every mark that a scenario's result deserves."""
-    found: list[Mark] = []
+    found: list[Annotation] = []
     if result.forwarder == "simulated":
         found.append(
-            Mark(kind="simulated", about="no forwarder was measured: these figures come from a formula")
+            Annotation(kind="simulated", about="no forwarder was measured: these figures come from a formula")
         )
     if result.mrr:
         found += _of_mrr(result.mrr)
@@ -103,14 +103,14 @@ def _above(mrr: MrrResult | None) -> Kind:
     return "generator-bound" if mrr is not None and mrr.is_generators_end else "irregular"
 
 
-def _of_mrr(mrr: MrrResult) -> list[Mark]:
+def _of_mrr(mrr: MrrResult) -> list[Annotation]:
     if not mrr.limited_by_generator:
         return []
     about = "MRR: the generator was at its end, not the forwarder"
-    return [Mark(kind="generator-bound", about=about, metrics=["mrr"])]
+    return [Annotation(kind="generator-bound", about=about, metrics=["mrr"])]
 
 
-def _of_ndrpdr(result: NdrPdrResult, above: Kind) -> list[Mark]:
+def _of_ndrpdr(result: NdrPdrResult, above: Kind) -> list[Annotation]:
     found = []
     ndr, pdr = result.ndr.lower_pps, result.pdr.lower_pps
     limited = [
@@ -122,41 +122,41 @@ def _of_ndrpdr(result: NdrPdrResult, above: Kind) -> list[Mark]:
         limited = NDR_PDR
     if limited:
         about = f"{' and '.join(limited).upper().replace('AND', 'and')}: a bound was set by the generator"
-        found.append(Mark(kind="generator-bound", about=about, metrics=limited))
+        found.append(Annotation(kind="generator-bound", about=about, metrics=limited))
     for metric, interval in (("ndr", result.ndr), ("pdr", result.pdr)):
         if not interval.finished:
             about = f"{metric.upper()}: not settled in the time of the search, its interval is wider"
-            found.append(Mark(kind="irregular", about=about, metrics=[metric]))
+            found.append(Annotation(kind="irregular", about=about, metrics=[metric]))
         elif interval.lower_pps is not None and interval.upper_pps is None:
             about = f"{metric.upper()}: the highest load of the search passed, the answer lies above it"
-            found.append(Mark(kind=above, about=about, metrics=[metric], at_least=True))
+            found.append(Annotation(kind=above, about=about, metrics=[metric], at_least=True))
     if ndr is None:
         about = "NDR: no rate is known to lose nothing"
-        found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))
+        found.append(Annotation(kind="irregular", about=about, metrics=["ndr"]))
     elif pdr is not None and pdr > STALL_RATIO * ndr:
         about = "NDR is less than half of PDR: something stands still at times"
-        found.append(Mark(kind="irregular", about=about, metrics=["ndr"]))
+        found.append(Annotation(kind="irregular", about=about, metrics=["ndr"]))
     return found
 
 
-def _of_pdr_finder(result: PdrInterval, above: Kind) -> list[Mark]:
+def _of_pdr_finder(result: PdrInterval, above: Kind) -> list[Annotation]:
     found = []
     if result.limited_by_generator:
         about = "PDR finder: its upper bound was set by the generator"
-        found.append(Mark(kind="generator-bound", about=about, metrics=FINDER))
+        found.append(Annotation(kind="generator-bound", about=about, metrics=FINDER))
     if not result.lower_measured:
         about = "PDR finder: no rate of its window passed"
-        found.append(Mark(kind="irregular", about=about, metrics=FINDER))
+        found.append(Annotation(kind="irregular", about=about, metrics=FINDER))
     elif not result.upper_measured:
         about = "PDR finder: the highest rates of its window passed, the answer lies above it"
-        found.append(Mark(kind=above, about=about, metrics=FINDER, at_least=True))
+        found.append(Annotation(kind=above, about=about, metrics=FINDER, at_least=True))
     if result.unsettled:
         about = "PDR finder: a rate stayed noisy to the last repetition"
-        found.append(Mark(kind="irregular", about=about, metrics=FINDER))
+        found.append(Annotation(kind="irregular", about=about, metrics=FINDER))
     return found
 
 
-def _of_further_searches(result: ScenarioResult) -> list[Mark]:
+def _of_further_searches(result: ScenarioResult) -> list[Annotation]:
     found = []
     if result.throughput is not None:
         found += _of_throughput(result.throughput, above=_above(result.mrr))
@@ -167,11 +167,11 @@ def _of_further_searches(result: ScenarioResult) -> list[Mark]:
     for change in result.reconfigurations:
         if not change.is_above_control:
             about = f"{change.change}: what was lost is not more than without the change"
-            found.append(Mark(kind="irregular", about=f"reconfiguration, {about}", metrics=["blocked"]))
+            found.append(Annotation(kind="irregular", about=f"reconfiguration, {about}", metrics=["blocked"]))
     return found
 
 
-def _of_throughput(found: Throughput, above: Kind) -> list[Mark]:
+def _of_throughput(found: Throughput, above: Kind) -> list[Annotation]:
     told: list[tuple[Kind, str]] = []
     if found.throughput_pps is None:
         told.append(("irregular", "even the lowest rate lost frames"))
@@ -180,19 +180,22 @@ def _of_throughput(found: Throughput, above: Kind) -> list[Mark]:
     if found.limited_by_generator:
         told.append(("generator-bound", "a bound was set by the generator"))
     title = "RFC 2544 throughput"
-    return [Mark(kind=kind, about=f"{title}: {about}", metrics=["throughput"]) for kind, about in told]
+    return [Annotation(kind=kind, about=f"{title}: {about}", metrics=["throughput"]) for kind, about in told]
 
 
-def _of_bursts(found: BackToBack) -> list[Mark]:
+def _of_bursts(found: BackToBack) -> list[Annotation]:
     told: list[tuple[Kind, str]] = []
     if found.at_limit:
         told.append(("irregular", "the longest burst that was allowed passes"))
     if found.limited_by_generator:
         told.append(("generator-bound", "the generator could not send so fast"))
-    return [Mark(kind=kind, about=f"back-to-back: {about}", metrics=["back_to_back"]) for kind, about in told]
+    return [
+        Annotation(kind=kind, about=f"back-to-back: {about}", metrics=["back_to_back"])
+        for kind, about in told
+    ]
 
 
-def _of_soak(found: PlrResult, mrr: MrrResult | None) -> list[Mark]:
+def _of_soak(found: PlrResult, mrr: MrrResult | None) -> list[Annotation]:
     told: list[tuple[Kind, str]] = []
     if found.limited_by_generator:
         told.append(("generator-bound", "the generator was at its end in a trial"))
@@ -200,7 +203,7 @@ def _of_soak(found: PlrResult, mrr: MrrResult | None) -> list[Mark]:
         told.append((_above(mrr), "the answer lies above the highest load that was tried"))
     if mrr is not None and found.upper_pps < SOAK_SHARE_MIN * mrr.mean_pps:
         told.append(("irregular", "frames were lost at low loads too: stalls decide, not overload"))
-    return [Mark(kind=kind, about=f"soak: {about}", metrics=["soak"]) for kind, about in told]
+    return [Annotation(kind=kind, about=f"soak: {about}", metrics=["soak"]) for kind, about in told]
 
 
 def _decided_at(result: ScenarioResult, metric: str) -> float | None:
@@ -226,7 +229,7 @@ def _matters(record: TrialRecord, decided_at: float | None) -> bool:
     return lost > decided_at >= lost - record.harm.lost_share
 
 
-def _of_disturbed_trials(result: ScenarioResult) -> list[Mark]:
+def _of_disturbed_trials(result: ScenarioResult) -> list[Annotation]:
     """Disturbed trials that count set a figure apart when they may have decided otherwise."""
     counted: dict[str, None] = {}
     for record in result.trials:
@@ -240,15 +243,15 @@ def _of_disturbed_trials(result: ScenarioResult) -> list[Mark]:
     metrics = sorted(counted)
     titles = ", ".join(METRICS[key].title if key in METRICS else key for key in metrics)
     about = f"trials count that the host's stalls may have decided: {titles}"
-    return [Mark(kind="host-disturbed", about=about, metrics=metrics)]
+    return [Annotation(kind="host-disturbed", about=about, metrics=metrics)]
 
 
-def _of_host(result: ScenarioResult) -> list[Mark]:
+def _of_host(result: ScenarioResult) -> list[Annotation]:
     found = []
     if result.busy_before > BUSY_BEFORE_MAX:
         about = "other programs used the CPUs before the scenario began"
-        found.append(Mark(kind="host-disturbed", about=about))
+        found.append(Annotation(kind="host-disturbed", about=about))
     if result.mhz and max(result.mhz) > min(result.mhz) * (1.0 + CLOCK_CHANGE_MAX):
         about = "the CPU's clock was not the same before and after"
-        found.append(Mark(kind="host-disturbed", about=about))
+        found.append(Annotation(kind="host-disturbed", about=about))
     return found

@@ -65,7 +65,7 @@ class TrialRecord(Record):
     trial: Trial
 
 
-class Mark(Record):
+class Annotation(Record):
     """What a reader must know before believing a figure."""
 
     kind: Literal["generator-bound", "host-disturbed", "irregular", "simulated"]
@@ -173,7 +173,7 @@ class ScenarioResult(Record):
     disturbed_trials: DisturbedTrials | None = None
     """Nothing: the host disturbed no trial."""
     trials: list[TrialRecord] = Field(default_factory=list)
-    marks: list[Mark] = Field(default_factory=list)
+    marks: list[Annotation] = Field(default_factory=list)
 
     @property
     def ndr_pps(self) -> float | None:

@@ -18,7 +18,7 @@ from quiver_lab.host.sources import Commit, commit_at, commit_of
 from quiver_lab.results.aggregate import cells
 from quiver_lab.results.model import PlannedRun, Results, ResultsError, ScenarioResult, TrialRecord
 from quiver_lab.runs.journal import JOURNAL, Journal, unfinished_trials
-from quiver_lab.runs.progress import Shown, shown_on
+from quiver_lab.runs.progress import ProgressDisplay, progress_display
 from quiver_lab.runs.run_tables import cells_table, print_notes, result_table
 from quiver_lab.runs.running import run_cell
 
@@ -26,7 +26,7 @@ RESULTS = "results.json"
 
 
 @dataclass
-class Keeper:
+class ResultsWriter:
     """Writes the results after each run. A disk that is full does not end a run: what is measured stays
     in memory, the next run tries again, and at the end another folder may do."""
 
@@ -62,7 +62,7 @@ class NotKeptError(RuntimeError):
 class _Watchers:
     """Who shows the run and a journal, as one observer."""
 
-    progress: Shown
+    progress: ProgressDisplay
     journal: Journal
 
     def phase(self, name: str) -> None:
@@ -77,7 +77,7 @@ class _Watchers:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class EarlierAttempt:
     """What an earlier attempt at the same experiment left."""
 
     runs: list[ScenarioResult] = field(default_factory=list)
@@ -86,12 +86,12 @@ class Before:
     took_s: float = 0.0
 
     @staticmethod
-    def found(experiment: Experiment, folder: Path) -> Before:
+    def found(experiment: Experiment, folder: Path) -> EarlierAttempt:
         """Read it from a folder; a folder that holds another experiment's results is refused."""
         path = folder / RESULTS
         trials = unfinished_trials(folder / JOURNAL)
         if not path.exists():
-            return Before(trials=trials)
+            return EarlierAttempt(trials=trials)
         earlier = Results.read(path)
         ours = {(planned.cell.key, planned.repetition) for planned in experiment.plan()}
         theirs = {(run.cell, run.repetition) for run in earlier.scenarios}
@@ -104,7 +104,7 @@ class Before:
             if run.status != "ok" and any(record.trial.received for record in run.trials):
                 trials.setdefault((run.cell, run.repetition), run.trials)
         kept = [run for run in earlier.scenarios if run.status == "ok" and (run.cell, run.repetition) in ours]
-        return Before(kept, trials, earlier.took_s)
+        return EarlierAttempt(kept, trials, earlier.took_s)
 
 
 def plan_of(experiment: Experiment) -> list[PlannedRun]:
@@ -134,7 +134,7 @@ def run_experiment(
     commit: Commit | None = None,
 ) -> Results:
     """Run what is not done yet. `results.json` and `journal.jsonl` in the folder are always up to date."""
-    before = Before.found(experiment, folder) if resume else Before()
+    before = EarlierAttempt.found(experiment, folder) if resume else EarlierAttempt()
     results = Results(
         title=experiment.title,
         question=experiment.question,
@@ -145,13 +145,13 @@ def run_experiment(
         planned=plan_of(experiment),
         scenarios=list(before.runs),
     )
-    keeper, journal = Keeper(folder / RESULTS), Journal(folder / JOURNAL)
+    keeper, journal = ResultsWriter(folder / RESULTS), Journal(folder / JOURNAL)
     began = time.monotonic() - before.took_s
     done = {(run.cell, run.repetition) for run in before.runs}
     todo = [one for one in experiment.plan() if (one.cell.key, one.repetition) not in done]
     journal.begin(experiment.title, len(todo))
     try:
-        with shown_on(console, [planned.cell.scenario for planned in todo]) as progress:
+        with progress_display(console, [planned.cell.scenario for planned in todo]) as progress:
             watchers = _Watchers(progress, journal)
             for number, planned in enumerate(todo, 1):
                 earlier = before.trials.get((planned.cell.key, planned.repetition), [])
@@ -187,7 +187,7 @@ def _run_one(
             watchers.progress.done(results.scenarios[-1])
 
 
-def _say_where(results: Results, keeper: Keeper, journal: Journal, console: Console) -> None:
+def _say_where(results: Results, keeper: ResultsWriter, journal: Journal, console: Console) -> None:
     if journal.problem:
         console.print(f"journal  {journal.problem}: it ends there", style="yellow", highlight=False)
     where = keeper.rescue(results)

@@ -21,7 +21,7 @@ class NoRateError(ValueError):
 
 
 @dataclass(frozen=True)
-class FurtherPhases:
+class LaterPhases:
     """What they share."""
 
     searches: Searches

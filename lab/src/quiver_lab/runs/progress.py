@@ -115,7 +115,7 @@ class Pace:
         return f"about {seconds(left)} left" if left else ""
 
 
-class Shown(Protocol):
+class ProgressDisplay(Protocol):
     """What a campaign tells whoever shows it."""
 
     def __enter__(self) -> Self: ...
@@ -137,7 +137,7 @@ class Shown(Protocol):
         """The run is done, or failed."""
 
 
-def shown_on(console: Console, scenarios: Sequence[Scenario]) -> Shown:
+def progress_display(console: Console, scenarios: Sequence[Scenario]) -> ProgressDisplay:
     """A bar where it can move, lines where it cannot."""
     return RunProgress(console, scenarios) if console.is_terminal else RunLines(console, scenarios)
 

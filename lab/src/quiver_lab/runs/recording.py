@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from quiver_lab.forwarders import UNKNOWN_ROOM
+from quiver_lab.forwarders import UNKNOWN_BUFFERING
 from quiver_lab.results.model import DisturbedTrials, TrialRecord, WithoutRepeating
 from quiver_lab.search.mrr import MrrResult
 from quiver_lab.search.ndrpdr import NdrPdrResult
@@ -44,7 +44,7 @@ class Observer(Protocol):
         """A trial is done."""
 
 
-class Silent:
+class SilentObserver:
     """Watches nothing."""
 
     def phase(self, name: str) -> None:
@@ -60,7 +60,7 @@ class Recorder:
 
     inner: Measurer
     observer: Observer
-    watch: HostWatch = field(default_factory=lambda: HostWatch(Bridge(UNKNOWN_ROOM.of(2))))
+    watch: HostWatch = field(default_factory=lambda: HostWatch(Bridge(UNKNOWN_BUFFERING.of(2))))
     repeats: Repeats = field(default_factory=lambda: Repeats(0, 0.0))
     phase: str = ""
     records: list[TrialRecord] = field(default_factory=list)

@@ -16,12 +16,12 @@ from quiver_lab.host.json_rpc import RpcError
 from quiver_lab.host.processes import ProcessError
 from quiver_lab.results.annotations import marks
 from quiver_lab.results.model import ScenarioResult, Telemetry, TrialRecord
-from quiver_lab.runs.phases import FurtherPhases
+from quiver_lab.runs.phases import LaterPhases
 from quiver_lab.runs.recording import (
     ForwarderDiedError,
     Observer,
     Recorder,
-    Silent,
+    SilentObserver,
     of_finder,
     of_mrr,
     of_ndr_pdr,
@@ -33,11 +33,18 @@ from quiver_lab.search.pdr_finder import find_pdr, line_packet_rate
 from quiver_lab.search.state import RampUpError, ramp_up
 from quiver_lab.testbed.cores import TooFewCpusError
 from quiver_lab.testbed.session import Session, open_session
-from quiver_lab.trials.disturbance import BEARS, PDR_BEARS_SHARE, Bears, Bridge, HostWatch, Repeats
+from quiver_lab.trials.disturbance import (
+    PDR_TOLERANCE_SHARE,
+    TOLERANCES,
+    Bridge,
+    HostWatch,
+    Repeats,
+    Tolerance,
+)
 from quiver_lab.trials.measurement import Measurer, UnsupportedRequestError, drive
-from quiver_lab.trials.reconfiguration import Change, ChangeError, ChangingMeasurer
+from quiver_lab.trials.reconfiguration import Change, ChangeError, ReconfigurationMeasurer
 
-__all__ = ["Observer", "Recorder", "Silent", "run_cell", "run_scenario"]
+__all__ = ["Observer", "Recorder", "SilentObserver", "run_cell", "run_scenario"]
 
 HEADROOM = 1.25
 """What stands for a line's rate where there is none, above the maximum receive rate."""
@@ -140,25 +147,25 @@ def run_cell(
 
 def _recorder(scenario: Scenario, session: Session, observer: Observer, result: ScenarioResult) -> Recorder:
     """Around the session's measurer: what the host does meanwhile, and how often a trial is repeated."""
-    bridge = Bridge(session.room.of(scenario.traffic.directions), session.make_up)
+    bridge = Bridge(session.buffering.of(scenario.traffic.directions), session.make_up)
     simulated = isinstance(scenario.forwarder, SimulatedForwarder)
     rules = scenario.search.disturbed
     return Recorder(
         _changing(scenario, session),
         observer,
-        HostWatch(bridge, session.forwarder, bears=_bears(scenario), simulated=simulated),
+        HostWatch(bridge, session.forwarder, tolerances=_tolerances(scenario), simulated=simulated),
         Repeats(rules.repeats, rules.extra_share),
         records=result.trials,
     )
 
 
-def _bears(scenario: Scenario) -> dict[str, Bears]:
+def _tolerances(scenario: Scenario) -> dict[str, Tolerance]:
     """How much harm the figures bear; half of the loss that the PDR finder allows, if that is less."""
     finder = scenario.search.pdr_finder
     if finder is None:
-        return dict(BEARS)
-    share = min(PDR_BEARS_SHARE, finder.loss_threshold / 2.0)
-    return {**BEARS, "pdr_finder": replace(BEARS["pdr_finder"], lost_share=share)}
+        return dict(TOLERANCES)
+    share = min(PDR_TOLERANCE_SHARE, finder.loss_threshold / 2.0)
+    return {**TOLERANCES, "pdr_finder": replace(TOLERANCES["pdr_finder"], lost_share=share)}
 
 
 def _of_repetition(planned: Planned) -> Scenario:
@@ -184,7 +191,9 @@ def _changing(scenario: Scenario, session: Session) -> Measurer:
     ):
         return session.measurer
     changes = {change.name: Change(change.make, change.undo) for change in part.changes} if part else {}
-    return ChangingMeasurer(session.measurer, session.forwarder.cli, changes, FORGET.get(scenario.path, ()))
+    return ReconfigurationMeasurer(
+        session.measurer, session.forwarder.cli, changes, FORGET.get(scenario.path, ())
+    )
 
 
 def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: ScenarioResult) -> None:
@@ -238,7 +247,7 @@ def _searches(scenario: Scenario, session: Session, recorder: Recorder, result: 
             else latency_under_load(pdr, wanted.percents_of_pdr, wanted.duration_s)
         )
         result.latency = drive(plan, recorder)
-    FurtherPhases(
+    LaterPhases(
         searches=search,
         measurer=recorder,
         result=result,

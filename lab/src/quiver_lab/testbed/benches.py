@@ -18,7 +18,7 @@ from quiver_lab.experiments.scenario import (
     SimulatedForwarder,
     Stations,
 )
-from quiver_lab.forwarders import Forwarder, Room, linux_namespace
+from quiver_lab.forwarders import Buffering, Forwarder, linux_namespace
 from quiver_lab.forwarders.linux_namespace import LinuxNamespace
 from quiver_lab.forwarders.open_vswitch import (
     QUEUES,
@@ -42,7 +42,7 @@ from quiver_lab.testbed.plan import make_kernel_plan, make_plan
 from quiver_lab.testbed.routes import hops_of
 from quiver_lab.testbed.traffic import make_memif_profile
 
-COMMANDS_TOLD_MAX = 64
+COMMANDS_RECORDED_MAX = 64
 """Of a large configuration the results keep the beginning."""
 
 
@@ -56,7 +56,7 @@ class Bench:
     """How the forwarder is configured, for the record."""
     generator_program: Callable[[], Path]
     """Where the generator's program is, once the forwarder has started."""
-    room: Room
+    buffering: Buffering
     """Where frames wait while the forwarder's core stands still."""
 
 
@@ -77,12 +77,12 @@ def make_bench(scenario: Scenario, machine: Machine, directory: Path, cores: Cor
             raise ValueError(f"nothing is started for a forwarder of kind {scenario.forwarder.kind}")
 
 
-def room_of(scenario: Scenario) -> Room:
+def buffering_of(scenario: Scenario) -> Buffering:
     """Of a forwarder that serves memif: the rings are the link's, one each way."""
-    return Room(scenario.link.ring_size)
+    return Buffering(scenario.link.ring_size)
 
 
-def program_of_generator() -> Path:
+def generator_program() -> Path:
     """The generator's program on this machine."""
     return find_binary("quiver-tg")
 
@@ -93,14 +93,18 @@ def _quiver(
     plan = make_plan(scenario, directory, cores)
     binary = Path(settings.build) / "quiverd" if settings.build else None
     forwarder = Quiver(plan.forwarder, machine, binary)
-    return Bench(forwarder, plan.profile, plan.forwarder.commands, program_of_generator, room_of(scenario))
+    return Bench(forwarder, plan.profile, plan.forwarder.commands, generator_program, buffering_of(scenario))
 
 
 def _linux(scenario: Scenario, machine: Machine, directory: Path, cores: Cores) -> Bench:
     plan = make_kernel_plan(scenario, directory, cores)
     forwarder = LinuxNamespace(plan.forwarder, directory, machine)
     return Bench(
-        forwarder, plan.profile, plan.forwarder.commands, forwarder.generator_program, linux_namespace.ROOM
+        forwarder,
+        plan.profile,
+        plan.forwarder.commands,
+        forwarder.generator_program,
+        linux_namespace.BUFFERING,
     )
 
 
@@ -114,7 +118,7 @@ def _testpmd(
     config = TestpmdConfig(devices, cores.workers[0], cores.main, settings.mode, more)
     profile = make_memif_profile(scenario, directory, cores)
     commands = (f"forward mode {settings.mode}", *more)
-    return Bench(Testpmd(config, machine), profile, commands, program_of_generator, room_of(scenario))
+    return Bench(Testpmd(config, machine), profile, commands, generator_program, buffering_of(scenario))
 
 
 def _open_vswitch(scenario: Scenario, machine: Machine, directory: Path, cores: Cores) -> Bench:
@@ -122,7 +126,9 @@ def _open_vswitch(scenario: Scenario, machine: Machine, directory: Path, cores: 
     devices = memif_devices(directory / "wire.sock", PORTS)
     config = SwitchConfig(flows, devices, cores.workers[0], cores.main)
     profile = with_queues(make_memif_profile(scenario, directory, cores), QUEUES)
-    return Bench(OpenVSwitch(config, machine), profile, flows.rules, program_of_generator, room_of(scenario))
+    return Bench(
+        OpenVSwitch(config, machine), profile, flows.rules, generator_program, buffering_of(scenario)
+    )
 
 
 def _vpp(
@@ -135,8 +141,8 @@ def _vpp(
         Vpp(config, machine, settings.program),
         plan.profile,
         commands,
-        program_of_generator,
-        room_of(scenario),
+        generator_program,
+        buffering_of(scenario),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quiver_lab.experiments.peer_settings import Host, OpenVSwitchForwarder, TestpmdForwarder, VppForwarder
 from quiver_lab.experiments.scenario import LinuxForwarder, QuiverForwarder, Scenario
-from quiver_lab.forwarders import Room, linux_wires, quiver, testpmd, vpp
+from quiver_lab.forwarders import Buffering, linux_wires, quiver, testpmd, vpp
 from quiver_lab.forwarders.linux_wires import LinuxWires
 from quiver_lab.forwarders.open_vswitch import BRIDGE, OpenVSwitch, SwitchConfig
 from quiver_lab.forwarders.quiver import Quiver
@@ -19,13 +19,13 @@ from quiver_lab.forwarders.vpp import Vpp, VppConfig
 from quiver_lab.generators.profile import AfPacket, Port, Profile
 from quiver_lab.machines import Machine
 from quiver_lab.testbed.addresses import INTERFACES, PORTS, host_mac, interface_mac
-from quiver_lab.testbed.benches import Bench, flows_of, program_of_generator, vpp_commands
+from quiver_lab.testbed.benches import Bench, flows_of, generator_program, vpp_commands
 from quiver_lab.testbed.cores import Cores
 from quiver_lab.testbed.plan import make_kernel_plan, make_plan
 from quiver_lab.testbed.traffic import make_memif_profile
 
 
-def cores_there(host: Host, machine: Machine, workers: int, here: Cores) -> Cores:
+def remote_cores(host: Host, machine: Machine, workers: int, here: Cores) -> Cores:
     """Which CPU there does what; the generator's is one of this machine."""
     chosen = host.cores
     if not chosen:
@@ -38,29 +38,31 @@ def cores_there(host: Host, machine: Machine, workers: int, here: Cores) -> Core
     return Cores(main=0, workers=chosen, generator=here.generator)
 
 
-def make_bench_elsewhere(
+def make_remote_bench(
     scenario: Scenario, host: Host, machine: Machine, directory: Path, here: Cores
 ) -> Bench:
     """Write a scenario's files, there too, and say what to start."""
     forwarder = scenario.forwarder
-    cores = cores_there(host, machine, forwarder.workers, here)
+    cores = remote_cores(host, machine, forwarder.workers, here)
     match forwarder:
         case LinuxForwarder():
             plan = make_kernel_plan(scenario, directory, cores)
             kernel = LinuxWires(plan.forwarder, directory, machine, host.there)
-            return _bench(kernel, plan.profile, plan.forwarder.commands, host, linux_wires.ROOM)
+            return _bench(kernel, plan.profile, plan.forwarder.commands, host, linux_wires.BUFFERING)
         case QuiverForwarder():
             _raise_interfaces(host, machine)
             made = make_plan(scenario, directory, cores)
             config = replace(made.forwarder, commands=tuple(_moved(made.forwarder.commands, host, machine)))
             router = Quiver(config, machine, Path(host.quiverd))
-            return _bench(router, made.profile, config.commands, host, quiver.SOCKET_ROOM)
+            return _bench(router, made.profile, config.commands, host, quiver.SOCKET_BUFFERING)
         case VppForwarder():
             _raise_interfaces(host, machine)
             made = make_plan(scenario, directory, cores)
             lines = vpp_commands(_moved(made.forwarder.commands, host, machine))
             there = VppConfig(cores.main, cores.workers, forwarder.buffers, lines)
-            return _bench(Vpp(there, machine, forwarder.program), made.profile, lines, host, vpp.SOCKET_ROOM)
+            return _bench(
+                Vpp(there, machine, forwarder.program), made.profile, lines, host, vpp.SOCKET_BUFFERING
+            )
         case TestpmdForwarder():
             _raise_interfaces(host, machine)
             more: tuple[str, ...] = ()
@@ -70,7 +72,7 @@ def make_bench_elsewhere(
             mover = TestpmdConfig(devices, cores.workers[0], cores.main, forwarder.mode, more)
             profile = make_memif_profile(scenario, directory, cores)
             commands = (f"forward mode {forwarder.mode}", *more)
-            return _bench(Testpmd(mover, machine), profile, commands, host, testpmd.SOCKET_ROOM)
+            return _bench(Testpmd(mover, machine), profile, commands, host, testpmd.SOCKET_BUFFERING)
         case OpenVSwitchForwarder():
             _raise_interfaces(host, machine)
             for device in (BRIDGE, "ovs-netdev"):
@@ -80,7 +82,7 @@ def make_bench_elsewhere(
                 flows, socket_devices(host.there), cores.workers[0], cores.main, own_namespace=False
             )
             profile = make_memif_profile(scenario, directory, cores)
-            return _bench(OpenVSwitch(switch, machine), profile, flows.rules, host, testpmd.SOCKET_ROOM)
+            return _bench(OpenVSwitch(switch, machine), profile, flows.rules, host, testpmd.SOCKET_BUFFERING)
     raise ValueError(f"a forwarder of kind {forwarder.kind} does not run on another machine")
 
 
@@ -89,12 +91,12 @@ def _bench(
     profile: Profile,
     commands: Iterable[str],
     host: Host,
-    room: Room,
+    buffering: Buffering,
 ) -> Bench:
     """With the generator at this machine's ends of the wires."""
     ports = tuple(Port(af_packet=AfPacket(interface=name)) for name in host.here)
     over = profile.model_copy(update={"ports": ports})
-    return Bench(forwarder, over, tuple(commands), program_of_generator, room)
+    return Bench(forwarder, over, tuple(commands), generator_program, buffering)
 
 
 def _raise_interfaces(host: Host, machine: Machine) -> None:

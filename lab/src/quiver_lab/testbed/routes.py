@@ -29,7 +29,7 @@ RUN_ORDERS = {"seq": "sequential", "rnd": "random", "zipf": "zipf"}
 
 @dataclass(frozen=True, slots=True)
 class CommandSyntax:
-    """How a forwarder's commands are written where only syntax differ."""
+    """How a forwarder's commands are written where only the syntax differs."""
 
     address: str
     neighbour: str

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from quiver_lab.experiments.experiment import FORWARDERS
 from quiver_lab.experiments.scenario import ExternalForwarder, Scenario, SimulatedForwarder, TrexGenerator
-from quiver_lab.forwarders import UNKNOWN_ROOM, Forwarder, Room
+from quiver_lab.forwarders import UNKNOWN_BUFFERING, Buffering, Forwarder
 from quiver_lab.generators.quiver_tg import QuiverTg
 from quiver_lab.generators.trex import Trex, TrexPlace
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.testbed.benches import COMMANDS_TOLD_MAX, make_bench
+from quiver_lab.testbed.benches import COMMANDS_RECORDED_MAX, make_bench
 from quiver_lab.testbed.cores import Cores
-from quiver_lab.testbed.remote_benches import make_bench_elsewhere
+from quiver_lab.testbed.remote_benches import make_remote_bench
 from quiver_lab.testbed.traffic import make_external_profile
 from quiver_lab.trials.disturbance import MAKE_UP
 from quiver_lab.trials.measurement import Measurer
@@ -44,7 +44,7 @@ class Session:
     generator_version: str
     cores: Cores | None = None
     commands: tuple[str, ...] = ()
-    room: Room = UNKNOWN_ROOM
+    buffering: Buffering = UNKNOWN_BUFFERING
     """Where frames wait while the forwarder's core stands still."""
     make_up: float | None = MAKE_UP
     """How far above the rate the generator makes up for its own stalls; nothing: all at once."""
@@ -99,8 +99,8 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
     """Start everything, lend the session, stop everything, remove its files."""
     if isinstance(scenario.forwarder, SimulatedForwarder):
         simulated = simulation(scenario.forwarder)
-        room = Room(scenario.forwarder.buffer_frames, shared=True)
-        yield Session(simulated, None, "", "simulated", "", room=room, make_up=None)
+        buffering = Buffering(scenario.forwarder.buffer_frames, shared=True)
+        yield Session(simulated, None, "", "simulated", "", buffering=buffering, make_up=None)
         return
     if isinstance(scenario.generator, TrexGenerator):
         with _trex(scenario, scenario.generator, say) as session:
@@ -112,7 +112,7 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
         cores = Cores.assign(1 if host else scenario.forwarder.workers)
         say("writing tables" if scenario.routes > 1000 else "writing configuration")
         bench = (
-            make_bench_elsewhere(scenario, host, machine, directory, cores)
+            make_remote_bench(scenario, host, machine, directory, cores)
             if host
             else make_bench(scenario, machine, directory, cores)
         )
@@ -132,8 +132,8 @@ def open_session(scenario: Scenario, say: Callable[[str], None]) -> Iterator[Ses
             "quiver-tg",
             generator.version,
             cores,
-            bench.commands[:COMMANDS_TOLD_MAX],
-            bench.room,
+            bench.commands[:COMMANDS_RECORDED_MAX],
+            bench.buffering,
             died=lambda: machine.lost() or bench.forwarder.died(),
         )
 

@@ -26,7 +26,7 @@ WORTH_FROM = 4
 
 
 @runtime_checkable
-class TellsStalls(Protocol):
+class StallReporter(Protocol):
     """A forwarder that knows by its own clock when its workers did not run."""
 
     def forget_stalls(self) -> None:
@@ -52,7 +52,7 @@ ANYTHING = Harm(1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Bears:
+class Tolerance:
     """How much harm a figure bears: with no more it is the same figure."""
 
     lost_share: float
@@ -63,27 +63,27 @@ class Bears:
         return harm.lost_share > self.lost_share or harm.away_share > self.away_share
 
 
-PDR_BEARS_SHARE = 0.0025
+PDR_TOLERANCE_SHARE = 0.0025
 """Half of the loss that PDR allows, and half of the width that CSIT asks of its interval: near PDR each frame
 more in a thousand is about one lost in a thousand."""
-EXACT = Bears(0.0, 1.0)
+EXACT = Tolerance(0.0, 1.0)
 """Where one frame decides."""
-BEARS: Mapping[str, Bears] = {
-    "mrr": Bears(1.0, STEAL_SHARE_MAX),
-    "clocks": Bears(1.0, STEAL_SHARE_MAX),
+TOLERANCES: Mapping[str, Tolerance] = {
+    "mrr": Tolerance(1.0, STEAL_SHARE_MAX),
+    "clocks": Tolerance(1.0, STEAL_SHARE_MAX),
     "ndr": EXACT,
-    "pdr": Bears(PDR_BEARS_SHARE, 1.0),
-    "pdr_finder": Bears(PDR_BEARS_SHARE, 1.0),
+    "pdr": Tolerance(PDR_TOLERANCE_SHARE, 1.0),
+    "pdr_finder": Tolerance(PDR_TOLERANCE_SHARE, 1.0),
     "throughput": EXACT,
     "back_to_back": EXACT,
     "soak": EXACT,
     # A frame that waits out a stall is late, and so are those behind it: at half load twice as many.
-    "p50": Bears(1.0, 0.1),
-    "p99": Bears(1.0, 0.005),
+    "p50": Tolerance(1.0, 0.1),
+    "p99": Tolerance(1.0, 0.005),
     "blocked": EXACT,
 }
 """By the figures' names in `aggregate.METRICS`."""
-OTHERWISE = Bears(PDR_BEARS_SHARE, STEAL_SHARE_MAX)
+OTHERWISE = Tolerance(PDR_TOLERANCE_SHARE, STEAL_SHARE_MAX)
 """Of curves and sweeps."""
 
 METRICS_OF_PHASE: Mapping[str, tuple[str, ...]] = {
@@ -181,12 +181,12 @@ class HostWatch:
         bridge: Bridge,
         forwarder: object | None = None,
         *,
-        bears: Mapping[str, Bears] = BEARS,
+        tolerances: Mapping[str, Tolerance] = TOLERANCES,
         simulated: bool = False,
     ) -> None:
         self._bridge = bridge
-        self._forwarder = forwarder if isinstance(forwarder, TellsStalls) else None
-        self._bears = bears
+        self._forwarder = forwarder if isinstance(forwarder, StallReporter) else None
+        self._tolerances = tolerances
         self._simulated = simulated
         self._before = CpuTimes.now()
         self._proven_pps = 0.0
@@ -213,7 +213,7 @@ class HostWatch:
             harm = ANYTHING
             why = f"the hypervisor took {100 * taken.steal_share:.1f} % of the CPU time"
         disturbs = tuple(
-            metric for metric in metrics if self._bears.get(metric, OTHERWISE).is_changed_by(harm)
+            metric for metric in metrics if self._tolerances.get(metric, OTHERWISE).is_changed_by(harm)
         )
         return Evidence(taken.steal_share, forwarder, harm, disturbs, (why,) if disturbs else ())
 

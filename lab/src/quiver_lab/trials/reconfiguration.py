@@ -39,7 +39,7 @@ class Change:
 
 
 @dataclass
-class ChangingMeasurer:
+class ReconfigurationMeasurer:
     """A measurer that does changes by giving the forwarder command lines in the middle of a trial."""
 
     generator: LiveGenerator
