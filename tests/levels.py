@@ -31,7 +31,9 @@ LAST_LINES = 40
 #: again, at most twice, and the summary names it (RERUN). Who stands there often is to be mended.
 PEERS = [str(PYTHON), "-m", "pytest", "-q", "-rfEsR", "--reruns", "2", "--reruns-delay", "2"]
 
-#: For compilers beside tests that wait for packets: a packet that comes does not wait for a compiler.
+#: The lane of levels that wait for packets most of the time. Other lanes compute: beside this one they
+#: have the lowest priority, so that a packet does not wait for a compiler.
+WAITS = "waits"
 LOWEST_PRIORITY = ("nice", "-n", "19")
 
 #: Most of these tests wait for packets most of the time: files of them run side by side.
@@ -147,8 +149,8 @@ class Level:
     reader: Callable[[], Reader]
     environment: tuple[tuple[str, str], ...] = ()
     directory: str = "."
-    #: It needs the processors most of the time: it runs at the lowest priority beside levels that wait.
-    computes: bool = False
+    #: Levels of one lane run one after another, lanes of a stage beside each other.
+    lane: str = WAITS
 
     @property
     def word(self) -> str:
@@ -156,9 +158,7 @@ class Level:
         return self.name.split(",", maxsplit=1)[0]
 
 
-#: A stage has two lanes, which run beside each other: levels that compute, and levels that wait for
-#: packets most of the time. Levels of a lane run one after another. The next stage begins when both
-#: lanes are through.
+#: The next stage begins when all lanes of a stage are through.
 BINARIES = [
     Level(
         "binaries",
@@ -172,7 +172,7 @@ SIDE_LANES = [
         ["cargo", "test", "--workspace", "--no-fail-fast", "--", "--show-output"],
         Cargo,
         (CARGO_RUNNER,),
-        computes=True,
+        lane="cargo",
     ),
     Level(
         "model",
@@ -194,14 +194,14 @@ SIDE_LANES = [
             ("CARGO_TARGET_DIR", "target/loom"),
             ("LOOM_MAX_PREEMPTIONS", "3"),
         ),
-        computes=True,
+        lane="cargo",
     ),
     Level(
         "lab",
         [str(PYTHON), "-m", "pytest", "-rfEs", "-n", "2"],
         Pytest,
         directory="lab",
-        computes=True,
+        lane="lab",
     ),
     Level("netns", [*PEERS, *SIDE_BY_SIDE, "-m", "not alone", "tests/netns"], Pytest),
     Level("interop", [*PEERS, "tests/interop"], Pytest),
@@ -274,19 +274,19 @@ class Printer:
 
 
 def run_stage(stage: Sequence[Level], printer: Printer) -> list[Outcome]:
-    """Run the levels that compute and the levels that wait beside each other, each in their order."""
-    lanes = [
-        lane for computes in (True, False) if (lane := [each for each in stage if each.computes is computes])
-    ]
+    """Run the lanes of a stage beside each other, and the levels of each lane in their order."""
+    lanes: dict[str, list[Level]] = {}
+    for level in stage:
+        lanes.setdefault(level.lane, []).append(level)
 
     def run_lane(lane: Sequence[Level]) -> list[Outcome]:
-        has_company = len(lanes) > 1
         return [
-            run(level, printer.of(level), lowest_priority=level.computes and has_company) for level in lane
+            run(level, printer.of(level), lowest_priority=WAITS in lanes and level.lane != WAITS)
+            for level in lane
         ]
 
     with ThreadPoolExecutor(max_workers=max(1, len(lanes))) as threads:
-        return [outcome for outcomes in threads.map(run_lane, lanes) for outcome in outcomes]
+        return [outcome for outcomes in threads.map(run_lane, lanes.values()) for outcome in outcomes]
 
 
 def last_lines(total: Count) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import levels
-from levels import STAGES, Count, Level, Printer, Pytest, Quiet, last_lines, run_stage
+from levels import STAGES, WAITS, Count, Level, Printer, Pytest, Quiet, last_lines, run_stage
 
 OUTPUT = """\
 ..R..                                                                    [100%]
@@ -47,13 +47,11 @@ def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return []
 
 
-def python_level(name: str, text: str, *, computes: bool = False) -> Level:
-    return Level(name, [sys.executable, "-c", text], Quiet, computes=computes)
+def python_level(name: str, text: str, lane: str = WAITS) -> Level:
+    return Level(name, [sys.executable, "-c", text], Quiet, lane=lane)
 
 
-def test_a_level_that_computes_and_one_that_waits_run_beside_each_other(
-    printed: list[str], tmp_path: Path
-) -> None:
+def test_lanes_run_beside_each_other(printed: list[str], tmp_path: Path) -> None:
     meet = """
 
 import pathlib, time
@@ -63,15 +61,15 @@ while not pathlib.Path(OTHER).exists():
 """
     names = [str(tmp_path / "one"), str(tmp_path / "other")]
     texts = [f"OWN, OTHER = {own!r}, {other!r}{meet}" for own, other in (names, reversed(names))]
-    stage = [python_level("one, first", texts[0], computes=True), python_level("other", texts[1])]
+    stage = [python_level("one, first", texts[0], lane="cargo"), python_level("other", texts[1])]
     outcomes = run_stage(stage, Printer(printed.append))
     assert [outcome.level.word for outcome in outcomes] == ["one", "other"]
     assert sum((outcome.count for outcome in outcomes), Count()) == Count()
 
 
-def test_only_a_level_with_company_has_the_lowest_priority(printed: list[str]) -> None:
+def test_only_beside_levels_that_wait_a_level_has_the_lowest_priority(printed: list[str]) -> None:
     say_priority = "import os; print('priority', os.nice(0))"
-    stage = [python_level("one", say_priority, computes=True), python_level("other", "")]
+    stage = [python_level("one", say_priority, lane="cargo"), python_level("other", "")]
     run_stage(stage[:1], Printer(printed.append))
     assert not any("priority 19" in text for text in printed)
     run_stage(stage, Printer(printed.append))
@@ -79,7 +77,7 @@ def test_only_a_level_with_company_has_the_lowest_priority(printed: list[str]) -
 
 
 def test_a_level_that_breaks_off_is_a_failure_and_the_others_run_on(printed: list[str]) -> None:
-    stage = [python_level("one", "raise SystemExit('broken')", computes=True), python_level("other", "")]
+    stage = [python_level("one", "raise SystemExit('broken')", lane="cargo"), python_level("other", "")]
     counts = [outcome.count for outcome in run_stage(stage, Printer(printed.append))]
     assert counts == [Count(failed=1), Count()]
     assert any("     one | broken\n" in text for text in printed)
@@ -88,3 +86,12 @@ def test_a_level_that_breaks_off_is_a_failure_and_the_others_run_on(printed: lis
 def test_levels_have_different_names() -> None:
     words = [level.word for stage in STAGES for level in stage]
     assert len(words) == len(set(words))
+
+
+def test_levels_of_a_lane_run_one_after_another(printed: list[str], tmp_path: Path) -> None:
+    once = f"import os; os.mkdir({str(tmp_path / 'held')!r}); os.rmdir({str(tmp_path / 'held')!r})"
+    stage = [python_level(f"level{number}", f"print({number}); {once}") for number in range(5)]
+    counts = [outcome.count for outcome in run_stage(stage, Printer(printed.append))]
+    assert counts == [Count()] * 5
+    said = [text for text in printed if "===" not in text]
+    assert said == [f"{f'level{number}':>8} | {number}\n" for number in range(5)]
