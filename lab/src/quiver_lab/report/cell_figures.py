@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quiver_lab.aggregate import CellRuns, Series, primary_metric
 from quiver_lab.models.fit import ModelError
 from quiver_lab.models.workers import fit_workers
 from quiver_lab.report.figures import FINDER_COLOUR
@@ -23,7 +22,8 @@ from quiver_lab.report.style import (
     heading,
     layout,
 )
-from quiver_lab.words import mpps
+from quiver_lab.results.aggregate import CellRuns, Series, primary_metric
+from quiver_lab.results.formatting import mpps
 
 RATE_COLOURS = {"mrr": MRR_COLOUR, "pdr": PDR_COLOUR, "ndr": NDR_COLOUR, "pdr_finder": FINDER_COLOUR}
 MARGIN_SHARE = 1.12

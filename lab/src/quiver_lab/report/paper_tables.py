@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series
+from quiver_lab.results.aggregate import METRICS, RATES, CellRuns, Series
 
 ABSENT = "N/A"
 

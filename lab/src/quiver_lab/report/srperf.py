@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quiver_lab.aggregate import CellRuns, Series
-from quiver_lab.ratios import ratio_of
 from quiver_lab.report.cell_figures import interval
 from quiver_lab.report.paper_tables import ABSENT, PaperTable, all_paper_tables, mean_kpps, relative
 from quiver_lab.report.style import INK, MRR_COLOUR, NDR_COLOUR, QUIET, Spec, axis, layout
+from quiver_lab.results.aggregate import CellRuns, Series
+from quiver_lab.results.ratios import ratio_of
 
 METRIC = "pdr_finder"
 HEADEND_COLUMNS = ("IPv6", "IPv4", "H.Insert", "H.Enc.V6", "H.Enc.V4", "H.Enc.L2")
