@@ -40,7 +40,7 @@ pub trait OuterHeader: IpFamily {
     /// The longest packet, in bytes.
     const PACKET_BYTES_MAX: usize;
     /// The node that sends to a neighbour by the adjacency in
-    /// [`Packet::index`](quiver_core::Packet::index).
+    /// the packet's index.
     const REWRITE: &'static str;
     /// Nodes whose index is an adjacency, too: a neighbour that is to be confirmed or resolved,
     /// packets that are counted.
@@ -48,7 +48,7 @@ pub trait OuterHeader: IpFamily {
     /// The node to which the FIB sends packets without a route.
     const DROP: &'static str;
     /// The node that looks the destination up in the table in
-    /// [`Packet::index`](quiver_core::Packet::index).
+    /// the packet's index.
     const LOOK_UP: &'static str;
     /// The node that fragments by a
     /// [`FragmentRequest`](quiver_forwarding::requests::FragmentRequest). There is none for IPv4:

@@ -106,7 +106,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         !member.is_bvi || (!UNKNOWN && (to[0] & 1 != 0 || to == row.mac))
     }
 
-    /// [`Packet::index`] says at which port to go on. Only so many copies are made.
+    /// The packet's index says at which port to go on. Only so many copies are made.
     #[inline(always)]
     fn decide(
         &self,

@@ -35,7 +35,7 @@ struct UuForward {
 }
 
 impl UuForward {
-    /// [`Packet::index`] names a split-horizon group that gets none, as for the nodes that flood
+    /// The packet's index names a split-horizon group that gets none, as for the nodes that flood
     /// ([`FloodPlace`]).
     fn decide(cx: &Context<'_>, view: &View, packet: &mut Packet) -> Result<NodeId, UuForwardDrop> {
         let port = view.port(packet.rx).ok_or(UuForwardDrop::NotBridged)?;

@@ -261,7 +261,7 @@ fn send_to_all(
     frame.extend(packet);
     let output = info.output;
     let sent = engine.post(WorkerId(0), move |worker: &mut Worker| {
-        worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+        worker.inject(&frame, output, InterfaceId::NONE, id);
     });
     advertiser.last_ns = Some(engine.now_ns());
     let count = if sent { &mut advertiser.counts.sent } else { &mut advertiser.counts.not_sent };
@@ -278,7 +278,7 @@ fn send_to_one(
     let lookup = engine.node_id("ip6-lookup");
     let Some((lookup, packet)) = lookup.zip(packet) else { return };
     let sent = engine.post(WorkerId(0), move |worker: &mut Worker| {
-        worker.inject(&packet, lookup, id, id, 0);
+        worker.inject(&packet, lookup, id, id);
     });
     let count =
         if sent { &mut advertiser.counts.sent_unicast } else { &mut advertiser.counts.not_sent };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::block::{Kernel, MakeKernel};
 use crate::graph::context::Context;
 use crate::graph::directory::Directory;
+use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::trace::TraceRecord;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
@@ -195,9 +196,8 @@ pub trait Names {
     fn interface(&self, id: InterfaceId) -> String;
     /// A node's name.
     fn node(&self, id: NodeId) -> String;
-    /// The sentence of a drop reason, as [`Packet::index`](crate::memory::packet::Packet::index)
-    /// holds it in the drop node.
-    fn reason(&self, index: u32) -> String;
+    /// The sentence of a drop reason.
+    fn reason(&self, reason: DropReason) -> String;
 }
 
 /// Makes a worker's instance of a node.

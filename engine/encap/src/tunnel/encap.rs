@@ -22,7 +22,7 @@ use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
 
 /// The node for inner packets of family `F` and outer headers of family `O`. A stacked adjacency is
-/// in [`Packet::index`].
+/// in the packet's index.
 pub struct TunnelEncap<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> {
     output: EncapOutput<Stack<P, O>>,
     error: NodeId,

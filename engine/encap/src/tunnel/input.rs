@@ -29,7 +29,7 @@ pub struct TunnelInput<P, O> {
     kind: std::marker::PhantomData<(P, O)>,
 }
 
-/// In [`Packet::index`]: the headers could not be read.
+/// In the packet's index: the headers could not be read.
 const UNREAD: u32 = u32::MAX;
 
 /// What was read of an outer packet's headers.
@@ -203,7 +203,7 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
 
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
-    /// What was read is kept in [`Packet::index`], for [`resolve`](Self::resolve).
+    /// What was read is kept in the packet's index, for [`resolve`](Self::resolve).
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Key {
         let Ok(outer) = self.outer(packet) else {

@@ -24,7 +24,7 @@ quiver_core::reasons! {
     }
 }
 
-/// `ip4-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+/// `ip4-rewrite`, a packet's part of it. The adjacency is in the packet's index.
 pub struct Ip4Rewrite {
     tables: IpTables,
     error: NodeId,

@@ -40,7 +40,7 @@ quiver_core::reasons! {
     }
 }
 
-/// `ip6-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+/// `ip6-rewrite`, a packet's part of it. The adjacency is in the packet's index.
 pub struct Ip6Rewrite {
     tables: IpTables,
     error: NodeId,

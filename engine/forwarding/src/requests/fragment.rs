@@ -1,7 +1,7 @@
 //! What a node that has made a long packet asks of the node that cuts it.
 
 /// Into which fragments, and where they go, carried in
-/// [`Packet::index`](quiver_core::Packet::index) to `ip6-frag-in-table`: MTU 16 bits, table 16
+/// the packet's index to `ip6-frag-in-table`: MTU 16 bits, table 16
 /// bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentRequest {

@@ -1,7 +1,7 @@
 //! What a node asks of the nodes that send ICMP errors.
 
 /// What `ip4-icmp-error` and `ip6-icmp-error` are asked to send, carried in
-/// [`Packet::index`](quiver_core::Packet::index): type 8 bits, code 8 bits, 16 bits of detail
+/// the packet's index: type 8 bits, code 8 bits, 16 bits of detail
 /// (next-hop MTU in bytes, or the offset that a parameter problem points at).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpErrorRequest {

@@ -1,6 +1,6 @@
 //! What a node that has a fragment asks of the nodes that put fragments together.
 
-/// Whose fragment it is, carried in [`Packet::index`](quiver_core::Packet::index) to
+/// Whose fragment it is, carried in the packet's index to
 /// `ip4-full-reassembly` and its kin: for the router itself 1 bit, scope 31 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReassemblyRequest {

@@ -1,5 +1,5 @@
 //! What a bridge and its ports tell one another of a frame that is flooded, in
-//! [`Packet::index`](quiver_core::Packet::index). The features of `device-input` and
+//! the packet's index. The features of `device-input` and
 //! `interface-output` that stand between leave it alone, and no index of anything else is as high.
 
 /// The split-horizon group of interfaces that lead into the core of a network (RFC 4762 §4.4, RFC

@@ -46,9 +46,9 @@ quiver_core::reasons! {
 
 /// How long fragments may be, and where they go.
 enum Way {
-    /// By the adjacency in [`Packet::index`], to this node.
+    /// By the adjacency in the packet's index, to this node.
     Adjacency(NodeId),
-    /// As the [`FragmentRequest`] in [`Packet::index`] says, to this node, which looks them up.
+    /// As the [`FragmentRequest`] in the packet's index says, to this node, which looks them up.
     Request(NodeId),
 }
 

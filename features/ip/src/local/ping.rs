@@ -214,7 +214,7 @@ impl Ends {
         let (lookup, rx) = (self.lookup, self.rx);
         engine.post(WorkerId(0), move |worker: &mut Worker| {
             for bytes in &packets {
-                worker.inject(bytes, lookup, rx, InterfaceId::NONE, 0);
+                worker.inject(bytes, lookup, rx, InterfaceId::NONE);
             }
         });
     }

@@ -362,7 +362,7 @@ pub(crate) fn spec(
         let next = names.node(record.next);
         let what = match record.next {
             next if next == record.node => "it waits".to_owned(),
-            DROP => names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff),
+            DROP => names.reason(record.drop_reason()),
             _ => format!("to {next}"),
         };
         format!("{words}, whose next hop on {tx} is unknown: {what}")

@@ -33,7 +33,7 @@ impl Encapsulated for Ip4 {
     const NODE: &'static str = "sr-pl-rewrite-encaps-v4";
 }
 
-/// The node for packets of a family. The number of the list's entry is in [`Packet::index`].
+/// The node for packets of a family. The number of the list's entry is in the packet's index.
 pub struct Encaps<F> {
     output: EncapOutput<SegmentStack>,
     way_out: PolicyPathMtu,

@@ -37,7 +37,7 @@ pub(super) enum Last {
     Own,
 }
 
-/// `sr-pl-rewrite-insert`. The number of the list's entry is in [`Packet::index`].
+/// `sr-pl-rewrite-insert`. The number of the list's entry is in the packet's index.
 pub struct Insert {
     output: EncapOutput<SegmentStack>,
     way_out: PolicyPathMtu,

@@ -24,7 +24,7 @@ pub(crate) const NODE: &str = "sr-pl-gtp4-d";
 /// Where the addresses of an IPv4 header begin.
 const ADDRESSES_AT: usize = 12;
 
-/// `sr-pl-gtp4-d`, a packet's part of it. The gateway's row is in [`Packet::index`].
+/// `sr-pl-gtp4-d`, a packet's part of it. The gateway's row is in the packet's index.
 pub struct MobileToSegments4 {
     decapsulation: Decapsulation,
     error: NodeId,

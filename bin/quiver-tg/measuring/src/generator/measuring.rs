@@ -390,7 +390,7 @@ impl<S: Surroundings> Generator<S> {
                     if slot.is_none() {
                         // A knock: the node runs, and finds its order.
                         self.engine.post(WORKER, move |worker| {
-                            worker.inject(&[], node, InterfaceId::NONE, InterfaceId::NONE, 0);
+                            worker.inject(&[], node, InterfaceId::NONE, InterfaceId::NONE);
                         });
                     }
                 }
