@@ -18,8 +18,8 @@ struct AdjacencyCounter {
 impl Node for AdjacencyCounter {
     fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
         frame.route(|packet| {
-            let header = self.tables.adjacencies.get(packet.index).rewrite_len();
-            self.counts.add(packet.index, packet.length() + header);
+            let header = self.tables.adjacencies.of(packet).rewrite_len();
+            self.counts.add(packet.handed_over(), packet.length() + header);
             Ok::<_, Never>(self.rewrite)
         });
     }

@@ -6,13 +6,14 @@ use quiver_core::graph::node::Names;
 use quiver_core::graph::trace::TraceRecord;
 
 use crate::adjacency::Adjacencies;
+use crate::handover::{AdjacencyIndex, ReceivingInterface};
 use crate::route_end::RouteEnd;
 
 /// Says what next node and index of a look-up's record mean: `via 10.1.0.2 on e1`.
 pub fn describe(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names: &dyn Names) -> String {
     let next = names.node(record.next);
     let via = || {
-        let adjacency = adjacencies.get(record.index);
+        let adjacency = adjacencies.get(record.handed_over::<AdjacencyIndex>().0);
         (adjacency.next_hop(), names.interface(adjacency.tx))
     };
     match next.as_str() {
@@ -36,7 +37,7 @@ pub fn describe(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names: &dy
         "ip4-directed-broadcast" => format!("to all hosts on {}", via().1),
         "ip4-local" | "ip6-local" => "for the router itself".to_owned(),
         "ip4-punt" | "ip6-punt" => "for the host".to_owned(),
-        "ip4-drop" | "ip6-drop" => match RouteEnd::of(record.index) {
+        "ip4-drop" | "ip6-drop" => match record.handed_over() {
             RouteEnd::NoRoute => "no route".to_owned(),
             RouteEnd::Unreachable => "the route says unreachable".to_owned(),
             RouteEnd::Prohibited => "the route prohibits it".to_owned(),
@@ -46,10 +47,8 @@ pub fn describe(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names: &dy
             "by the route of its source".to_owned()
         }
         "ip4-interface-rx" | "ip6-interface-rx" => {
-            format!(
-                "received once more, on {}",
-                names.interface(quiver_core::InterfaceId(record.index))
-            )
+            let ReceivingInterface(on) = record.handed_over();
+            format!("received once more, on {}", names.interface(on))
         }
         "ip4-lookup-in-table" | "ip6-lookup-in-table" => "on to another table".to_owned(),
         _ => format!("to {next} with index {}", record.index),

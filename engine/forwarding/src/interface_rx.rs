@@ -2,9 +2,10 @@
 //! interface": the packet meets that interface's features, and is looked up in its table.
 
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::fib::Family;
+use crate::handover::ReceivingInterface;
 
 quiver_core::reasons! {
     /// Why a packet is not received once more.
@@ -25,7 +26,7 @@ impl InterfaceRx {
         if !packet.turn() {
             return Err(InterfaceRxDrop::Loop);
         }
-        let on = InterfaceId(packet.index);
+        let ReceivingInterface(on) = packet.handed_over();
         if !cx.interface(on).is_some_and(|row| row.up) {
             return Err(InterfaceRxDrop::InterfaceDown);
         }

@@ -3,6 +3,7 @@
 pub mod adjacency;
 pub mod adjacency_counter;
 pub mod fib;
+pub mod handover;
 pub mod hop_description;
 pub mod interface_rx;
 pub mod ip;

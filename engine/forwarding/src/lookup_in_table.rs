@@ -6,6 +6,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::fib::Family;
+use crate::handover::TableIndex;
 use crate::ip::{IpFamily, IpTables, choose};
 
 quiver_core::reasons! {
@@ -31,7 +32,8 @@ pub(crate) fn look_up<F: IpFamily>(
     let version = packet.bytes().first().map_or(0, |byte| byte >> 4);
     let address = address(packet.bytes()).filter(|_| version == F::VERSION);
     let address = address.ok_or(LookupInTableDrop::WrongFamily)?;
-    let group = F::table(tables, packet.index).lookup(address);
+    let TableIndex(table) = packet.handed_over();
+    let group = F::table(tables, table).lookup(address);
     Ok(choose::<F>(&tables.groups, group, packet))
 }
 

@@ -44,7 +44,7 @@ impl UuForward {
         if member.interface == packet.rx {
             return Err(UuForwardDrop::OwnPort);
         }
-        let excluded = FloodPlace::from_index(packet.index).excluded;
+        let FloodPlace { excluded, .. } = packet.handed_over();
         if member.group != 0 && (member.group == port.group || member.group == excluded) {
             return Err(UuForwardDrop::SplitHorizon);
         }
@@ -52,7 +52,7 @@ impl UuForward {
             return Err(UuForwardDrop::Down);
         }
         packet.tx = member.interface;
-        packet.index = Flooded { from_group: port.group }.to_index();
+        packet.hand_over(Flooded { from_group: port.group });
         Ok(member.output)
     }
 }

@@ -30,20 +30,20 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
     const NAME: &'static str = Kind::of(VIRTUAL, SIX).feature();
     type Reason = Never;
     /// What stands behind, and what fragments from this interface are marked with.
-    type InterfaceState = (Behind, u32);
+    type InterfaceState = (Behind, ReassemblyRequest);
 
-    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> (Behind, u32) {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> (Behind, ReassemblyRequest) {
         let tables = &self.tables.interfaces;
         let scope = if SIX { tables.table6(rx) } else { tables.table4(rx) };
         let request = ReassemblyRequest { is_local: false, scope };
-        (cx.behind(self.arc, rx, self.own, self.arc_end), request.to_index())
+        (cx.behind(self.arc, rx, self.own, self.arc_end), request)
     }
 
     #[inline(always)]
     fn decide(
         &self,
         _: StageContext<'_>,
-        interface_state: (Behind, u32),
+        interface_state: (Behind, ReassemblyRequest),
         packet: &mut Packet,
     ) -> Result<NodeId, Never> {
         let (behind, request) = interface_state;
@@ -55,7 +55,7 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
             Ip4Header::overlay(packet.bytes()).is_some_and(Ip4Header::is_fragment)
         };
         if is_fragment {
-            packet.index = request;
+            packet.hand_over(request);
             return Ok(self.keeper);
         }
         Ok(behind.take(packet))

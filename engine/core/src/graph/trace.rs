@@ -4,7 +4,7 @@
 use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
-use crate::memory::packet::handover::Handover;
+use crate::memory::packet::handover::{Handover, MarkedHandover};
 use crate::memory::packet::{Packet, PacketFlags};
 
 /// Bytes of the packet that a record keeps.
@@ -47,6 +47,11 @@ impl TraceRecord {
     /// What the node handed over, in a record whose `next` says that it is of this type.
     pub fn handed_over<T: Handover>(&self) -> T {
         T::from_index(self.index)
+    }
+
+    /// What the node handed over, if it is of this type.
+    pub fn handed_over_if<T: MarkedHandover>(&self) -> Option<T> {
+        T::is_marked(self.index).then(|| self.handed_over())
     }
 
     /// Why the packet dies, in a record whose `next` is the drop node.

@@ -85,7 +85,7 @@ pub struct Packet {
     /// Where it goes out, for the features of `interface-output`.
     pub tx: InterfaceId,
     /// What the node before hands over to the node behind ([`Handover`](handover::Handover)).
-    pub index: u32,
+    index: u32,
     /// The flow hash once computed, or a feature's own word.
     pub hash: u32,
 }

@@ -30,8 +30,7 @@ pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet)
         };
         groups.choose(word, hash)
     };
-    packet.index = hop.index;
-    hop.next
+    hop.route(packet)
 }
 
 /// The hop of all packets for which these groups were found, if they are one group of one path.
@@ -50,7 +49,7 @@ pub fn one_hop(groups: &Groups, found: &[GroupId]) -> Option<Hop> {
 #[inline(always)]
 pub fn take_hop(hop: Hop, packets: &mut [Packet]) -> NodeId {
     for packet in packets {
-        packet.index = hop.index;
+        hop.route(packet);
     }
     hop.next
 }

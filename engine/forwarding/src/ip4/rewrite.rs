@@ -61,7 +61,7 @@ impl Stage for Ip4Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip4RewriteDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
         let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
@@ -87,7 +87,7 @@ impl Ip4Rewrite {
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
         if !own && header.ttl() <= 1 {
-            packet.index = TIME_EXCEEDED.to_index();
+            packet.hand_over(TIME_EXCEEDED);
             packet.tx = adjacency.tx;
             return Ok(Some(self.error));
         }

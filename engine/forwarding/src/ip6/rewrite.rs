@@ -92,7 +92,7 @@ fn take_slow_path(
         context.count(Ip6RewriteDrop::TooBig, 1);
         IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: adjacency.mtu_bytes }
     };
-    packet.index = request.to_index();
+    packet.hand_over(request);
     packet.tx = adjacency.tx;
     Ok(error)
 }
@@ -127,7 +127,7 @@ impl Stage for Ip6Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip6RewriteDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
         let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;

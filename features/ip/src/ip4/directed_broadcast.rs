@@ -26,7 +26,7 @@ struct DirectedBroadcast {
 
 impl DirectedBroadcast {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, BroadcastDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if !own && packet.rx == adjacency.tx {
             packet.set(PacketFlags::L2_GROUP); // nothing is answered with this address as its source

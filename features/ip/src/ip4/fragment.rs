@@ -40,7 +40,7 @@ impl Fragment {
         if !complete_checksum(packet) {
             return Err(FragmentDrop::Offload);
         }
-        let mtu = usize::from(self.tables.adjacencies.get(packet.index).mtu_bytes);
+        let mtu = usize::from(self.tables.adjacencies.of(packet).mtu_bytes);
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(FragmentDrop::Truncated)?;
         let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
         let options =

@@ -126,7 +126,7 @@ impl IcmpError {
         cx: &mut Context<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Icmp4ErrorDrop> {
-        let request = IcmpErrorRequest::from_index(packet.index);
+        let request = packet.handed_over::<IcmpErrorRequest>();
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Icmp4ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.ttl() == 0 {
             cx.count(Icmp4ErrorDrop::TtlZero, 1);

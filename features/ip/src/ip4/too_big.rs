@@ -35,7 +35,7 @@ struct TooBig {
 impl TooBig {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4TooBig::Truncated)?;
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         if fits_in_segments(packet, header.header_len(), header.protocol(), adjacency.mtu_bytes) {
             return forward(adjacency, packet);
         }
@@ -47,8 +47,7 @@ impl TooBig {
         packet.tx = adjacency.tx;
         let detail = adjacency.mtu_bytes;
         let code = unreachable::FRAGMENTATION_NEEDED;
-        packet.index =
-            IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();
+        packet.hand_over(IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail });
         Ok(self.error)
     }
 }

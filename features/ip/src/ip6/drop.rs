@@ -31,10 +31,10 @@ impl Node for Ip6Drop {
             if self.tables.interfaces.table6(packet.rx) == NOT_ENABLED {
                 return Err(RouteEnd::NotEnabled);
             }
-            let end = RouteEnd::of(packet.index);
+            let end = packet.handed_over::<RouteEnd>();
             let answer = answer(end).ok_or(end)?;
             cx.count(end, 1);
-            packet.index = answer.to_index();
+            packet.hand_over(answer);
             Ok(self.error)
         });
     }

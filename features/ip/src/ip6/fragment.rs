@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::requests::FragmentRequest;
@@ -150,11 +151,10 @@ impl Fragment {
             return Err(Ip6FragmentDrop::Offload);
         }
         let mtu_bytes = match self.way {
-            Way::Adjacency(_) => self.tables.adjacencies.get(packet.index).mtu_bytes,
+            Way::Adjacency(_) => self.tables.adjacencies.of(packet).mtu_bytes,
             Way::Request(_) => {
-                let FragmentRequest { mtu_bytes, table } =
-                    FragmentRequest::from_index(packet.index);
-                packet.index = table;
+                let FragmentRequest { mtu_bytes, table } = packet.handed_over::<FragmentRequest>();
+                packet.hand_over(TableIndex(table));
                 mtu_bytes
             }
         };

@@ -82,7 +82,7 @@ impl<const POLICY: u8> Stage for HopByHop<POLICY> {
                 _ => {
                     if let Some(request) = look_at_options(packet)? {
                         context.count(HopByHopDrop::UnknownOption, 1);
-                        packet.index = request.to_index();
+                        packet.hand_over(request);
                         return Ok(self.error);
                     }
                 }

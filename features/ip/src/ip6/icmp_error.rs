@@ -120,7 +120,7 @@ impl IcmpError {
         cx: &mut Context<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Icmp6ErrorDrop> {
-        let request = IcmpErrorRequest::from_index(packet.index);
+        let request = packet.handed_over::<IcmpErrorRequest>();
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(Icmp6ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.hop_limit() == 0 {
             cx.count(Icmp6ErrorDrop::HopLimitZero, 1);

@@ -4,7 +4,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::ip::GROUP_ACCEPTED;
+use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
@@ -120,14 +120,14 @@ impl Ip6Local {
     fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip6LocalDrop> {
         let reassembly = self.reassembly.ok_or(Ip6LocalDrop::Fragment)?;
         let scope = self.tables.interfaces.table6(packet.rx);
-        packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
+        packet.hand_over(ReassemblyRequest { is_local: true, scope });
         Ok(reassembly)
     }
 
     fn complain(&self, cx: &Context<'_>, packet: &mut Packet, complaint: Complaint) -> NodeId {
         let Complaint(request, why) = complaint;
         cx.count(why, 1);
-        packet.index = request.to_index();
+        packet.hand_over(request);
         self.error
     }
 
@@ -151,7 +151,7 @@ impl Ip6Local {
         if address::is_multicast(destination)
             && !solicits
             && !listens()
-            && packet.index != GROUP_ACCEPTED
+            && packet.handed_over_if::<GroupAccepted>().is_none()
         {
             return Err(Ip6LocalDrop::NotListening);
         }
@@ -293,7 +293,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     })
     .reasons::<Ip6LocalDrop>()
     .describe(|record, names| {
-        let request = IcmpErrorRequest::from_index(record.index);
+        let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.kind) {
             ("ip6-icmp-error", kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
             ("ip6-icmp-error", _) => format!(", header wrong at byte {}", request.detail),

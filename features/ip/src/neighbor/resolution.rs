@@ -6,7 +6,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_core::graph::node::{DROP, Node, NodeSpec, Reason, Wiring};
+use quiver_core::graph::drop_reason::DropReason;
+use quiver_core::graph::node::{DROP, Node, NodeSpec, Wiring};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::throttle::{Recent, Shares, key};
@@ -98,10 +99,10 @@ impl Ask {
         let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
         if hops <= 1 && !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
             let kind = if self.kind.six { 3 } else { 11 };
-            packet.index = IcmpErrorRequest { kind, code: 0, detail: 0 }.to_index();
+            packet.hand_over(IcmpErrorRequest { kind, code: 0, detail: 0 });
             return Ok(Fate::Error);
         }
-        let adjacency = *self.tables.adjacencies.get(packet.index);
+        let adjacency = *self.tables.adjacencies.of(packet);
         let target = if self.kind.glean { destination } else { adjacency.next_hop() };
         packet.tx = adjacency.tx;
         let awaited = (adjacency.tx, target);
@@ -160,8 +161,8 @@ impl Ask {
         for mut packet in taken.packets.into_iter().flatten() {
             match way {
                 Some(way) => {
-                    packet.index = way.index;
-                    send_on(cx, packet, way.next);
+                    let next = way.route(&mut packet);
+                    send_on(cx, packet, next);
                 }
                 None => self.give_up(cx, packet, release.on, taken.is_late),
             }
@@ -191,7 +192,7 @@ impl Ask {
         if is_own || is_late {
             return kill(cx, packet, AskDrop::Unanswered);
         }
-        packet.index = release::unreachable(self.kind.six).to_index();
+        packet.hand_over(release::unreachable(self.kind.six));
         send_on(cx, packet, self.error);
     }
 
@@ -234,7 +235,7 @@ fn about((on, target): Awaited) -> u64 {
 }
 
 fn kill(cx: &mut Context<'_>, mut packet: Packet, why: AskDrop) {
-    packet.index = u32::from(why.number());
+    packet.hand_over(DropReason::new(why));
     cx.trace(&packet, DROP);
     cx.kill(packet, why);
 }
