@@ -6,6 +6,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::fib::Family;
 use crate::handover::ReceivingInterface;
+use crate::nodes;
 
 quiver_core::reasons! {
     /// Why a packet is not received once more.
@@ -45,8 +46,8 @@ impl Node for InterfaceRx {
 /// The declaration of one of the two.
 pub fn spec(family: Family) -> NodeSpec {
     let (name, input, words): (_, _, fn(&[u8]) -> String) = match family {
-        Family::Ip4 => ("ip4-interface-rx", "ip4-input", crate::ip4::describe),
-        Family::Ip6 => ("ip6-interface-rx", "ip6-input", crate::ip6::describe),
+        Family::Ip4 => (nodes::ip4::INTERFACE_RX, nodes::ip4::INPUT, crate::ip4::describe),
+        Family::Ip6 => (nodes::ip6::INTERFACE_RX, nodes::ip6::INPUT, crate::ip6::describe),
     };
     NodeSpec::new(
         name,

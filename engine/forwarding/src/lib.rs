@@ -15,6 +15,7 @@ pub mod lookup_in_table;
 pub mod mfib;
 pub mod neighbour;
 pub mod next_hop_group;
+pub mod nodes;
 pub mod offload;
 pub mod requests;
 pub mod route_end;

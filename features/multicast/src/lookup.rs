@@ -10,6 +10,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::{GroupAccepted, TableIndex};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::mfib::MfibTables;
+use quiver_forwarding::nodes;
 use quiver_wire::ip4::address::ALL_HOSTS;
 use quiver_wire::ip6::address::{self, ALL_NODES};
 
@@ -120,7 +121,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
             mfib: mfib.clone(),
             ip: wiring.shared(),
             signaller: Signaller::new(six),
-            local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
+            local: wiring.node(if six { nodes::ip6::LOCAL } else { nodes::ip4::LOCAL }),
             rpf: wiring.node(crate::rpf::name(six)),
         })
     })

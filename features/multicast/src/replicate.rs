@@ -10,6 +10,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::mfib::{Entry, MfibTables, Output};
+use quiver_forwarding::nodes;
 
 use crate::ends::{Ends, count_hop, words};
 use crate::lookup::Route;
@@ -207,7 +208,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
                 six,
                 mfib: mfib.clone(),
                 ip: wiring.shared(),
-                local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
+                local: wiring.node(if six { nodes::ip6::LOCAL } else { nodes::ip4::LOCAL }),
             })
         },
     )

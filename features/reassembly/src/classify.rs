@@ -10,6 +10,7 @@ use quiver_core::graph::node::{Never, NodeSpec};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::ip6::extension::{Walk, is_walked};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
@@ -79,7 +80,7 @@ pub(crate) fn spec<const VIRTUAL: bool, const SIX: bool>(arc: ArcId) -> NodeSpec
     NodeSpec::stage("Sends fragments to reassembly", move |wiring| SortFragments::<VIRTUAL, SIX> {
         arc,
         own: wiring.id,
-        arc_end: wiring.node(if SIX { "ip6-lookup" } else { "ip4-lookup" }),
+        arc_end: wiring.node(if SIX { nodes::ip6::LOOKUP } else { nodes::ip4::LOOKUP }),
         keeper: wiring.node(kind.node()),
         tables: wiring.shared(),
     })

@@ -7,6 +7,7 @@ use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::drop_reason::DropReason;
 use quiver_core::graph::node::{DROP, Wiring};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::ReassemblyRequest;
 
 use crate::fragment::{self, Bad, Fragment};
@@ -53,9 +54,9 @@ impl Contexts {
         wiring: &Wiring<'_>,
     ) -> Contexts {
         let (arc_end, local, error) = if kind.is_six() {
-            ("ip6-lookup", "ip6-local", "ip6-icmp-error")
+            (nodes::ip6::LOOKUP, nodes::ip6::LOCAL, nodes::ip6::ICMP_ERROR)
         } else {
-            ("ip4-lookup", "ip4-local", "ip4-icmp-error")
+            (nodes::ip4::LOOKUP, nodes::ip4::LOCAL, nodes::ip4::ICMP_ERROR)
         };
         let next_nodes = NextNodes {
             arc,

@@ -54,6 +54,13 @@ pub struct ReasonText {
     pub severity: Severity,
 }
 
+impl ReasonText {
+    /// Why packets die.
+    pub const fn error(name: &'static str, text: &'static str) -> ReasonText {
+        ReasonText { name, text, severity: Severity::Error }
+    }
+}
+
 /// A node's enum of reasons; made by [`reasons!`](crate::reasons).
 pub trait Reason: Copy {
     /// All, in the order of their numbers.
@@ -74,7 +81,8 @@ impl Reason for Never {
 }
 
 /// Declare a node's reasons: variant, short name, sentence. `info` before the name marks an event
-/// that is no death.
+/// that is no death. A first variant that holds another enum stands for all reasons of that one,
+/// which has `ALL`, `name` and `text`, and whose numbers come first.
 ///
 /// ```
 /// quiver_core::reasons! {
@@ -102,6 +110,43 @@ macro_rules! reasons {
             },)*];
             #[inline(always)]
             fn number(self) -> u16 { self as u16 }
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis enum $name:ident { $(#[$fdoc:meta])* $first:ident($inner:ident); $($(#[$vdoc:meta])* $variant:ident = $short:literal, $text:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name { $(#[$fdoc])* $first($inner), $($(#[$vdoc])* $variant,)* }
+        impl From<$inner> for $name {
+            fn from(inner: $inner) -> $name { $name::$first(inner) }
+        }
+        impl $crate::graph::node::Reason for $name {
+            const ALL: &'static [$crate::graph::node::ReasonText] = {
+                use $crate::graph::node::ReasonText;
+                const OWN: &[ReasonText] = &[$(ReasonText::error($short, $text),)*];
+                const INNER: usize = $inner::ALL.len();
+                const ALL: [ReasonText; INNER + OWN.len()] = {
+                    let mut all = [ReasonText::error("", ""); INNER + OWN.len()];
+                    let mut at = 0;
+                    while at < all.len() {
+                        all[at] = if at < INNER {
+                            ReasonText::error($inner::ALL[at].name(), $inner::ALL[at].text())
+                        } else {
+                            OWN[at - INNER]
+                        };
+                        at += 1;
+                    }
+                    all
+                };
+                &ALL
+            };
+            fn number(self) -> u16 {
+                #[repr(u16)]
+                enum Own { $($variant,)* }
+                match self {
+                    $name::$first(inner) => inner as u16,
+                    $($name::$variant => $inner::ALL.len() as u16 + Own::$variant as u16,)*
+                }
+            }
         }
     };
     (@severity info) => { $crate::graph::node::Severity::Info };

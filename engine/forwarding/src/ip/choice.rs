@@ -16,7 +16,7 @@ pub fn destination<F: IpFamily>(packet: &Packet) -> F::Address {
 }
 
 /// What the group found means for this packet: the next node, with the adjacency in
-/// The packet's index.
+/// the packet's index.
 #[inline(always)]
 pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet) -> NodeId {
     let word = groups.word(group);

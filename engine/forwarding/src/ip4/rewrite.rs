@@ -9,6 +9,7 @@ use quiver_wire::{Header, checksum};
 
 use crate::adjacency::Adjacency;
 use crate::ip::IpTables;
+use crate::nodes;
 use crate::requests::IcmpErrorRequest;
 
 /// ICMP time exceeded in transit (RFC 792).
@@ -47,7 +48,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4
 }
 
 impl Stage for Ip4Rewrite {
-    const NAME: &'static str = "ip4-rewrite";
+    const NAME: &'static str = nodes::ip4::REWRITE;
     const SENDS: bool = true;
     type Reason = Ip4RewriteDrop;
     type InterfaceState = ();
@@ -107,8 +108,8 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
         Ip4Rewrite {
             tables: tables.clone(),
-            error: wiring.node("ip4-icmp-error"),
-            too_big: wiring.node("ip4-too-big"),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
+            too_big: wiring.node(nodes::ip4::TOO_BIG),
         }
     })
     .describe(|record, names| {

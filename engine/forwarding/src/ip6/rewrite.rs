@@ -11,6 +11,7 @@ use quiver_wire::ip6::extension::upper_layer;
 
 use crate::adjacency::Adjacency;
 use crate::ip::IpTables;
+use crate::nodes;
 use crate::offload::fits_in_segments;
 use crate::requests::IcmpErrorRequest;
 
@@ -113,7 +114,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip6
 }
 
 impl Stage for Ip6Rewrite {
-    const NAME: &'static str = "ip6-rewrite";
+    const NAME: &'static str = nodes::ip6::REWRITE;
     const SENDS: bool = true;
     type Reason = Ip6RewriteDrop;
     type InterfaceState = ();
@@ -146,8 +147,8 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
         Ip6Rewrite {
             tables: tables.clone(),
-            error: wiring.node("ip6-icmp-error"),
-            fragment: wiring.node("ip6-frag"),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
+            fragment: wiring.node(nodes::ip6::FRAG),
         }
     })
     .describe(|record, names| {

@@ -2,9 +2,8 @@
 
 use quiver_core::memory::packet::handover::Handover;
 
-/// Into which fragments, and where they go, carried in
-/// the packet's index to `ip6-frag-in-table`: MTU 16 bits, table 16
-/// bits.
+/// Into which fragments, and where they go; handed over to `ip6-frag-in-table`: MTU 16 bits, table
+/// 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentRequest {
     /// The longest fragment, in bytes.

@@ -2,9 +2,8 @@
 
 use quiver_core::memory::packet::handover::Handover;
 
-/// What `ip4-icmp-error` and `ip6-icmp-error` are asked to send, carried in
-/// the packet's index: type 8 bits, code 8 bits, 16 bits of detail
-/// (next-hop MTU in bytes, or the offset that a parameter problem points at).
+/// What `ip4-icmp-error` and `ip6-icmp-error` are asked to send: type 8 bits, code 8 bits, 16 bits
+/// of detail (next-hop MTU in bytes, or the offset that a parameter problem points at).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpErrorRequest {
     /// ICMP type.

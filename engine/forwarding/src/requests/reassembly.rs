@@ -2,8 +2,8 @@
 
 use quiver_core::memory::packet::handover::Handover;
 
-/// Whose fragment it is, carried in the packet's index to
-/// `ip4-full-reassembly` and its kin: for the router itself 1 bit, scope 31 bits.
+/// Whose fragment it is, handed over to `ip4-full-reassembly` and its kin: for the router itself 1
+/// bit, scope 31 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReassemblyRequest {
     /// It is for the router itself: the whole goes back to `ip4-local` or `ip6-local`. Otherwise it

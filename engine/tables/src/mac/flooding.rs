@@ -1,6 +1,6 @@
-//! What a bridge and its ports tell one another of a frame that is flooded, in
-//! the packet's index. The features of `device-input` and
-//! `interface-output` that stand between leave it alone, and no index of anything else is as high.
+//! What a bridge and its ports hand over to one another of a frame that is flooded. The features of
+//! `device-input` and `interface-output` that stand between leave it alone, and no index of anything
+//! else is as high.
 
 use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 

@@ -7,6 +7,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::adjacency::AdjacencyKind;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 
 quiver_core::reasons! {
     /// What becomes of broadcasts to a subnet.
@@ -49,13 +50,17 @@ impl Node for DirectedBroadcast {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-directed-broadcast", "Packets to all hosts of a subnet", move |wiring| {
-        Box::new(DirectedBroadcast {
-            tables: tables.clone(),
-            local: wiring.node("ip4-local"),
-            rewrite: wiring.node("ip4-rewrite"),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip4::DIRECTED_BROADCAST,
+        "Packets to all hosts of a subnet",
+        move |wiring| {
+            Box::new(DirectedBroadcast {
+                tables: tables.clone(),
+                local: wiring.node(nodes::ip4::LOCAL),
+                rewrite: wiring.node(nodes::ip4::REWRITE),
+            })
+        },
+    )
     .reasons::<BroadcastDrop>()
     .describe(|record, names| {
         let (words, rx) =

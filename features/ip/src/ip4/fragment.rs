@@ -3,6 +3,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::segments::fragment;
 use quiver_wire::ip4::{OPTIONS_LEN_MAX, Repr, options::Options};
@@ -130,10 +131,10 @@ impl Node for Fragment {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-frag", "Cuts IPv4 packets into fragments", move |wiring| {
+    NodeSpec::new(nodes::ip4::FRAG, "Cuts IPv4 packets into fragments", move |wiring| {
         Box::new(Fragment {
             tables: tables.clone(),
-            rewrite: wiring.node("ip4-rewrite"),
+            rewrite: wiring.node(nodes::ip4::REWRITE),
             done: wiring.node("ip-done"),
         })
     })

@@ -8,6 +8,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_forwarding::segments::add_to_sum;
@@ -189,13 +190,13 @@ impl Node for Ip4Local {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-local", "Sorts IPv4 packets for the router itself", move |wiring| {
+    NodeSpec::new(nodes::ip4::LOCAL, "Sorts IPv4 packets for the router itself", move |wiring| {
         Box::new(Ip4Local {
             tables: tables.clone(),
             protocols: Claimed::of(wiring, "ip4-protocol"),
             ports: Claimed::of(wiring, "udp4-port"),
-            punt: wiring.node("ip4-punt"),
-            error: wiring.node("ip4-icmp-error"),
+            punt: wiring.node(nodes::ip4::PUNT),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
             reassembly: wiring.node_if_built("ip4-full-reassembly"),
         })
     })
@@ -203,8 +204,8 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     .describe(|record, names| {
         let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.code) {
-            ("ip4-icmp-error", unreachable::PORT) => ", port closed".to_owned(),
-            ("ip4-icmp-error", _) => ", protocol unknown".to_owned(),
+            (nodes::ip4::ICMP_ERROR, unreachable::PORT) => ", port closed".to_owned(),
+            (nodes::ip4::ICMP_ERROR, _) => ", protocol unknown".to_owned(),
             (next, _) => format!(", to {next}"),
         };
         format!("{}{why}", quiver_forwarding::ip4::describe(record.bytes()))

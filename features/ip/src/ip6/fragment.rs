@@ -8,6 +8,7 @@ use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::segments::fragment;
@@ -209,13 +210,17 @@ impl Node for Fragment {
 /// The declaration of `ip6-frag`; there are so many workers.
 pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
     let help = "Cuts the router's own IPv6 packets into fragments";
-    node("ip6-frag", help, tables, workers, |wiring| Way::Adjacency(wiring.node("ip6-rewrite")))
+    node(nodes::ip6::FRAG, help, tables, workers, |wiring| {
+        Way::Adjacency(wiring.node(nodes::ip6::REWRITE))
+    })
 }
 
 /// The declaration of `ip6-frag-in-table`.
 pub(crate) fn spec_in_table(tables: &IpTables, workers: usize) -> NodeSpec {
     let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
-    node(IN_TABLE, help, tables, workers, |wiring| Way::Request(wiring.node("ip6-lookup-in-table")))
+    node(IN_TABLE, help, tables, workers, |wiring| {
+        Way::Request(wiring.node(nodes::ip6::LOOKUP_IN_TABLE))
+    })
 }
 
 fn node(

@@ -6,6 +6,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::icmp6::{kind, unreachable};
@@ -281,13 +282,13 @@ impl Node for Ip6Local {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip6-local", "Sorts IPv6 packets for the router itself", move |wiring| {
+    NodeSpec::new(nodes::ip6::LOCAL, "Sorts IPv6 packets for the router itself", move |wiring| {
         Box::new(Ip6Local {
             tables: tables.clone(),
             protocols: Claimed::of(wiring, "ip6-protocol"),
             ports: Claimed::of(wiring, "udp6-port"),
-            punt: wiring.node("ip6-punt"),
-            error: wiring.node("ip6-icmp-error"),
+            punt: wiring.node(nodes::ip6::PUNT),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
             reassembly: wiring.node_if_built("ip6-full-reassembly"),
         })
     })
@@ -295,8 +296,8 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     .describe(|record, names| {
         let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.kind) {
-            ("ip6-icmp-error", kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
-            ("ip6-icmp-error", _) => format!(", header wrong at byte {}", request.detail),
+            (nodes::ip6::ICMP_ERROR, kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
+            (nodes::ip6::ICMP_ERROR, _) => format!(", header wrong at byte {}", request.detail),
             (next, _) => format!(", to {next}"),
         };
         format!("{}{why}", quiver_forwarding::ip6::describe(record.bytes()))

@@ -12,6 +12,7 @@ use quiver_core::{Context, Frame, NodeId};
 use quiver_forwarding::adjacency::counts::{AdjacencyCounts, WorkerCounts};
 use quiver_forwarding::handover::AdjacencyIndex;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 
 use crate::notifications::Notification;
 
@@ -92,7 +93,7 @@ pub(crate) fn spec(
                 tables: tables.clone(),
                 counts: counts.clone(),
                 own_counts: counts.of(wiring.worker),
-                rewrite: wiring.node(if six { "ip6-rewrite" } else { "ip4-rewrite" }),
+                rewrite: wiring.node(if six { nodes::ip6::REWRITE } else { nodes::ip4::REWRITE }),
                 recent: Recent::new(TELL_INTERVAL_NS),
                 bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
             })

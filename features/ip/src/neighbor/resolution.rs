@@ -16,6 +16,7 @@ use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::adjacency::AdjacencyKind;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 
@@ -329,16 +330,20 @@ pub(crate) fn spec(
     let (tables, counts, pool) = (tables.clone(), counts.clone(), pool.clone());
     let make = move |wiring: &Wiring<'_>| -> Box<dyn Node> {
         for next in if kind.six {
-            ["ip6-rewrite", "ip6-confirm-neighbor", "ip6-adjacency-counter"]
+            [nodes::ip6::REWRITE, nodes::ip6::CONFIRM_NEIGHBOR, nodes::ip6::ADJACENCY_COUNTER]
         } else {
-            ["ip4-rewrite", "ip4-confirm-neighbor", "ip4-adjacency-counter"]
+            [nodes::ip4::REWRITE, nodes::ip4::CONFIRM_NEIGHBOR, nodes::ip4::ADJACENCY_COUNTER]
         } {
             wiring.node(next); // where the FIB says that neighbours are
         }
         Box::new(Ask {
             kind,
             tables: tables.clone(),
-            error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
+            error: wiring.node(if kind.six {
+                nodes::ip6::ICMP_ERROR
+            } else {
+                nodes::ip4::ICMP_ERROR
+            }),
             told: Recent::new(TELL_INTERVAL_NS),
             asked: Recent::new(ASK_INTERVAL_NS),
             shares: Shares::new(ASKS_PER_SECOND, ASKS_PER_INTERFACE_SECOND, ASKS_BURST),
