@@ -363,3 +363,53 @@ impl NodeSpec {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Header {
+        Short,
+        Long,
+    }
+
+    impl Header {
+        const ALL: &'static [Header] = &[Header::Short, Header::Long];
+
+        const fn name(self) -> &'static str {
+            match self {
+                Header::Short => "short",
+                Header::Long => "long",
+            }
+        }
+
+        const fn text(self) -> &'static str {
+            match self {
+                Header::Short => "the header is too short",
+                Header::Long => "the header is too long",
+            }
+        }
+    }
+
+    crate::reasons! {
+        /// Why a node drops.
+        enum Drop {
+            /// The header is wrong.
+            Header(Header);
+            /// The packet is.
+            Old = "old", "the packet is too old";
+            /// It came in by the wrong interface.
+            Stray = "stray", "the packet came from elsewhere";
+        }
+    }
+
+    #[test]
+    fn a_variant_that_holds_reasons_stands_for_all_of_them_before_the_others() {
+        let reasons = [Drop::from(Header::Short), Header::Long.into(), Drop::Old, Drop::Stray];
+        let named: Vec<_> =
+            reasons.iter().map(|reason| Drop::ALL[usize::from(reason.number())].name).collect();
+        assert_eq!(named, ["short", "long", "old", "stray"]);
+        assert_eq!(Drop::ALL.len(), reasons.len());
+    }
+}
