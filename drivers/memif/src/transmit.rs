@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
+use quiver_core::graph::drop_reason::DropReason;
 use quiver_core::graph::node::{DROP, Reason};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::epoch::Published;
@@ -217,7 +218,7 @@ pub(crate) fn count(cx: &Context<'_>, node: NodeId, reason: MemifReason) {
 /// Let a packet die for a reason of `memif-input`.
 #[cold]
 pub(crate) fn bury(mut packet: Packet, node: NodeId, reason: MemifReason, cx: &mut Context<'_>) {
-    packet.index = reason.number() as u32 | (node.0 as u32) << 16;
+    packet.hand_over(DropReason::of(node, reason));
     cx.emit(packet, DROP);
 }
 

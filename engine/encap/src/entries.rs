@@ -6,9 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use quiver_core::WorkerId;
 use quiver_core::memory::epoch::Epochs;
+use quiver_core::{Packet, WorkerId};
 use quiver_tables::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid, prefetch};
+
+use crate::handover::EncapEntryIndex;
 
 /// Bytes of a block, the unit in which headers are copied.
 pub const BLOCK_BYTES: usize = 32;
@@ -117,6 +119,20 @@ impl WorkerEncapEntries {
     #[inline(always)]
     pub fn get(&self, index: u32) -> &EncapEntry {
         self.0.get(index as usize)
+    }
+
+    /// The entry that a packet's route has handed over.
+    #[inline(always)]
+    #[track_caller]
+    pub fn of(&self, packet: &Packet) -> &EncapEntry {
+        self.get(packet.handed_over::<EncapEntryIndex>().0)
+    }
+
+    /// [`prefetch`](Self::prefetch) the entry that a packet's route has handed over.
+    #[inline(always)]
+    #[track_caller]
+    pub fn prefetch_of(&self, packet: &Packet) {
+        self.prefetch(packet.handed_over::<EncapEntryIndex>().0);
     }
 
     /// Prefetch the first two cache lines of an entry: its counters and words, and up to 96 bytes

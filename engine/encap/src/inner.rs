@@ -50,7 +50,7 @@ pub trait InnerPacket: IpFamily {
     /// Unreachable because of an error between the ends of a tunnel (RFC 2473 §8.2, §8.3).
     const UNREACHABLE: IcmpErrorRequest;
 
-    /// The node that fragments a packet for the adjacency in [`Packet::index`].
+    /// The node that fragments a packet for the adjacency in the packet's index.
     const FRAGMENT_NODE: &'static str;
 
     /// Does a packet of `length` bytes that begins with these forbid routers to fragment what is

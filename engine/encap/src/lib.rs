@@ -14,6 +14,7 @@ pub mod ecn;
 pub mod entries;
 pub mod entry;
 pub mod flow;
+pub mod handover;
 pub mod inner;
 pub mod offload;
 pub mod outer;

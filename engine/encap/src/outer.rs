@@ -39,16 +39,14 @@ pub trait OuterHeader: IpFamily {
     const LEN: usize;
     /// The longest packet, in bytes.
     const PACKET_BYTES_MAX: usize;
-    /// The node that sends to a neighbour by the adjacency in
-    /// [`Packet::index`](quiver_core::Packet::index).
+    /// The node that sends to a neighbour by the adjacency that is handed over.
     const REWRITE: &'static str;
     /// Nodes whose index is an adjacency, too: a neighbour that is to be confirmed or resolved,
     /// packets that are counted.
     const ADJACENCY_NODES: [&'static str; 3];
     /// The node to which the FIB sends packets without a route.
     const DROP: &'static str;
-    /// The node that looks the destination up in the table in
-    /// [`Packet::index`](quiver_core::Packet::index).
+    /// The node that looks the destination up in the table that is handed over.
     const LOOK_UP: &'static str;
     /// The node that fragments by a
     /// [`FragmentRequest`](quiver_forwarding::requests::FragmentRequest). There is none for IPv4:

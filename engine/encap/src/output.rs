@@ -7,6 +7,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::Wiring;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{InterfaceId, NodeId, Packet};
+use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::{IpFamily, IpTables, flow_hash};
 use quiver_forwarding::{adjacency::Adjacency, next_hop_group::Hop, requests::FragmentRequest};
 
@@ -138,10 +139,10 @@ impl<S: HeaderStack> EncapOutput<S> {
         self.tables.groups.resolve(Words(entry).underlay(), hash)
     }
 
-    /// Prefetch the underlay's next-hop group of the entry at `index`.
+    /// Prefetch the underlay's next-hop group of the entry that a packet's route has handed over.
     #[inline(always)]
-    pub fn prefetch_underlay(&self, index: u32) {
-        self.tables.groups.prefetch(Words(self.entries.get(index)).underlay());
+    pub fn prefetch_underlay(&self, packet: &Packet) {
+        self.tables.groups.prefetch(Words(self.entries.of(packet)).underlay());
     }
 
     /// As [`hop`](Self::hop), where only the choice among several hops needs the flow's hash.
@@ -251,20 +252,18 @@ impl<S: HeaderStack> EncapOutput<S> {
         }
         if let Some((mtu, fragment)) = cut {
             let mtu_bytes = u16::try_from(mtu.mtu_bytes).unwrap_or(u16::MAX);
-            packet.index = FragmentRequest { mtu_bytes, table: Words(entry).table() }.to_index();
+            packet.hand_over(FragmentRequest { mtu_bytes, table: Words(entry).table() });
             return fragment;
         }
         if self.has_adjacency(hop) {
             packet.set(PacketFlags::LOCALLY_ORIGINATED);
-            packet.index = hop.index;
-            return hop.next;
+            return hop.route(packet);
         }
         if hop.next == self.drop {
-            packet.index = Words(entry).table();
+            packet.hand_over(TableIndex(Words(entry).table()));
             return self.look_up;
         }
-        packet.index = hop.index;
-        hop.next
+        hop.route(packet)
     }
 
     /// ICMP errors about the packet are for those behind the table of the outer destination,

@@ -8,8 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_core::memory::epoch::Epochs;
-use quiver_core::{InterfaceId, NodeId};
+use quiver_core::{InterfaceId, NodeId, Packet};
 use quiver_tables::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid};
+
+use crate::handover::AdjacencyIndex;
 
 /// How many adjacencies there can be: 64 MB of address space, committed as used.
 pub const ADJACENCIES_MAX: usize = 1 << 20;
@@ -152,6 +154,13 @@ impl Adjacencies {
     #[inline(always)]
     pub fn get(&self, index: u32) -> &Adjacency {
         self.slots.get(index as usize)
+    }
+
+    /// The adjacency that a packet's route has handed over.
+    #[inline(always)]
+    #[track_caller]
+    pub fn of(&self, packet: &Packet) -> &Adjacency {
+        self.get(packet.handed_over::<AdjacencyIndex>().0)
     }
 
     /// Bytes in memory.

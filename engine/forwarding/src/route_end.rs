@@ -1,7 +1,5 @@
 //! Why a route leads nowhere, as the index of a drop hop says it.
 
-use crate::fib::{NO_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
-
 quiver_core::reasons! {
     /// Why a packet reaches `ip4-drop` or `ip6-drop`.
     pub enum RouteEnd {
@@ -15,17 +13,5 @@ quiver_core::reasons! {
         Prohibited = "route-prohibits", "the route to the destination says prohibit; the sender is told";
         /// Not asked to speak the protocol there.
         NotEnabled = "not-enabled", "received on an interface without an address (`set interface ip address IF ADDR/LEN`)";
-    }
-}
-
-impl RouteEnd {
-    /// What this index of a drop hop means.
-    pub fn of(index: u32) -> RouteEnd {
-        match index {
-            NO_ROUTE_INDEX => RouteEnd::NoRoute,
-            UNREACHABLE_INDEX => RouteEnd::Unreachable,
-            PROHIBIT_INDEX => RouteEnd::Prohibited,
-            _ => RouteEnd::Dropped,
-        }
     }
 }

@@ -10,6 +10,9 @@
 #[cfg(test)]
 extern crate std;
 
+#[macro_use]
+mod malformations;
+
 pub mod arp;
 pub mod checksum;
 pub mod csid;

@@ -7,7 +7,7 @@ use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{DROP, NodeSpec};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable};
+use quiver_tables::mac::{DomainIndex, FloodPlace, MacEntry, MacKey, MacTable};
 
 use crate::address::Addresses;
 use crate::tables::{Published, Unknown};
@@ -63,7 +63,7 @@ impl L2Forward {
         if interface_state.domain.0 == 0 {
             Err(L2ForwardDrop::NotBridged)
         } else if !found.holds(port) {
-            packet.index = 0; // flooding begins at the first port, and excludes no group
+            packet.hand_over(FloodPlace::START);
             if interface_state.unknown == DROP {
                 Err(L2ForwardDrop::UnknownUnicast)
             } else {

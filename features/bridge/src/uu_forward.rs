@@ -35,7 +35,7 @@ struct UuForward {
 }
 
 impl UuForward {
-    /// [`Packet::index`] names a split-horizon group that gets none, as for the nodes that flood
+    /// The packet's index names a split-horizon group that gets none, as for the nodes that flood
     /// ([`FloodPlace`]).
     fn decide(cx: &Context<'_>, view: &View, packet: &mut Packet) -> Result<NodeId, UuForwardDrop> {
         let port = view.port(packet.rx).ok_or(UuForwardDrop::NotBridged)?;
@@ -44,7 +44,7 @@ impl UuForward {
         if member.interface == packet.rx {
             return Err(UuForwardDrop::OwnPort);
         }
-        let excluded = FloodPlace::from_index(packet.index).excluded;
+        let FloodPlace { excluded, .. } = packet.handed_over();
         if member.group != 0 && (member.group == port.group || member.group == excluded) {
             return Err(UuForwardDrop::SplitHorizon);
         }
@@ -52,7 +52,7 @@ impl UuForward {
             return Err(UuForwardDrop::Down);
         }
         packet.tx = member.interface;
-        packet.index = Flooded { from_group: port.group }.to_index();
+        packet.hand_over(Flooded { from_group: port.group });
         Ok(member.output)
     }
 }

@@ -100,7 +100,7 @@ pub(crate) fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u
     let (mut frame, output) = (info.header_to_group(to), info.output);
     frame.extend(packet);
     engine.post(WorkerId(0), move |worker: &mut Worker| {
-        worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+        worker.inject(&frame, output, InterfaceId::NONE, id);
     })
 }
 

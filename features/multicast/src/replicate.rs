@@ -7,10 +7,13 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::ip::{GROUP_ACCEPTED, IpTables};
+use quiver_forwarding::handover::GroupAccepted;
+use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::mfib::{Entry, MfibTables, Output};
+use quiver_forwarding::nodes;
 
 use crate::ends::{Ends, count_hop, words};
+use crate::lookup::Route;
 
 quiver_core::reasons! {
     /// What becomes of packets to groups that are to be copied.
@@ -85,7 +88,10 @@ impl Wanted {
 
 impl Replicate {
     fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, ReplicateDrop> {
-        let entry = self.mfib.entry(packet.index, cx.pass).ok_or(ReplicateDrop::RouteGone)?;
+        let entry = self
+            .mfib
+            .entry(packet.handed_over::<Route>().0, cx.pass)
+            .ok_or(ReplicateDrop::RouteGone)?;
         let ends = Ends::of(self.six, packet.bytes()).ok_or(ReplicateDrop::Truncated)?;
         let joined = || self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass);
         let local = entry.local || joined();
@@ -98,11 +104,11 @@ impl Replicate {
         };
         if local {
             if forwarded == 0 {
-                packet.index = GROUP_ACCEPTED;
+                packet.hand_over(GroupAccepted);
                 return Ok(self.local);
             }
             self.copy(cx, packet, |copy| {
-                copy.index = GROUP_ACCEPTED;
+                copy.hand_over(GroupAccepted);
                 Some(self.local)
             });
         }
@@ -202,7 +208,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
                 six,
                 mfib: mfib.clone(),
                 ip: wiring.shared(),
-                local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
+                local: wiring.node(if six { nodes::ip6::LOCAL } else { nodes::ip4::LOCAL }),
             })
         },
     )

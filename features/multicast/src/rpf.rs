@@ -9,6 +9,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::mfib::MfibTables;
 
 use crate::ends::{Ends, words};
+use crate::lookup::Route;
 use crate::signal::{Signaller, Why};
 
 quiver_core::reasons! {
@@ -41,7 +42,10 @@ struct Rpf {
 
 impl Rpf {
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, MfibRpfDrop> {
-        let entry = self.mfib.entry(packet.index, cx.pass).ok_or(MfibRpfDrop::RouteGone)?;
+        let entry = self
+            .mfib
+            .entry(packet.handed_over::<Route>().0, cx.pass)
+            .ok_or(MfibRpfDrop::RouteGone)?;
         let accepted = packet.has(PacketFlags::LOCALLY_ORIGINATED) || entry.accepts(packet.rx);
         if !accepted {
             entry.counts.rejected(cx.worker);

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
+use quiver_core::memory::packet::handover::Handover;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::IpProtocol;
 

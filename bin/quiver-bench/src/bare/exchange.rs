@@ -5,6 +5,7 @@
 use quiver_core::Frame;
 use quiver_core::cpu::Variant;
 use quiver_core::memory::packet::Packet;
+use quiver_forwarding::handover::NextHopIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
@@ -153,7 +154,7 @@ pub fn exchange(
         }
         asked.look_up(exchange.arrives, variant, tables, block);
         for (i, packet) in packets[at..at + block].iter_mut().enumerate() {
-            packet.index = asked.found[i].0;
+            packet.hand_over(NextHopIndex(asked.found[i].0));
             change(exchange, packet, counted);
             if exchange.looks_up {
                 asked.note(exchange.leaves, i, packet.bytes());

@@ -4,6 +4,7 @@
 use quiver_core::Frame;
 use quiver_core::cpu::Variant;
 use quiver_core::memory::packet::Packet;
+use quiver_forwarding::handover::NextHopIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_wire::{Header, Ip4Header, Ip6Header, checksum, flow};
 
@@ -51,7 +52,7 @@ pub fn encapsulate(
         }
         asked.look_up(inner, variant, tables, block);
         for (packet, found) in packets[at..at + block].iter_mut().zip(&asked.found) {
-            packet.index = found.0;
+            packet.hand_over(NextHopIndex(found.0));
             let mut about = (0, 1);
             if inner == Layer::Frame {
                 let behind = packet.bytes().get(14..).unwrap_or_default();

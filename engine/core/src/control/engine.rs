@@ -19,6 +19,7 @@ use crate::graph::arc::ArcId;
 use crate::graph::builder::{ArcSpec, BuildError, EngineConfig, GraphBuilder};
 use crate::graph::counters::WorkerCounters;
 use crate::graph::directory::Directory;
+use crate::graph::drop_reason::DropReason;
 use crate::graph::interface::InterfaceRows;
 use crate::graph::node::Names;
 use crate::ids::{InterfaceId, NodeId};
@@ -208,10 +209,11 @@ impl Names for Engine {
         self.node_name(id)
     }
 
-    fn reason(&self, index: u32) -> String {
-        let info = self.node_info(NodeId((index >> 16) as u16));
-        let text = info.and_then(|n| n.spec.reasons.get((index & 0xffff) as usize));
-        text.map_or_else(|| format!("reason {}", index & 0xffff), |t| t.text.to_owned())
+    fn reason(&self, reason: DropReason) -> String {
+        let number = reason.number;
+        let info = self.node_info(reason.node);
+        let text = info.and_then(|info| info.spec.reasons.get(usize::from(number)));
+        text.map_or_else(|| format!("reason {number}"), |text| text.text.to_owned())
     }
 }
 

@@ -5,6 +5,7 @@ mod sorting;
 
 use std::mem::MaybeUninit;
 
+use crate::graph::drop_reason::DropReason;
 use crate::graph::node::{DROP, Reason};
 use crate::graph::visits::Age;
 use crate::ids::NodeId;
@@ -352,7 +353,7 @@ pub fn next_or_drop<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet)
     match decision {
         Ok(next) => next,
         Err(reason) => {
-            packet.index = reason.number() as u32;
+            packet.hand_over(DropReason::new(reason));
             DROP
         }
     }

@@ -143,7 +143,7 @@ pub trait Stage: Send + 'static {
         (interface_state, rx)
     }
 
-    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names.
+    /// Ask for the memory that [`decide`](Self::decide) will read of what the packet's index names.
     /// It is called for a block's packets before the first of them is decided about, and only for
     /// the first one when the indices of all are the same.
     #[inline(always)]
@@ -199,7 +199,7 @@ pub trait LookUp: Send + 'static {
     /// What holds for packets that came in by `rx`.
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::InterfaceState;
 
-    /// Ask for the memory that [`key`](Self::key) will read of what [`Packet::index`] names.
+    /// Ask for the memory that [`key`](Self::key) will read of what the packet's index names.
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         let _ = packet;
@@ -208,7 +208,7 @@ pub trait LookUp: Send + 'static {
     /// The packet's key; what can be done with the packet before the answer is there is done.
     fn key(&self, interface_state: Self::InterfaceState, packet: &mut Packet) -> Self::Key;
 
-    /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only
+    /// The keys of packets whose index is the same: what that names need be read only
     /// once.
     #[inline(always)]
     fn keys(

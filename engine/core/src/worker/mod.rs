@@ -19,9 +19,10 @@ use crate::graph::builtin::{NULL, NullDrop};
 use crate::graph::capture::{Capture, Point};
 use crate::graph::context::{Context, WorkerContext};
 use crate::graph::counters::{NODES_MAX, WorkerCounters};
+use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::interface::InterfaceRows;
-use crate::graph::node::{DROP, Node, Reason};
+use crate::graph::node::{DROP, Node};
 use crate::graph::outbox::{Outbox, Place};
 use crate::graph::trace::Tracer;
 use crate::graph::visits::Age;
@@ -438,8 +439,7 @@ impl Worker {
     fn bury_the_old(&mut self, frame: &mut Frame) -> bool {
         let Worker { outbox, buffers, shared, .. } = self;
         frame.count_visits(|mut packet| {
-            let why = NullDrop::TooManyVisits.number();
-            packet.index = u32::from(why) | u32::from(NULL.0) << 16;
+            packet.hand_over(DropReason::of(NULL, NullDrop::TooManyVisits));
             outbox.put(DROP, packet, true, false, buffers, &shared.counters);
         });
         outbox.begin(frame.age);
@@ -491,18 +491,10 @@ impl Worker {
     }
 
     /// Put a packet of these bytes before `next`; false when there is no buffer.
-    pub fn inject(
-        &mut self,
-        bytes: &[u8],
-        next: NodeId,
-        rx: InterfaceId,
-        tx: InterfaceId,
-        index: u32,
-    ) -> bool {
+    pub fn inject(&mut self, bytes: &[u8], next: NodeId, rx: InterfaceId, tx: InterfaceId) -> bool {
         let Some(mut packet) = self.buffers.packet() else { return false };
         packet.rx = rx;
         packet.tx = tx;
-        packet.index = index;
         packet.set(crate::memory::packet::PacketFlags::LOCALLY_ORIGINATED);
         if !packet.append(bytes, &mut self.buffers) {
             self.buffers.free(packet);

@@ -9,6 +9,7 @@ use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
+use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_tables::exact::NOT_FOUND;
@@ -29,8 +30,22 @@ pub struct TunnelInput<P, O> {
     kind: std::marker::PhantomData<(P, O)>,
 }
 
-/// In [`Packet::index`]: the headers could not be read.
+/// The headers of an outer packet could not be read.
+#[derive(Clone, Copy)]
+struct Unread;
+
 const UNREAD: u32 = u32::MAX;
+
+impl Handover for Unread {
+    #[inline(always)]
+    fn to_index(self) -> u32 {
+        UNREAD
+    }
+
+    fn from_index(_: u32) -> Unread {
+        Unread
+    }
+}
 
 /// What was read of an outer packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +58,7 @@ struct Read {
     has_checksum: bool,
 }
 
-impl Read {
+impl Handover for Read {
     #[inline(always)]
     fn to_index(self) -> u32 {
         let payload = match self.payload {
@@ -70,6 +85,13 @@ impl Read {
             payload,
             has_checksum: index >> 28 & 1 != 0,
         }
+    }
+}
+
+impl MarkedHandover for Read {
+    #[inline(always)]
+    fn is_marked(index: u32) -> bool {
+        index != UNREAD
     }
 }
 
@@ -115,7 +137,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         counters.rx_packets.add(1);
         counters.rx_bytes.add(packet.length() as u64);
         packet.rx = interface;
-        packet.index = 0;
+        packet.hand_over_nothing();
         packet.clear(PacketFlags::L2_GROUP.union(PacketFlags::NOTED));
         packet.arc_restart();
         Ok(())
@@ -203,14 +225,14 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
 
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
-    /// What was read is kept in [`Packet::index`], for [`resolve`](Self::resolve).
+    /// What was read is kept in the packet's index, for [`resolve`](Self::resolve).
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Key {
         let Ok(outer) = self.outer(packet) else {
-            packet.index = UNREAD;
+            packet.hand_over(Unread);
             return [0; _];
         };
-        packet.index = outer.header.to_index();
+        packet.hand_over(outer.header);
         outer.key
     }
 
@@ -228,10 +250,10 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         found: u32,
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        if packet.index == UNREAD {
+        let Some(header) = packet.handed_over_if() else {
             return self.outer(packet).and(Err(TunnelDrop::Truncated));
-        }
-        let outer = Outer { key, header: Read::from_index(packet.index) };
+        };
+        let outer = Outer { key, header };
         if found == NOT_FOUND {
             return self.open_any(context, &outer, packet);
         }
@@ -271,7 +293,7 @@ mod tests {
             for has_checksum in [false, true] {
                 let read = Read { header_len: 1_000, tunnel_len: 16, payload, has_checksum };
                 assert_eq!(Read::from_index(read.to_index()), read);
-                assert_ne!(read.to_index(), UNREAD);
+                assert!(Read::is_marked(read.to_index()));
             }
         }
     }

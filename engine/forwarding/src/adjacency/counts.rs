@@ -8,6 +8,7 @@ use quiver_tables::counted_lines::{CountedLines, WorkerLines};
 use quiver_tables::memory::MemoryError;
 
 use crate::adjacency::ADJACENCIES_MAX;
+use crate::handover::AdjacencyIndex;
 
 /// Counters of all adjacencies: each worker has its own.
 pub struct AdjacencyCounts {
@@ -54,7 +55,7 @@ pub struct WorkerCounts(WorkerLines);
 impl WorkerCounts {
     /// Count a packet of so many bytes, with its layer 2 header.
     #[inline]
-    pub fn add(&self, index: u32, bytes: usize) {
+    pub fn add(&self, AdjacencyIndex(index): AdjacencyIndex, bytes: usize) {
         let line = self.0.line(index);
         line.add(0, 1);
         line.add(1, bytes as u64);

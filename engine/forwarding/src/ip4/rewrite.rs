@@ -9,6 +9,7 @@ use quiver_wire::{Header, checksum};
 
 use crate::adjacency::Adjacency;
 use crate::ip::IpTables;
+use crate::nodes;
 use crate::requests::IcmpErrorRequest;
 
 /// ICMP time exceeded in transit (RFC 792).
@@ -24,7 +25,7 @@ quiver_core::reasons! {
     }
 }
 
-/// `ip4-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+/// `ip4-rewrite`, a packet's part of it. The adjacency is in the packet's index.
 pub struct Ip4Rewrite {
     tables: IpTables,
     error: NodeId,
@@ -47,7 +48,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4
 }
 
 impl Stage for Ip4Rewrite {
-    const NAME: &'static str = "ip4-rewrite";
+    const NAME: &'static str = nodes::ip4::REWRITE;
     const SENDS: bool = true;
     type Reason = Ip4RewriteDrop;
     type InterfaceState = ();
@@ -61,7 +62,7 @@ impl Stage for Ip4Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip4RewriteDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
         let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
@@ -87,7 +88,7 @@ impl Ip4Rewrite {
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
         if !own && header.ttl() <= 1 {
-            packet.index = TIME_EXCEEDED.to_index();
+            packet.hand_over(TIME_EXCEEDED);
             packet.tx = adjacency.tx;
             return Ok(Some(self.error));
         }
@@ -107,8 +108,8 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
         Ip4Rewrite {
             tables: tables.clone(),
-            error: wiring.node("ip4-icmp-error"),
-            too_big: wiring.node("ip4-too-big"),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
+            too_big: wiring.node(nodes::ip4::TOO_BIG),
         }
     })
     .describe(|record, names| {

@@ -11,6 +11,7 @@ use quiver_wire::ip6::extension::upper_layer;
 
 use crate::adjacency::Adjacency;
 use crate::ip::IpTables;
+use crate::nodes;
 use crate::offload::fits_in_segments;
 use crate::requests::IcmpErrorRequest;
 
@@ -40,7 +41,7 @@ quiver_core::reasons! {
     }
 }
 
-/// `ip6-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+/// `ip6-rewrite`, a packet's part of it. The adjacency is in the packet's index.
 pub struct Ip6Rewrite {
     tables: IpTables,
     error: NodeId,
@@ -92,7 +93,7 @@ fn take_slow_path(
         context.count(Ip6RewriteDrop::TooBig, 1);
         IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: adjacency.mtu_bytes }
     };
-    packet.index = request.to_index();
+    packet.hand_over(request);
     packet.tx = adjacency.tx;
     Ok(error)
 }
@@ -113,7 +114,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip6
 }
 
 impl Stage for Ip6Rewrite {
-    const NAME: &'static str = "ip6-rewrite";
+    const NAME: &'static str = nodes::ip6::REWRITE;
     const SENDS: bool = true;
     type Reason = Ip6RewriteDrop;
     type InterfaceState = ();
@@ -127,7 +128,7 @@ impl Stage for Ip6Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip6RewriteDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         let fits = packet.segment_length() <= usize::from(adjacency.mtu_bytes);
         let plain = packet.has_none(PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED));
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
@@ -146,8 +147,8 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
         Ip6Rewrite {
             tables: tables.clone(),
-            error: wiring.node("ip6-icmp-error"),
-            fragment: wiring.node("ip6-frag"),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
+            fragment: wiring.node(nodes::ip6::FRAG),
         }
     })
     .describe(|record, names| {

@@ -7,6 +7,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
@@ -126,7 +127,7 @@ impl IcmpError {
         cx: &mut Context<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Icmp4ErrorDrop> {
-        let request = IcmpErrorRequest::from_index(packet.index);
+        let request = packet.handed_over::<IcmpErrorRequest>();
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Icmp4ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.ttl() == 0 {
             cx.count(Icmp4ErrorDrop::TtlZero, 1);
@@ -185,12 +186,12 @@ impl Node for IcmpError {
 pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     let (tables, limits) = (tables.clone(), limits.clone());
     NodeSpec::new(
-        "ip4-icmp-error",
+        nodes::ip4::ICMP_ERROR,
         "Tells senders why their packets go no further",
         move |wiring| {
             Box::new(IcmpError {
                 tables: tables.clone(),
-                lookup: wiring.node("ip4-lookup"),
+                lookup: wiring.node(nodes::ip4::LOOKUP),
                 limits: limits.clone(),
                 allowance: Allowance::new(limits.get(false)),
             })

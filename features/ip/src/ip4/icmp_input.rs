@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
@@ -136,14 +137,18 @@ impl Node for IcmpInput {
 /// The declaration.
 pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     let pings = pings.clone();
-    NodeSpec::new("ip4-icmp-input", "Sorts ICMP packets for the router itself", move |wiring| {
-        Box::new(IcmpInput {
-            echo: wiring.node("ip4-icmp-echo-request"),
-            about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
-            done: wiring.node("ip-done"),
-            pings: pings.clone(),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip4::ICMP_INPUT,
+        "Sorts ICMP packets for the router itself",
+        move |wiring| {
+            Box::new(IcmpInput {
+                echo: wiring.node(nodes::ip4::ICMP_ECHO_REQUEST),
+                about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
+                done: wiring.node("ip-done"),
+                pings: pings.clone(),
+            })
+        },
+    )
     .reasons::<Icmp4Drop>()
     .describe(|record, names| {
         format!(

@@ -6,8 +6,9 @@ use std::net::Ipv4Addr;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::ip::GROUP_ACCEPTED;
+use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_forwarding::segments::add_to_sum;
@@ -58,8 +59,8 @@ struct Ip4Local {
     reassembly: Option<NodeId>,
 }
 
-const fn unreachable_request(code: u8) -> u32 {
-    (kind::DESTINATION_UNREACHABLE as u32) << 24 | (code as u32) << 16
+const fn unreachable_request(code: u8) -> IcmpErrorRequest {
+    IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail: 0 }
 }
 
 impl Ip4Local {
@@ -94,7 +95,7 @@ impl Ip4Local {
                     return Ok(node);
                 }
                 cx.count(Ip4LocalDrop::PortClosed, 1);
-                packet.index = unreachable_request(unreachable::PORT);
+                packet.hand_over(unreachable_request(unreachable::PORT));
                 Ok(self.error)
             }
             IpProtocol::TCP => {
@@ -103,7 +104,7 @@ impl Ip4Local {
             }
             _ => {
                 cx.count(Ip4LocalDrop::ProtocolUnknown, 1);
-                packet.index = unreachable_request(unreachable::PROTOCOL);
+                packet.hand_over(unreachable_request(unreachable::PROTOCOL));
                 Ok(self.error)
             }
         }
@@ -113,14 +114,16 @@ impl Ip4Local {
     fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip4LocalDrop> {
         let reassembly = self.reassembly.ok_or(Ip4LocalDrop::Fragment)?;
         let scope = self.tables.interfaces.table4(packet.rx);
-        packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
+        packet.hand_over(ReassemblyRequest { is_local: true, scope });
         Ok(reassembly)
     }
 
     /// Is this group all hosts of the link (RFC 1112 §4), or was it joined?
     fn listens_to(&self, cx: &Context<'_>, packet: &Packet, group: Ipv4Addr) -> bool {
         let joined = || self.tables.interfaces.joined(packet.rx, group.into(), cx.pass);
-        group == address::ALL_HOSTS || joined() || packet.index == GROUP_ACCEPTED
+        group == address::ALL_HOSTS
+            || joined()
+            || packet.handed_over_if::<GroupAccepted>().is_some()
     }
 
     /// Does the source's route lead to this node?
@@ -187,22 +190,22 @@ impl Node for Ip4Local {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-local", "Sorts IPv4 packets for the router itself", move |wiring| {
+    NodeSpec::new(nodes::ip4::LOCAL, "Sorts IPv4 packets for the router itself", move |wiring| {
         Box::new(Ip4Local {
             tables: tables.clone(),
             protocols: Claimed::of(wiring, "ip4-protocol"),
             ports: Claimed::of(wiring, "udp4-port"),
-            punt: wiring.node("ip4-punt"),
-            error: wiring.node("ip4-icmp-error"),
+            punt: wiring.node(nodes::ip4::PUNT),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
             reassembly: wiring.node_if_built("ip4-full-reassembly"),
         })
     })
     .reasons::<Ip4LocalDrop>()
     .describe(|record, names| {
-        let request = IcmpErrorRequest::from_index(record.index);
+        let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.code) {
-            ("ip4-icmp-error", unreachable::PORT) => ", port closed".to_owned(),
-            ("ip4-icmp-error", _) => ", protocol unknown".to_owned(),
+            (nodes::ip4::ICMP_ERROR, unreachable::PORT) => ", port closed".to_owned(),
+            (nodes::ip4::ICMP_ERROR, _) => ", protocol unknown".to_owned(),
             (next, _) => format!(", to {next}"),
         };
         format!("{}{why}", quiver_forwarding::ip4::describe(record.bytes()))

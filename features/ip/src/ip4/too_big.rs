@@ -7,6 +7,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip4::rewrite::prepend;
+use quiver_forwarding::nodes;
 use quiver_forwarding::offload::fits_in_segments;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp4::{kind, unreachable};
@@ -35,7 +36,7 @@ struct TooBig {
 impl TooBig {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4TooBig::Truncated)?;
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         if fits_in_segments(packet, header.header_len(), header.protocol(), adjacency.mtu_bytes) {
             return forward(adjacency, packet);
         }
@@ -47,8 +48,7 @@ impl TooBig {
         packet.tx = adjacency.tx;
         let detail = adjacency.mtu_bytes;
         let code = unreachable::FRAGMENTATION_NEEDED;
-        packet.index =
-            IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();
+        packet.hand_over(IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail });
         Ok(self.error)
     }
 }
@@ -71,13 +71,17 @@ impl Node for TooBig {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-too-big", "Decides between fragments and an ICMP error", move |wiring| {
-        Box::new(TooBig {
-            tables: tables.clone(),
-            fragment: wiring.node("ip4-frag"),
-            error: wiring.node("ip4-icmp-error"),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip4::TOO_BIG,
+        "Decides between fragments and an ICMP error",
+        move |wiring| {
+            Box::new(TooBig {
+                tables: tables.clone(),
+                fragment: wiring.node(nodes::ip4::FRAG),
+                error: wiring.node(nodes::ip4::ICMP_ERROR),
+            })
+        },
+    )
     .slow_path()
     .reasons::<Ip4TooBig>()
     .describe(|record, names| {

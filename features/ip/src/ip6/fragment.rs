@@ -6,7 +6,9 @@ use std::hash::{BuildHasher, Hasher};
 
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::segments::fragment;
@@ -46,9 +48,9 @@ quiver_core::reasons! {
 
 /// How long fragments may be, and where they go.
 enum Way {
-    /// By the adjacency in [`Packet::index`], to this node.
+    /// By the adjacency in the packet's index, to this node.
     Adjacency(NodeId),
-    /// As the [`FragmentRequest`] in [`Packet::index`] says, to this node, which looks them up.
+    /// As the [`FragmentRequest`] in the packet's index says, to this node, which looks them up.
     Request(NodeId),
 }
 
@@ -150,11 +152,10 @@ impl Fragment {
             return Err(Ip6FragmentDrop::Offload);
         }
         let mtu_bytes = match self.way {
-            Way::Adjacency(_) => self.tables.adjacencies.get(packet.index).mtu_bytes,
+            Way::Adjacency(_) => self.tables.adjacencies.of(packet).mtu_bytes,
             Way::Request(_) => {
-                let FragmentRequest { mtu_bytes, table } =
-                    FragmentRequest::from_index(packet.index);
-                packet.index = table;
+                let FragmentRequest { mtu_bytes, table } = packet.handed_over::<FragmentRequest>();
+                packet.hand_over(TableIndex(table));
                 mtu_bytes
             }
         };
@@ -209,13 +210,17 @@ impl Node for Fragment {
 /// The declaration of `ip6-frag`; there are so many workers.
 pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
     let help = "Cuts the router's own IPv6 packets into fragments";
-    node("ip6-frag", help, tables, workers, |wiring| Way::Adjacency(wiring.node("ip6-rewrite")))
+    node(nodes::ip6::FRAG, help, tables, workers, |wiring| {
+        Way::Adjacency(wiring.node(nodes::ip6::REWRITE))
+    })
 }
 
 /// The declaration of `ip6-frag-in-table`.
 pub(crate) fn spec_in_table(tables: &IpTables, workers: usize) -> NodeSpec {
     let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
-    node(IN_TABLE, help, tables, workers, |wiring| Way::Request(wiring.node("ip6-lookup-in-table")))
+    node(IN_TABLE, help, tables, workers, |wiring| {
+        Way::Request(wiring.node(nodes::ip6::LOOKUP_IN_TABLE))
+    })
 }
 
 fn node(

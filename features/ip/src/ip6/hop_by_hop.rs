@@ -8,6 +8,7 @@ use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp6::kind;
 use quiver_wire::ip6::address;
@@ -82,7 +83,7 @@ impl<const POLICY: u8> Stage for HopByHop<POLICY> {
                 _ => {
                     if let Some(request) = look_at_options(packet)? {
                         context.count(HopByHopDrop::UnknownOption, 1);
-                        packet.index = request.to_index();
+                        packet.hand_over(request);
                         return Ok(self.error);
                     }
                 }
@@ -130,9 +131,9 @@ fn spec<const POLICY: u8>(arc: ArcId) -> NodeSpec {
         HopByHop::<POLICY> {
             arc,
             own: wiring.id,
-            lookup: wiring.node("ip6-lookup"),
-            error: wiring.node("ip6-icmp-error"),
-            punt: wiring.node("ip6-punt"),
+            lookup: wiring.node(nodes::ip6::LOOKUP),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
+            punt: wiring.node(nodes::ip6::PUNT),
         }
     })
     .describe(|record, names| {

@@ -7,6 +7,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
@@ -120,7 +121,7 @@ impl IcmpError {
         cx: &mut Context<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Icmp6ErrorDrop> {
-        let request = IcmpErrorRequest::from_index(packet.index);
+        let request = packet.handed_over::<IcmpErrorRequest>();
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(Icmp6ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.hop_limit() == 0 {
             cx.count(Icmp6ErrorDrop::HopLimitZero, 1);
@@ -172,12 +173,12 @@ impl Node for IcmpError {
 pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     let (tables, limits) = (tables.clone(), limits.clone());
     NodeSpec::new(
-        "ip6-icmp-error",
+        nodes::ip6::ICMP_ERROR,
         "Tells senders why their packets go no further",
         move |wiring| {
             Box::new(IcmpError {
                 tables: tables.clone(),
-                lookup: wiring.node("ip6-lookup"),
+                lookup: wiring.node(nodes::ip6::LOOKUP),
                 limits: limits.clone(),
                 allowance: Allowance::new(limits.get(true)),
             })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_wire::icmp6::{Icmp6Header, kind};
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -147,16 +148,20 @@ impl Node for IcmpInput {
 /// The declaration.
 pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     let pings = pings.clone();
-    NodeSpec::new("ip6-icmp-input", "Sorts ICMPv6 packets for the router itself", move |wiring| {
-        Box::new(IcmpInput {
-            echo: wiring.node("ip6-icmp-echo-request"),
-            types: Claimed::of(wiring, "icmp6-type"),
-            about: Claimed::of(wiring, "icmp6-error-about"),
-            about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
-            done: wiring.node("ip-done"),
-            pings: pings.clone(),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip6::ICMP_INPUT,
+        "Sorts ICMPv6 packets for the router itself",
+        move |wiring| {
+            Box::new(IcmpInput {
+                echo: wiring.node(nodes::ip6::ICMP_ECHO_REQUEST),
+                types: Claimed::of(wiring, "icmp6-type"),
+                about: Claimed::of(wiring, "icmp6-error-about"),
+                about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
+                done: wiring.node("ip-done"),
+                pings: pings.clone(),
+            })
+        },
+    )
     .reasons::<Icmp6Drop>()
     .describe(|record, names| {
         format!(

@@ -4,8 +4,9 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::ip::GROUP_ACCEPTED;
+use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::icmp6::{kind, unreachable};
@@ -120,14 +121,14 @@ impl Ip6Local {
     fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip6LocalDrop> {
         let reassembly = self.reassembly.ok_or(Ip6LocalDrop::Fragment)?;
         let scope = self.tables.interfaces.table6(packet.rx);
-        packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
+        packet.hand_over(ReassemblyRequest { is_local: true, scope });
         Ok(reassembly)
     }
 
     fn complain(&self, cx: &Context<'_>, packet: &mut Packet, complaint: Complaint) -> NodeId {
         let Complaint(request, why) = complaint;
         cx.count(why, 1);
-        packet.index = request.to_index();
+        packet.hand_over(request);
         self.error
     }
 
@@ -151,7 +152,7 @@ impl Ip6Local {
         if address::is_multicast(destination)
             && !solicits
             && !listens()
-            && packet.index != GROUP_ACCEPTED
+            && packet.handed_over_if::<GroupAccepted>().is_none()
         {
             return Err(Ip6LocalDrop::NotListening);
         }
@@ -281,22 +282,22 @@ impl Node for Ip6Local {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip6-local", "Sorts IPv6 packets for the router itself", move |wiring| {
+    NodeSpec::new(nodes::ip6::LOCAL, "Sorts IPv6 packets for the router itself", move |wiring| {
         Box::new(Ip6Local {
             tables: tables.clone(),
             protocols: Claimed::of(wiring, "ip6-protocol"),
             ports: Claimed::of(wiring, "udp6-port"),
-            punt: wiring.node("ip6-punt"),
-            error: wiring.node("ip6-icmp-error"),
+            punt: wiring.node(nodes::ip6::PUNT),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
             reassembly: wiring.node_if_built("ip6-full-reassembly"),
         })
     })
     .reasons::<Ip6LocalDrop>()
     .describe(|record, names| {
-        let request = IcmpErrorRequest::from_index(record.index);
+        let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.kind) {
-            ("ip6-icmp-error", kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
-            ("ip6-icmp-error", _) => format!(", header wrong at byte {}", request.detail),
+            (nodes::ip6::ICMP_ERROR, kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
+            (nodes::ip6::ICMP_ERROR, _) => format!(", header wrong at byte {}", request.detail),
             (next, _) => format!(", to {next}"),
         };
         format!("{}{why}", quiver_forwarding::ip6::describe(record.bytes()))

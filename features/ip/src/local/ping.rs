@@ -10,6 +10,7 @@ use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_wire::icmp4::{self, unreachable};
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Header, Ip6Header, IpProtocol, icmp6, ip4};
@@ -158,7 +159,7 @@ impl Ends {
             Some(interface) => interface_source(engine, interface, address)?,
             None => route_source(engine, family, table, address)?,
         };
-        let lookup = if address.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
+        let lookup = if address.is_ipv4() { nodes::ip4::LOOKUP } else { nodes::ip6::LOOKUP };
         let lookup = engine
             .node_id(lookup)
             .ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
@@ -214,7 +215,7 @@ impl Ends {
         let (lookup, rx) = (self.lookup, self.rx);
         engine.post(WorkerId(0), move |worker: &mut Worker| {
             for bytes in &packets {
-                worker.inject(bytes, lookup, rx, InterfaceId::NONE, 0);
+                worker.inject(bytes, lookup, rx, InterfaceId::NONE);
             }
         });
     }
@@ -306,9 +307,9 @@ fn route_source(
                 no_route("there is no route to it").remedy("ip route add PREFIX via NEXT-HOP")
             })?;
         match engine.node_name(hop.next).as_str() {
-            "ip4-local" | "ip6-local" => return Ok(address),
-            "ip4-lookup-in-table" | "ip6-lookup-in-table" => table = hop.index,
-            "ip4-drop" | "ip6-drop" => {
+            nodes::ip4::LOCAL | nodes::ip6::LOCAL => return Ok(address),
+            nodes::ip4::LOOKUP_IN_TABLE | nodes::ip6::LOOKUP_IN_TABLE => table = hop.index,
+            nodes::ip4::DROP | nodes::ip6::DROP => {
                 return Err(no_route("its route drops, or no path of it can be used"));
             }
             _ => {
@@ -471,8 +472,12 @@ fn first_link_mtu(engine: &Engine, mut table: u32, address: IpAddr) -> Option<u1
         let route = fib.best_route(table, address)?;
         let (hop, _) = *route.hops.first()?;
         match engine.node_name(hop.next).as_str() {
-            "ip4-local" | "ip6-local" | "ip4-drop" | "ip6-drop" | "ip6-link-local" => return None,
-            "ip4-lookup-in-table" | "ip6-lookup-in-table" => table = hop.index,
+            nodes::ip4::LOCAL
+            | nodes::ip6::LOCAL
+            | nodes::ip4::DROP
+            | nodes::ip6::DROP
+            | nodes::ip6::LINK_LOCAL => return None,
+            nodes::ip4::LOOKUP_IN_TABLE | nodes::ip6::LOOKUP_IN_TABLE => table = hop.index,
             _ => {
                 let adjacency = fib.adjacencies().get(hop.index);
                 return engine.interface(adjacency.tx).map(|_| adjacency.mtu_bytes);

@@ -8,6 +8,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::fib::FibNodes;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{Direction, NeighbourMessage, NeighbourProtocol};
+use quiver_forwarding::nodes;
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 
@@ -102,7 +103,7 @@ impl Node for Advertisement {
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
-        "icmp6-neighbor-advertisement",
+        nodes::ip6::NEIGHBOR_ADVERTISEMENT,
         "Learns which MAC addresses neighbours have",
         move |wiring| {
             Box::new(Advertisement {

@@ -8,6 +8,7 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::FibNodes;
 use quiver_forwarding::ip::{Addresses, IpTables};
 use quiver_forwarding::ip::{Direction, NeighbourMessage, NeighbourProtocol};
+use quiver_forwarding::nodes;
 use quiver_wire::arp::{ArpHeader, Operation, Repr};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
@@ -252,7 +253,7 @@ fn words(bytes: &[u8]) -> String {
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
-        "arp-input",
+        nodes::ARP_INPUT,
         "Answers who asks for our addresses, and learns who neighbours are",
         move |wiring| {
             Box::new(ArpInput {

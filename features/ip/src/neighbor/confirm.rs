@@ -10,7 +10,9 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::{Recent, TokenBucket, key};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_forwarding::adjacency::counts::{AdjacencyCounts, WorkerCounts};
+use quiver_forwarding::handover::AdjacencyIndex;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 
 use crate::notifications::Notification;
 
@@ -62,11 +64,12 @@ impl Node for ConfirmNeighbour {
         let (mut last, counts) = (u32::MAX, self.counts.is_on());
         frame.route(|packet| {
             if counts {
-                let header = self.tables.adjacencies.get(packet.index).rewrite_len();
-                self.own_counts.add(packet.index, packet.length() + header);
+                let header = self.tables.adjacencies.of(packet).rewrite_len();
+                self.own_counts.add(packet.handed_over(), packet.length() + header);
             }
-            if packet.index != last {
-                last = packet.index;
+            let AdjacencyIndex(index) = packet.handed_over();
+            if index != last {
+                last = index;
                 self.tell(cx, last);
             }
             Ok::<_, quiver_core::graph::node::Never>(self.rewrite)
@@ -90,7 +93,7 @@ pub(crate) fn spec(
                 tables: tables.clone(),
                 counts: counts.clone(),
                 own_counts: counts.of(wiring.worker),
-                rewrite: wiring.node(if six { "ip6-rewrite" } else { "ip4-rewrite" }),
+                rewrite: wiring.node(if six { nodes::ip6::REWRITE } else { nodes::ip4::REWRITE }),
                 recent: Recent::new(TELL_INTERVAL_NS),
                 bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
             })

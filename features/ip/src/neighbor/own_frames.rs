@@ -218,7 +218,7 @@ impl Outgoing {
             engine.post(WorkerId(0), move |worker: &mut Worker| {
                 for (frame, tx, output) in &frames {
                     // Without a buffer it is not sent: `show buffers` counts it.
-                    worker.inject(frame, *output, InterfaceId::NONE, *tx, 0);
+                    worker.inject(frame, *output, InterfaceId::NONE, *tx);
                 }
             });
         }

@@ -6,7 +6,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_core::graph::node::{DROP, Node, NodeSpec, Reason, Wiring};
+use quiver_core::graph::drop_reason::DropReason;
+use quiver_core::graph::node::{DROP, Node, NodeSpec, Wiring};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::throttle::{Recent, Shares, key};
@@ -15,6 +16,7 @@ use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::adjacency::AdjacencyKind;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 
@@ -98,10 +100,10 @@ impl Ask {
         let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
         if hops <= 1 && !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
             let kind = if self.kind.six { 3 } else { 11 };
-            packet.index = IcmpErrorRequest { kind, code: 0, detail: 0 }.to_index();
+            packet.hand_over(IcmpErrorRequest { kind, code: 0, detail: 0 });
             return Ok(Fate::Error);
         }
-        let adjacency = *self.tables.adjacencies.get(packet.index);
+        let adjacency = *self.tables.adjacencies.of(packet);
         let target = if self.kind.glean { destination } else { adjacency.next_hop() };
         packet.tx = adjacency.tx;
         let awaited = (adjacency.tx, target);
@@ -160,8 +162,8 @@ impl Ask {
         for mut packet in taken.packets.into_iter().flatten() {
             match way {
                 Some(way) => {
-                    packet.index = way.index;
-                    send_on(cx, packet, way.next);
+                    let next = way.route(&mut packet);
+                    send_on(cx, packet, next);
                 }
                 None => self.give_up(cx, packet, release.on, taken.is_late),
             }
@@ -191,7 +193,7 @@ impl Ask {
         if is_own || is_late {
             return kill(cx, packet, AskDrop::Unanswered);
         }
-        packet.index = release::unreachable(self.kind.six).to_index();
+        packet.hand_over(release::unreachable(self.kind.six));
         send_on(cx, packet, self.error);
     }
 
@@ -234,7 +236,7 @@ fn about((on, target): Awaited) -> u64 {
 }
 
 fn kill(cx: &mut Context<'_>, mut packet: Packet, why: AskDrop) {
-    packet.index = u32::from(why.number());
+    packet.hand_over(DropReason::new(why));
     cx.trace(&packet, DROP);
     cx.kill(packet, why);
 }
@@ -328,16 +330,20 @@ pub(crate) fn spec(
     let (tables, counts, pool) = (tables.clone(), counts.clone(), pool.clone());
     let make = move |wiring: &Wiring<'_>| -> Box<dyn Node> {
         for next in if kind.six {
-            ["ip6-rewrite", "ip6-confirm-neighbor", "ip6-adjacency-counter"]
+            [nodes::ip6::REWRITE, nodes::ip6::CONFIRM_NEIGHBOR, nodes::ip6::ADJACENCY_COUNTER]
         } else {
-            ["ip4-rewrite", "ip4-confirm-neighbor", "ip4-adjacency-counter"]
+            [nodes::ip4::REWRITE, nodes::ip4::CONFIRM_NEIGHBOR, nodes::ip4::ADJACENCY_COUNTER]
         } {
             wiring.node(next); // where the FIB says that neighbours are
         }
         Box::new(Ask {
             kind,
             tables: tables.clone(),
-            error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
+            error: wiring.node(if kind.six {
+                nodes::ip6::ICMP_ERROR
+            } else {
+                nodes::ip4::ICMP_ERROR
+            }),
             told: Recent::new(TELL_INTERVAL_NS),
             asked: Recent::new(ASK_INTERVAL_NS),
             shares: Shares::new(ASKS_PER_SECOND, ASKS_PER_INTERFACE_SECOND, ASKS_BURST),
@@ -362,7 +368,7 @@ pub(crate) fn spec(
         let next = names.node(record.next);
         let what = match record.next {
             next if next == record.node => "it waits".to_owned(),
-            DROP => names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff),
+            DROP => names.reason(record.drop_reason()),
             _ => format!("to {next}"),
         };
         format!("{words}, whose next hop on {tx} is unknown: {what}")

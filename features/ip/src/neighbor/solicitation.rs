@@ -9,6 +9,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::fib::FibNodes;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{Direction, NeighbourMessage, NeighbourProtocol};
+use quiver_forwarding::nodes;
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 use quiver_wire::ip6::address;
@@ -153,7 +154,7 @@ impl Node for Solicitation {
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
-        "icmp6-neighbor-solicitation",
+        nodes::ip6::NEIGHBOR_SOLICITATION,
         "Answers who asks for our addresses",
         move |wiring| {
             Box::new(Solicitation {

@@ -33,7 +33,7 @@ impl Encapsulated for Ip4 {
     const NODE: &'static str = "sr-pl-rewrite-encaps-v4";
 }
 
-/// The node for packets of a family. The number of the list's entry is in [`Packet::index`].
+/// The node for packets of a family. The number of the list's entry is in the packet's index.
 pub struct Encaps<F> {
     output: EncapOutput<SegmentStack>,
     way_out: PolicyPathMtu,
@@ -70,7 +70,7 @@ impl<F: Encapsulated> Encaps<F> {
         hop_of: Hop,
         before: impl FnOnce(&mut Packet),
     ) -> Result<NodeId, HeadendDrop> {
-        let entry = self.output.entries.get(packet.index);
+        let entry = self.output.entries.of(packet);
         if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
@@ -78,7 +78,7 @@ impl<F: Encapsulated> Encaps<F> {
         let counts = hop_of == Hop::ToCount && !own;
         if counts && let Some((request, why)) = F::refusal(packet.bytes())? {
             context.count(HeadendDrop::from(why), 1);
-            packet.index = request.to_index();
+            packet.hand_over(request);
             return Ok(self.error);
         }
         let hash = flow_hash::<F>(packet);
@@ -91,7 +91,7 @@ impl<F: Encapsulated> Encaps<F> {
                 F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len()))
             {
                 context.count(HeadendDrop::TooBig, 1);
-                packet.index = request.to_index();
+                packet.hand_over(request);
                 return Ok(self.error);
             }
             context.count(HeadendDrop::Fragmented, 1);
@@ -124,7 +124,7 @@ impl<F: Encapsulated> Encaps<F> {
         step: impl FnOnce(&mut Packet) -> Option<(u8, u8)>,
         otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
     ) -> Result<NodeId, HeadendDrop> {
-        let entry = self.output.entries.get(packet.index);
+        let entry = self.output.entries.of(packet);
         let hash = flow_hash::<F>(packet);
         let hop = self.output.hop(entry, hash);
         let adjacency = self.output.adjacency(hop);
@@ -154,12 +154,12 @@ impl<F: Encapsulated> Stage for Encaps<F> {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.output.entries.prefetch(packet.index);
+        self.output.entries.prefetch_of(packet);
     }
 
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
-        self.output.prefetch_underlay(packet.index);
+        self.output.prefetch_underlay(packet);
     }
 
     #[inline(always)]

@@ -143,7 +143,7 @@ impl HmacInput {
                 Err((HmacDrop::Missing, _)) => return Err(HmacDrop::Missing),
                 Err((why, at)) => {
                     cx.count(why, 1);
-                    packet.index = parameter_problem(0, at).to_index();
+                    packet.hand_over(parameter_problem(0, at));
                     return Ok(self.error);
                 }
             }

@@ -360,7 +360,7 @@ impl<S: Surroundings> Generator<S> {
         let id = self.ports[port].interface;
         let Some(output) = self.engine.interface(id).map(|i| i.row().output) else { return };
         self.engine.post(WORKER, move |worker| {
-            worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+            worker.inject(&frame, output, InterfaceId::NONE, id);
         });
     }
 

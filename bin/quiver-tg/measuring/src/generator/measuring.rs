@@ -373,7 +373,7 @@ impl<S: Surroundings> Generator<S> {
                     if slot.is_none() {
                         // An empty packet makes the node run, which then takes its order.
                         self.engine.post(WORKER, move |worker| {
-                            worker.inject(&[], node, InterfaceId::NONE, InterfaceId::NONE, 0);
+                            worker.inject(&[], node, InterfaceId::NONE, InterfaceId::NONE);
                         });
                     }
                 }

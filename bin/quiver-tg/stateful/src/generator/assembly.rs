@@ -234,7 +234,7 @@ impl<S: Surroundings> StatefulGenerator<S> {
             for frame in port.announcements.clone() {
                 let (output, id) = (port.output, port.interface);
                 self.engine.post(WORKER, move |worker| {
-                    worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+                    worker.inject(&frame, output, InterfaceId::NONE, id);
                 });
             }
         }
