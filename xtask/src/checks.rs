@@ -24,6 +24,7 @@ pub fn all() -> Result<Vec<String>> {
     faults.extend(file_lengths()?);
     faults.extend(unlisted_tests()?);
     faults.extend(dependencies_told()?);
+    faults.extend(crate::words::faults()?);
     faults.extend(crate::reference::stale()?);
     Ok(faults)
 }
