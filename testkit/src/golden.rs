@@ -13,7 +13,7 @@ use crate::fields::flow;
 use crate::router::{Register, Router, Settings};
 
 /// Frames of one interface that a report shows in full.
-const FRAMES_SHOWN_MAX: usize = 4;
+const FRAMES_PRINTED_MAX: usize = 4;
 
 /// What one folder holds, sorted by step.
 #[derive(Debug, Default)]
@@ -273,7 +273,7 @@ fn compare(expected: &[Vec<u8>], sent: &[Vec<u8>]) -> Option<String> {
             (None, None) => None,
         };
         let Some(text) = text else { continue };
-        if shown == FRAMES_SHOWN_MAX {
+        if shown == FRAMES_PRINTED_MAX {
             let _ = writeln!(out, " (and more)");
             break;
         }

@@ -23,7 +23,7 @@ pub fn all() -> Result<Vec<String>> {
     faults.extend(unsafe_code()?);
     faults.extend(file_lengths()?);
     faults.extend(unlisted_tests()?);
-    faults.extend(dependencies_told()?);
+    faults.extend(dependencies_explained()?);
     faults.extend(crate::words::faults()?);
     faults.extend(crate::reference::stale()?);
     Ok(faults)
@@ -151,7 +151,7 @@ fn file_lengths() -> Result<Vec<String>> {
 }
 
 /// docs/decisions/dependencies.md says why each dependency is there.
-fn dependencies_told() -> Result<Vec<String>> {
+fn dependencies_explained() -> Result<Vec<String>> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     let page = "docs/decisions/dependencies.md";
     let told = fs::read_to_string(root().join(page)).context(page)?;

@@ -23,7 +23,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .details(
                 "Socket 0 is always there: memif.sock in the router's runtime directory. A name that begins \
                  with @ is in the abstract name space. The first master on a socket listens there; slaves on \
-                 it connect to whoever listens. Several sockets may have one path, so that a master of one \
+                 it connect to the master that listens. Several sockets may have one path, so that a master of one \
                  and a slave of another are the two ends of a link inside this router. Other \
                  users than root and the router's own name sockets in that directory alone.",
             )

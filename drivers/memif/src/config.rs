@@ -102,7 +102,7 @@ pub struct MemifConfig {
     pub secret: Option<String>,
     /// Layer 2 address; made up when `None`.
     pub mac: Option<[u8; 6]>,
-    /// How receive queues are served, until the operator wishes otherwise.
+    /// How receive queues are served, until the operator says otherwise.
     pub rx_mode: RxMode,
     /// The node that received packets go to; by the mode when `None`.
     pub input: Option<String>,
@@ -154,7 +154,7 @@ impl MemifConfig {
     }
 
     /// Buffers of the router that the peer may hold at a time.
-    pub(crate) fn lent_buffers(&self) -> usize {
+    pub(crate) fn borrowed_buffers(&self) -> usize {
         let queues = self.rx_queues.unwrap_or(1) as usize + self.tx_queues.unwrap_or(1) as usize;
         if self.zero_copy { queues * self.ring_size as usize } else { 0 }
     }
@@ -219,7 +219,7 @@ pub enum MemifError {
     ZeroCopyBufferSize,
     /// Half of the pool must stay.
     #[error(
-        "peers could hold {lent} of the router's {total} buffers, and at most half can be lent;          ask for smaller rings or fewer queues, or for {needed} with `buffers {{ buffers-per-numa N }}`",
+        "peers could hold {lent} of the router's {total} buffers, and at most half can be borrowed;          ask for smaller rings or fewer queues, or for {needed} with `buffers {{ buffers-per-numa N }}`",
         needed = lent * 2
     )]
     ZeroCopyBuffers {

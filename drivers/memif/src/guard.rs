@@ -1,4 +1,4 @@
-//! A guard for memory that a peer can take away. Whoever made a shared file can shrink it, unless
+//! A guard for memory that a peer can take away. The process that made a shared file can shrink it, unless
 //! it is sealed against that, and can punch holes into huge pages; touching what is gone raises
 //! SIGBUS. The handler here puts private, zeroed pages in the place of a guarded mapping and marks
 //! it as lost, so that the worker goes on and the control thread can end the connection. A SIGBUS

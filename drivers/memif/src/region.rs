@@ -102,7 +102,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by us with this length, and whoever points into it holds the region.
+        // SAFETY: mapped by us with this length, and each pointer into it keeps the region.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
@@ -112,7 +112,7 @@ enum Backing {
     Peer(Option<Mapping>),
     /// Made by us, until it is dropped.
     Own(Option<SharedMemory>),
-    /// The memory of the router's buffers, lent.
+    /// The memory of the router's buffers, borrowed by the peer.
     Pool(Arc<BufferPool>),
 }
 

@@ -27,7 +27,7 @@ pub struct PcapConfig {
     pub tx: Option<PathBuf>,
     /// Begin again at the end of the file that comes in.
     pub repeat: bool,
-    /// How its queue is served, until the operator wishes otherwise.
+    /// How its queue is served, until the operator says otherwise.
     pub rx_mode: RxMode,
 }
 

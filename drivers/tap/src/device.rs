@@ -208,6 +208,9 @@ fn mtu_of(state: &LinkState) -> u32 {
 }
 
 /// Make `tapN`. It is down until the operator sets it up.
+///
+/// # Errors
+/// The configuration contradicts itself or other interfaces, or the system refuses the device.
 pub fn create_tap(engine: &mut Engine, config: TapConfig) -> Result<InterfaceId, TapError> {
     check(engine, &config)?;
     attach(engine, MadeTap::new(config)?)
@@ -293,6 +296,9 @@ fn hear(engine: &mut Engine, id: InterfaceId, end: &HostEnd) -> Token {
 }
 
 /// Delete a tap; Linux's end vanishes with it.
+///
+/// # Errors
+/// The interface is no tap, or a worker does not answer.
 pub fn delete_tap(engine: &mut Engine, id: InterfaceId) -> Result<(), TapError> {
     if engine.device::<TapDevice>(id).is_none() {
         return Err(TapError::NotTap(engine.interface_name(id)));

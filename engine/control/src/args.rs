@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use quiver_core::{InterfaceId, NodeId};
 
-use crate::error::{Refusal, either, nearest, shown};
+use crate::error::{Refusal, either, nearest, printable};
 use crate::files::{Access, NewFile};
 use crate::names::Names;
 use crate::running::HIDDEN;
@@ -32,7 +32,7 @@ pub struct Args<'a> {
 }
 
 /// How many names a message lists.
-const NAMES_SHOWN_MAX: usize = 8;
+const NAMES_LISTED_MAX: usize = 8;
 
 impl<'a> Args<'a> {
     /// The slots of this level, each with its place; what is inside groups is left out.
@@ -213,7 +213,7 @@ fn text_of(value: Value<'_>) -> String {
             format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
         }
         Value::Range(low, high) => format!("{low}-{high}"),
-        Value::Text(text) => shown(text),
+        Value::Text(text) => printable(text),
         Value::Group(_) => String::new(),
     }
 }
@@ -225,10 +225,10 @@ fn unknown_name(names: &dyn Names, kind: &str, text: &str, word: u16) -> Refusal
     let remedy = match known.len() {
         0 => format!("there is no {kind} yet"),
         _ if !near.is_empty() => format!("did you mean {}?", either(&near)),
-        1..=NAMES_SHOWN_MAX => format!("there is {}", known.join(", ")),
+        1..=NAMES_LISTED_MAX => format!("there is {}", known.join(", ")),
         count => format!("there are {count}, the first is {}", known[0]),
     };
-    Refusal::new(format!("no {kind} '{}'", shown(text)))
+    Refusal::new(format!("no {kind} '{}'", printable(text)))
         .at_word(u32::from(word) + 1, text)
         .remedy(remedy)
 }

@@ -109,7 +109,7 @@ impl Access {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match self.trust {
             Trust::Full => {
-                open(&self.path_to_read(name), flags).map_err(|error| told(name, error))?
+                open(&self.path_to_read(name), flags).map_err(|error| errno_text(name, error))?
             }
             Trust::Confined { .. } => self.open_beneath(name, flags)?,
         };
@@ -132,7 +132,7 @@ impl Access {
             }
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::LOOP) => Err(link(name)),
-            Err(error) => Err(told(name, error)),
+            Err(error) => Err(errno_text(name, error)),
         }
     }
 
@@ -148,8 +148,8 @@ impl Access {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
-        let file =
-            rustix::fs::openat(&folder, &new, flags, mode).map_err(|error| told(name, error))?;
+        let file = rustix::fs::openat(&folder, &new, flags, mode)
+            .map_err(|error| errno_text(name, error))?;
         let file =
             NewFile { folder, new: Some(new), last, path: self.absolute(name), file: file.into() };
         regular(name, &file.file)?;
@@ -227,7 +227,7 @@ impl Access {
     fn open_beneath(&self, name: &Path, flags: OFlags) -> Result<OwnedFd, String> {
         let folder =
             open(&self.places.files_dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
-                .map_err(|error| told(&self.places.files_dir, error))?;
+                .map_err(|error| errno_text(&self.places.files_dir, error))?;
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
             | ResolveFlags::NO_MAGICLINKS
@@ -237,7 +237,7 @@ impl Access {
             Ok(file) => Ok(file),
             Err(Errno::LOOP) => Err(link(name)),
             Err(Errno::XDEV) => Err(self.outside(name, &self.places.files_dir)),
-            Err(error) => Err(told(name, error)),
+            Err(error) => Err(errno_text(name, error)),
         }
     }
 
@@ -254,11 +254,13 @@ impl Access {
                     let _ = self.places.make(); // whether it is there is seen below
                 }
                 open(path.parent().unwrap_or(Path::new("/")), flags)
-                    .map_err(|error| told(name, error))?
+                    .map_err(|error| errno_text(name, error))?
             }
             Trust::Confined { .. } => match self.inside(name)?.parent() {
                 Some(parent) if parent != Path::new("") => self.open_beneath(parent, flags)?,
-                _ => open(&self.places.files_dir, flags).map_err(|error| told(name, error))?,
+                _ => {
+                    open(&self.places.files_dir, flags).map_err(|error| errno_text(name, error))?
+                }
             },
         };
         Ok((folder, last))
@@ -275,7 +277,7 @@ impl Access {
             _ => 0o004,
         };
         if about.st_mode & bit == 0 {
-            return Err(told(name, Errno::ACCESS));
+            return Err(errno_text(name, Errno::ACCESS));
         }
         Ok(())
     }
@@ -285,7 +287,7 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-fn told(name: &Path, error: Errno) -> String {
+fn errno_text(name: &Path, error: Errno) -> String {
     format!("{}: {}", name.display(), io::Error::from(error))
 }
 
@@ -296,11 +298,11 @@ fn link(name: &Path) -> String {
 /// What an open file is; an error unless it is a regular one, and not the kernel's own.
 fn regular(name: &Path, file: impl rustix::fd::AsFd) -> Result<Stat, String> {
     let shown = name.display();
-    let about = rustix::fs::fstat(&file).map_err(|error| told(name, error))?;
+    let about = rustix::fs::fstat(&file).map_err(|error| errno_text(name, error))?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
         return Err(format!("{shown} is not a regular file"));
     }
-    let system = rustix::fs::fstatfs(&file).map_err(|error| told(name, error))?;
+    let system = rustix::fs::fstatfs(&file).map_err(|error| errno_text(name, error))?;
     if KERNEL_FILE_SYSTEMS.contains(&(system.f_type as u64 & 0xffff_ffff)) {
         return Err(format!("{shown} is not a regular file but the kernel's own"));
     }
@@ -321,7 +323,7 @@ fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
 fn replaceable(folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String> {
     match rustix::fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(told(name, error)),
+        Err(error) => Err(errno_text(name, error)),
         Ok(about) => match FileType::from_raw_mode(about.st_mode) {
             FileType::RegularFile => only_name(name, &about),
             FileType::Symlink => Err(link(name)),
@@ -354,7 +356,7 @@ impl NewFile {
 
     /// Give it its name, in place of the file that may have it.
     pub fn finish(mut self) -> Result<File, String> {
-        let told = |error| told(&self.path, error);
+        let told = |error| errno_text(&self.path, error);
         replaceable(&self.folder, &self.last, &self.path)?;
         if let Some(new) = &self.new {
             rustix::fs::renameat(&self.folder, new, &self.folder, &self.last).map_err(told)?;

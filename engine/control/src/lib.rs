@@ -62,7 +62,7 @@ pub use running::{
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};
 pub use server::{
-    ControlLoad, Desk, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX,
+    ControlLoad, Dispatcher, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX,
 };
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;

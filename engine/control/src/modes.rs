@@ -187,7 +187,7 @@ pub fn group(engine: &Engine, id: InterfaceId) -> u8 {
 /// An interface that goes leaves its mode.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     if change == InterfaceChange::Deleted {
-        // It exists still, and whoever has it must let go; what it refuses then has no meaning.
+        // It exists still, and its mode must let go of it; what it refuses then has no meaning.
         let _ = leave(engine, id);
         let_go(engine, id);
         if let Some(modes) = engine.get_mut::<Modes>() {

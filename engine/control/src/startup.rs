@@ -12,7 +12,7 @@ use quiver_core::cpu::Variant;
 
 use crate::args::{Args, Slot};
 use crate::automaton;
-use crate::error::{Refusal, either, nearest, shown, shown_path};
+use crate::error::{Refusal, either, nearest, printable, printable_path};
 use crate::matcher::Matcher;
 use crate::syntax::{self, Node};
 use crate::types::{Types, core_list};
@@ -286,7 +286,7 @@ impl StartupSchema {
 
     fn check_name(&self, name: &str, own: &[Word], text: &str) -> Result<(), Refusal> {
         let known = self.sections.iter().map(|section| section.name);
-        let quoted = shown(name);
+        let quoted = printable(name);
         if !known.clone().any(|known| known == name) {
             let near = nearest(name, known.clone());
             let lives = |section: &&Section| section.does_nothing.is_none();
@@ -344,7 +344,7 @@ pub struct StartupFile {
 impl StartupFile {
     /// Read it.
     pub fn read(path: &Path) -> Result<StartupFile, Refusal> {
-        let name = shown_path(path);
+        let name = printable_path(path);
         let failed = |error: std::io::Error| Refusal::new(format!("cannot read {name}: {error}"));
         let metadata = fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() || metadata.len() > STARTUP_BYTES_MAX {
@@ -359,7 +359,7 @@ impl StartupFile {
 
     /// A text of this name.
     pub fn from_text(name: &str, text: &str) -> StartupFile {
-        StartupFile { name: shown(name), text: text.into() }
+        StartupFile { name: printable(name), text: text.into() }
     }
 }
 
@@ -452,7 +452,7 @@ impl Startup<'_> {
         if let Some(listen) = args.optional::<&str>("cli-listen")?
             && is_host_and_port(listen)
         {
-            let refusal = args.refuse("cli-listen", format!("{} is not a path", shown(listen)));
+            let refusal = args.refuse("cli-listen", format!("{} is not a path", printable(listen)));
             let remedy = "name a socket in the file system; `ssh -L` reaches it from elsewhere";
             return Err(self.refuse_in("unix", refusal.remedy(remedy)));
         }

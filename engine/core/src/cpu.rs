@@ -174,6 +174,9 @@ fn run_avx512<B: Body>(body: B) -> B::Answer {
 }
 
 /// Keep the calling thread on one core; the system's error when it cannot be.
+///
+/// # Errors
+/// The core does not exist, or the system refuses.
 pub fn pin_to_core(core: usize) -> std::io::Result<()> {
     // SAFETY: the set is a plain bit mask on the stack.
     let result = unsafe {

@@ -170,6 +170,9 @@ pub struct AdjacencySlots {
 
 impl AdjacencySlots {
     /// An empty table with the drop adjacency at index 0.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
         let memory = Reserved::new("adjacencies", ADJACENCIES_MAX, Pages::Small)?;
         let mut slots = Slots::new(&[1], ADJACENCIES_MAX, 64, 64);

@@ -95,6 +95,9 @@ unsafe impl<T: ZeroValid + Sync> Sync for Reserved<T> {}
 
 impl<T: ZeroValid> Reserved<T> {
     /// Reserve `capacity` elements, aligned to a large page.
+    ///
+    /// # Errors
+    /// The size overflows, or the system refuses the address space.
     pub fn new(what: &'static str, capacity: usize, pages: Pages) -> Result<Self, MemoryError> {
         let bytes = (capacity.max(1) * size_of::<T>()).next_multiple_of(HUGE_PAGE_BYTES);
         if cfg!(debug_assertions) && refusal::is_due() {

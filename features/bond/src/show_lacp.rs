@@ -29,10 +29,10 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-type Shown<'a> = (&'a Bond, InterfaceId, &'a Port);
+type PortRow<'a> = (&'a Bond, InterfaceId, &'a Port);
 
 /// The ports of all bonds with LACP, or the one that was asked for.
-fn ports(engine: &Engine, only: Option<InterfaceId>) -> Vec<Shown<'_>> {
+fn ports(engine: &Engine, only: Option<InterfaceId>) -> Vec<PortRow<'_>> {
     let bonds = engine.get::<Bonds>().into_iter().flat_map(Bonds::all);
     let members = bonds.flat_map(|bond| bond.members.iter().map(move |member| (bond, member.id)));
     members
@@ -47,7 +47,7 @@ fn letters(state: PortState) -> String {
     letters.map(|(letter, (bit, _))| if state.has(bit) { letter } else { '-' }).collect()
 }
 
-fn table(engine: &Engine, ports: &[Shown<'_>]) -> Output {
+fn table(engine: &Engine, ports: &[PortRow<'_>]) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("Bond"),
@@ -121,7 +121,7 @@ fn end_json(end: &PortInfo) -> Value {
     })
 }
 
-fn details(engine: &Engine, ports: &[Shown<'_>]) -> Output {
+fn details(engine: &Engine, ports: &[PortRow<'_>]) -> Output {
     let mut text = String::new();
     let mut list = Vec::new();
     for (bond, id, port) in ports {

@@ -13,7 +13,7 @@ use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMin
 
 use crate::address::Addresses;
 use crate::input::{NextNodes, Onward, next_nodes};
-use crate::learn_requests::{Asked, Asker, LearnRings, Request};
+use crate::learn_requests::{Asker, LearnOutcome, LearnRings, Request};
 use crate::tables::Published;
 
 quiver_core::reasons! {
@@ -100,11 +100,11 @@ impl<const ALL: bool> L2Learn<ALL> {
                 found,
                 interface_state.now_ns,
             ) {
-                Asked::KnownAlready => L2LearnDrop::KnownAlready,
-                Asked::QueueFull => L2LearnDrop::QueueFull,
-                Asked::NotNow => L2LearnDrop::NotNow,
-                Asked::Told if holds => L2LearnDrop::Moved,
-                Asked::Told => L2LearnDrop::New,
+                LearnOutcome::KnownAlready => L2LearnDrop::KnownAlready,
+                LearnOutcome::QueueFull => L2LearnDrop::QueueFull,
+                LearnOutcome::NotNow => L2LearnDrop::NotNow,
+                LearnOutcome::Queued if holds => L2LearnDrop::Moved,
+                LearnOutcome::Queued => L2LearnDrop::New,
             }
         };
         context.count(event, 1);
@@ -151,7 +151,7 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
         packet: &mut Packet,
     ) -> Result<NodeId, L2LearnDrop> {
         let Some(onward) = interface_state.onward else { return Err(L2LearnDrop::NotBridged) };
-        if !found.is_settled(interface_state.seen) {
+        if !found.is_current(interface_state.seen) {
             self.take_slow_path(context, interface_state, found, packet)?;
         }
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);

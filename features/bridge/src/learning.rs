@@ -156,7 +156,7 @@ mod tests {
         for station in 0..STATIONS {
             let key = key(port, station);
             let found = table.lookup(key);
-            if !found.is_settled(seen) {
+            if !found.is_current(seen) {
                 asker.ask(Request { key, seen }, found, now_ns);
             }
         }

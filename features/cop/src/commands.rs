@@ -52,12 +52,12 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the interfaces that have whitelists of sources")
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
 }
 
-fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
+fn listing(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),

@@ -40,11 +40,11 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show l2patch")
             .group(GROUP)
             .help("Show which interfaces are patched to which")
-            .run(|engine: &mut Engine, _| Ok(shown(engine, Kind::Patch))),
+            .run(|engine: &mut Engine, _| Ok(listing(engine, Kind::Patch))),
     );
 }
 
-fn shown(engine: &Engine, kind: Kind) -> Output {
+fn listing(engine: &Engine, kind: Kind) -> Output {
     let mut table = Table::new([Column::left("Rx"), Column::left("Tx")]);
     if let Some(crosses) = engine.get::<CrossConnects>() {
         for (from, to) in crosses.all(kind) {

@@ -16,7 +16,7 @@ use quiver_wire::ip6::extension::{Ip6Option, Walk};
 use quiver_wire::{Header, Ip4Header, Ip6Header, icmp6, igmp, mld};
 
 use crate::notifications::{
-    Asked, OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, send_query, send_record, send_report,
+    OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, ReceivedQuery, send_query, send_record, send_report,
 };
 use crate::port::Version;
 
@@ -85,7 +85,7 @@ impl Input {
         &mut self,
         cx: &mut Context<'_>,
         packet: &Packet,
-        asked: &Asked<'_>,
+        asked: &ReceivedQuery<'_>,
     ) -> Result<(), GroupMessageDrop> {
         self.take(cx)?;
         cx.count(GroupMessageDrop::Query, 1);
@@ -195,7 +195,7 @@ impl Input {
                     return Err(GroupMessageDrop::NoRouterAlert);
                 }
                 check_destination4(group, to)?;
-                let asked = Asked {
+                let asked = ReceivedQuery {
                     from: from.into(),
                     version,
                     group: group.into(),
@@ -241,7 +241,7 @@ impl Input {
                 Some(_) => mld::from_code16(response_code),
                 None => response_code.into(),
             };
-            let asked = Asked {
+            let asked = ReceivedQuery {
                 from: from.into(),
                 version: if more.is_some() { Version::Three } else { Version::Two },
                 group: group.into(),

@@ -64,7 +64,7 @@ impl Lookup {
         if self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass) {
             return Ok(self.local);
         }
-        if !self.signaller.tell(cx, Why::NoRoute, packet.rx, &ends) {
+        if !self.signaller.notify(cx, Why::NoRoute, packet.rx, &ends) {
             cx.count(MfibLookupDrop::TooManySignals, 1);
         }
         Err(MfibLookupDrop::NoRoute)

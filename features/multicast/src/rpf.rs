@@ -65,7 +65,7 @@ impl Rpf {
         packet: &Packet,
     ) -> Result<(), MfibRpfDrop> {
         let ends = Ends::of(self.six, packet.bytes()).ok_or(MfibRpfDrop::Truncated)?;
-        if !self.signaller.tell(cx, why, packet.rx, &ends) {
+        if !self.signaller.notify(cx, why, packet.rx, &ends) {
             cx.count(MfibRpfDrop::TooManySignals, 1);
         }
         Ok(())

@@ -56,7 +56,7 @@ impl From<NdBad> for RouterDiscoveryDrop {
     }
 }
 
-/// Read a packet that `ip6-icmp-input` has let pass, and judge it.
+/// Read a packet that `ip6-icmp-input` has let pass, and classify it.
 pub(crate) fn read(bytes: &[u8]) -> Result<(&Ip6Header, nd::Message<'_>), RouterDiscoveryDrop> {
     let (header, message) = icmp6::within(bytes).ok_or(RouterDiscoveryDrop::BadMessage)?;
     let (source, destination) = (header.source(), header.destination());

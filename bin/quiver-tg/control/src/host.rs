@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use quiver_control::{Commands, Desk, Limits, MoreDoors, Server, ServerConfig, Token, paths};
+use quiver_control::{Commands, Dispatcher, Limits, MoreDoors, Server, ServerConfig, Token, paths};
 use quiver_core::control::reactor::Interest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -45,7 +45,7 @@ pub struct Host {
     /// What is controlled.
     pub station: Station<Drivers>,
     commands: Commands<Station<Drivers>>,
-    server: Option<(Server, Desk<Station<Drivers>>)>,
+    server: Option<(Server, Dispatcher<Station<Drivers>>)>,
     signals: UnixStream,
     interrupted: Rc<Cell<bool>>,
     /// The load whose engine wakes up for requests and signals.

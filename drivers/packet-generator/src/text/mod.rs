@@ -13,7 +13,7 @@ pub use plan::Plan;
 
 use crate::edit::Order;
 use layers::Fix;
-use words::Words;
+use words::Tokens;
 
 /// Why a description is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ pub struct Description {
 impl Description {
     /// Read a description, with or without the braces around it.
     pub fn parse(text: &str) -> Result<Description, TextError> {
-        let mut words = Words::new(text)?;
+        let mut words = Tokens::new(text)?;
         let mut description = Description {
             headers: Vec::new(),
             payload: Payload::None,

@@ -83,7 +83,7 @@ impl Edges {
         let mut edges = Edges::default();
         for (id, node) in engine.all_nodes() {
             node.edges.iter().for_each(|next| edges.add(id, *next));
-            // Whoever has a reason to drop has the edge.
+            // A node with a drop reason has the edge.
             if id != DROP && node.spec.reasons.iter().any(|r| r.severity == Severity::Error) {
                 edges.add(id, DROP);
             }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use quiver_core::control::statistics::{LoopTotals, NodeTotals};
 use quiver_core::graph::builtin::HANDOFF;
-use quiver_core::graph::counters::{LONG_ERRAND_NS, LONG_PASS_CLASSES, LONG_PASS_NS};
+use quiver_core::graph::counters::{LONG_PASS_CLASSES, LONG_PASS_NS, LONG_WORKER_CALL_NS};
 use quiver_core::graph::node::{DROP, NodeKind};
 use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, NodeId, WorkerId};
@@ -221,7 +221,7 @@ enum Piece {
 }
 
 /// The answer as far as it is made.
-struct Told {
+struct RuntimeTables {
     is_max: bool,
     is_summary: bool,
     is_verbose: bool,
@@ -232,7 +232,7 @@ struct Told {
 
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let what = args.or("what", "")?;
-    let told = Told {
+    let told = RuntimeTables {
         is_max: args.has("max"),
         is_summary: what == "summary",
         is_verbose: what == "verbose",
@@ -250,18 +250,18 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         pieces.extend((0..nodes.len()).map(Piece::Line));
         pieces.push(Piece::End(worker));
     }
-    let end = |_: &Engine, told: Told| {
+    let end = |_: &Engine, told: RuntimeTables| {
         Output::none().items("threads", told.text, told.threads).nullable(&[
             "threads[].core",
             "threads[].nodes[].clocks_per_packet",
             "threads[].nodes[].vectors_per_call",
         ])
     };
-    Ok(in_slices(engine, pieces, told, Told::add, end))
+    Ok(in_slices(engine, pieces, told, RuntimeTables::add, end))
 }
 
-impl Told {
-    fn add(engine: &Engine, told: &mut Told, piece: Piece) {
+impl RuntimeTables {
+    fn add(engine: &Engine, told: &mut RuntimeTables, piece: Piece) {
         match piece {
             Piece::Node(worker, id) => told.thread.add(engine, worker, id),
             Piece::Head(worker) => {
@@ -333,11 +333,16 @@ fn classes_json(counts: [u64; LONG_PASS_CLASSES], least_ns: u64) -> Value {
 
 /// What the control thread had the worker do, and what took long.
 fn write_long(loops: &LoopTotals, text: &mut String) {
-    let _ =
-        writeln!(text, "  {} errands in {:.1} us", loops.errands, loops.errand_ns as f64 / 1000.0);
-    let errands = classes(loops.long_errands, LONG_ERRAND_NS).map(|class| ("errands", class));
+    let _ = writeln!(
+        text,
+        "  {} worker calls in {:.1} us",
+        loops.worker_calls,
+        loops.worker_call_ns as f64 / 1000.0
+    );
+    let worker_calls =
+        classes(loops.long_worker_calls, LONG_WORKER_CALL_NS).map(|class| ("worker calls", class));
     let passes = classes(loops.long_passes, LONG_PASS_NS).map(|class| ("passes", class));
-    for (what, (from_us, count)) in errands.chain(passes) {
+    for (what, (from_us, count)) in worker_calls.chain(passes) {
         let _ =
             writeln!(text, "  {count} {what} of {from_us} us or more, and less than twice that");
     }
@@ -454,9 +459,9 @@ fn thread_json(thread: Thread, worker: WorkerId, core: Option<usize>) -> Value {
         "vector_rate_punt": punt,
         "passes": thread.loops.passes,
         "long_passes": classes_json(thread.loops.long_passes, LONG_PASS_NS),
-        "errands": thread.loops.errands,
-        "errand_us": thread.loops.errand_ns as f64 / 1000.0,
-        "long_errands": classes_json(thread.loops.long_errands, LONG_ERRAND_NS),
+        "worker_calls": thread.loops.worker_calls,
+        "worker_call_us": thread.loops.worker_call_ns as f64 / 1000.0,
+        "long_worker_calls": classes_json(thread.loops.long_worker_calls, LONG_WORKER_CALL_NS),
         "sleeps": thread.loops.sleeps,
         "packets_without_vector": thread.loops.no_frame,
         "events_lost": thread.loops.events_lost,

@@ -120,7 +120,7 @@ impl<S: Names + 'static> Execution<S> {
                         Ok(Step::Done(output))
                     }
                     Step::Done(output) => {
-                        Ok(Step::Done(Output::text(filters.end(&output.as_told()))))
+                        Ok(Step::Done(Output::text(filters.end(&output.as_printed()))))
                     }
                     step => Ok(step),
                 }

@@ -94,7 +94,7 @@ impl<S: Names + 'static> Commands<S> {
             let mut filters = Filters::read(line, words, pipe).map_err(Refused::NoCommand)?;
             return Ok(match self.start_words(state, line, &words[..pipe], slots, context)? {
                 Started::Done(output) => {
-                    Started::Done(Output::text(filters.end(&output.as_told())))
+                    Started::Done(Output::text(filters.end(&output.as_printed())))
                 }
                 Started::Running(inner) => {
                     Started::Running(Execution(Kind::Filtered { inner: Box::new(inner), filters }))

@@ -1,7 +1,7 @@
 //! Subscriptions: clients hear of events (a neighbour, a learned MAC address, a link) as they
 //! happen.
 //!
-//! A topic is declared once ([`Topic`]): its name, what it says, and its fields. Whoever knows of
+//! A topic is declared once ([`Topic`]): its name, what it says, and its fields. A crate that knows of
 //! an event calls [`publish`] with one value for each field. `subscribe` is a job like `ping`: its
 //! client gets one answer for each event until it leaves.
 //!
@@ -266,7 +266,7 @@ impl Subscription {
             else {
                 break;
             };
-            out.push(shown(topic, event));
+            out.push(rendered(topic, event));
             self.cursors[which].1 += 1;
         }
         out
@@ -288,7 +288,7 @@ impl Drop for Subscription {
 }
 
 /// An event in words and in JSON.
-fn shown(topic: &Topic, event: &Event) -> Next {
+fn rendered(topic: &Topic, event: &Event) -> Next {
     let time_s = event.at_ns as f64 / 1e9;
     let mut text = format!("{time_s:.3} {}", topic.name);
     let mut object = Map::new();

@@ -142,6 +142,9 @@ pub struct GraphBuilder {
 impl GraphBuilder {
     /// An almost empty graph: where packets die, and the arcs `device-input` and
     /// `interface-output`.
+    ///
+    /// # Errors
+    /// A size of the configuration is out of range, or there is no memory for the buffers.
     pub fn new(config: EngineConfig, clock: Clock) -> Result<GraphBuilder, BuildError> {
         if config.worker_cores.is_empty() || config.worker_cores.len() > WORKERS_MAX {
             return Err(BuildError::TooMany(format!(

@@ -29,7 +29,7 @@ pub use self::{
 
 use crate::memory::MemoryError;
 
-/// How large a table may become, and what to tell whoever finds it full.
+/// How large a table may become, and the remedy that a refusal names when it is full.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The table's name in messages, as `MAC table`.

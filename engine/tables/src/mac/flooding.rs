@@ -7,7 +7,7 @@
 pub const CORE_GROUP: u8 = 255;
 
 /// Above the group's bits.
-const ASKED: u32 = 0xf10d_0000;
+const FLOOD_REQUEST: u32 = 0xf10d_0000;
 const FLOODED: u32 = 0xf10e_0000;
 const GROUP: u32 = 0xff;
 
@@ -22,13 +22,17 @@ impl FloodRequest {
     /// As one word.
     #[inline(always)]
     pub const fn to_index(self) -> u32 {
-        ASKED | self.excluded as u32
+        FLOOD_REQUEST | self.excluded as u32
     }
 
     /// From that word; `None` when it is another one.
     #[inline(always)]
     pub const fn from_index(index: u32) -> Option<FloodRequest> {
-        if index & !GROUP == ASKED { Some(FloodRequest { excluded: index as u8 }) } else { None }
+        if index & !GROUP == FLOOD_REQUEST {
+            Some(FloodRequest { excluded: index as u8 })
+        } else {
+            None
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::events::Happened;
 use crate::state::Bridges;
 
 /// Rows that are shown unless asked for otherwise.
-const ROWS_SHOWN: usize = 1000;
+const ROWS_MAX: usize = 1000;
 
 /// So many rows at most are listed in order.
 const SORTED_ROWS_MAX: usize = 4096;
@@ -60,7 +60,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     if !lists {
         return Ok(Work::Done(output));
     }
-    let max = args.or::<u64>("max", ROWS_SHOWN as u64)? as usize;
+    let max = args.or::<u64>("max", ROWS_MAX as u64)? as usize;
     let mut walk = Walk {
         domain: domain.map(|domain| domain.index),
         learned: !args.has("add"),
@@ -176,7 +176,7 @@ fn add_entry(engine: &Engine, state: &Bridges, table: &mut Table, key: MacKey, e
 fn events(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let state = bridges(engine)?;
     let since = args.or("since", 0)?;
-    let max = args.or::<u64>("max", ROWS_SHOWN as u64)? as usize;
+    let max = args.or::<u64>("max", ROWS_MAX as u64)? as usize;
     let mut table = Table::new([
         Column::right("Number"),
         Column::right("Time").key("time_s"),

@@ -75,7 +75,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the addresses of interfaces, and the tables they are looked up in")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
 }
@@ -159,7 +159,7 @@ fn remove_all(
     Ok(Output::none())
 }
 
-fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
+fn listing(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
     let table = Table::new([
         Column::left("Interface"),
         Column::left("State"),
@@ -173,10 +173,10 @@ fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
         Output::both(Output::none().table("interfaces", table).to_text(), list.into())
             .nullable(&["[].link_local", "[].unnumbered"])
     };
-    in_slices(engine, ids, (table, Vec::new()), add_shown, end)
+    in_slices(engine, ids, (table, Vec::new()), add_row, end)
 }
 
-fn add_shown(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: InterfaceId) {
+fn add_row(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: InterfaceId) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     let Some(interface) = engine.interface(id) else { return };
     let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();

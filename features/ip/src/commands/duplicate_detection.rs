@@ -56,7 +56,7 @@ pub(super) fn register(registry: &mut Registry) {
             )
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                shown(engine, only)
+                listing(engine, only)
             }),
     );
     registry.command(
@@ -97,7 +97,7 @@ fn check(engine: &mut Engine, id: InterfaceId, only: Option<IpAddr>) -> Result<(
     }
 }
 
-fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Result<Work<Engine>, Refusal> {
+fn listing(engine: &mut Engine, only: Option<InterfaceId>) -> Result<Work<Engine>, Refusal> {
     let columns = [
         Column::left("Interface"),
         Column::left("Address"),

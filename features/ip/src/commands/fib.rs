@@ -249,7 +249,7 @@ pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
             let adjacency = fib.adjacencies().get(hop.index);
             let interface = engine.interface_name(adjacency.tx);
             match node.as_str() {
-                "ip4-glean" | "ip6-glean" => format!("{node}: whoever is on {interface}"),
+                "ip4-glean" | "ip6-glean" => format!("{node}: neighbours on {interface}"),
                 _ => {
                     format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop())
                 }

@@ -62,7 +62,7 @@ pub(super) fn register(registry: &mut Registry) {
             .help("Show which interfaces speak IPv6, with which addresses, and which groups they hear")
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
 }
@@ -77,7 +77,7 @@ fn check_unused(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
         .remedy(format!("set interface ip address del {name} {left}")))
 }
 
-fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
+fn listing(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),

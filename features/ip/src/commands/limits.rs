@@ -37,7 +37,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show fib limits")
             .group(GROUP)
             .help("Show how much of what the forwarding tables take at most is in use")
-            .run(|engine: &mut Engine, _| Ok(shown(fib(engine)?))),
+            .run(|engine: &mut Engine, _| Ok(listing(fib(engine)?))),
     );
 }
 
@@ -67,7 +67,7 @@ fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-fn shown(fib: &Fib) -> Output {
+fn listing(fib: &Fib) -> Output {
     let mut table =
         Table::new([Column::left("What"), Column::right("Used"), Column::right("Limit")]);
     let mut limits = fib.limits();

@@ -43,7 +43,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show ip neighbor-config")
             .group(GROUP)
             .help("Show how many neighbours there are, how many there may be, and how they age")
-            .run(|engine: &mut Engine, _| shown(engine)),
+            .run(|engine: &mut Engine, _| listing(engine)),
     );
 }
 
@@ -74,7 +74,7 @@ fn changed(args: &Args<'_>, now: &NeighbourConfig) -> Result<NeighbourConfig, Re
     })
 }
 
-fn shown(engine: &Engine) -> Result<Output, Refusal> {
+fn listing(engine: &Engine) -> Result<Output, Refusal> {
     let mut table = Table::new([
         Column::left("Family"),
         Column::right("Static"),

@@ -18,7 +18,7 @@ pub(super) fn register(registry: &mut Registry) {
             )
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
     registry.command(
@@ -37,7 +37,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
 }
 
-fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
+fn listing(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("Protocol"),

@@ -77,7 +77,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the IPv4 neighbours")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                shown(engine, only, false)
+                listing(engine, only, false)
             }),
     );
     registry.command(
@@ -87,7 +87,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the IPv6 neighbours")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                shown(engine, only, true)
+                listing(engine, only, true)
             }),
     );
 }
@@ -137,7 +137,7 @@ fn forget_learned(
     Ok(Output::none().line(format!("{count} forgotten")).json("forgotten", count.into()))
 }
 
-fn shown(
+fn listing(
     engine: &mut Engine,
     only: Option<InterfaceId>,
     six: bool,

@@ -78,13 +78,13 @@ pub(super) fn register(registry: &mut Registry) {
             .also("show ip arp proxy")
             .group(GROUP)
             .help("Show for whom ARP is answered, and where")
-            .run(|engine: &mut Engine, _| Ok(shown_arp(engine))),
+            .run(|engine: &mut Engine, _| Ok(arp_listing(engine))),
     );
     registry.command(
         Command::new("show ip6 nd proxy")
             .group(GROUP)
             .help("Show the hosts that solicitations are answered for, and the interface that each is behind")
-            .run(|engine: &mut Engine, _| Ok(shown_nd(engine))),
+            .run(|engine: &mut Engine, _| Ok(nd_listing(engine))),
     );
 }
 
@@ -168,7 +168,7 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
     done.map_err(|error| refusal(engine, error))
 }
 
-fn shown_arp(engine: &Engine) -> Output {
+fn arp_listing(engine: &Engine) -> Output {
     let mut ranges =
         Table::new([Column::right("Table"), Column::left("Start"), Column::left("End")]);
     let mut interfaces = Table::new([Column::left("Interface")]);
@@ -182,7 +182,7 @@ fn shown_arp(engine: &Engine) -> Output {
     Output::none().table("ranges", ranges).table("interfaces", interfaces)
 }
 
-fn shown_nd(engine: &Engine) -> Output {
+fn nd_listing(engine: &Engine) -> Output {
     let mut table =
         Table::new([Column::left("Interface"), Column::left("Address"), Column::left("Kind")]);
     let Some(ip) = engine.get::<IpState>() else { return Output::none() };

@@ -67,7 +67,7 @@ pub(super) fn register(registry: &mut Registry) {
             Command::new(show)
                 .group(GROUP)
                 .help("Show where packets for the host go, and how many may")
-                .run(move |engine: &mut Engine, _| Ok(shown(engine, family))),
+                .run(move |engine: &mut Engine, _| Ok(listing(engine, family))),
         );
     }
 }
@@ -98,7 +98,7 @@ fn change_redirect(
     Ok(Output::none())
 }
 
-fn shown(engine: &Engine, family: Family) -> Output {
+fn listing(engine: &Engine, family: Family) -> Output {
     let mut table = Table::new([
         Column::left("Received on"),
         Column::left("Next hop"),

@@ -80,14 +80,14 @@ impl Identifications {
 }
 
 /// A packet's headers that stand in each fragment, with the fragment header behind them.
-struct Front {
+struct FragmentHeaders {
     bytes: [u8; FRONT_BYTES_MAX],
     length: usize,
 }
 
-impl Front {
+impl FragmentHeaders {
     /// The IPv6 header, hop-by-hop options and everything up to a routing header (RFC 8200 §4.5).
-    fn of(packet: &Packet, identification: u32) -> Result<Front, Ip6FragmentDrop> {
+    fn of(packet: &Packet, identification: u32) -> Result<FragmentHeaders, Ip6FragmentDrop> {
         let (header, behind) =
             Ip6Header::split(packet.bytes()).ok_or(Ip6FragmentDrop::Truncated)?;
         let (mut length, mut next_header, mut place) =
@@ -100,7 +100,8 @@ impl Front {
                 next_header = extension.next_header;
             }
         }
-        let mut front = Front { bytes: [0; FRONT_BYTES_MAX], length: length + FRAGMENT_HEADER_LEN };
+        let mut front =
+            FragmentHeaders { bytes: [0; FRONT_BYTES_MAX], length: length + FRAGMENT_HEADER_LEN };
         let own = packet.bytes().get(..length).ok_or(Ip6FragmentDrop::Truncated)?;
         let room = front.bytes.get_mut(..front.length).ok_or(Ip6FragmentDrop::BadExtension)?;
         let (headers, fragment) = room.split_at_mut(length);
@@ -159,7 +160,7 @@ impl Fragment {
             }
         };
         let mtu = usize::from(mtu_bytes);
-        let mut front = Front::of(packet, self.identifications.next())?;
+        let mut front = FragmentHeaders::of(packet, self.identifications.next())?;
         if matches!(self.way, Way::Request(_)) {
             front.lend_hop();
         }
@@ -185,7 +186,7 @@ impl Fragment {
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,
-        front: &Front,
+        front: &FragmentHeaders,
         at: usize,
         length: usize,
     ) -> Result<(), Ip6FragmentDrop> {

@@ -71,7 +71,7 @@ impl IcmpInput {
                 Ok(self.echo)
             }
             kind::ECHO_REPLY => {
-                if !self.tell(cx, packet, &upper, icmp.rest, Answer::Reply) {
+                if !self.notify(cx, packet, &upper, icmp.rest, Answer::Reply) {
                     return Err(Icmp6Drop::UnexpectedReply);
                 }
                 cx.count(Icmp6Drop::EchoReply, 1);
@@ -84,7 +84,7 @@ impl IcmpInput {
                     let told = u32::from_be_bytes(icmp.rest).min(u16::MAX.into()) as u16;
                     let mtu_bytes = if icmp.kind == kind::PACKET_TOO_BIG { told } else { 0 };
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
-                    self.tell(cx, packet, &upper, rest, Answer::Error(error));
+                    self.notify(cx, packet, &upper, rest, Answer::Error(error));
                 }
                 let about = Ip6Header::overlay(quoted).map(|about| about.next_header().0);
                 let node = about
@@ -105,7 +105,7 @@ impl IcmpInput {
     }
 
     /// Tell the control thread, if a ping waits for it.
-    fn tell(
+    fn notify(
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,

@@ -14,7 +14,7 @@ use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
 use crate::neighbor::address_routes::AddressRoutes;
 use crate::neighbor::discovery::{become_frame, frame_source};
-use crate::neighbor::notification_rate::{Tell, Teller};
+use crate::neighbor::notification_rate::{Notifier, Notify};
 use crate::notifications::{Heard, Notification};
 
 /// Bytes of an Ethernet frame with an ARP packet.
@@ -70,7 +70,7 @@ struct ArpInput {
     tables: IpTables,
     routes: AddressRoutes,
     done: NodeId,
-    teller: Teller,
+    notifier: Notifier,
 }
 
 impl ArpInput {
@@ -129,7 +129,7 @@ impl ArpInput {
             && self.routes.leads_elsewhere(packet.rx, arp.target_ip)
     }
 
-    /// Judge the sender, and tell of it.
+    /// Check the sender, and notify the control thread of it.
     fn hear(
         &mut self,
         cx: &mut Context<'_>,
@@ -155,7 +155,7 @@ impl ArpInput {
         if address == arp.target_ip {
             cx.count(ArpDrop::Gratuitous, 1);
         }
-        // RFC 826: what is known is changed whoever was spoken to; what is new is learned only from
+        // RFC 826: a known entry is updated whatever the target; what is new is learned only from
         // who speaks to us.
         let ours =
             ours || arp.operation == Operation::Request && self.answers_for(packet, own, arp);
@@ -165,14 +165,14 @@ impl ArpInput {
             false => Heard::Overheard,
         };
         let key = self.key(packet, address, arp.sender_mac) ^ heard as u64;
-        let counted = match self.teller.may(key, cx.now_ns) {
-            Tell::Now => {
+        let counted = match self.notifier.may(key, cx.now_ns) {
+            Notify::Now => {
                 let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
                 Notification::Neighbour { address, mac, heard }.send(cx, packet.rx);
                 ArpDrop::Learned
             }
-            Tell::KnownAlready => ArpDrop::KnownAlready,
-            Tell::TooMany => ArpDrop::TooMany,
+            Notify::KnownAlready => ArpDrop::KnownAlready,
+            Notify::TooMany => ArpDrop::TooMany,
         };
         cx.count(counted, 1);
         Ok(())
@@ -190,7 +190,7 @@ impl ArpInput {
             return Err(ArpDrop::Own);
         }
         let key = self.key(packet, address, mac);
-        if self.teller.may(key, cx.now_ns) == Tell::Now {
+        if self.notifier.may(key, cx.now_ns) == Notify::Now {
             Notification::Conflict { address: IpAddr::V4(address), mac }.send(cx, packet.rx);
         }
         Err(ArpDrop::Conflict)
@@ -259,7 +259,7 @@ pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
                 tables: tables.clone(),
                 routes: AddressRoutes::new(&tables, nodes),
                 done: wiring.node("ip-done"),
-                teller: Teller::new(),
+                notifier: Notifier::new(),
             })
         },
     )

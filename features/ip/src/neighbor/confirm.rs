@@ -15,7 +15,7 @@ use quiver_forwarding::ip::IpTables;
 use crate::notifications::Notification;
 
 /// The control thread is told of one neighbour at most so often by a worker.
-const TELL_INTERVAL_NS: u64 = 100_000_000;
+const NOTIFY_INTERVAL_NS: u64 = 100_000_000;
 /// It is told of all together at most so often by a worker.
 const TELLS_PER_SECOND: u64 = 10_000;
 /// It may be told of so many at once.
@@ -40,7 +40,7 @@ struct ConfirmNeighbour {
 }
 
 impl ConfirmNeighbour {
-    fn tell(&mut self, cx: &mut Context<'_>, index: u32) {
+    fn notify(&mut self, cx: &mut Context<'_>, index: u32) {
         let adjacency = self.tables.adjacencies.get(index);
         let (tx, address) = (adjacency.tx, adjacency.next_hop());
         let bits = u128::from_be_bytes(*adjacency.next_hop_bytes());
@@ -67,7 +67,7 @@ impl Node for ConfirmNeighbour {
             }
             if packet.index != last {
                 last = packet.index;
-                self.tell(cx, last);
+                self.notify(cx, last);
             }
             Ok::<_, quiver_core::graph::node::Never>(self.rewrite)
         });
@@ -91,7 +91,7 @@ pub(crate) fn spec(
                 counts: counts.clone(),
                 own_counts: counts.of(wiring.worker),
                 rewrite: wiring.node(if six { "ip6-rewrite" } else { "ip4-rewrite" }),
-                recent: Recent::new(TELL_INTERVAL_NS),
+                recent: Recent::new(NOTIFY_INTERVAL_NS),
                 bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
             })
         },

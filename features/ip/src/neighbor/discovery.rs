@@ -65,7 +65,7 @@ impl From<NdBad> for NdDrop {
     }
 }
 
-/// Read a packet that `ip6-icmp-input` has let pass, and judge it.
+/// Read a packet that `ip6-icmp-input` has let pass, and classify it.
 pub(super) fn read(packet: &Packet) -> Result<(Ip6Header, nd::Message<'_>), NdDrop> {
     let upper = Upper::of(packet).map_err(|_| NdDrop::BadMessage)?;
     let (source, destination) = (upper.header.source(), upper.header.destination());

@@ -19,12 +19,12 @@ use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 
 use crate::neighbor::own_frames;
-use crate::neighbor::pending_packets::{Awaited, HeldCounts, Room};
+use crate::neighbor::pending_packets::{Awaited, HeldCounts, PendingQueue};
 use crate::neighbor::release::{self, Release};
 use crate::notifications::Notification;
 
 /// The control thread is told of packets to one neighbour at most so often by a worker.
-pub const TELL_INTERVAL_NS: u64 = 1_000_000_000;
+pub const NOTIFY_INTERVAL_NS: u64 = 1_000_000_000;
 /// A worker asks for one neighbour at most so often. In between, the control thread asks again, so
 /// that nobody is asked for more often than once a second (RFC 1122 §2.3.2.1).
 pub const ASK_INTERVAL_NS: u64 = 3_000_000_000;
@@ -86,7 +86,7 @@ pub(crate) struct Ask {
     told: Recent,
     asked: Recent,
     shares: Shares,
-    room: Room<Packet>,
+    room: PendingQueue<Packet>,
     pool: Arc<BufferPool>,
     counts: Arc<HeldCounts>,
 }
@@ -107,14 +107,14 @@ impl Ask {
         let awaited = (adjacency.tx, target);
         let about = about(awaited);
         if !self.room.waits_for(awaited, about, cx.now_ns) {
-            self.tell(cx, &adjacency, target, packet.rx)?;
+            self.request(cx, &adjacency, target, packet.rx)?;
         }
         Ok(Fate::Waits(awaited))
     }
 
     /// Have the neighbour asked for on account of a packet that came in by `rx`, and tell the
     /// control thread that a packet waits.
-    fn tell(
+    fn request(
         &mut self,
         cx: &mut Context<'_>,
         adjacency: &Adjacency,
@@ -338,10 +338,10 @@ pub(crate) fn spec(
             kind,
             tables: tables.clone(),
             error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
-            told: Recent::new(TELL_INTERVAL_NS),
+            told: Recent::new(NOTIFY_INTERVAL_NS),
             asked: Recent::new(ASK_INTERVAL_NS),
             shares: Shares::new(ASKS_PER_SECOND, ASKS_PER_INTERFACE_SECOND, ASKS_BURST),
-            room: Room::new(&counts),
+            room: PendingQueue::new(&counts),
             pool: pool.clone(),
             counts: counts.clone(),
         })
