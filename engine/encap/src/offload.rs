@@ -12,7 +12,7 @@ pub struct Unsegmented;
 /// bytes further behind.
 ///
 /// # Errors
-/// The packet waits for a device to segment it, and cannot be segmented behind these headers.
+/// The packet is a large one that a device is to segment.
 #[cold]
 pub fn headers_added(packet: &mut Packet, count: usize) -> Result<(), Unsegmented> {
     if !packet.has(PacketFlags::OFFLOAD) {

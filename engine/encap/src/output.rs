@@ -208,7 +208,7 @@ impl<S: HeaderStack> EncapOutput<S> {
     /// Put an entry's stack in front of a packet of `length` bytes, and count it for the entry.
     ///
     /// # Errors
-    /// The buffer has no headroom for the stack, or cannot be segmented behind it.
+    /// The buffer has no headroom for the stack.
     #[inline(always)]
     pub fn put(
         &self,

@@ -221,7 +221,7 @@ impl GroupSlots {
     /// A new group of these weighted hops (at least one).
     ///
     /// # Errors
-    /// The weights do not fit into the buckets of a group, or there is no group or bucket left.
+    /// There is no group or bucket left.
     pub fn add(&mut self, hops: &[(Hop, u32)]) -> Result<GroupId, GroupError> {
         self.add_by(FlowFields::DEFAULT, hops)
     }

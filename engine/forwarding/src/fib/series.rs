@@ -88,7 +88,7 @@ impl Fib {
     /// the changes name.
     ///
     /// # Errors
-    /// The table does not exist, a path is invalid, or a table is full; changes made so far stay.
+    /// The table does not exist, a change is invalid, or a table is full; changes before it are made.
     pub fn change_ip4_routes(
         &mut self,
         table: u32,

@@ -294,8 +294,7 @@ impl Mfib {
     /// Let a route say this, whether or not it was there.
     ///
     /// # Errors
-    /// The table does not exist, the addresses form no multicast route, or there are too many
-    /// routes.
+    /// Too many interfaces would get a copy, or the table is full.
     pub fn set(&mut self, key: RouteKey, route: Route, fib: &Fib) -> Result<(), MfibError> {
         let learned = self.book.get(&key).map(|record| record.learned.clone()).unwrap_or_default();
         self.put(key, route, learned, fib)

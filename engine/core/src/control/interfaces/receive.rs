@@ -146,8 +146,8 @@ impl Engine {
     /// later too. When one queue refuses, nothing has changed.
     ///
     /// # Errors
-    /// The interface, the queue or the worker does not exist, the device refuses the mode, or a
-    /// worker does not answer.
+    /// The interface, the queue or the worker does not exist, the queue cannot be
+    /// waited for, the worker has no place for it, or a worker does not answer.
     pub fn wish_rx(&mut self, id: InterfaceId, wish: RxWish) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         if let Some(worker) = wish.worker.filter(|w| w.index() >= self.workers.len()) {
@@ -176,8 +176,8 @@ impl Engine {
     /// Move a receive queue to another worker, or serve it in another way.
     ///
     /// # Errors
-    /// The interface, the queue or the worker does not exist, the device refuses the mode, or a
-    /// worker does not answer.
+    /// The interface, the queue or the worker does not exist, the queue cannot be
+    /// waited for, the worker has no place for it, or a worker does not answer.
     pub fn set_rx(
         &mut self,
         id: InterfaceId,
