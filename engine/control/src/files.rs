@@ -58,6 +58,9 @@ impl Places {
     }
 
     /// Make the directory for files, if it is not there, for the group to read and write.
+    ///
+    /// # Errors
+    /// The system refuses to make the directory or to change its group or mode.
     pub fn make(&self) -> io::Result<()> {
         if self.files_dir.is_dir() {
             return Ok(());
@@ -105,6 +108,10 @@ static LAST_NEW: AtomicU64 = AtomicU64::new(0);
 impl Access {
     /// Open a regular file for reading. A name without a folder is sought in the directory for
     /// files, and with full trust then where the router was started.
+    ///
+    /// # Errors
+    /// The client may not name the file, or it is no regular file, or the system refuses; the text
+    /// says why.
     pub fn open_to_read(&self, name: &Path) -> Result<File, String> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match self.trust {
@@ -119,6 +126,9 @@ impl Access {
     }
 
     /// Open a regular file that is there to go on writing at its end; `None` when there is none.
+    ///
+    /// # Errors
+    /// As for [`open_to_read`](Self::open_to_read), or the file has other names.
     pub fn open_to_continue(&self, name: &Path) -> Result<Option<File>, String> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -138,6 +148,10 @@ impl Access {
 
     /// Begin a file that takes the name over by [`NewFile::finish`]. A file that is there stays as
     /// it is until then.
+    ///
+    /// # Errors
+    /// The client may not name the file, it may not be replaced, or the system refuses; the text
+    /// says why.
     pub fn create(&self, name: &Path) -> Result<NewFile, String> {
         let (folder, last) = self.folder_of(name)?;
         replaceable(&folder, &last, name)?;
@@ -157,6 +171,9 @@ impl Access {
     }
 
     /// The path of a socket that may be made or connected to.
+    ///
+    /// # Errors
+    /// The client may not name the path; the text says why.
     pub fn socket_path(&self, name: &Path) -> Result<PathBuf, String> {
         let Trust::Confined { .. } = self.trust else { return Ok(name.to_owned()) };
         let folder = &self.places.sockets_dir;
@@ -175,6 +192,9 @@ impl Access {
     }
 
     /// A name of Linux's that a confined client says by itself, never by a path.
+    ///
+    /// # Errors
+    /// The name is a path.
     pub fn bare_name<'n>(&self, name: &'n str) -> Result<&'n str, String> {
         match self.trust {
             Trust::Confined { .. } if name.contains('/') => {
@@ -355,6 +375,9 @@ impl NewFile {
     }
 
     /// Give it its name, in place of the file that may have it.
+    ///
+    /// # Errors
+    /// The file in its place may not be replaced, or the system refuses; the text says why.
     pub fn finish(mut self) -> Result<File, String> {
         let told = |error| errno_text(&self.path, error);
         replaceable(&self.folder, &self.last, &self.path)?;

@@ -441,6 +441,9 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// Parse a line without doing anything; `then` sees the arguments.
+    ///
+    /// # Errors
+    /// The line is no command.
     pub fn parse<R>(
         &self,
         names: &dyn Names,

@@ -20,6 +20,9 @@ const REPETITIONS_MAX: usize = 1024;
 
 impl<S: Names + 'static> Commands<S> {
     /// The command line that says the same as a JSON form.
+    ///
+    /// # Errors
+    /// The object is not of the form of a command, or names no command or argument.
     pub fn line_of_json(&self, form: &Json) -> Result<String, Refusal> {
         let object = form.as_object().ok_or_else(|| wrong("the command", "an object"))?;
         if let Some(key) = object.keys().find(|key| !matches!(key.as_str(), "command" | "args")) {

@@ -5,6 +5,8 @@
 //! and completion, its JSON form and its page of the reference. [`Commands`] holds all of them and
 //! executes lines, files and the JSON form on the control thread.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod answers;
 mod args;
 mod automaton;

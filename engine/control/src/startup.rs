@@ -239,6 +239,9 @@ impl StartupSchema {
     }
 
     /// Read a file's sections. The refusal names the file and the line.
+    ///
+    /// # Errors
+    /// A section or an argument is unknown or malformed.
     pub fn parse<'a>(&'a self, file: &'a StartupFile) -> Result<Startup<'a>, Refusal> {
         let text = file.text.as_str();
         let mut words = Vec::new();
@@ -343,6 +346,9 @@ pub struct StartupFile {
 
 impl StartupFile {
     /// Read it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is longer than 1 MiB.
     pub fn read(path: &Path) -> Result<StartupFile, Refusal> {
         let name = printable_path(path);
         let failed = |error: std::io::Error| Refusal::new(format!("cannot read {name}: {error}"));
@@ -430,6 +436,9 @@ impl Startup<'_> {
     }
 
     /// The commands that these parts mean, where the file has their sections.
+    ///
+    /// # Errors
+    /// An argument of a section means no command.
     pub fn commands(&self, parts: &[StartupPart]) -> Result<Vec<String>, Refusal> {
         let mut commands = Vec::new();
         for part in parts {
@@ -441,6 +450,9 @@ impl Startup<'_> {
     }
 
     /// The section `unix`.
+    ///
+    /// # Errors
+    /// A value has another form, or two arguments contradict each other.
     pub fn unix(&self) -> Result<Unix, Refusal> {
         let Some(args) = self.section("unix") else { return Ok(Unix::default()) };
         let path = |name: &str| Ok::<_, Refusal>(args.optional::<String>(name)?.map(PathBuf::from));
@@ -477,6 +489,9 @@ impl Startup<'_> {
     }
 
     /// The section `cpu`.
+    ///
+    /// # Errors
+    /// A value has another form, or the cores and the number of workers contradict each other.
     pub fn cpu(&self) -> Result<Cpu, Refusal> {
         let Some(args) = self.section("cpu") else { return Ok(Cpu::default()) };
         let main_core: Option<u16> = args.optional("main-core")?;
@@ -521,6 +536,9 @@ impl Startup<'_> {
     }
 
     /// The section `buffers`.
+    ///
+    /// # Errors
+    /// A value has another form or is out of range.
     pub fn buffers(&self) -> Result<Buffers, Refusal> {
         let Some(args) = self.section("buffers") else { return Ok(Buffers::default()) };
         Ok(Buffers {

@@ -2,6 +2,8 @@
 //! checksum and segmentation offloads that the kernel leaves to the receiver of its frames. And
 //! descriptors that others send: refused, or closed where nobody waits for it.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod arrival;
 pub mod disposal;
 pub mod followed;

@@ -30,6 +30,9 @@ pub(super) type FileId = (u64, u64);
 impl<S: Names + 'static> Commands<S> {
     /// Execute a file to its end, up to the first command that is refused. Returns how many were
     /// applied.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a command of it is refused.
     pub fn execute_file(
         &self,
         state: &mut S,
@@ -40,6 +43,9 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// The same, and say what happens when a command is refused.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a command of it is refused and `on_refusal` says to stop.
     pub fn execute_file_with(
         &self,
         state: &mut S,

@@ -80,6 +80,9 @@ impl<S> Execution<S> {
 
 impl<S: Names + 'static> Execution<S> {
     /// Do a little.
+    ///
+    /// # Errors
+    /// The command is refused; what was done before stays.
     pub fn step(
         &mut self,
         commands: &Commands<S>,
@@ -159,6 +162,9 @@ impl<S: Names + 'static> Execution<S> {
     }
 
     /// Do all of it, waiting where it waits.
+    ///
+    /// # Errors
+    /// The command is refused; what was done before stays.
     pub fn finish(
         mut self,
         commands: &Commands<S>,

@@ -62,6 +62,9 @@ pub struct MoreDoors {
 
 /// Read a request of the API socket without doing what it asks for; the error is the response to
 /// send.
+///
+/// # Errors
+/// The line is no request of JSON-RPC; the text is the response.
 pub fn check_request(line: &[u8]) -> Result<(), String> {
     rpc::parse(line).map(drop)
 }
@@ -216,11 +219,17 @@ pub struct Server {
 
 impl Server {
     /// Listen, and start to serve. The dispatcher belongs to the control thread.
+    ///
+    /// # Errors
+    /// A socket cannot be made, or the system refuses a thread.
     pub fn start<S>(config: &ServerConfig) -> Result<(Server, Dispatcher<S>), Refusal> {
         Server::start_with(config, MoreDoors::default())
     }
 
     /// The same, with more doors.
+    ///
+    /// # Errors
+    /// A socket cannot be made, or the system refuses a thread.
     pub fn start_with<S>(
         config: &ServerConfig,
         more: MoreDoors,
