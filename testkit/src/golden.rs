@@ -184,7 +184,8 @@ fn steps_of(case: &Path) -> Result<BTreeMap<String, Step>, String> {
             step.output.insert(interface, path);
         } else {
             return Err(format!(
-                "what is {name}? a step has NN.cli, NN-in.IF.pcap, NN-out.IF.pcap and NN-counters.json"
+                "what is {name}? a step has NN.cli, NN-in.IF.pcap, NN-out.IF.pcap and \
+                 NN-counters.json"
             ));
         }
     }

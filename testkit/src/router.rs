@@ -33,8 +33,8 @@ const PASSES_MAX: usize = 10_000;
 const HOPS_MAX: u32 = 1000;
 /// … but in none shorter than this.
 const HOP_MIN: Duration = Duration::from_millis(10);
-/// Steps after which a command waits for a thread beside the router, as for one that opens a file: it
-/// gets a millisecond of real time before each further step.
+/// Steps after which a command waits for a thread beside the router, as for one that opens a file:
+/// it gets a millisecond of real time before each further step.
 const COMMAND_STEPS_AT_ONCE: usize = 10_000;
 /// Steps after which a command that does not end is said to hang.
 const COMMAND_STEPS_MAX: usize = COMMAND_STEPS_AT_ONCE + 60_000;
@@ -184,6 +184,9 @@ impl Router {
 
     /// Execute a line. What takes a while gets the time it waits for, and the router runs
     /// meanwhile.
+    ///
+    /// # Errors
+    /// The line is no command, or the command is refused.
     pub fn execute(&mut self, line: &str) -> Result<Output, Refusal> {
         let commands = self.commands.clone();
         let commands = commands.borrow();
@@ -199,6 +202,9 @@ impl Router {
     }
 
     /// Execute many lines, as from a file called `name`; it stops at the first refusal.
+    ///
+    /// # Errors
+    /// The first refusal, with the line of the script.
     pub fn script(&mut self, name: &str, text: &str) -> Result<Output, Refusal> {
         let commands = self.commands.clone();
         let commands = commands.borrow();

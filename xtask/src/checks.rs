@@ -60,8 +60,9 @@ pub fn layers(members: &[Member]) -> Vec<String> {
                 && layer(&member.folder) < LAYER_MAX
             {
                 faults.push(format!(
-                    "{} imports {}: arrows point down only (bin, then superblocks, then features and drivers, then engine; \
-                     in bin/quiver-tg: control, then stateful, then measuring, then traffic)",
+                    "{} imports {}: arrows point down only (bin, then superblocks, then features \
+                     and drivers, then engine; in bin/quiver-tg: control, then stateful, then \
+                     measuring, then traffic)",
                     member.folder.display(),
                     dependency.folder.display()
                 ));

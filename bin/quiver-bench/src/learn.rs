@@ -306,7 +306,8 @@ impl Bench {
 
 fn print_stretch(what: &str, stretch: Stretch) {
     println!(
-        "{what}: {} packets in {:.2} s ({:.2} Mpps), lost {}; the host stopped the core {} times, {:.1} ms",
+        "{what}: {} packets in {:.2} s ({:.2} Mpps), lost {}; the host stopped the core {} times, \
+         {:.1} ms",
         stretch.taken,
         stretch.took.as_secs_f64(),
         stretch.taken as f64 / stretch.took.as_secs_f64() / 1e6,

@@ -128,7 +128,8 @@ fn configure(engine: &mut Engine, commands: &SharedCommands, settings: &Settings
         let (count, commands) =
             (refused.count, if refused.count == 1 { "command was" } else { "commands were" });
         let said = format!(
-            "{count} {commands} refused at the start and the rest is applied: `show version verbose`"
+            "{count} {commands} refused at the start and the rest is applied: `show version \
+             verbose`"
         );
         tracing::error!("{said}");
         if settings.unix.log.is_some() {

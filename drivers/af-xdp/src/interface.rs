@@ -99,7 +99,8 @@ pub enum XdpError {
     Queues(usize),
     /// Numbers.
     #[error(
-        "rings of {0} frames: a power of two from {RING_FRAMES_MIN} to {RING_FRAMES_MAX} is possible"
+        "rings of {0} frames: a power of two from {RING_FRAMES_MIN} to {RING_FRAMES_MAX} is \
+         possible"
     )]
     Ring(u32),
     /// The device's.

@@ -207,19 +207,25 @@ pub enum MemifError {
     #[error("{0} queues in one direction, but 1 to {QUEUES_MAX} are possible")]
     Queues(u16),
     /// Not a secret.
-    #[error("a secret has 1 to {max} bytes, and neither quotation marks nor control characters", max = SECRET_BYTES - 1)]
+    #[error(
+        "a secret has 1 to {max} bytes, and neither quotation marks nor control characters",
+        max = SECRET_BYTES - 1
+    )]
     Secret,
     /// The slave brings the memory.
     #[error("zero-copy is the slave's to say: it brings the memory")]
     ZeroCopyMaster,
     /// The pool's buffers have the pool's size.
     #[error(
-        "with zero-copy the buffers are the router's (`buffers {{ default data-size N }}`); leave out buffer-size"
+        "with zero-copy the buffers are the router's (`buffers {{ default data-size N }}`); leave \
+         out buffer-size"
     )]
     ZeroCopyBufferSize,
     /// Half of the pool must stay.
     #[error(
-        "peers could hold {lent} of the router's {total} buffers, and at most half can be borrowed;          ask for smaller rings or fewer queues, or for {needed} with `buffers {{ buffers-per-numa N }}`",
+        "peers could hold {lent} of the router's {total} buffers, and at most half can be \
+         borrowed;          ask for smaller rings or fewer queues, or for {needed} with `buffers \
+         {{ buffers-per-numa N }}`",
         needed = lent * 2
     )]
     ZeroCopyBuffers {
@@ -230,7 +236,8 @@ pub enum MemifError {
     },
     /// Offsets have 32 bits.
     #[error(
-        "rings and buffers of {mib} MiB do not fit in a region of 4,096 MiB; ask for smaller rings, buffers or fewer queues"
+        "rings and buffers of {mib} MiB do not fit in a region of 4,096 MiB; ask for smaller \
+         rings, buffers or fewer queues"
     )]
     TooLarge {
         /// Megabytes.
@@ -270,7 +277,8 @@ pub enum MemifError {
     },
     /// One listener at a path.
     #[error(
-        "memif socket {socket} listens at {path} already; make the master there (`socket-id {socket}`)"
+        "memif socket {socket} listens at {path} already; make the master there (`socket-id \
+         {socket}`)"
     )]
     Listens {
         /// The socket that does.

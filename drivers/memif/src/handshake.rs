@@ -83,11 +83,13 @@ pub(crate) enum Complaint {
     #[error("the worker of a queue does not answer")]
     Stalled,
     #[error(
-        "the buffers take more than 4 GiB, too much to lend; ask for fewer with `buffers {{ buffers-per-numa N }}`"
+        "the buffers take more than 4 GiB, too much to lend; ask for fewer with `buffers \
+         {{ buffers-per-numa N }}`"
     )]
     PoolTooLarge,
     #[error(
-        "a peer has taken away the memory of the buffers; no zero-copy until the router is restarted"
+        "a peer has taken away the memory of the buffers; no zero-copy until the router is \
+         restarted"
     )]
     PoolLost,
     #[error("the interface was deleted")]
@@ -265,7 +267,8 @@ impl Proposal {
     }
 }
 
-/// How a slave divides region 0: all rings, then the buffers of each unless the peer borrows the router's.
+/// How a slave divides region 0: all rings, then the buffers of each unless the peer borrows the
+/// router's.
 struct Plan {
     rings: usize,
     log2_size: u8,

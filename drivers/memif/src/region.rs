@@ -35,7 +35,8 @@ pub(crate) enum RegionError {
     #[error("a region's file cannot be examined or mapped: {0}")]
     System(#[from] io::Error),
     #[error(
-        "a region's file is no shared memory; send a memfd with F_SEAL_SHRINK, or a file of hugetlbfs"
+        "a region's file is no shared memory; send a memfd with F_SEAL_SHRINK, or a file of \
+         hugetlbfs"
     )]
     NotMemory,
     #[error(
@@ -43,7 +44,8 @@ pub(crate) enum RegionError {
     )]
     NotSealed,
     #[error(
-        "regions of more than {} MiB in {pages}; ask for smaller rings, buffers or fewer queues, or use huge pages",
+        "regions of more than {} MiB in {pages}; ask for smaller rings, buffers or fewer queues, \
+         or use huge pages",
         max >> 20
     )]
     TooLarge { pages: &'static str, max: u64 },

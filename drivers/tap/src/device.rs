@@ -70,7 +70,8 @@ pub enum TapError {
     Namespace(std::io::Error),
     /// This kernel or container has no tun.
     #[error(
-        "/dev/net/tun: {0}; load the module with `modprobe tun`, or give the container the device (`--device /dev/net/tun`)"
+        "/dev/net/tun: {0}; load the module with `modprobe tun`, or give the container the device \
+         (`--device /dev/net/tun`)"
     )]
     NoTun(std::io::Error),
     /// Linux has one of this name.

@@ -255,7 +255,8 @@ mod tests {
             .after(6);
         assert_eq!(
             refusal.to_string(),
-            "boot.cli:7: no interface 'e9' (word 4): interfaces are e0 and e1; 6 commands before it were applied"
+            "boot.cli:7: no interface 'e9' (word 4): interfaces are e0 and e1; 6 commands before \
+             it were applied"
         );
     }
 

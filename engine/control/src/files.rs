@@ -223,7 +223,8 @@ impl Access {
 
     fn outside(&self, name: &Path, folder: &Path) -> String {
         format!(
-            "{} is not inside {}, where this user's files and sockets are (unix {{ files-dir PATH }})",
+            "{} is not inside {}, where this user's files and sockets are (unix \
+             {{ files-dir PATH }})",
             name.display(),
             folder.display()
         )

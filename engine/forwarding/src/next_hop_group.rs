@@ -177,7 +177,8 @@ pub enum GroupError {
     Full,
     /// No buckets.
     #[error(
-        "the buckets of multi-path groups are used up ({BUCKETS_TOTAL_MAX}); remove multi-path routes"
+        "the buckets of multi-path groups are used up ({BUCKETS_TOTAL_MAX}); remove multi-path \
+         routes"
     )]
     BucketsFull,
 }

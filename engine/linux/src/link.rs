@@ -19,12 +19,14 @@ pub enum LinkError {
     NotEthernet(String),
     /// A name that cannot be.
     #[error(
-        "`{0}` is no name of a Linux interface: 1 to {LINK_NAME_MAX} characters without `/` and spaces"
+        "`{0}` is no name of a Linux interface: 1 to {LINK_NAME_MAX} characters without `/` and \
+         spaces"
     )]
     BadName(String),
     /// Not allowed.
     #[error(
-        "{what}: not permitted; it needs {capability} (run as root, or give it with `setcap {capability}+ep`)"
+        "{what}: not permitted; it needs {capability} (run as root, or give it with `setcap \
+         {capability}+ep`)"
     )]
     NotPermitted {
         /// What was tried.

@@ -20,7 +20,8 @@ pub const PAGE_BYTES: usize = 4096;
 pub enum MemoryError {
     /// The kernel refused the address space.
     #[error(
-        "cannot reserve {bytes} bytes of address space for {what}: {reason}; raise the limit (ulimit -v) or lower the table's limit"
+        "cannot reserve {bytes} bytes of address space for {what}: {reason}; raise the limit \
+         (ulimit -v) or lower the table's limit"
     )]
     Reserve {
         /// What the range was for.

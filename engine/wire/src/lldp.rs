@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 0      7 bits      2
-//! +------+---------+--------------------+     TLV 1 chassis, 2 port, 3 time to live, in this order,
+//! +------+---------+--------------------+     TLV 1 chassis, 2 port, 3 time to live, in this
+//! order,
 //! | type | length  | length bytes …     |  …  then others, then 0: end
 //! +------+---------+--------------------+
 //! ```

@@ -17,14 +17,18 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show what LACP says of members and their partners")
             .details(
-                "The letters of a state: A active, T short timeout, G may aggregate, S synchronized, \
-                 C collecting, D distributing, F defaulted, E expired.",
+                "The letters of a state: A active, T short timeout, G may aggregate, S \
+                 synchronized, C collecting, D distributing, F defaulted, E expired.",
             )
             .example("show lacp memif0/0 details")
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 let ports = ports(engine, only);
-                Ok(if args.has("details") { details(engine, &ports) } else { table(engine, &ports) })
+                Ok(if args.has("details") {
+                    details(engine, &ports)
+                } else {
+                    table(engine, &ports)
+                })
             }),
     );
 }

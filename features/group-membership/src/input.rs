@@ -31,19 +31,23 @@ quiver_core::reasons! {
     /// What becomes of messages about groups.
     pub enum GroupMessageDrop {
         /// Not a whole message.
-        BadMessage = "bad-message", "a message about groups that is cut short, of an unknown type, or a query of a length that no version has";
+        BadMessage = "bad-message", "a message about groups that is cut short, of an unknown \
+            type, or a query of a length that no version has";
         /// RFC 3376 §4.
         BadChecksum = "bad-checksum", "IGMP checksum wrong";
         /// RFC 3376 §4, RFC 3810 §6.2.
-        BadTtl = "bad-ttl", "a message about groups whose TTL or hop limit is not 1: it may come from afar";
+        BadTtl = "bad-ttl", "a message about groups whose TTL or hop limit is not 1: it may come \
+            from afar";
         /// RFC 3376 §9.1, RFC 3810 §6.2.
         NoRouterAlert = "no-router-alert", "a query without the router alert option";
         /// RFC 3810 §6.2.
         SourceNotLinkLocal = "source-not-link-local", "MLD from an address that is not link-local";
         /// RFC 3376 §9.1.
-        BadDestination = "bad-destination", "a query for all groups that is not sent to all hosts, or for what is no group";
+        BadDestination = "bad-destination", "a query for all groups that is not sent to all \
+            hosts, or for what is no group";
         /// A storm.
-        TooMany = "too-many", "more messages about groups than a worker may tell the control thread of in a second";
+        TooMany = "too-many", "more messages about groups than a worker may tell the control \
+            thread of in a second";
         /// Told.
         Query = info "query", "queries told to the control thread";
         /// Told, or of no use to who is no querier.

@@ -26,7 +26,8 @@ const PARTIAL_MAX: usize = 64;
 /// Who listens to which groups behind the links of this router.
 pub(crate) static GROUP_MEMBERSHIP: Topic = Topic {
     name: "group-membership",
-    help: "hosts of a link begin to listen to a group, listen to other sources of it, or listen no more",
+    help: "hosts of a link begin to listen to a group, listen to other sources of it, or listen \
+        no more",
     fields: &[
         Field { key: "interface", help: "the interface of the link" },
         Field { key: "group", help: "the group" },

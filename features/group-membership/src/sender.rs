@@ -196,7 +196,7 @@ fn hear(engine: &mut Engine, event: &Event) {
     match notifications::read(event) {
         Some(Notification::Query { from, query, suppress }) => work(engine, |engine, state| {
             router::heard_query(engine, state, id, from, &query, suppress, now_ns);
-            asked(state, id, from, &query, now_ns);
+            query_received(state, id, from, &query, now_ns);
         }),
         Some(Notification::Record { from, kind, group, sources, first, last }) => {
             work(engine, |engine, state| {

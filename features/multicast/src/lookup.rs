@@ -22,7 +22,8 @@ quiver_core::reasons! {
         /// Nobody knows the group.
         NoRoute = "no-route", "no multicast route for the source and the group";
         /// A storm.
-        TooManySignals = info "too-many-signals", "packets without a route that the control thread was not told of: too many at a time";
+        TooManySignals = info "too-many-signals", "packets without a route that the control \
+            thread was not told of: too many at a time";
     }
 }
 

@@ -33,7 +33,10 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show mfib signals")
             .group(GROUP)
-            .help("Show for which sources and groups there was no multicast route, or which came from elsewhere")
+            .help(
+                "Show for which sources and groups there was no multicast route, or which came \
+                 from elsewhere",
+            )
             .run_or_begin(|engine: &mut Engine, _| signals(engine)),
     );
 }

@@ -15,20 +15,23 @@ const GROUP: &str = "Layer 3";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set urpf ip4|ip6 rx|tx off|loose|strict <interface> {[table <:u32>] [no-default]}")
-            .group(GROUP)
-            .help("Check that packets can come from where they come (uRPF)")
-            .details(
-                "`rx` checks what the interface receives, `tx` what is about to leave by it. `loose` asks for a \
-                 route to the source, `strict` for one that leads out of the interface that the packet came by; \
-                 of several equal paths one is enough. With `no-default` the default route does not count.",
-            )
-            .word("table", "look sources up in this table instead of the interface's own")
-            .word("no-default", "a source that only the default route covers does not pass")
-            .example("set urpf ip4 rx strict e0")
-            .example("set urpf ip6 rx loose e0 no-default")
-            .example("set urpf ip4 rx off e0")
-            .run(set),
+        Command::new(
+            "set urpf ip4|ip6 rx|tx off|loose|strict <interface> {[table <:u32>] [no-default]}",
+        )
+        .group(GROUP)
+        .help("Check that packets can come from where they come (uRPF)")
+        .details(
+            "`rx` checks what the interface receives, `tx` what is about to leave by it. `loose` \
+             asks for a route to the source, `strict` for one that leads out of the interface that \
+             the packet came by; of several equal paths one is enough. With `no-default` the \
+             default route does not count.",
+        )
+        .word("table", "look sources up in this table instead of the interface's own")
+        .word("no-default", "a source that only the default route covers does not pass")
+        .example("set urpf ip4 rx strict e0")
+        .example("set urpf ip6 rx loose e0 no-default")
+        .example("set urpf ip4 rx off e0")
+        .run(set),
     );
     registry.command(
         Command::new("set urpf-accept [table <:u32>] add|del <prefix>")

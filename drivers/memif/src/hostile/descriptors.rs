@@ -224,8 +224,8 @@ impl SilentFuse {
 impl Drop for SilentFuse {
     fn drop(&mut self) {
         let target = std::ffi::CString::new(self.folder.to_str().expect("UTF-8")).expect("no zero");
-        // SAFETY: a string that ends with a zero. A forced unmount ends the process that waits for an
-        // answer.
+        // SAFETY: a string that ends with a zero. A forced unmount ends the process that waits for
+        // an answer.
         unsafe { libc::umount2(target.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
         let _ = std::fs::remove_dir(&self.folder);
     }

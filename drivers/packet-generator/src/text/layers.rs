@@ -277,7 +277,10 @@ fn ethernet(
     let known = ETHER_TYPES.iter().find(|(n, _)| name.eq_ignore_ascii_case(n)).map(|(_, t)| *t);
     let ether_type = known.or_else(|| number(name).and_then(|n| u16::try_from(n).ok()));
     let ether_type = ether_type.ok_or_else(|| {
-        word.wrong("the kind of the frame is IP4, IP6, ARP, MPLS, LLDP, LOOPBACK or a number such as 0x88b5")
+        word.wrong(
+            "the kind of the frame is IP4, IP6, ARP, MPLS, LLDP, LOOPBACK or a number such as \
+             0x88b5",
+        )
     })?;
     let (source, destination) =
         pair(words, first, "a MAC address such as 02:fe:00:00:00:01 or 1.2.3", read_mac)?;

@@ -60,6 +60,9 @@ pub struct Description {
 
 impl Description {
     /// Read a description, with or without the braces around it.
+    ///
+    /// # Errors
+    /// The text is no description; the error names the word.
     pub fn parse(text: &str) -> Result<Description, TextError> {
         let mut words = Tokens::new(text)?;
         let mut description = Description {

@@ -239,7 +239,8 @@ fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refu
     let end = move |_: &Engine, Drawn { list, table, dot: [nodes, edges] }: Drawn| {
         let text = match is_dot {
             true => format!(
-                "digraph quiver {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n{nodes}{edges}}}\n"
+                "digraph quiver \
+                 {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n{nodes}{edges}}}\n"
             ),
             false => Output::from(table).to_text(),
         };

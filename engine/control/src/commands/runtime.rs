@@ -32,14 +32,15 @@ pub(super) fn register(registry: &mut Registry) {
             .group("Seeing inside")
             .help("Show what each node did on each worker, and what it cost in clocks")
             .details(
-                "Calls, vectors (packets) and clocks count from the last clear runtime; loops/sec and the \
-                 node vector rate look back ten seconds at most. Clocks is per packet, or per call for a \
-                 node that had none. The maxima of max are since the start.",
+                "Calls, vectors (packets) and clocks count from the last clear runtime; loops/sec \
+                 and the node vector rate look back ten seconds at most. Clocks is per packet, or \
+                 per call for a node that had none. The maxima of max are since the start.",
             )
             .word("max", "the dearest call of each node instead")
             .word(
                 "what",
-                "only the heads, or also nodes that did nothing, and how many calls of each were in superblocks",
+                "only the heads, or also nodes that did nothing, and how many calls of each were \
+                 in superblocks",
             )
             .example("show runtime")
             .example("show runtime max verbose")
@@ -309,7 +310,8 @@ impl RuntimeTables {
             let LoopTotals { passes, sleeps, no_frame, events_lost, .. } = thread.loops;
             let _ = writeln!(
                 self.text,
-                "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, {events_lost} events lost"
+                "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, \
+                 {events_lost} events lost"
             );
             write_long(&thread.loops, &mut self.text);
         }

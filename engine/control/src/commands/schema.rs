@@ -15,8 +15,8 @@ pub(super) fn register(registry: &mut Registry) {
             .group("Session")
             .help("Show the JSON Schema of a show's JSON answer, or of all of them")
             .details(
-                "The method `commands` of the API has the same beside each command. A member that is not \
-                 among the required ones may be missing.",
+                "The method `commands` of the API has the same beside each command. A member that \
+                 is not among the required ones may be missing.",
             )
             .word("command", "the show, its first words written out")
             .example("show schema show interface")

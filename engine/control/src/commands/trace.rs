@@ -69,7 +69,10 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("trace filter include|exclude <node>")
             .group(GROUP)
             .help("Show only the traced packets that pass a node, or that do not")
-            .details("It chooses among the packets that are traced; `trace add` decides which those are.")
+            .details(
+                "It chooses among the packets that are traced; `trace add` decides which those \
+                 are.",
+            )
             .example("trace filter include error-drop")
             .run(set_filter),
     );

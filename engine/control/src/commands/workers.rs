@@ -28,10 +28,11 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show what each worker is at, whether it stalls, and what waits for it")
             .details(
-                "A worker stalls when it neither sleeps nor finishes a pass for as long as set watchdog \
-                 timeout says; the log names it too, once per stall, and says when it goes on. Memory that \
-                 was replaced waits until every worker has finished a pass. When as much waits as may, \
-                 commands that change something are refused until the worker goes on.",
+                "A worker stalls when it neither sleeps nor finishes a pass for as long as set \
+                 watchdog timeout says; the log names it too, once per stall, and says when it \
+                 goes on. Memory that was replaced waits until every worker has finished a pass. \
+                 When as much waits as may, commands that change something are refused until the \
+                 worker goes on.",
             )
             .run(show),
     );
@@ -100,8 +101,8 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     let mut text = Output::from(table).to_text();
     let _ = writeln!(
         text,
-        "Waiting for workers: {} of {RETIRED_MAX} replaced values, {} of {STRETCHES_MAX} stretches of tables, \
-         {} of {WORKER_CALLS_WAITING_MAX} worker calls",
+        "Waiting for workers: {} of {RETIRED_MAX} replaced values, {} of {STRETCHES_MAX} \
+         stretches of tables, {} of {WORKER_CALLS_WAITING_MAX} worker calls",
         waiting.retired, waiting.stretches, waiting.worker_calls
     );
     let json = json!({

@@ -2,9 +2,9 @@
 //! also comes over loopback TCP or a connection that is there already.
 //!
 //! One thread of its own moves bytes and never waits for a client; commands go through a channel to
-//! the [`Dispatcher`] on the control thread, one at a time per client. A client that sends what is not
-//! text, or too much of it, is dropped, and what it began is cancelled. Answers are made as they
-//! are read: the command of a client that does not read rests. When all places are taken, idle
+//! the [`Dispatcher`] on the control thread, one at a time per client. A client that sends what is
+//! not text, or too much of it, is dropped, and what it began is cancelled. Answers are made as
+//! they are read: the command of a client that does not read rests. When all places are taken, idle
 //! clients give way; root and the router's own user always get in.
 
 mod client;

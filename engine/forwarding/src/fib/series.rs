@@ -88,7 +88,8 @@ impl Fib {
     /// the changes name.
     ///
     /// # Errors
-    /// The table does not exist, a change is invalid, or a table is full; changes before it are made.
+    /// The table does not exist, a change is invalid, or a table is full; changes before it are
+    /// made.
     pub fn change_ip4_routes(
         &mut self,
         table: u32,

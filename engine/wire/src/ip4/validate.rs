@@ -115,8 +115,8 @@ pub fn is_plain(header: &Ip4Header, available: usize) -> bool {
     is_well_formed(header, available) & has_good_addresses(header)
 }
 
-/// Validates the packet that starts at `segment[0]`, and returns its header. `segment` is the contiguous
-/// part, which must hold the options if there are some; `available` counts all segments.
+/// Validates the packet that starts at `segment[0]`, and returns its header. `segment` is the
+/// contiguous part, which must hold the options if there are some; `available` counts all segments.
 ///
 /// # Errors
 /// The header or its lengths are malformed, or the checksum is wrong; [`Ip4Bad`] names the fault.

@@ -109,7 +109,8 @@ quiver_core::reasons! {
         /// Shorter than what it announces.
         Truncated = "truncated", "frame shorter than its Ethernet header and tags";
         /// Would belong to another.
-        OtherVlan = "other-vlan", "the frame's VLAN tags are not those of the sub-interface that it would leave by";
+        OtherVlan = "other-vlan", "the frame's VLAN tags are not those of the sub-interface that \
+            it would leave by";
         /// Gone meanwhile.
         Gone = "interface-removed", "the sub-interface was deleted while the frame was under way";
     }

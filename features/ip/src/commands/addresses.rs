@@ -23,8 +23,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Give an interface an address, or take it away")
             .details(
-                "The address becomes local, and its subnet connected. The first IPv6 address also gives \
-                 the interface a link-local address made of its MAC address.",
+                "The address becomes local, and its subnet connected. The first IPv6 address also \
+                 gives the interface a link-local address made of its MAC address.",
             )
             .word("address", "the address with the length of its subnet")
             .word("all", "with del: every address of the interface")
@@ -86,8 +86,9 @@ fn register_unnumbered(registry: &mut Registry) {
             .group(GROUP)
             .help("Let an interface use the addresses of another, having none of its own")
             .details(
-                "It answers ARP and neighbour discovery for them, asks and sends errors with them. Routes say who \
-                 is there: `ip route add 192.0.2.7/32 via e1`. IPv6 has a link-local address of its own on it.",
+                "It answers ARP and neighbour discovery for them, asks and sends errors with \
+                 them. Routes say who is there: `ip route add 192.0.2.7/32 via e1`. IPv6 has a \
+                 link-local address of its own on it.",
             )
             .word("lender", "the interface that has the addresses")
             .example("set interface unnumbered e1 use loop0")
@@ -114,8 +115,8 @@ fn register_unnumbered(registry: &mut Registry) {
             .group(GROUP)
             .help("Forward broadcasts into the IPv4 subnets of an interface, or drop them")
             .details(
-                "They are dropped unless asked for (RFC 2644). What is broadcast on the subnet itself is for \
-                 the router, too, and never forwarded.",
+                "They are dropped unless asked for (RFC 2644). What is broadcast on the subnet \
+                 itself is for the router, too, and never forwarded.",
             )
             .example("set interface ip directed-broadcast e0 enable")
             .run(|engine: &mut Engine, args| {

@@ -24,8 +24,9 @@ pub(crate) fn register(registry: &mut Registry) {
                 .group(GROUP)
                 .help("Show routes and what they come down to")
                 .details(
-                    "With an address: the route that packets to it take. With a prefix: what all sources \
-                     say of exactly it. With `summary`: how many prefixes of each length there are.",
+                    "With an address: the route that packets to it take. With a prefix: what all \
+                     sources say of exactly it. With `summary`: how many prefixes of each length \
+                     there are.",
                 )
                 .run_or_begin(move |engine: &mut Engine, args| show(engine, args, family)),
         );

@@ -23,15 +23,17 @@ const LIMITED: [(&str, Place); 4] = [
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set fib limit ip4-routes|ip6-routes|path-lists|adjacencies <limit:1-100000000>")
-            .group(GROUP)
-            .help("Say how much the forwarding tables take at most")
-            .details(
-                "What is there when a limit is lowered stays; more is refused. Routes count over all tables and \
-                 sources, path lists are the different lists of paths that routes share.",
-            )
-            .example("set fib limit ip4-routes 2000000")
-            .run(set),
+        Command::new(
+            "set fib limit ip4-routes|ip6-routes|path-lists|adjacencies <limit:1-100000000>",
+        )
+        .group(GROUP)
+        .help("Say how much the forwarding tables take at most")
+        .details(
+            "What is there when a limit is lowered stays; more is refused. Routes count over all \
+             tables and sources, path lists are the different lists of paths that routes share.",
+        )
+        .example("set fib limit ip4-routes 2000000")
+        .run(set),
     );
     registry.command(
         Command::new("show fib limits")

@@ -11,10 +11,13 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show ip neighbor-counters [<interface>]")
             .group(GROUP)
-            .help("Show how many messages of ARP and neighbour discovery interfaces have received and sent")
+            .help(
+                "Show how many messages of ARP and neighbour discovery interfaces have received \
+                 and sent",
+            )
             .details(
-                "A request of neighbour discovery is a solicitation, a reply a solicited advertisement; \
-                 gratuitous are announcements of the sender's own address.",
+                "A request of neighbour discovery is a solicitation, a reply a solicited \
+                 advertisement; gratuitous are announcements of the sender's own address.",
             )
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;

@@ -207,14 +207,15 @@ fn foot(engine: &Engine, six: bool) -> Result<Output, Refusal> {
         let (family, limit) =
             (if six { "ip6" } else { "ip4" }, fib(engine)?.neighbours().config(six).limit);
         output = output.line(format!(
-            "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones already \
-             (`set ip neighbor-config {family} limit N`)"
+            "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones \
+             already (`set ip neighbor-config {family} limit N`)"
         ));
     }
     let (waiting, forgotten) = (ip.held.packets(), ip.held.forgotten());
     if waiting > 0 || forgotten > 0 {
         output = output.line(format!(
-            "{waiting} packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten unanswered"
+            "{waiting} packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten \
+             unanswered"
         ));
     }
     Ok(output)

@@ -30,11 +30,13 @@ quiver_core::reasons! {
         /// Not a whole packet.
         Truncated = "truncated", "the packet is shorter than its header says";
         /// Extension headers.
-        BadExtension = "bad-extension", "extension headers that are wrong, or leave no room for a fragment";
+        BadExtension = "bad-extension", "extension headers that are wrong, or leave no room for a \
+            fragment";
         /// Nothing fits.
         MtuTooSmall = "mtu-too-small", "the outgoing MTU leaves no room for a fragment";
         /// A large packet whose segments do not fit either.
-        Offload = "offload", "a large packet to be cut into segments that are longer than the outgoing MTU";
+        Offload = "offload", "a large packet to be cut into segments that are longer than the \
+            outgoing MTU";
         /// None left.
         NoBuffer = "no-buffer", "no buffer for a fragment; `show buffers`";
         /// Done.
@@ -215,7 +217,8 @@ pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
 
 /// The declaration of `ip6-frag-in-table`.
 pub(crate) fn spec_in_table(tables: &IpTables, workers: usize) -> NodeSpec {
-    let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
+    let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower \
+        than their way out";
     node(IN_TABLE, help, tables, workers, |wiring| Way::Request(wiring.node("ip6-lookup-in-table")))
 }
 

@@ -34,7 +34,8 @@ quiver_core::reasons! {
         /// Hosts and routers say what they listen to; nothing is forwarded to groups.
         GroupReport = info "group-report", "reports and queries of multicast groups, not used";
         /// From routers, and to them.
-        RouterDiscovery = info "router-discovery", "router solicitations and advertisements, not used";
+        RouterDiscovery = info "router-discovery",
+            "router solicitations and advertisements, not used";
     }
 }
 

@@ -387,7 +387,8 @@ impl Ping {
     fn report(&mut self, engine: &mut Engine, sink: &mut dyn Sink) {
         for (sequence, mtu_bytes) in self.too_long.drain(..) {
             sink.line(&format!(
-                "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} bytes"
+                "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} \
+                 bytes"
             ));
         }
         for answer in self.ends.arrived() {

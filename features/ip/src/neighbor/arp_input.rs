@@ -36,7 +36,8 @@ quiver_core::reasons! {
         /// From elsewhere.
         NotOnSubnet = "not-on-subnet", "the sender's IP address is on no subnet of the interface";
         /// Not configured.
-        NoAddress = "no-address", "ARP on an interface without an IPv4 address (`set interface ip address IF ADDR/LEN`)";
+        NoAddress = "no-address", "ARP on an interface without an IPv4 address (`set interface ip \
+            address IF ADDR/LEN`)";
         /// Somebody uses our address.
         Conflict = "address-conflict", "another station uses one of our addresses";
         /// A loop on layer 2.
@@ -54,7 +55,8 @@ quiver_core::reasons! {
         /// Received.
         Reply = info "replies-received", "replies received";
         /// RFC 826 asks for no comparison; virtual routers answer so (RFC 9568 §8.1.2).
-        OtherSender = info "other-sender", "received with another MAC address than the frame's, as of virtual routers";
+        OtherSender = info "other-sender", "received with another MAC address than the frame's, \
+            as of virtual routers";
         /// RFC 5227 §3.
         Gratuitous = info "gratuitous", "announcements received: sender and target are the same";
         /// Told.

@@ -45,11 +45,13 @@ quiver_core::reasons! {
         /// The packet waits.
         Held = info "held", "packets kept until the neighbour's MAC address is known";
         /// Asked a moment ago.
-        Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was asked for a moment ago";
+        Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was \
+            asked for a moment ago";
         /// Too many others.
         TooMany = "too-many-requests", "too many unknown neighbours are being asked for at a time";
         /// Nothing to ask with.
-        NoAddress = "no-source-address", "the outgoing interface has no address to ask for neighbours with";
+        NoAddress = "no-source-address", "the outgoing interface has no address to ask for \
+            neighbours with";
         /// Gone or down.
         InterfaceDown = "interface-down", "the outgoing interface is down or gone";
         /// None left.
@@ -59,13 +61,15 @@ quiver_core::reasons! {
         /// Not a neighbour's address.
         NotUnicast = "not-unicast", "the destination is no address that a neighbour can have";
         /// A later one waits in its place.
-        MadeRoom = "made-room", "the packet waited for a neighbour, and had to make room for a later one";
+        MadeRoom = "made-room", "the packet waited for a neighbour, and had to make room for a \
+            later one";
         /// Too many wait.
         NoRoom = "no-room", "as many packets wait for neighbours as may; `show ip neighbors`";
         /// No answer.
         Unanswered = "unanswered", "the packet waited for a neighbour that did not answer";
         /// Nowhere to go.
-        InterfaceGone = "interface-gone", "the packet waited for a neighbour, and an interface of its way was deleted";
+        InterfaceGone = "interface-gone", "the packet waited for a neighbour, and an interface of \
+            its way was deleted";
     }
 }
 
