@@ -241,7 +241,7 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
             None => Vec::new(),
         };
         let mut sent = router.sent(interface);
-        if router.engine().config().superblocks {
+        if router.engine().config().block_driver {
             // Blocks go through the graph in one pass: packets may be overtaken by those of other
             // flows, never by their own.
             expected.sort_by_cached_key(|frame| flow(frame));

@@ -50,8 +50,8 @@ pub struct Settings {
     pub buffer_data_bytes: usize,
     /// The form of loops and look-ups.
     pub variant: Variant,
-    /// Are superblocks used?
-    pub superblocks: bool,
+    /// Does the block driver run? Otherwise vectors go node by node.
+    pub block_driver: bool,
     /// May features send what nobody asked for, such as announcements of addresses?
     pub unasked: bool,
     /// Folder for sockets; the system's folder for temporary files unless it is given.
@@ -65,7 +65,7 @@ impl Default for Settings {
             buffers: 2048,
             buffer_data_bytes: DATA_BYTES_DEFAULT,
             variant: Variant::best(),
-            superblocks: true,
+            block_driver: true,
             unasked: false,
             runtime_dir: None,
         }
@@ -115,7 +115,7 @@ impl Router {
             pages: PageSize::Small,
             runtime_dir: settings.runtime_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             variant: settings.variant,
-            superblocks: settings.superblocks,
+            block_driver: settings.block_driver,
         };
         let graph = GraphBuilder::new(config, clock).unwrap_or_else(|error| panic!("{error}"));
         let mut registry = Registry::new(graph);

@@ -39,7 +39,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/control") => 3,
         () if starts("engine/encap") => 4,
         () if starts("features") || starts("drivers") => 5,
-        () if starts("superblocks") => 6,
+        () if starts("fused") => 6,
         () if starts("testkit") => 7,
         () if starts("bin/quiver-tg/traffic") => 8,
         () if starts("bin/quiver-tg/measuring") => 9,
@@ -49,7 +49,7 @@ fn layer(folder: &Path) -> u32 {
     }
 }
 
-/// `bin → superblocks → features, drivers → engine`, and nothing sideways; within `bin/quiver-tg`
+/// `bin → fused → features, drivers → engine`, and nothing sideways; within `bin/quiver-tg`
 /// `control → stateful → measuring → traffic`.
 pub fn layers(members: &[Member]) -> Vec<String> {
     let by_name: HashMap<&str, &Member> = members.iter().map(|m| (m.name.as_str(), m)).collect();
@@ -60,7 +60,7 @@ pub fn layers(members: &[Member]) -> Vec<String> {
                 && layer(&member.folder) < LAYER_MAX
             {
                 faults.push(format!(
-                    "{} imports {}: arrows point down only (bin, then superblocks, then features \
+                    "{} imports {}: arrows point down only (bin, then fused, then features \
                      and drivers, then engine; in bin/quiver-tg: control, then stateful, then \
                      measuring, then traffic)",
                     member.folder.display(),
@@ -173,9 +173,7 @@ fn dependencies_explained() -> Result<Vec<String>> {
 /// All Rust files of ours, relative to the root.
 pub fn sources() -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for folder in
-        ["bin", "engine", "features", "drivers", "superblocks", "testkit", "xtask", "fuzz"]
-    {
+    for folder in ["bin", "engine", "features", "drivers", "fused", "testkit", "xtask", "fuzz"] {
         collect(Path::new(folder), &mut files)?;
     }
     files.sort();

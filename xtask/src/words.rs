@@ -22,16 +22,7 @@ const NAME_PARTS_MAX: usize = 4;
 /// Generated pages, which follow the declarations, and the files of this check.
 const EXEMPT: [&str; 2] = ["docs/reference", "xtask/src/words.rs"];
 const FOLDERS: [&str; 11] = [
-    "bin",
-    "docs",
-    "drivers",
-    "engine",
-    "features",
-    "fuzz",
-    "lab",
-    "superblocks",
-    "testkit",
-    "tests",
+    "bin", "docs", "drivers", "engine", "features", "fuzz", "lab", "fused", "testkit", "tests",
     "xtask",
 ];
 

@@ -185,7 +185,7 @@ pub fn path(path: &GeneratorPath, rounds: usize, form: Form) -> Result<Measured>
         buffers: 2 * WIRE_FRAMES,
         pages: PageSize::Best,
         variant: form.variant,
-        superblocks: form.superblocks,
+        block_driver: form.block_driver,
         ..EngineConfig::default()
     };
     let mut generator = Generator::new(&path.profile()?, config, Clock::tsc(), wire)?;

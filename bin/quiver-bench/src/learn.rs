@@ -200,7 +200,7 @@ impl Bench {
         quiver_bridge::register(&mut registry);
         quiver_ethernet::register(&mut registry);
         quiver_ip::register(&mut registry);
-        quiver_superblocks::register(&mut registry);
+        quiver_fused::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         for name in ["bench0", "bench1"] {
             engine.create_interface(InterfaceSpec {

@@ -401,7 +401,7 @@ fn borrowed_ring(regions: &Arc<Regions>, place: usize) -> Ring {
 }
 
 #[test]
-fn lies_about_lent_buffers_are_counted_and_all_buffers_come_home() {
+fn lies_about_borrowed_buffers_are_counted_and_all_buffers_come_home() {
     let path = socket("borrower");
     let listener = Listener::bind(&path).expect("bind");
     let (mut slave, id) =

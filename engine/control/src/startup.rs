@@ -29,6 +29,8 @@ pub struct Section {
     pub(crate) entries: Vec<(&'static str, &'static str)>,
     /// Entries that are known and do nothing: which one, and why.
     idle: Vec<(usize, &'static str)>,
+    /// Entries under an old name: which one, and the new name.
+    renamed: Vec<(usize, &'static str)>,
     /// Why the whole section does nothing, where it does nothing.
     pub(crate) does_nothing: Option<&'static str>,
     /// The value that may stand in place of the braces.
@@ -43,6 +45,7 @@ impl Section {
             help: "",
             entries: Vec::new(),
             idle: Vec::new(),
+            renamed: Vec::new(),
             does_nothing: None,
             bare: None,
         }
@@ -67,6 +70,12 @@ impl Section {
     pub fn idle(mut self, syntax: &'static str, why: &'static str) -> Section {
         self.idle.push((self.entries.len(), why));
         self.entry(syntax, why)
+    }
+
+    /// Add the old name of an entry. The log says the new name once where a file has the old one.
+    pub fn renamed(mut self, syntax: &'static str, new_name: &'static str) -> Section {
+        self.renamed.push((self.entries.len(), new_name));
+        self.entry(syntax, "old name of the entry before it")
     }
 
     /// The whole section is known from VPP and does nothing here. `why` is said once in the log.
@@ -182,7 +191,8 @@ impl StartupSchema {
                     "variant <:best|scalar|avx2|avx512>",
                     "the form of loops and look-ups, to compare them",
                 )
-                .entry("no-superblocks", "every vector goes node by node, to compare")
+                .entry("no-block-driver", "every vector goes node by node, to compare")
+                .renamed("no-superblocks", "no-block-driver")
                 .idle(
                     "relative",
                     "cores are counted as Linux counts them; `corelist-workers` names them",
@@ -407,7 +417,8 @@ impl Startup<'_> {
             .in_file(self.file.name.clone(), line_of(&self.file.text, at))
     }
 
-    /// What the file says that is known and does nothing here: place, words, and why.
+    /// Entries of the file that do nothing here, with the reason, and entries under an old name, with
+    /// the new one; each with its place.
     pub fn idle(&self) -> Vec<String> {
         let place = |word: Word| line_of(&self.file.text, word.start as usize);
         let mut said = Vec::new();
@@ -421,15 +432,19 @@ impl Startup<'_> {
                     self.file.name, section.name
                 ));
             }
-            for (entry, why) in &section.idle {
-                let own = self.schema.trees[found.section][*entry].recorded_names();
+            let mut note = |entry: usize, what: &str| {
+                let own = self.schema.trees[found.section][entry].recorded_names();
                 let slot = found.slots.iter().find(|slot| own.contains(&names[slot.name as usize]));
-                let Some(word) = slot.and_then(|slot| found.words.get(slot.word as usize)) else {
-                    continue;
-                };
-                let (at, what) = (place(*word), own[0]);
-                let name = &self.file.name;
-                said.push(format!("{name}:{at}: {} {what} does nothing here: {why}", section.name));
+                if let Some(word) = slot.and_then(|slot| found.words.get(slot.word as usize)) {
+                    let (name, at) = (&self.file.name, place(*word));
+                    said.push(format!("{name}:{at}: {} {} {what}", section.name, own[0]));
+                }
+            };
+            for (entry, why) in &section.idle {
+                note(*entry, &format!("does nothing here: {why}"));
+            }
+            for (entry, new_name) in &section.renamed {
+                note(*entry, &format!("is an old name: write {new_name}"));
             }
         }
         said
@@ -525,13 +540,13 @@ impl Startup<'_> {
             let best = format!("{} is the best it has", Variant::best().name());
             return Err(self.refuse_in("cpu", refusal.remedy(best)));
         }
-        let no_superblocks = args.has("no-superblocks");
+        let no_block_driver = args.has("no-block-driver") || args.has("no-superblocks");
         Ok(Cpu {
             main_core,
             workers,
             skip_cores: args.or("skip-cores", 0)?,
             variant,
-            no_superblocks,
+            no_block_driver,
         })
     }
 
@@ -601,7 +616,7 @@ pub struct Cpu {
     /// The form of loops and look-ups; the best when not given.
     pub variant: Option<Variant>,
     /// Every vector goes node by node.
-    pub no_superblocks: bool,
+    pub no_block_driver: bool,
 }
 
 /// How the workers are placed.

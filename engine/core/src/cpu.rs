@@ -121,7 +121,7 @@ impl Variant {
         Variant::ALL.into_iter().filter(|v| v.is_available())
     }
 
-    /// Run `body` compiled for this variant. What is inlined into it (the stages of a superblock,
+    /// Run `body` compiled for this variant. What is inlined into it (the stages of a kernel,
     /// the loops of a kernel) may use the variant's instructions; what is called is not affected.
     /// One well predicted branch: choose once per vector, not per packet. A variant that the
     /// processor does not have is replaced by the best it has.

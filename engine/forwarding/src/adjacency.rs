@@ -20,7 +20,7 @@ pub const REWRITE_BYTES_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AdjacencyKind {
-    /// Nothing: packets die here. The value of a slot never written.
+    /// Nothing: packets are dropped here. The value of a slot never written.
     Drop = 0,
     /// The neighbour's address is known; the rewrite is whole.
     Complete = 1,

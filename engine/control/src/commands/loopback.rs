@@ -22,7 +22,7 @@ const MTU_BYTES: u32 = 9000;
 const INSTANCE_MAX: u32 = 16_383;
 
 quiver_core::reasons! {
-    /// Why what comes back from a loopback dies.
+    /// Why a packet that comes back from a loopback is dropped.
     enum LoopbackDrop {
         Down = "interface-down", "the loopback is down (`set interface state IF up`)";
         Loop = "loop", "the packet came back from loopbacks too often: a route or bridge points \

@@ -40,7 +40,7 @@ pub(super) fn register(registry: &mut Registry) {
             .word(
                 "what",
                 "only the heads, or also nodes that did nothing, and how many calls of each were \
-                 in superblocks",
+                 in the block driver",
             )
             .example("show runtime")
             .example("show runtime max verbose")
@@ -368,7 +368,7 @@ fn write_head(thread: &Thread, (worker, core): (WorkerId, Option<usize>), text: 
     );
 }
 
-/// With `verbose` also how many calls of each node were part of a superblock.
+/// With `verbose` also how many calls of each node were in a pass of the block driver.
 fn write_title(width: usize, verbose: bool, text: &mut String) {
     let _ = writeln!(
         text,
@@ -380,7 +380,7 @@ fn write_title(width: usize, verbose: bool, text: &mut String) {
         "Suspends",
         "Clocks",
         "Vectors/Call",
-        if verbose { format!("{:>16}", "In superblocks") } else { String::new() }
+        if verbose { format!("{:>16}", "In block driver") } else { String::new() }
     );
 }
 
@@ -436,7 +436,7 @@ fn line_json(line: &Line) -> Value {
         "state": line.state.replace(' ', "_"),
         "calls": calls,
         "vectors": vectors,
-        "calls_in_superblocks": fused,
+        "calls_in_block_driver": fused,
         "suspends": 0,
         "clocks": clocks,
         "clocks_per_packet": ratio_json(clocks, vectors),

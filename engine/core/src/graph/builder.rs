@@ -48,7 +48,7 @@ pub struct EngineConfig {
     /// is replaced by the best it has.
     pub variant: Variant,
     /// Do blocks go on from node to node in one pass? Otherwise every vector goes node by node.
-    pub superblocks: bool,
+    pub block_driver: bool,
 }
 
 impl Default for EngineConfig {
@@ -61,7 +61,7 @@ impl Default for EngineConfig {
             pages: PageSize::Best,
             runtime_dir: "/run/quiver".into(),
             variant: Variant::best(),
-            superblocks: true,
+            block_driver: true,
         }
     }
 }

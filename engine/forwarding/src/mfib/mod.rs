@@ -111,7 +111,7 @@ pub struct Route {
     pub accept_all: bool,
     /// The control thread hears of packets.
     pub signal: bool,
-    /// Packets die here.
+    /// Packets are dropped here.
     pub drop: bool,
 }
 

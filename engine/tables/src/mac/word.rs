@@ -203,7 +203,7 @@ impl MacEntry {
         self.0 & STATIC != 0
     }
 
-    /// Do frames from and to it die?
+    /// Are frames from and to it dropped?
     #[inline(always)]
     pub fn is_filter(self) -> bool {
         self.0 & FILTER != 0

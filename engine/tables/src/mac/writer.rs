@@ -41,7 +41,7 @@ pub struct Configured {
     pub port: Option<InterfaceId>,
     /// It never moves.
     pub is_static: bool,
-    /// Frames from and to it die.
+    /// Frames from and to it are dropped.
     pub is_filter: bool,
     /// It is the domain's own interface.
     pub is_bvi: bool,

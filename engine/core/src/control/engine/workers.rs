@@ -142,7 +142,7 @@ pub(super) fn make_worker(
         poll,
         variant: builder.config.variant.min(Variant::best()),
         driver: crate::block::Driver::new(),
-        follows: builder.config.superblocks,
+        follows: builder.config.block_driver,
         began_ns: 0,
     });
     worker.set_awake(true);
