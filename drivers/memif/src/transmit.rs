@@ -23,7 +23,7 @@ use crate::offload;
 use crate::reasons::MemifReason;
 use crate::receive::LINE_BYTES;
 use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
-use crate::slots::{AnySlots, OwnSlots, PeerSlots, Room, Slots};
+use crate::slots::{AnySlots, OwnSlots, PeerSlots, Slots, WritableSlot};
 
 /// How many slots ahead of the copy are looked up, and their lines asked for.
 const AHEAD: usize = 16;
@@ -49,7 +49,7 @@ pub(crate) struct Cursor {
     pub(crate) next: u16,
     /// The peer's index when it was last looked at.
     pub(crate) seen: u16,
-    /// The buffers that the peer reads, when they are lent.
+    /// The buffers that the peer reads, when it borrows them.
     pub(crate) lender: Option<Lender>,
 }
 
@@ -70,7 +70,7 @@ impl TxRing {
         match slots {
             AnySlots::Peer(_) => ring.set_tail(0),
             AnySlots::Own(_) => {}
-            AnySlots::Lent(lent) => lender = Some(Lender::new(lent, &ring, pool)),
+            AnySlots::Borrowed(lent) => lender = Some(Lender::new(lent, &ring, pool)),
         }
         let cursor = UnsafeCell::new(Cursor { next: 0, seen: 0, lender });
         TxRing { ring, slots, ringer, link, shared, busy: AtomicBool::new(false), cursor }
@@ -80,7 +80,7 @@ impl TxRing {
     fn peers_index(&self) -> u16 {
         match self.slots {
             AnySlots::Peer(_) => self.ring.head(),
-            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.tail(),
+            AnySlots::Own(_) | AnySlots::Borrowed(_) => self.ring.tail(),
         }
     }
 
@@ -90,7 +90,7 @@ impl TxRing {
     fn free(&self, cursor: &mut Cursor, wanted: usize) -> Option<usize> {
         let free = |cursor: &Cursor| match self.slots {
             AnySlots::Peer(_) => Some(cursor.seen.wrapping_sub(cursor.next)),
-            AnySlots::Own(_) | AnySlots::Lent(_) => {
+            AnySlots::Own(_) | AnySlots::Borrowed(_) => {
                 self.ring.size().checked_sub(cursor.next.wrapping_sub(cursor.seen))
             }
         };
@@ -106,7 +106,7 @@ impl TxRing {
     pub(crate) fn publish(&self, next: u16) {
         match self.slots {
             AnySlots::Peer(_) => self.ring.set_tail(next),
-            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.set_head(next),
+            AnySlots::Own(_) | AnySlots::Borrowed(_) => self.ring.set_head(next),
         }
     }
 
@@ -134,7 +134,7 @@ impl TxRing {
         match self.slots {
             AnySlots::Peer(slots) => self.send_into::<PeerSlots>(slots, cursor, cx, frame),
             AnySlots::Own(slots) => self.send_into::<OwnSlots>(slots, cursor, cx, frame),
-            AnySlots::Lent(_) => self.lend(cursor, cx, frame),
+            AnySlots::Borrowed(_) => self.lend(cursor, cx, frame),
         }
         if self.shared {
             self.busy.store(false, Ordering::Release);
@@ -238,7 +238,7 @@ fn send_plain_loop<S: Slots, R: Registers>(
     packets: &[Packet],
     data_bytes: usize,
 ) -> usize {
-    let nowhere = Room { at: std::ptr::null_mut(), bytes: 0, region: 0 };
+    let nowhere = WritableSlot { at: std::ptr::null_mut(), bytes: 0, region: 0 };
     let mut rooms = [nowhere; AHEAD];
     let mut seen = 0;
     for (sent, packet) in packets.iter().enumerate() {

@@ -59,6 +59,9 @@ impl Places {
     }
 
     /// Make the directory for files, if it is not there, for the group to read and write.
+    ///
+    /// # Errors
+    /// The system refuses to make the directory or to change its group or mode.
     pub fn make(&self) -> io::Result<()> {
         if self.files_dir.is_dir() {
             return Ok(());
@@ -106,11 +109,15 @@ static LAST_NEW: AtomicU64 = AtomicU64::new(0);
 impl Access {
     /// Open a regular file for reading. A name without a folder is sought in the directory for
     /// files, and with full trust then where the router was started.
+    ///
+    /// # Errors
+    /// The client may not name the file, or it is no regular file, or the system refuses; the text
+    /// says why.
     pub fn open_to_read(&self, name: &Path) -> Result<File, String> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match self.trust {
             Trust::Full => {
-                open(&self.path_to_read(name), flags).map_err(|error| told(name, error))?
+                open(&self.path_to_read(name), flags).map_err(|error| errno_text(name, error))?
             }
             Trust::Confined { .. } => self.open_beneath(name, flags)?,
         };
@@ -120,6 +127,9 @@ impl Access {
     }
 
     /// Open a regular file that is there to go on writing at its end; `None` when there is none.
+    ///
+    /// # Errors
+    /// As for [`open_to_read`](Self::open_to_read), or the file has other names.
     pub fn open_to_continue(&self, name: &Path) -> Result<Option<File>, String> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -133,12 +143,16 @@ impl Access {
             }
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::LOOP) => Err(link(name)),
-            Err(error) => Err(told(name, error)),
+            Err(error) => Err(errno_text(name, error)),
         }
     }
 
     /// Begin a file that takes the name over by [`NewFile::finish`]. A file that is there stays as
     /// it is until then.
+    ///
+    /// # Errors
+    /// The client may not name the file, it may not be replaced, or the system refuses; the text
+    /// says why.
     pub fn create(&self, name: &Path) -> Result<NewFile, String> {
         let (folder, last) = self.folder_of(name)?;
         replaceable(self, &folder, &last, name)?;
@@ -149,17 +163,20 @@ impl Access {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
-        let file =
-            rustix::fs::openat(&folder, &new, flags, mode).map_err(|error| told(name, error))?;
+        let file = rustix::fs::openat(&folder, &new, flags, mode)
+            .map_err(|error| errno_text(name, error))?;
         let path = self.absolute(name);
         let access = self.clone();
         let file = NewFile { access, folder, new: Some(new), last, path, file: file.into() };
         regular(name, &file.file)?;
-        self.give_to_client(&file.file).map_err(|error| told(name, error))?;
+        self.give_to_client(&file.file).map_err(|error| errno_text(name, error))?;
         Ok(file)
     }
 
     /// The path of a socket that may be made or connected to.
+    ///
+    /// # Errors
+    /// The client may not name the path; the text says why.
     pub fn socket_path(&self, name: &Path) -> Result<PathBuf, String> {
         let Trust::Confined { .. } = self.trust else { return Ok(name.to_owned()) };
         let folder = &self.places.sockets_dir;
@@ -178,6 +195,9 @@ impl Access {
     }
 
     /// A name of Linux's that a confined client says by itself, never by a path.
+    ///
+    /// # Errors
+    /// The name is a path.
     pub fn bare_name<'n>(&self, name: &'n str) -> Result<&'n str, String> {
         match self.trust {
             Trust::Confined { .. } if name.contains('/') => {
@@ -206,7 +226,8 @@ impl Access {
 
     fn outside(&self, name: &Path, folder: &Path) -> String {
         format!(
-            "{} is not inside {}, where this user's files and sockets are (unix {{ files-dir PATH }})",
+            "{} is not inside {}, where this user's files and sockets are (unix \
+             {{ files-dir PATH }})",
             name.display(),
             folder.display()
         )
@@ -230,7 +251,7 @@ impl Access {
     fn open_beneath(&self, name: &Path, flags: OFlags) -> Result<OwnedFd, String> {
         let folder =
             open(&self.places.files_dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
-                .map_err(|error| told(&self.places.files_dir, error))?;
+                .map_err(|error| errno_text(&self.places.files_dir, error))?;
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
             | ResolveFlags::NO_MAGICLINKS
@@ -240,7 +261,7 @@ impl Access {
             Ok(file) => Ok(file),
             Err(Errno::LOOP) => Err(link(name)),
             Err(Errno::XDEV) => Err(self.outside(name, &self.places.files_dir)),
-            Err(error) => Err(told(name, error)),
+            Err(error) => Err(errno_text(name, error)),
         }
     }
 
@@ -257,11 +278,13 @@ impl Access {
                     let _ = self.places.make(); // whether it is there is seen below
                 }
                 open(path.parent().unwrap_or(Path::new("/")), flags)
-                    .map_err(|error| told(name, error))?
+                    .map_err(|error| errno_text(name, error))?
             }
             Trust::Confined { .. } => match self.inside(name)?.parent() {
                 Some(parent) if parent != Path::new("") => self.open_beneath(parent, flags)?,
-                _ => open(&self.places.files_dir, flags).map_err(|error| told(name, error))?,
+                _ => {
+                    open(&self.places.files_dir, flags).map_err(|error| errno_text(name, error))?
+                }
             },
         };
         Ok((folder, last))
@@ -302,7 +325,7 @@ impl Access {
             _ => 0o004,
         };
         if about.st_mode & bit == 0 {
-            return Err(told(name, Errno::ACCESS));
+            return Err(errno_text(name, Errno::ACCESS));
         }
         Ok(())
     }
@@ -312,7 +335,7 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-fn told(name: &Path, error: Errno) -> String {
+fn errno_text(name: &Path, error: Errno) -> String {
     format!("{}: {}", name.display(), io::Error::from(error))
 }
 
@@ -323,11 +346,11 @@ fn link(name: &Path) -> String {
 /// What an open file is; an error unless it is a regular one, and not the kernel's own.
 fn regular(name: &Path, file: impl rustix::fd::AsFd) -> Result<Stat, String> {
     let shown = name.display();
-    let about = rustix::fs::fstat(&file).map_err(|error| told(name, error))?;
+    let about = rustix::fs::fstat(&file).map_err(|error| errno_text(name, error))?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
         return Err(format!("{shown} is not a regular file"));
     }
-    let system = rustix::fs::fstatfs(&file).map_err(|error| told(name, error))?;
+    let system = rustix::fs::fstatfs(&file).map_err(|error| errno_text(name, error))?;
     if KERNEL_FILE_SYSTEMS.contains(&(system.f_type as u64 & 0xffff_ffff)) {
         return Err(format!("{shown} is not a regular file but the kernel's own"));
     }
@@ -348,7 +371,7 @@ fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
 fn replaceable(access: &Access, folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String> {
     match rustix::fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(told(name, error)),
+        Err(error) => Err(errno_text(name, error)),
         Ok(about) => match FileType::from_raw_mode(about.st_mode) {
             FileType::RegularFile => {
                 only_name(name, &about)?;
@@ -384,8 +407,11 @@ impl NewFile {
     }
 
     /// Give it its name, in place of the file that may have it.
+    ///
+    /// # Errors
+    /// The file in its place may not be replaced, or the system refuses; the text says why.
     pub fn finish(mut self) -> Result<File, String> {
-        let told = |error| told(&self.path, error);
+        let told = |error| errno_text(&self.path, error);
         replaceable(&self.access, &self.folder, &self.last, &self.path)?;
         if let Some(new) = &self.new {
             rustix::fs::renameat(&self.folder, new, &self.folder, &self.last).map_err(told)?;

@@ -5,6 +5,8 @@
 //! and completion, its JSON form and its page of the reference. [`Commands`] holds all of them and
 //! executes lines, files and the JSON form on the control thread.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod answers;
 mod args;
 mod automaton;
@@ -62,7 +64,7 @@ pub use running::{
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};
 pub use server::{
-    ControlLoad, Desk, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX,
+    ControlLoad, Dispatcher, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX,
 };
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;

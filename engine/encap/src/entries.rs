@@ -154,6 +154,9 @@ pub struct EncapEntries {
 
 impl EncapEntries {
     /// An empty table. `what` names the objects in the error for missing address space.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(
         what: &'static str,
         workers: usize,

@@ -90,6 +90,9 @@ pub trait InnerPacket: IpFamily {
     }
 
     /// Why the packet may not be forwarded, if so, and what its sender is told.
+    ///
+    /// # Errors
+    /// The packet is truncated.
     fn refusal(bytes: &[u8]) -> Result<Option<(IcmpErrorRequest, Refused)>, Truncated> {
         let fields = Self::fields(bytes).ok_or(Truncated)?;
         if fields.is_link_local {

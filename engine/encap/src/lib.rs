@@ -8,6 +8,7 @@
 //! - [`decapsulated`]: an inner packet without its outer headers, checked.
 //! - [`relay`], [`path_mtu`]: what routers of the underlay report.
 #![deny(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 pub mod decapsulated;
 pub mod ecn;

@@ -68,6 +68,9 @@ pub trait OuterHeader: IpFamily {
 
     /// Write the fields of a template that differ from packet to packet. `total` is the length of
     /// the packet with it, in bytes.
+    ///
+    /// # Errors
+    /// `bytes` is shorter than the template.
     fn fill(
         words: Words<'_>,
         bytes: &mut [u8],
@@ -196,6 +199,9 @@ impl OuterHeader for Ip6 {
 
 /// Write the fields of an outer IPv6 header: class, label, length, and the hop limit where it is
 /// copied. `total` is the length of the packet with it, in bytes.
+///
+/// # Errors
+/// `bytes` is shorter than the header.
 #[inline(always)]
 pub fn fill_ip6(
     words: Words<'_>,
@@ -219,6 +225,9 @@ pub trait HeaderStack: Send + Sync + 'static {
 
     /// Write the fields of the stack, whose first byte is that of `bytes`, that differ from packet
     /// to packet. `total` is the length of the packet with the stack, in bytes.
+    ///
+    /// # Errors
+    /// `bytes` is shorter than the stack.
     fn fill(
         words: Words<'_>,
         bytes: &mut [u8],

@@ -77,6 +77,9 @@ pub struct EncapOutput<S> {
 
 /// Put an entry's header stack in front of a packet, and before it the link header of a resolved
 /// adjacency. Returns the length of the latter.
+///
+/// # Errors
+/// The buffer has no headroom for the headers.
 #[inline(always)]
 pub fn push_stack(
     entry: &EncapEntry,
@@ -96,6 +99,9 @@ pub fn push_stack(
 
 /// Put the link header of a resolved adjacency in front of a packet; returns the node by which it
 /// leaves.
+///
+/// # Errors
+/// The buffer has no headroom for the header.
 #[inline(always)]
 pub fn push_link(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, EncapError> {
     let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
@@ -192,12 +198,18 @@ impl<S: HeaderStack> EncapOutput<S> {
     }
 
     /// The length of a packet with an entry's stack.
+    ///
+    /// # Errors
+    /// The packet would be longer than the outer header can say.
     pub fn check_length(packet: &Packet, entry: &EncapEntry) -> Result<usize, EncapError> {
         let total = packet.length() + entry.header_len();
         if total > S::Outer::PACKET_BYTES_MAX { Err(EncapError::TooLong) } else { Ok(total) }
     }
 
     /// Put an entry's stack in front of a packet of `length` bytes, and count it for the entry.
+    ///
+    /// # Errors
+    /// The buffer has no headroom for the stack.
     #[inline(always)]
     pub fn put(
         &self,
@@ -217,6 +229,9 @@ impl<S: HeaderStack> EncapOutput<S> {
     }
 
     /// As [`put`](Self::put), and out by a resolved adjacency, with all headers in one step.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
     #[inline(always)]
     pub fn put_and_leave(
         &self,

@@ -22,7 +22,7 @@ pub const REWRITE_BYTES_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AdjacencyKind {
-    /// Nothing: packets die here. The value of a slot never written.
+    /// Nothing: packets are dropped here. The value of a slot never written.
     Drop = 0,
     /// The neighbour's address is known; the rewrite is whole.
     Complete = 1,
@@ -179,6 +179,9 @@ pub struct AdjacencySlots {
 
 impl AdjacencySlots {
     /// An empty table with the drop adjacency at index 0.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
         let memory = Reserved::new("adjacencies", ADJACENCIES_MAX, Pages::Small)?;
         let mut slots = Slots::new(&[1], ADJACENCIES_MAX, 64, 64);

@@ -12,7 +12,8 @@ quiver_core::reasons! {
     /// Why a packet is not received once more.
     pub enum InterfaceRxDrop {
         /// Round and round.
-        Loop = "interface-loop", "routes receive the packet on interface after interface without end";
+        Loop = "interface-loop", "routes receive the packet on interface after interface without \
+            end";
         /// Gone or down.
         InterfaceDown = "interface-down", "the route's interface is down or gone";
     }

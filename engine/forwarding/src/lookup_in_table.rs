@@ -14,7 +14,8 @@ quiver_core::reasons! {
     /// Why a second look-up drops.
     pub enum LookupInTableDrop {
         /// Round and round.
-        Loop = "lookup-loop", "look-ups in further tables never end: two tables point at each other";
+        Loop = "lookup-loop", "look-ups in further tables never end: two tables point at each \
+            other";
         /// Not the family of the table.
         WrongFamily = "wrong-family", "the route leads to a table of the other address family";
     }

@@ -6,12 +6,16 @@ quiver_core::reasons! {
         /// Nothing matches.
         NoRoute = "no-route", "no route to the destination (`show ip fib`, `show ip6 fib`)";
         /// Told to.
-        Dropped = "route-drops", "the route to the destination says drop, or none of its paths can be used";
+        Dropped = "route-drops", "the route to the destination says drop, or none of its paths \
+            can be used";
         /// Told to answer.
-        Unreachable = "route-unreachable", "the route to the destination says unreachable; the sender is told";
+        Unreachable = "route-unreachable", "the route to the destination says unreachable; the \
+            sender is told";
         /// Told to answer.
-        Prohibited = "route-prohibits", "the route to the destination says prohibit; the sender is told";
+        Prohibited = "route-prohibits", "the route to the destination says prohibit; the sender \
+            is told";
         /// Not asked to speak the protocol there.
-        NotEnabled = "not-enabled", "received on an interface without an address (`set interface ip address IF ADDR/LEN`)";
+        NotEnabled = "not-enabled", "received on an interface without an address (`set interface \
+            ip address IF ADDR/LEN`)";
     }
 }

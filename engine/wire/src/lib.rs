@@ -6,6 +6,7 @@
 //! the plain form (`Repr`), whose `parse` and `emit` are inverse and check everything.
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 #[cfg(test)]
 extern crate std;

@@ -25,13 +25,16 @@ quiver_core::reasons! {
     /// What becomes of flooded frames.
     pub enum FloodDrop {
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// Alone.
         NoPort = "no-port", "no other port that is up and outside of the split-horizon group";
         /// Switched off.
-        UnknownUnicast = "unknown-unicast", "a frame to be flooded whose destination is not known, and flooding of those is off (`set bridge-domain uu-flood`)";
+        UnknownUnicast = "unknown-unicast", "a frame to be flooded whose destination is not \
+            known, and flooding of those is off (`set bridge-domain uu-flood`)";
         /// No buffers.
-        NoBuffer = "no-buffer", "copies not made: too few buffers are free (`buffers { buffers-per-numa N }`)";
+        NoBuffer = "no-buffer", "copies not made: too few buffers are free (`buffers \
+            { buffers-per-numa N }`)";
         /// Copies made.
         Copied = info "copied", "copies made";
         /// Many ports.

@@ -17,15 +17,18 @@ quiver_core::reasons! {
     /// Why `l2-fwd` drops.
     pub enum L2ForwardDrop {
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// A filter.
         Filtered = "destination-filtered", "frame to an address with a filter entry (`show l2fib`)";
         /// It is there already.
         OwnPort = "own-port", "the destination is behind the port that the frame came in by";
         /// Both ports are in one group.
-        SplitHorizon = "split-horizon", "the destination is behind a port of the same split-horizon group";
+        SplitHorizon = "split-horizon", "the destination is behind a port of the same \
+            split-horizon group";
         /// Switched off.
-        UnknownUnicast = "unknown-unicast", "unknown destination, and flooding of those is off (`set bridge-domain uu-flood`)";
+        UnknownUnicast = "unknown-unicast", "unknown destination, and flooding of those is off \
+            (`set bridge-domain uu-flood`)";
     }
 }
 

@@ -18,15 +18,19 @@ quiver_core::reasons! {
         /// Shorter than its header.
         Truncated = "truncated", "frame shorter than an Ethernet header";
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// No station's.
         BadSource = "bad-source", "source address that no station can have: a group, or zero";
         /// IEEE 802.1Q §8.6.3.
-        LinkLocal = "link-local-group", "destination 01:80:c2:00:00:01 to 0f, which no bridge forwards";
+        LinkLocal = "link-local-group", "destination 01:80:c2:00:00:01 to 0f, which no bridge \
+            forwards";
         /// Switched off.
-        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set bridge-domain forward`)";
+        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set \
+            bridge-domain forward`)";
         /// Switched off.
-        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, `set bridge-domain flood`)";
+        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, \
+            `set bridge-domain flood`)";
     }
 }
 

@@ -13,13 +13,16 @@ quiver_core::reasons! {
     /// Why `l2-uu-fwd` drops.
     pub enum UuForwardDrop {
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// The `uu-fwd` port left the domain.
         NoPort = "no-port", "the uu-fwd port left the bridge domain while the frame was under way";
         /// The frame came in by the `uu-fwd` port.
-        OwnPort = "own-port", "the frame came in by the uu-fwd port, and no other port is known to lead to its destination";
+        OwnPort = "own-port", "the frame came in by the uu-fwd port, and no other port is known \
+            to lead to its destination";
         /// Both ports are in one group.
-        SplitHorizon = "split-horizon", "the uu-fwd port is in the split-horizon group of the port that the frame came in by";
+        SplitHorizon = "split-horizon", "the uu-fwd port is in the split-horizon group of the \
+            port that the frame came in by";
         /// The `uu-fwd` port is down.
         Down = "interface-down", "the uu-fwd port is down";
         /// Sent.

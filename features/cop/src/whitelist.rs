@@ -21,7 +21,8 @@ quiver_core::reasons! {
     /// Why a packet is refused.
     pub enum CopDrop {
         /// Not listed.
-        NotListed = "not-listed", "COP: the source is not in the whitelist of the interface (`show cop`)";
+        NotListed = "not-listed", "COP: the source is not in the whitelist of the interface \
+            (`show cop`)";
     }
 }
 

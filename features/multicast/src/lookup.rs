@@ -25,7 +25,8 @@ quiver_core::reasons! {
         /// Nobody knows the group.
         NoRoute = "no-route", "no multicast route for the source and the group";
         /// A storm.
-        TooManySignals = info "too-many-signals", "packets without a route that the control thread was not told of: too many at a time";
+        TooManySignals = info "too-many-signals", "packets without a route that the control \
+            thread was not told of: too many at a time";
     }
 }
 
@@ -80,7 +81,7 @@ impl Lookup {
         if self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass) {
             return Ok(self.local);
         }
-        if !self.signaller.tell(cx, Why::NoRoute, packet.rx, &ends) {
+        if !self.signaller.notify(cx, Why::NoRoute, packet.rx, &ends) {
             cx.count(MfibLookupDrop::TooManySignals, 1);
         }
         Err(MfibLookupDrop::NoRoute)

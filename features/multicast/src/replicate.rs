@@ -23,19 +23,23 @@ quiver_core::reasons! {
         /// Deleted while the packet was under way.
         RouteGone = "route-gone", "the multicast route was deleted while the packet was under way";
         /// RFC 1812 §5.3.7, RFC 4291 §2.5.6.
-        NotForwardable = "not-forwardable", "a source or a group that means something on one link only, or nothing";
+        NotForwardable = "not-forwardable", "a source or a group that means something on one link \
+            only, or nothing";
         /// RFC 1812 §5.3.1; no error is sent about a group.
-        Expired = "ttl-expired", "TTL or hop limit is used up, or not above the threshold of any interface";
+        Expired = "ttl-expired", "TTL or hop limit is used up, or not above the threshold of any \
+            interface";
         /// No error is sent about a group.
         TooBig = "too-big", "longer than the MTU of every interface that it would go to";
         /// Nobody wants it.
-        NoOutput = "no-output", "the multicast route forwards to no interface but the one that the packet came from, or to none that is up";
+        NoOutput = "no-output", "the multicast route forwards to no interface but the one that \
+            the packet came from, or to none that is up";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
         /// None left.
         NoBuffer = info "no-buffer", "copies that were not made: no buffer; `show buffers`";
         /// Counted beside what became of the packet.
-        BelowThreshold = info "below-threshold", "copies not made: TTL or hop limit not above the interface's threshold";
+        BelowThreshold = info "below-threshold", "copies not made: TTL or hop limit not above the \
+            interface's threshold";
         /// Counted beside what became of the packet.
         BeyondMtu = info "beyond-mtu", "copies not made: longer than the interface's MTU";
         /// Made.

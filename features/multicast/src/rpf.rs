@@ -20,11 +20,13 @@ quiver_core::reasons! {
         /// Deleted while the packet was under way.
         RouteGone = "route-gone", "the multicast route was deleted while the packet was under way";
         /// From elsewhere.
-        WrongInterface = "rpf-failure", "received on an interface that its multicast route does not accept packets from";
+        WrongInterface = "rpf-failure", "received on an interface that its multicast route does \
+            not accept packets from";
         /// As the route says.
         RouteDrops = "route-drops", "the multicast route says to drop";
         /// A storm.
-        TooManySignals = info "too-many-signals", "packets that the control thread was not told of: too many at a time";
+        TooManySignals = info "too-many-signals", "packets that the control thread was not told \
+            of: too many at a time";
     }
 }
 
@@ -69,7 +71,7 @@ impl Rpf {
         packet: &Packet,
     ) -> Result<(), MfibRpfDrop> {
         let ends = Ends::of(self.six, packet.bytes()).ok_or(MfibRpfDrop::Truncated)?;
-        if !self.signaller.tell(cx, why, packet.rx, &ends) {
+        if !self.signaller.notify(cx, why, packet.rx, &ends) {
             cx.count(MfibRpfDrop::TooManySignals, 1);
         }
         Ok(())

@@ -21,9 +21,10 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Put fragments together that arrive on an interface")
             .details(
-                "In full, packets go on whole; this is for features that need to see all of a packet. Virtually, \
-                 fragments go on as they are, once the first of them says what layer 4 they belong to; this is \
-                 for features that need ports. Packets to the router itself are always put together.",
+                "In full, packets go on whole; this is for features that need to see all of a \
+                 packet. Virtually, fragments go on as they are, once the first of them says what \
+                 layer 4 they belong to; this is for features that need ports. Packets to the \
+                 router itself are always put together.",
             )
             .example("set interface reassembly e0 on")
             .example("set interface reassembly e0 virtual ip4")
@@ -31,14 +32,15 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new(
-            "set ip reassembly [full|virtual] [ip4|ip6] { [timeout <:1-600000>] [max-reassemblies <:1-65536>] \
-             [max-reassembly-length <:1-8192>] [expire-walk-interval <:10-60000>] }",
+            "set ip reassembly [full|virtual] [ip4|ip6] \
+             { [timeout <:1-600000>] [max-reassemblies <:1-65536>] [max-reassembly-length <:1-8192>] [expire-walk-interval <:10-60000>] }",
         )
         .group(GROUP)
         .help("Say how long and how many packets wait for their fragments")
         .details(
-            "Times are in milliseconds, packets are those of one worker, lengths are counted in fragments. \
-             Without a kind or family, it holds for both. When there are more packets, the oldest makes room.",
+            "Times are in milliseconds, packets are those of one worker, lengths are counted in \
+             fragments. Without a kind or family, it holds for both. When there are more packets, \
+             the oldest makes room.",
         )
         .example("set ip reassembly full ip6 timeout 60000")
         .example("set ip reassembly virtual max-reassemblies 4096 max-reassembly-length 45")
@@ -223,8 +225,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             let which = if kind.is_virtual() { "virtual" } else { "full" };
             let family = if kind.is_six() { "ip6" } else { "ip4" };
             config.command(format_args!(
-                "set ip reassembly {which} {family} timeout {} max-reassemblies {} max-reassembly-length {} \
-                 expire-walk-interval {}",
+                "set ip reassembly {which} {family} timeout {} max-reassemblies {} \
+                 max-reassembly-length {} expire-walk-interval {}",
                 is.timeout_ms, is.reassemblies, is.fragments, is.walk_ms
             ));
         }

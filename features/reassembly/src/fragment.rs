@@ -190,7 +190,7 @@ fn fragment_header<'p>(
 fn has_whole_chain(packet: &Packet) -> bool {
     match Upper::of_ip6(packet.bytes()) {
         Ok(_) => true,
-        // A fragment header inside of a fragment: whoever gets the whole looks at it.
+        // A fragment header inside of a fragment: the receiver of the whole packet looks at it.
         Err(UpperBad::LaterFragment) => true,
         Err(UpperBad::Truncated) => false,
     }

@@ -294,7 +294,7 @@ fn hear(engine: &mut Engine, event: &Event) {
     }
     match notice {
         Some(Notification::Solicitation { from }) => {
-            work(engine, |engine, state| asked(engine, state, on, from))
+            work(engine, |engine, state| solicited(engine, state, on, from))
         }
         Some(Notification::Router { from, says }) => hear_router(engine, on, from, says),
         Some(Notification::Prefix { from, says }) => hear_prefix(engine, on, from, says),
@@ -303,7 +303,7 @@ fn hear(engine: &mut Engine, event: &Event) {
 }
 
 /// A host asks (RFC 4861 §6.2.6).
-fn asked(engine: &mut Engine, state: &mut RaState, on: InterfaceId, from: Ipv6Addr) {
+fn solicited(engine: &mut Engine, state: &mut RaState, on: InterfaceId, from: Ipv6Addr) {
     let now_ns = engine.now_ns();
     let RaState { interfaces, jitter, .. } = state;
     let Some(advertiser) = interfaces.get_mut(&on) else { return };

@@ -21,15 +21,18 @@ quiver_core::reasons! {
         /// RFC 3704 §2.4.
         NoRoute = "no-route", "uRPF: no route leads back to the source, or its route drops";
         /// RFC 3704 §2.2.
-        WrongInterface = "wrong-interface", "uRPF: no path back to the source leads out of the interface that the packet came by";
+        WrongInterface = "wrong-interface", "uRPF: no path back to the source leads out of the \
+            interface that the packet came by";
         /// RFC 3704 §2.4.
-        OnlyDefault = "only-default-route", "uRPF: nothing but the default route leads back to the source";
+        OnlyDefault = "only-default-route", "uRPF: nothing but the default route leads back to \
+            the source";
         /// Spoofed.
         Ours = "source-is-ours", "uRPF: the source is one of the router's own addresses";
         /// Deleted meanwhile.
         Gone = "interface-gone", "the interface was deleted while the packet was under way";
         /// Passed all the same.
-        Exempt = info "exempt", "uRPF: sources that no route leads back to, but are exempt (`set urpf-accept`)";
+        Exempt = info "exempt", "uRPF: sources that no route leads back to, but are exempt (`set \
+            urpf-accept`)";
     }
 }
 

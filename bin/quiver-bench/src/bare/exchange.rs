@@ -12,7 +12,7 @@ use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use super::Counted;
 pub use super::blocks::Layer;
-use super::blocks::{Asked, BLOCK};
+use super::blocks::{BLOCK, LookUpBlock};
 
 /// The longest front, in blocks: Ethernet, IPv6, an SRH of two segments.
 const BLOCKS: usize = 3;
@@ -142,7 +142,7 @@ pub fn exchange(
     let packets = frame.packets_mut();
     packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
-    let mut asked = Asked::new();
+    let mut asked = LookUpBlock::new();
     let mut at = 0;
     while at < count {
         let block = (count - at).min(BLOCK);

@@ -9,7 +9,7 @@ use quiver_forwarding::ip::IpTables;
 use quiver_wire::{Header, Ip4Header, Ip6Header, checksum, flow};
 
 use super::Counted;
-use super::blocks::{Asked, BLOCK, Layer};
+use super::blocks::{BLOCK, Layer, LookUpBlock};
 
 /// Ethernet, IPv6, an SRH of two segments.
 const FRONT_BYTES: usize = 14 + 40 + 40;
@@ -40,7 +40,7 @@ pub fn encapsulate(
     let packets = frame.packets_mut();
     packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
-    let mut asked = Asked::new();
+    let mut asked = LookUpBlock::new();
     let mut at = 0;
     while at < count {
         let block = (count - at).min(BLOCK);

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
-use quiver_control::{Commands, Desk, Limits, MoreDoors, Server, ServerConfig, Token, paths};
+use quiver_control::{Commands, Dispatcher, Limits, MoreDoors, Server, ServerConfig, Token, paths};
 use quiver_core::control::reactor::Interest;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -45,7 +45,7 @@ pub struct Host {
     /// The controlled session.
     pub session: Session<Drivers>,
     commands: Commands<Session<Drivers>>,
-    server: Option<(Server, Desk<Session<Drivers>>)>,
+    server: Option<(Server, Dispatcher<Session<Drivers>>)>,
     signals: UnixStream,
     interrupted: Rc<Cell<bool>>,
     /// The load whose engine wakes up for requests and signals.

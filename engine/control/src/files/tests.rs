@@ -83,7 +83,7 @@ fn links_lead_nowhere() {
     }
     fs::hard_link(here.folder.join("secret"), here.file("hard")).unwrap();
     assert!(here.refused("hard").contains("hard links"));
-    // Whoever has all rights does not write through a link either: another user may have put it
+    // A user with all rights does not write through a link either: another user may have put it
     // there.
     assert!(here.full.create(&here.file("link")).unwrap_err().contains("symbolic link"));
     assert!(here.full.open_to_continue(&here.file("link")).unwrap_err().contains("symbolic link"));

@@ -69,6 +69,10 @@ pub struct Engine {
 impl Engine {
     /// Build the graph that was declared. Its workers run on the calling thread, one pass per
     /// [`step`](Self::step), until [`start_threads`](Self::start_threads).
+    ///
+    /// # Errors
+    /// Names of nodes, edges or arcs do not fit together, or there is no memory for buffers and
+    /// counters.
     pub fn build(builder: GraphBuilder) -> Result<Engine, BuildError> {
         builder.check_memory()?;
         let directory = builder.directory()?;

@@ -185,6 +185,9 @@ impl<'p> Context<'p> {
 
     /// Hand a packet to another worker, who sends it to `next`. It comes back when the ring between
     /// the two is full, or `worker` is this one or does not exist.
+    ///
+    /// # Errors
+    /// The ring to that worker is full; the packet comes back.
     pub fn hand_off(
         &mut self,
         packet: Packet,

@@ -180,6 +180,9 @@ impl Frame {
     }
 
     /// Append a packet; it comes back when the vector is full.
+    ///
+    /// # Errors
+    /// The vector is full; the packet comes back.
     #[inline(always)]
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
         if self.length == FRAME_PACKETS_MAX {

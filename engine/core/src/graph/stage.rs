@@ -122,6 +122,9 @@ pub trait Stage: Send + 'static {
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::InterfaceState;
 
     /// Where the packet goes next. An error is a drop.
+    ///
+    /// # Errors
+    /// The reason of the drop.
     fn decide(
         &self,
         context: StageContext<'_>,
@@ -232,6 +235,9 @@ pub trait LookUp: Send + 'static {
     );
 
     /// What was found says where the packet goes. An error is a drop.
+    ///
+    /// # Errors
+    /// The reason of the drop.
     fn resolve(
         &self,
         context: StageContext<'_>,

@@ -18,6 +18,9 @@ pub struct AdjacencyCounts {
 
 impl AdjacencyCounts {
     /// Address space for as many adjacencies as there can be; memory is committed as used.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(workers: usize) -> Result<AdjacencyCounts, MemoryError> {
         let lines = CountedLines::new("adjacency counters", ADJACENCIES_MAX, workers)?;
         Ok(AdjacencyCounts { lines, counts: AtomicBool::new(false) })

@@ -33,6 +33,9 @@ pub struct Ip4Rewrite {
 }
 
 /// Put the adjacency's header in front, and say where the frame leaves.
+///
+/// # Errors
+/// The buffer has no headroom for the header.
 #[inline(always)]
 pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4RewriteDrop> {
     let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());

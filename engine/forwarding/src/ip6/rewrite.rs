@@ -99,6 +99,9 @@ fn take_slow_path(
 }
 
 /// Put the adjacency's header in front, and say where the frame leaves.
+///
+/// # Errors
+/// The buffer has no headroom for the header.
 #[inline(always)]
 pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip6RewriteDrop> {
     let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());

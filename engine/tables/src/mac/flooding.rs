@@ -9,7 +9,7 @@ use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 pub const CORE_GROUP: u8 = 255;
 
 /// Above the group's bits.
-const ASKED: u32 = 0xf10d_0000;
+const FLOOD_REQUEST: u32 = 0xf10d_0000;
 const FLOODED: u32 = 0xf10e_0000;
 const GROUP: u32 = 0xff;
 
@@ -23,7 +23,7 @@ pub struct FloodRequest {
 impl Handover for FloodRequest {
     #[inline(always)]
     fn to_index(self) -> u32 {
-        ASKED | u32::from(self.excluded)
+        FLOOD_REQUEST | u32::from(self.excluded)
     }
 
     #[inline(always)]
@@ -35,7 +35,7 @@ impl Handover for FloodRequest {
 impl MarkedHandover for FloodRequest {
     #[inline(always)]
     fn is_marked(index: u32) -> bool {
-        index & !GROUP == ASKED
+        index & !GROUP == FLOOD_REQUEST
     }
 }
 

@@ -68,8 +68,11 @@ pub fn is_plain(header: &Ip4Header, available: usize) -> bool {
     is_well_formed(header, available) & has_good_addresses(header)
 }
 
-/// Judges the packet that starts at `segment[0]`, and gives its header. `segment` is the contiguous
-/// part, which must hold the options if there are some; `available` counts all segments.
+/// Validates the packet that starts at `segment[0]`, and returns its header. `segment` is the
+/// contiguous part, which must hold the options if there are some; `available` counts all segments.
+///
+/// # Errors
+/// The header or its lengths are malformed, or the checksum is wrong; [`Ip4Bad`] names the fault.
 #[inline(always)]
 pub fn validate(segment: &[u8], available: usize) -> Result<&Ip4Header, Ip4Bad> {
     let header = Ip4Header::overlay(segment).ok_or(Ip4Bad::Truncated)?;
@@ -80,6 +83,9 @@ pub fn validate(segment: &[u8], available: usize) -> Result<&Ip4Header, Ip4Bad> 
 }
 
 /// As [`validate`], step by step: for packets that are not [`is_plain`].
+///
+/// # Errors
+/// As for [`validate`].
 #[cold]
 #[inline(never)]
 pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip4Bad> {

@@ -53,8 +53,11 @@ pub fn is_plain(header: &Ip6Header, available: usize) -> bool {
     is_well_formed(header, available) & has_good_addresses(header)
 }
 
-/// Judges the packet that starts at `segment[0]`, and gives its header. `available` counts all
+/// Validates the packet that starts at `segment[0]`, and returns its header. `available` counts all
 /// segments. The source :: passes, for neighbour discovery needs it.
+///
+/// # Errors
+/// The header or its lengths are malformed; [`Ip6Bad`] names the fault.
 #[inline(always)]
 pub fn validate(segment: &[u8], available: usize) -> Result<&Ip6Header, Ip6Bad> {
     let header = Ip6Header::overlay(segment).ok_or(Ip6Bad::Truncated)?;
@@ -65,6 +68,9 @@ pub fn validate(segment: &[u8], available: usize) -> Result<&Ip6Header, Ip6Bad> 
 }
 
 /// As [`validate`], step by step: for packets that are not [`is_plain`].
+///
+/// # Errors
+/// As for [`validate`].
 #[cold]
 #[inline(never)]
 pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip6Bad> {

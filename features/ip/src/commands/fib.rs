@@ -25,8 +25,9 @@ pub(crate) fn register(registry: &mut Registry) {
                 .group(GROUP)
                 .help("Show routes and what they come down to")
                 .details(
-                    "With an address: the route that packets to it take. With a prefix: what all sources \
-                     say of exactly it. With `summary`: how many prefixes of each length there are.",
+                    "With an address: the route that packets to it take. With a prefix: what all \
+                     sources say of exactly it. With `summary`: how many prefixes of each length \
+                     there are.",
                 )
                 .run_or_begin(move |engine: &mut Engine, args| show(engine, args, family)),
         );
@@ -251,7 +252,7 @@ pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
             let interface = engine.interface_name(adjacency.tx);
             match node.as_str() {
                 nodes::ip4::GLEAN | nodes::ip6::GLEAN => {
-                    format!("{node}: whoever is on {interface}")
+                    format!("{node}: neighbours on {interface}")
                 }
                 _ => {
                     format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop())

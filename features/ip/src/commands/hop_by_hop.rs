@@ -11,11 +11,14 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set ip6 hop-by-hop <interface> <policy:ignore|process|drop|punt>")
             .group(GROUP)
-            .help("Say what becomes of IPv6 packets with hop-by-hop options that arrive on an interface")
+            .help(
+                "Say what becomes of IPv6 packets with hop-by-hop options that arrive on an \
+                 interface",
+            )
             .details(
-                "ignore: they go on like others, as RFC 8200 allows. process: options that say so are obeyed, by \
-                 a drop or an ICMPv6 error. drop: they die. punt: they are given to the host. What is for the \
-                 router itself is always processed.",
+                "ignore: they go on like others, as RFC 8200 allows. process: options that say so \
+                 are obeyed, by a drop or an ICMPv6 error. drop: they die. punt: they are given \
+                 to the host. What is for the router itself is always processed.",
             )
             .example("set ip6 hop-by-hop e0 drop")
             .run(|engine: &mut Engine, args| {

@@ -13,7 +13,8 @@ quiver_core::reasons! {
     /// What becomes of broadcasts to a subnet.
     pub enum BroadcastDrop {
         /// RFC 2644 §4.
-        NotForwarded = "not-forwarded", "a broadcast into a subnet from elsewhere (`set interface ip directed-broadcast IF enable`)";
+        NotForwarded = "not-forwarded", "a broadcast into a subnet from elsewhere (`set interface \
+            ip directed-broadcast IF enable`)";
         /// Forwarded.
         Forwarded = info "forwarded", "broadcasts forwarded into a subnet";
     }

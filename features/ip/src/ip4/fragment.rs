@@ -20,7 +20,8 @@ quiver_core::reasons! {
         /// Nothing fits.
         MtuTooSmall = "mtu-too-small", "the outgoing MTU leaves no room for a fragment";
         /// A large packet whose segments do not fit either.
-        Offload = "offload", "a large packet to be cut into segments that are longer than the outgoing MTU";
+        Offload = "offload", "a large packet to be cut into segments that are longer than the \
+            outgoing MTU";
         /// None left.
         NoBuffer = "no-buffer", "no buffer for a fragment; `show buffers`";
         /// Done.

@@ -34,7 +34,8 @@ quiver_core::reasons! {
         /// RFC 1812 §4.3.2.7.
         AboutGroup = "about-group", "no ICMP error is sent about a broadcast or multicast";
         /// RFC 1812 §4.3.2.7.
-        AboutFragment = "about-fragment", "no ICMP error is sent about a fragment other than the first";
+        AboutFragment = "about-fragment", "no ICMP error is sent about a fragment other than the \
+            first";
         /// RFC 1812 §4.3.2.7.
         BadSource = "bad-source", "no ICMP error is sent to an address that is no host's";
         /// We know already.
@@ -42,11 +43,13 @@ quiver_core::reasons! {
         /// RFC 1812 §4.3.2.8.
         RateLimited = "rate-limited", "more ICMP errors than a worker may send in a second";
         /// No address to send from.
-        NoAddress = "no-source-address", "the receiving interface has no address to send an ICMP error from";
+        NoAddress = "no-source-address", "the receiving interface has no address to send an ICMP \
+            error from";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the ICMP error's headers";
         /// RFC 1812 §5.3.1, RFC 8200 §3.
-        TtlZero = info "ttl-zero", "arrived with TTL 0, which no sender may send on (counted beside what became of it)";
+        TtlZero = info "ttl-zero", "arrived with TTL 0, which no sender may send on (counted \
+            beside what became of it)";
         /// Sent.
         TimeExceeded = info "time-exceeded", "ICMP time exceeded sent";
         /// Sent.

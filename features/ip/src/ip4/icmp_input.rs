@@ -68,7 +68,7 @@ impl IcmpInput {
                 Ok(self.echo)
             }
             kind::ECHO_REPLY => {
-                if !self.tell(cx, packet, &header, icmp.rest, Answer::Reply, length) {
+                if !self.notify(cx, packet, &header, icmp.rest, Answer::Reply, length) {
                     return Err(Icmp4Drop::UnexpectedReply);
                 }
                 cx.count(Icmp4Drop::EchoReply, 1);
@@ -82,7 +82,7 @@ impl IcmpInput {
                         == (kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED);
                     let mtu_bytes = if too_big { u16::from_be_bytes([a, b]) } else { 0 };
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
-                    self.tell(cx, packet, &header, rest, Answer::Error(error), length);
+                    self.notify(cx, packet, &header, rest, Answer::Error(error), length);
                 }
                 let about = Ip4Header::overlay(behind).map(|about| about.protocol().0);
                 Ok(about.and_then(|about| self.about_tunnel.node(about)).unwrap_or(self.done))
@@ -92,7 +92,7 @@ impl IcmpInput {
     }
 
     /// Tell the control thread, if a ping waits for it.
-    fn tell(
+    fn notify(
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,

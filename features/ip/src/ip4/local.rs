@@ -28,9 +28,11 @@ quiver_core::reasons! {
         /// There is no reassembly.
         Fragment = "fragment", "a fragment for the router itself; reassembly is not built in";
         /// From us, but not by us.
-        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
+        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses \
+            as source";
         /// RFC 1112 §4.
-        NotListening = "group-not-joined", "a multicast group that the interface does not listen to";
+        NotListening = "group-not-joined",
+            "a multicast group that the interface does not listen to";
         /// RFC 7126 §4.3.
         SourceRoute = "source-route", "a source route option; source routing is not done";
         /// RFC 791 §3.1.

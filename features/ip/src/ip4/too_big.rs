@@ -19,7 +19,8 @@ quiver_core::reasons! {
         /// No header.
         Truncated = "truncated", "fewer bytes than an IPv4 header";
         /// The sender hears of it.
-        DontFragment = "dont-fragment", "packets longer than the outgoing MTU that must not be fragmented";
+        DontFragment = "dont-fragment", "packets longer than the outgoing MTU that must not be \
+            fragmented";
         /// Too many headers in front already.
         NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
         /// Cut.

@@ -32,11 +32,13 @@ quiver_core::reasons! {
         /// Not a whole packet.
         Truncated = "truncated", "the packet is shorter than its header says";
         /// Extension headers.
-        BadExtension = "bad-extension", "extension headers that are wrong, or leave no room for a fragment";
+        BadExtension = "bad-extension", "extension headers that are wrong, or leave no room for a \
+            fragment";
         /// Nothing fits.
         MtuTooSmall = "mtu-too-small", "the outgoing MTU leaves no room for a fragment";
         /// A large packet whose segments do not fit either.
-        Offload = "offload", "a large packet to be cut into segments that are longer than the outgoing MTU";
+        Offload = "offload", "a large packet to be cut into segments that are longer than the \
+            outgoing MTU";
         /// None left.
         NoBuffer = "no-buffer", "no buffer for a fragment; `show buffers`";
         /// Done.
@@ -82,14 +84,14 @@ impl Identifications {
 }
 
 /// A packet's headers that stand in each fragment, with the fragment header behind them.
-struct Front {
+struct FragmentHeaders {
     bytes: [u8; FRONT_BYTES_MAX],
     length: usize,
 }
 
-impl Front {
+impl FragmentHeaders {
     /// The IPv6 header, hop-by-hop options and everything up to a routing header (RFC 8200 §4.5).
-    fn of(packet: &Packet, identification: u32) -> Result<Front, Ip6FragmentDrop> {
+    fn of(packet: &Packet, identification: u32) -> Result<FragmentHeaders, Ip6FragmentDrop> {
         let (header, behind) =
             Ip6Header::split(packet.bytes()).ok_or(Ip6FragmentDrop::Truncated)?;
         let (mut length, mut next_header, mut place) =
@@ -102,7 +104,8 @@ impl Front {
                 next_header = extension.next_header;
             }
         }
-        let mut front = Front { bytes: [0; FRONT_BYTES_MAX], length: length + FRAGMENT_HEADER_LEN };
+        let mut front =
+            FragmentHeaders { bytes: [0; FRONT_BYTES_MAX], length: length + FRAGMENT_HEADER_LEN };
         let own = packet.bytes().get(..length).ok_or(Ip6FragmentDrop::Truncated)?;
         let room = front.bytes.get_mut(..front.length).ok_or(Ip6FragmentDrop::BadExtension)?;
         let (headers, fragment) = room.split_at_mut(length);
@@ -160,7 +163,7 @@ impl Fragment {
             }
         };
         let mtu = usize::from(mtu_bytes);
-        let mut front = Front::of(packet, self.identifications.next())?;
+        let mut front = FragmentHeaders::of(packet, self.identifications.next())?;
         if matches!(self.way, Way::Request(_)) {
             front.lend_hop();
         }
@@ -186,7 +189,7 @@ impl Fragment {
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,
-        front: &Front,
+        front: &FragmentHeaders,
         at: usize,
         length: usize,
     ) -> Result<(), Ip6FragmentDrop> {
@@ -217,7 +220,8 @@ pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
 
 /// The declaration of `ip6-frag-in-table`.
 pub(crate) fn spec_in_table(tables: &IpTables, workers: usize) -> NodeSpec {
-    let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
+    let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower \
+        than their way out";
     node(IN_TABLE, help, tables, workers, |wiring| {
         Way::Request(wiring.node(nodes::ip6::LOOKUP_IN_TABLE))
     })

@@ -34,11 +34,13 @@ quiver_core::reasons! {
     /// Why packets with hop-by-hop options die.
     pub enum HopByHopDrop {
         /// As configured.
-        Policy = "hop-by-hop", "packets with hop-by-hop options are dropped here (`set ip6 hop-by-hop`)";
+        Policy = "hop-by-hop", "packets with hop-by-hop options are dropped here (`set ip6 \
+            hop-by-hop`)";
         /// RFC 8200 §4.3.
         Truncated = "truncated", "a hop-by-hop header or one of its options runs beyond the packet";
         /// RFC 8200 §4.2.
-        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not know it";
+        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not \
+            know it";
         /// A limit.
         TooManyOptions = "too-many-options", "more than 8 hop-by-hop options";
         /// Given to the host.

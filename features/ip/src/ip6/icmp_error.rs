@@ -32,7 +32,8 @@ quiver_core::reasons! {
         /// RFC 4443 §2.4 e.3, e.4, e.5.
         AboutGroup = "about-group", "no ICMPv6 error is sent about a multicast";
         /// A later fragment tells its sender nothing new.
-        AboutFragment = "about-fragment", "no ICMPv6 error is sent about a fragment other than the first";
+        AboutFragment = "about-fragment", "no ICMPv6 error is sent about a fragment other than \
+            the first";
         /// RFC 4443 §2.4 e.6.
         BadSource = "bad-source", "no ICMPv6 error is sent to an address that is no host's";
         /// We know already.
@@ -40,11 +41,13 @@ quiver_core::reasons! {
         /// RFC 4443 §2.4 f.
         RateLimited = "rate-limited", "more ICMPv6 errors than a worker may send in a second";
         /// No address to send from.
-        NoAddress = "no-source-address", "the receiving interface has no address to send an ICMPv6 error from";
+        NoAddress = "no-source-address", "the receiving interface has no address to send an \
+            ICMPv6 error from";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the ICMPv6 error's headers";
         /// RFC 1812 §5.3.1, RFC 8200 §3.
-        HopLimitZero = info "hop-limit-zero", "arrived with hop limit 0, which no sender may send on (counted beside what became of it)";
+        HopLimitZero = info "hop-limit-zero", "arrived with hop limit 0, which no sender may send \
+            on (counted beside what became of it)";
         /// Sent.
         TimeExceeded = info "time-exceeded", "ICMPv6 time exceeded sent";
         /// Sent.

@@ -35,7 +35,8 @@ quiver_core::reasons! {
         /// Hosts and routers say what they listen to; nothing is forwarded to groups.
         GroupReport = info "group-report", "reports and queries of multicast groups, not used";
         /// From routers, and to them.
-        RouterDiscovery = info "router-discovery", "router solicitations and advertisements, not used";
+        RouterDiscovery = info "router-discovery",
+            "router solicitations and advertisements, not used";
     }
 }
 
@@ -72,7 +73,7 @@ impl IcmpInput {
                 Ok(self.echo)
             }
             kind::ECHO_REPLY => {
-                if !self.tell(cx, packet, &upper, icmp.rest, Answer::Reply) {
+                if !self.notify(cx, packet, &upper, icmp.rest, Answer::Reply) {
                     return Err(Icmp6Drop::UnexpectedReply);
                 }
                 cx.count(Icmp6Drop::EchoReply, 1);
@@ -85,7 +86,7 @@ impl IcmpInput {
                     let told = u32::from_be_bytes(icmp.rest).min(u16::MAX.into()) as u16;
                     let mtu_bytes = if icmp.kind == kind::PACKET_TOO_BIG { told } else { 0 };
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
-                    self.tell(cx, packet, &upper, rest, Answer::Error(error));
+                    self.notify(cx, packet, &upper, rest, Answer::Error(error));
                 }
                 let about = Ip6Header::overlay(quoted).map(|about| about.next_header().0);
                 let node = about
@@ -106,7 +107,7 @@ impl IcmpInput {
     }
 
     /// Tell the control thread, if a ping waits for it.
-    fn tell(
+    fn notify(
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,

@@ -23,21 +23,26 @@ quiver_core::reasons! {
         /// Not a whole packet.
         Truncated = "truncated", "the packet is shorter than its header says";
         /// RFC 8200 §4.
-        ExtensionTruncated = "extension-truncated", "an extension header or one of its options runs beyond the packet";
+        ExtensionTruncated = "extension-truncated", "an extension header or one of its options \
+            runs beyond the packet";
         /// A limit.
         ExtensionsTooMany = "extensions-too-many", "more than 8 extension headers";
         /// RFC 8200 §4.1.
         HopByHopNotFirst = "hop-by-hop-not-first", "a hop-by-hop header that is not the first";
         /// RFC 8200 §4.2.
-        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not know it";
+        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not \
+            know it";
         /// RFC 8200 §4.4, RFC 5095.
-        RoutingHeader = "routing-header", "a routing header with segments left; source routing is not done";
+        RoutingHeader = "routing-header", "a routing header with segments left; source routing is \
+            not done";
         /// There is no reassembly.
         Fragment = "fragment", "a fragment for the router itself; reassembly is not built in";
         /// From us, but not by us.
-        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
+        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses \
+            as source";
         /// RFC 4291 §2.8.
-        NotListening = "group-not-joined", "a multicast group that the interface does not listen to";
+        NotListening = "group-not-joined",
+            "a multicast group that the interface does not listen to";
         /// RFC 768.
         UdpLength = "udp-bad-length", "UDP length below 8 bytes or beyond the packet";
         /// RFC 8200 §8.1.

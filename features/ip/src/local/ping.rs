@@ -385,10 +385,11 @@ impl Ping {
     }
 
     /// Say what has come back.
-    fn tell(&mut self, engine: &mut Engine, sink: &mut dyn Sink) {
+    fn report(&mut self, engine: &mut Engine, sink: &mut dyn Sink) {
         for (sequence, mtu_bytes) in self.too_long.drain(..) {
             sink.line(&format!(
-                "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} bytes"
+                "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} \
+                 bytes"
             ));
         }
         for answer in self.ends.arrived() {
@@ -565,7 +566,7 @@ impl Job<Engine> for Ping {
         if now_ns >= self.next_ns {
             (0..self.burst.min(self.left)).for_each(|_| self.send(engine, now_ns));
         }
-        self.tell(engine, sink);
+        self.report(engine, sink);
         let last_ns = self.unanswered.iter().map(|(_, at)| *at).max();
         if self.left == 0 && last_ns.is_none_or(|last| now_ns.saturating_sub(last) >= PATIENCE_NS) {
             return Ok(Step::Done(self.summary()));

@@ -22,7 +22,8 @@ quiver_core::reasons! {
     /// What `ip4-punt` and `ip6-punt` count.
     pub enum Punt {
         /// Too many.
-        Policed = "policed", "more packets for the host than the policer lets pass (`ip punt policer`)";
+        Policed = "policed", "more packets for the host than the policer lets pass (`ip punt \
+            policer`)";
         /// For the host.
         Punted = info "punted", "packets for the host";
         /// Sent on.

@@ -17,7 +17,7 @@ use quiver_forwarding::nodes;
 use crate::notifications::Notification;
 
 /// The control thread is told of one neighbour at most so often by a worker.
-const TELL_INTERVAL_NS: u64 = 100_000_000;
+const NOTIFY_INTERVAL_NS: u64 = 100_000_000;
 /// It is told of all together at most so often by a worker.
 const TELLS_PER_SECOND: u64 = 10_000;
 /// It may be told of so many at once.
@@ -42,7 +42,7 @@ struct ConfirmNeighbour {
 }
 
 impl ConfirmNeighbour {
-    fn tell(&mut self, cx: &mut Context<'_>, index: u32) {
+    fn notify(&mut self, cx: &mut Context<'_>, index: u32) {
         let adjacency = self.tables.adjacencies.get(index);
         let (tx, address) = (adjacency.tx, adjacency.next_hop());
         let bits = u128::from_be_bytes(*adjacency.next_hop_bytes());
@@ -70,7 +70,7 @@ impl Node for ConfirmNeighbour {
             let AdjacencyIndex(index) = packet.handed_over();
             if index != last {
                 last = index;
-                self.tell(cx, last);
+                self.notify(cx, last);
             }
             Ok::<_, quiver_core::graph::node::Never>(self.rewrite)
         });
@@ -94,7 +94,7 @@ pub(crate) fn spec(
                 counts: counts.clone(),
                 own_counts: counts.of(wiring.worker),
                 rewrite: wiring.node(if six { nodes::ip6::REWRITE } else { nodes::ip4::REWRITE }),
-                recent: Recent::new(TELL_INTERVAL_NS),
+                recent: Recent::new(NOTIFY_INTERVAL_NS),
                 bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
             })
         },

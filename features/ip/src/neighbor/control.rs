@@ -125,7 +125,7 @@ enum Verdict {
     Ignore,
 }
 
-/// Judge what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`:
+/// Check what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`:
 /// it was asked for and has not answered yet.
 fn classify(
     known: Option<&Neighbour>,
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn advertisements_are_judged_as_rfc_4861_says() {
+    fn advertisements_are_handled_as_rfc_4861_says() {
         use NeighbourState::{Reachable, Stale};
         use Verdict::{Doubt, Ignore, Learn};
         let answered = [Learn(Reachable), Learn(Reachable), Learn(Reachable), Ignore];

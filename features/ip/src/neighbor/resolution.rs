@@ -21,12 +21,12 @@ use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 
 use crate::neighbor::own_frames;
-use crate::neighbor::pending_packets::{Awaited, HeldCounts, Room};
+use crate::neighbor::pending_packets::{Awaited, HeldCounts, PendingQueue};
 use crate::neighbor::release::{self, Release};
 use crate::notifications::Notification;
 
 /// The control thread is told of packets to one neighbour at most so often by a worker.
-pub const TELL_INTERVAL_NS: u64 = 1_000_000_000;
+pub const NOTIFY_INTERVAL_NS: u64 = 1_000_000_000;
 /// A worker asks for one neighbour at most so often. In between, the control thread asks again, so
 /// that nobody is asked for more often than once a second (RFC 1122 §2.3.2.1).
 pub const ASK_INTERVAL_NS: u64 = 3_000_000_000;
@@ -47,11 +47,13 @@ quiver_core::reasons! {
         /// The packet waits.
         Held = info "held", "packets kept until the neighbour's MAC address is known";
         /// Asked a moment ago.
-        Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was asked for a moment ago";
+        Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was \
+            asked for a moment ago";
         /// Too many others.
         TooMany = "too-many-requests", "too many unknown neighbours are being asked for at a time";
         /// Nothing to ask with.
-        NoAddress = "no-source-address", "the outgoing interface has no address to ask for neighbours with";
+        NoAddress = "no-source-address", "the outgoing interface has no address to ask for \
+            neighbours with";
         /// Gone or down.
         InterfaceDown = "interface-down", "the outgoing interface is down or gone";
         /// None left.
@@ -61,13 +63,15 @@ quiver_core::reasons! {
         /// Not a neighbour's address.
         NotUnicast = "not-unicast", "the destination is no address that a neighbour can have";
         /// A later one waits in its place.
-        MadeRoom = "made-room", "the packet waited for a neighbour, and had to make room for a later one";
+        MadeRoom = "made-room", "the packet waited for a neighbour, and had to make room for a \
+            later one";
         /// Too many wait.
         NoRoom = "no-room", "as many packets wait for neighbours as may; `show ip neighbors`";
         /// No answer.
         Unanswered = "unanswered", "the packet waited for a neighbour that did not answer";
         /// Nowhere to go.
-        InterfaceGone = "interface-gone", "the packet waited for a neighbour, and an interface of its way was deleted";
+        InterfaceGone = "interface-gone", "the packet waited for a neighbour, and an interface of \
+            its way was deleted";
     }
 }
 
@@ -88,7 +92,7 @@ pub(crate) struct Ask {
     told: Recent,
     asked: Recent,
     shares: Shares,
-    room: Room<Packet>,
+    room: PendingQueue<Packet>,
     pool: Arc<BufferPool>,
     counts: Arc<HeldCounts>,
 }
@@ -109,14 +113,14 @@ impl Ask {
         let awaited = (adjacency.tx, target);
         let about = about(awaited);
         if !self.room.waits_for(awaited, about, cx.now_ns) {
-            self.tell(cx, &adjacency, target, packet.rx)?;
+            self.request(cx, &adjacency, target, packet.rx)?;
         }
         Ok(Fate::Waits(awaited))
     }
 
     /// Have the neighbour asked for on account of a packet that came in by `rx`, and tell the
     /// control thread that a packet waits.
-    fn tell(
+    fn request(
         &mut self,
         cx: &mut Context<'_>,
         adjacency: &Adjacency,
@@ -344,10 +348,10 @@ pub(crate) fn spec(
             } else {
                 nodes::ip4::ICMP_ERROR
             }),
-            told: Recent::new(TELL_INTERVAL_NS),
+            told: Recent::new(NOTIFY_INTERVAL_NS),
             asked: Recent::new(ASK_INTERVAL_NS),
             shares: Shares::new(ASKS_PER_SECOND, ASKS_PER_INTERFACE_SECOND, ASKS_BURST),
-            room: Room::new(&counts),
+            room: PendingQueue::new(&counts),
             pool: pool.clone(),
             counts: counts.clone(),
         })

@@ -9,7 +9,7 @@ use quiver_testkit::{Router, Settings};
 use quiver_wire::gtpu::{self, Direction, PduSession};
 use quiver_wire::{Header, Ip4Header, UdpHeader, checksum, udp};
 
-use crate::rig::{
+use crate::fixture::{
     self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet,
     in_any_order, mac, seen, without_identifications,
 };
@@ -224,15 +224,15 @@ fn vector() -> impl Strategy<Value = Vec<Sent>> {
 const SOURCE: &str = "fc00:1::a00:2:9c40:0";
 
 fn ip6(to: &str, next: u8, hops: u8, behind: &[u8]) -> Vec<u8> {
-    rig::ip6(SOURCE, to, next, hops, behind)
+    fixture::ip6(SOURCE, to, next, hops, behind)
 }
 
 fn ip4(to: [u8; 4], hops: u8, behind: &[u8]) -> Vec<u8> {
-    rig::ip4([10, 0, 0, 2], to, hops, true, behind)
+    fixture::ip4([10, 0, 0, 2], to, hops, true, behind)
 }
 
 fn datagram(payload: usize) -> Vec<u8> {
-    rig::udp(8 + payload, 1)
+    fixture::udp(8 + payload, 1)
 }
 
 fn inside(inner: Inner, payload: usize) -> (u8, Vec<u8>) {
@@ -273,7 +273,7 @@ fn frame(sent: Sent, mac: [u8; 6]) -> Vec<u8> {
         Kind::Gtpu6(to) => {
             let mut datagram = gtpu(sent, &user);
             if sent.checksum {
-                let [from, to] = [SOURCE, to].map(|address| rig::octets(address).into());
+                let [from, to] = [SOURCE, to].map(|address| fixture::octets(address).into());
                 udp::fill_checksum_over_ip6(from, to, &mut datagram);
             }
             (0x86dd, ip6(to, 17, hops, &datagram))
@@ -297,7 +297,7 @@ fn frame(sent: Sent, mac: [u8; 6]) -> Vec<u8> {
 }
 
 fn router(settings: Settings) -> Router {
-    rig::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2", "e3"], &SETUP)
+    fixture::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2", "e3"], &SETUP)
 }
 
 /// Without what tells fragmented packets of the router apart: who leaves a vector first gets his

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use quiver_testkit::{Router, Settings};
 
-use crate::rig::{
+use crate::fixture::{
     self, Fault, PACKETS, ROUNDS, Seen, Srh, WITH_SEGMENTS, alike, assert_one_pass, ethernet,
     in_any_order, ip6, mac, seen, without_identifications,
 };
@@ -215,17 +215,17 @@ fn vector() -> impl Strategy<Value = Vec<Sent>> {
 
 /// The inner IPv4 packet of a payload.
 fn ip4(payload: usize) -> Vec<u8> {
-    rig::ip4([10, 0, 9, 9], [20, 0, 0, 7], 64, true, &rig::udp(payload, 1))
+    fixture::ip4([10, 0, 9, 9], [20, 0, 0, 7], 64, true, &fixture::udp(payload, 1))
 }
 
 /// The protocol and the bytes of what is inside.
 fn inside(sent: &Sent) -> (u8, Vec<u8>) {
     let payload = sent.payload;
     match sent.inner {
-        Inner::Udp => (17, rig::udp(payload, 1)),
+        Inner::Udp => (17, fixture::udp(payload, 1)),
         Inner::Echo => (58, [vec![128, 0, 0, 0, 0, 1, 0, 1], vec![7; payload]].concat()),
         Inner::Ip4 => (4, ip4(payload)),
-        Inner::Ip6(to) => (41, ip6("fd00::2", ADDRESSES[to], 17, 64, &rig::udp(payload, 1))),
+        Inner::Ip6(to) => (41, ip6("fd00::2", ADDRESSES[to], 17, 64, &fixture::udp(payload, 1))),
         Inner::Frame => {
             let addresses = [2, 0, 0, 0, 9, 1, 2, 0, 0, 0, 9, 2, 8, 0];
             (143, [addresses.to_vec(), ip4(payload)].concat())
@@ -244,7 +244,7 @@ fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
             let count = list.len() as u8 - 1;
             (srh.length, srh.last) = (Some(count * 2), Some(count.wrapping_sub(1)));
         }
-        srh.kind = if fault.is(Wrong::OtherRouting) { 3 } else { rig::SRH };
+        srh.kind = if fault.is(Wrong::OtherRouting) { 3 } else { fixture::SRH };
         srh.flags = if fault.is(Wrong::Oam) { 0x20 } else { 0 };
         (next, rest) = (43, [srh.bytes(next), rest].concat());
     }
@@ -261,7 +261,7 @@ fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
 }
 
 fn router(settings: Settings) -> Router {
-    rig::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2"], &SETUP)
+    fixture::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2"], &SETUP)
 }
 
 /// What comes out, and what SIDs count.

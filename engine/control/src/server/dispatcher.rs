@@ -66,7 +66,7 @@ pub struct ControlLoad {
 
 /// Where requests arrive on the control thread. The loop waits for [`fd`](Self::fd) to be readable,
 /// or for the time that [`turn`](Self::turn) returned, and calls `turn`.
-pub struct Desk<S> {
+pub struct Dispatcher<S> {
     requests: Receiver<Request>,
     answers: Sender<Answered>,
     bell: Bell,
@@ -110,29 +110,29 @@ impl<S> Running<S> {
         S: Names + 'static,
     {
         match &self.work {
-            // Whoever says something and leaves is heard.
+            // A request of a client that has left is carried out.
             Work::Ask(_) => true,
             Work::Execution(execution) => execution.must_end(),
         }
     }
 }
 
-impl<S> AsFd for Desk<S> {
+impl<S> AsFd for Dispatcher<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 }
 
-impl<S> Desk<S> {
+impl<S> Dispatcher<S> {
     pub(super) fn new(
         requests: Receiver<Request>,
         answers: Sender<Answered>,
         bell: Bell,
         server_bell: Bell,
-    ) -> Desk<S> {
+    ) -> Dispatcher<S> {
         let load = Rc::default();
         let (asked, running) = (VecDeque::new(), VecDeque::new());
-        Desk { requests, answers, bell, server_bell, asked, running, load }
+        Dispatcher { requests, answers, bell, server_bell, asked, running, load }
     }
 
     /// Readable when there is a request.
@@ -146,7 +146,7 @@ impl<S> Desk<S> {
     }
 }
 
-impl<S: Names + 'static> Desk<S> {
+impl<S: Names + 'static> Dispatcher<S> {
     /// Take what was asked for, and go on with what is under way. Returns when to come again even
     /// if nobody asks; a time that is past means at once.
     pub fn turn(&mut self, commands: &Commands<S>, state: &mut S) -> Option<Instant> {
@@ -511,27 +511,31 @@ mod tests {
         let (commands, (asking, requests), (answers, answered)) =
             (commands(), channel(), channel());
         let bell = || Bell::new().expect("an eventfd");
-        let mut desk = Desk::new(requests, answers, bell(), bell());
+        let mut dispatcher = Dispatcher::new(requests, answers, bell(), bell());
         let ask = |client, line: &str| {
             let (trust, flow) = (Trust::Full, Arc::new(Flow::new(1 << 20)));
             let request =
                 Request { client, trust, flow, who: "test".into(), ask: Ask::Line(line.into()) };
-            asking.send(request).expect("a desk");
+            asking.send(request).expect("a dispatcher");
         };
         (0..40).for_each(|client| ask(client, "count"));
         for _ in 0..100 {
-            desk.turn(&commands, &mut ());
+            dispatcher.turn(&commands, &mut ());
         }
-        let mut steps = desk.load.borrow().steps;
+        let mut steps = dispatcher.load.borrow().steps;
         for client in 40..1040 {
             ask(client, "hello");
-            desk.turn(&commands, &mut ());
+            dispatcher.turn(&commands, &mut ());
             let Ok(Answered { client: who, answer: Answer::Done(Ok(_)), .. }) = answered.try_recv()
             else {
                 panic!("{client} is not answered in the turn in which it asks");
             };
             assert_eq!(who, client);
-            assert_eq!(desk.load.borrow().steps, steps + 2, "one of those that take long goes on");
+            assert_eq!(
+                dispatcher.load.borrow().steps,
+                steps + 2,
+                "one of those that take long goes on"
+            );
             steps += 2;
         }
     }

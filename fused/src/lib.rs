@@ -3,6 +3,7 @@
 //! must meet somewhere.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 use quiver_control::Registry;
 use quiver_ethernet::{EthernetInput, VlanInput};

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
 
-use crate::rig::{
+use crate::fixture::{
     self, Fault, PACKETS, ROUNDS, Seen, alike, assert_one_pass, ethernet, in_any_order, mac, seen,
     totals, without_identifications,
 };
@@ -15,7 +15,7 @@ const FEATURES: [Register; 6] = [
     quiver_reassembly::register,
     quiver_srv6::register,
     quiver_urpf::register,
-    quiver_superblocks::register,
+    quiver_fused::register,
 ];
 
 /// What can be wrong with a frame beside what can be with any packet.
@@ -96,19 +96,19 @@ const SETUP: [&str; 18] = [
 ];
 
 fn router(settings: Settings) -> Router {
-    rig::router(settings, &FEATURES, &["e0", "e1", "e2"], &SETUP)
+    fixture::router(settings, &FEATURES, &["e0", "e1", "e2"], &SETUP)
 }
 
 fn frame(sent: &Sent, mac: [u8; 6]) -> Vec<u8> {
-    let (hops, datagram) = (sent.fault.hops(), rig::udp(sent.payload, 0));
+    let (hops, datagram) = (sent.fault.hops(), fixture::udp(sent.payload, 0));
     let mut frame = match sent.six {
         true => {
             let to = DESTINATIONS6[sent.destination];
-            ethernet(mac, 0x86dd, &rig::ip6("fd00::2", to, 17, hops, &datagram))
+            ethernet(mac, 0x86dd, &fixture::ip6("fd00::2", to, 17, hops, &datagram))
         }
         false => {
             let to = DESTINATIONS4[sent.destination];
-            ethernet(mac, 0x0800, &rig::ip4([10, 0, 0, 2], to, hops, true, &datagram))
+            ethernet(mac, 0x0800, &fixture::ip4([10, 0, 0, 2], to, hops, true, &datagram))
         }
     };
     match sent.fault {

@@ -3,7 +3,7 @@
 
 use quiver_testkit::{Router, Settings};
 
-use crate::rig::{self, WITH_SEGMENTS, assert_same_fate, ethernet};
+use crate::fixture::{self, WITH_SEGMENTS, assert_same_fate, ethernet};
 
 /// How packets are steered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ const SETUP: [&str; 12] = [
 ];
 
 fn router(settings: Settings) -> Router {
-    let mut router = rig::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2"], &SETUP);
+    let mut router = fixture::router(settings, &WITH_SEGMENTS, &["e0", "e1", "e2"], &SETUP);
     for (number, (_, policy, steered)) in POLICIES.into_iter().enumerate() {
         router.cli(&format!("sr policy add bsid fc00:0:1::b{number} {policy}"));
         let what = match steered {
@@ -81,7 +81,7 @@ fn datagram(head: &[u8], bytes: usize) -> Vec<u8> {
 
 fn six(sent: &Sent, number: usize) -> Vec<u8> {
     let to = format!("2001:db8:b{number}::7");
-    rig::ip6(sent.source6, &to, 17, sent.hops, &datagram(&[0x30, 0x39, 0, 9], sent.bytes - 40))
+    fixture::ip6(sent.source6, &to, 17, sent.hops, &datagram(&[0x30, 0x39, 0, 9], sent.bytes - 40))
 }
 
 fn four(sent: &Sent, number: usize, is_gtpu: bool) -> Vec<u8> {
@@ -92,7 +92,7 @@ fn four(sent: &Sent, number: usize, is_gtpu: bool) -> Vec<u8> {
         head.extend([0x30, 0xff, high, low, 0, 0, 0, 7, 0x45]);
     }
     let to = [20, number as u8, 0, 7];
-    rig::ip4([10, 0, 0, 2], to, sent.hops, sent.may_fragment, &datagram(&head, sent.bytes - 20))
+    fixture::ip4([10, 0, 0, 2], to, sent.hops, sent.may_fragment, &datagram(&head, sent.bytes - 20))
 }
 
 /// A frame, and the port that it comes in by.
@@ -131,7 +131,7 @@ fn table(router: &mut Router) -> (String, Vec<Vec<u8>>) {
         policies.push((name, (number, steered)));
     }
     let classes = CLASSES.map(|(class, _)| class);
-    let (text, frames) = rig::table(router, &classes, &policies, |class, (number, steered)| {
+    let (text, frames) = fixture::table(router, &classes, &policies, |class, (number, steered)| {
         let mut sent =
             Sent { hops: 64, source6: "2001:db8::2", may_fragment: false, bytes: 100, cut: None };
         CLASSES[class].1(&mut sent);

@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::{Header, Ip4Header, checksum};
 
-use crate::rig::{self, Seen, alike, mac, seen_of};
+use crate::fixture::{self, Seen, alike, mac, seen_of};
 
 const FEATURES: [Register; 4] = [
     quiver_bridge::register,
     quiver_ethernet::register,
     quiver_ip::register,
-    quiver_superblocks::register,
+    quiver_fused::register,
 ];
 
 const PORTS: [&str; 4] = ["e0", "e1", "e2", "e3"];
@@ -93,7 +93,7 @@ fn frame(sent: Sent) -> Vec<u8> {
     if sent.ip4 {
         let behind = vec![0; sent.length.max(34) - 34];
         let header =
-            rig::ip4([10, 0, 1, sent.from as u8], [20, 0, 0, sent.to as u8], 64, true, &behind);
+            fixture::ip4([10, 0, 1, sent.from as u8], [20, 0, 0, sent.to as u8], 64, true, &behind);
         frame.extend([8, 0]);
         frame.extend(&header[..20]);
     } else {
@@ -105,7 +105,7 @@ fn frame(sent: Sent) -> Vec<u8> {
 }
 
 fn router(settings: Settings) -> Router {
-    let mut router = rig::router(settings, &FEATURES, &PORTS, &[]);
+    let mut router = fixture::router(settings, &FEATURES, &PORTS, &[]);
     for name in PORTS {
         router.cli(&format!("set interface l2 bridge {name} 1"));
     }
@@ -163,7 +163,7 @@ proptest! {
 }
 
 fn fused(router: &mut Router, node: &str) -> u64 {
-    rig::totals(router, node).fused
+    fixture::totals(router, node).fused
 }
 
 #[test]

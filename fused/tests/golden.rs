@@ -6,10 +6,9 @@ use std::path::Path;
 use quiver_testkit::Register;
 use quiver_testkit::golden::run_all_with;
 
-use crate::rig::{WITH_SEGMENTS, forms};
+use crate::fixture::{WITH_SEGMENTS, forms};
 
-const IP: [Register; 3] =
-    [quiver_ethernet::register, quiver_ip::register, quiver_superblocks::register];
+const IP: [Register; 3] = [quiver_ethernet::register, quiver_ip::register, quiver_fused::register];
 /// Whose, and what is built in.
 const FOLDERS: [(&str, &[Register]); 2] =
     [("../features/ip/tests/golden", &IP), ("../features/srv6/tests/golden", &WITH_SEGMENTS)];

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::{Header, Ip4Header, checksum};
 
-use crate::rig::{self, ethernet, forms, mac};
+use crate::fixture::{self, ethernet, forms, mac};
 
 const FEATURES: [Register; 4] = [
     quiver_ethernet::register,
     quiver_ip::register,
     quiver_reassembly::register,
-    quiver_superblocks::register,
+    quiver_fused::register,
 ];
 
 const SETUP: [&str; 5] = [
@@ -45,7 +45,7 @@ fn sent() -> impl Strategy<Value = Sent> {
 
 /// A packet of the flow; `fragment` holds the flags and the offset.
 fn frame(to: [u8; 6], identification: usize, fragment: u16, behind: &[u8]) -> Vec<u8> {
-    let mut packet = rig::ip4([10, 0, 0, 2], [20, 0, 0, 7], 64, true, behind);
+    let mut packet = fixture::ip4([10, 0, 0, 2], [20, 0, 0, 7], 64, true, behind);
     packet[4..6].copy_from_slice(&(identification as u16).to_be_bytes());
     packet[6..8].copy_from_slice(&fragment.to_be_bytes());
     let header = Ip4Header::overlay_mut(&mut packet).expect("an IPv4 header");
@@ -59,9 +59,9 @@ fn frame(to: [u8; 6], identification: usize, fragment: u16, behind: &[u8]) -> Ve
 fn frames(to: [u8; 6], sent: &[Sent]) -> Vec<Vec<u8>> {
     const MORE_FRAGMENTS: u16 = 0x2000;
     let each = sent.iter().enumerate().flat_map(|(identification, sent)| match sent {
-        Sent::Whole(payload) => vec![frame(to, identification, 0, &rig::udp(*payload, 0))],
+        Sent::Whole(payload) => vec![frame(to, identification, 0, &fixture::udp(*payload, 0))],
         Sent::Fragments => {
-            let datagram = rig::udp(72, 0);
+            let datagram = fixture::udp(72, 0);
             let (first, second) = datagram.split_at(64);
             vec![
                 frame(to, identification, MORE_FRAGMENTS, first),
@@ -83,7 +83,7 @@ fn left(router: &mut Router) -> Vec<(u16, u16)> {
 }
 
 fn router(form: Settings, more: &[&str]) -> Router {
-    let mut router = rig::router(form, &FEATURES, &["e0", "e1"], &SETUP);
+    let mut router = fixture::router(form, &FEATURES, &["e0", "e1"], &SETUP);
     more.iter().for_each(|line| drop(router.cli(line)));
     router
 }

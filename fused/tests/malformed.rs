@@ -4,7 +4,7 @@
 
 use quiver_testkit::{Router, Settings};
 
-use crate::rig::{self, Srh, WITH_SEGMENTS, assert_same_fate, ethernet, ip6, outcome, udp};
+use crate::fixture::{self, Srh, WITH_SEGMENTS, assert_same_fate, ethernet, ip6, outcome, udp};
 
 /// What a SID is for: what a good packet to it looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ struct Sent {
 const SOURCE: &str = "2001:db8::2";
 
 fn ip4(ttl: u8, payload: usize) -> Vec<u8> {
-    rig::ip4([10, 0, 0, 2], [20, 0, 0, 7], ttl, false, &udp(payload, 0))
+    fixture::ip4([10, 0, 0, 2], [20, 0, 0, 7], ttl, false, &udp(payload, 0))
 }
 
 /// The protocol and the bytes of what is inside.
@@ -312,7 +312,7 @@ const CLASSES: [Class; 22] = [
 /// The whole table as it is: for each class, what becomes of the packet and to which SIDs.
 fn table(router: &mut Router) -> (String, Vec<Vec<u8>>) {
     let sids = SIDS.map(|(name, to, _, _, kind)| (name, (to, kind)));
-    rig::table(router, &CLASSES.map(|(class, _)| class), &sids, |class, (to, kind)| {
+    fixture::table(router, &CLASSES.map(|(class, _)| class), &sids, |class, (to, kind)| {
         let mut sent = good(to, kind);
         CLASSES[class].1(&mut sent);
         ("e0", frame(&sent))
@@ -326,8 +326,8 @@ fn every_malformed_packet_meets_the_same_fate_at_every_behaviour() {
 
 #[test]
 fn what_is_cut_off_inside_goes_no_further_wherever_it_is_cut() {
-    for superblocks in [false, true] {
-        let mut router = router(Settings { superblocks, ..Settings::default() });
+    for block_driver in [false, true] {
+        let mut router = router(Settings { block_driver, ..Settings::default() });
         for (name, to, _, _, kind) in SIDS {
             let (On(inner) | Last(inner) | Bare(inner)) = kind;
             // Gateways carry what is inside as it is.
