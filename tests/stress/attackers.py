@@ -255,19 +255,15 @@ def changed_frame(chance: random.Random, frames: list[bytes], macs: list[bytes])
 
 def frames(chance: random.Random, seconds: float, *devices: str) -> None:
     """Frames through taps. Each device is `NAME=MAC`, the router's address behind it."""
-    raws = []
-    macs = []
-    for device in devices:
-        name, _, mac = device.partition("=")
-        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-        raw.bind((name, 0))
-        raws.append(raw)
-        macs.append(bytes.fromhex(mac.replace(":", "")))
+    parts = [device.partition("=") for device in devices]
+    macs = [bytes.fromhex(mac.replace(":", "")) for _, _, mac in parts]
     seeds = golden_frames()
     for _ in until(seconds):
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                chance.choice(raws).send(changed_frame(chance, seeds, macs))
+        # Commands of others delete a device and make it again.
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw, contextlib.suppress(OSError):
+            raw.bind((chance.choice(parts)[0], 0))
+            for _ in range(100):
+                raw.send(changed_frame(chance, seeds, macs))
 
 
 ROLES: dict[str, Callable[..., None]] = {
