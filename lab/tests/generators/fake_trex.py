@@ -58,33 +58,36 @@ class FakeTrex:
     asked_again: int = 0
     place: int = 0
 
-    def answer(self, method: str, told: dict[str, Any]) -> Any:
+    def answer(self, method: str, parameters: dict[str, Any]) -> Any:
         """One request."""
         self.seen.append(method)
         if method == "api_sync_v2":
-            if (told["name"], told["major"]) != ("STL", 5):
+            if (parameters["name"], parameters["major"]) != ("STL", 5):
                 raise RefusedError("version mismatch: server speaks STL 5.1")
             return {"api_h": "SPhoCDIV"}
-        if told.pop("api_h", None) != "SPhoCDIV":
+        if parameters.pop("api_h", None) != "SPhoCDIV":
             raise RefusedError("API handler is missing or wrong")
         if self.mode == "busy" and method == "get_version":
             self.asked_again += 1
             raise RefusedError("busy", -32_001) if self.asked_again == 1 else RefusedError("77", -32_002)
         if method == "get_async_results":
-            assert told["ticket_id"] == 77
+            assert parameters["ticket_id"] == 77
             return {"version": "v3.06"}
         if method == "get_version":
             return {"version": "v3.06", "build_date": "Jan 1 2025", "build_time": "0", "built_by": "x" * 400}
         if method == "get_pgid_stats":
             return {"latency": {pg: {"lat": {"histogram": self.delays.get(str(pg), {})}} for pg in
-                                map(str, told["pgids"])}, "flow_stats": {}, "ver_id": {}}  # fmt: skip
-        return self._of_port(method, self.ports[told["port_id"]], told)
+                                map(str, parameters["pgids"])}, "flow_stats": {}, "ver_id": {}}  # fmt: skip
+        return self._of_port(method, self.ports[parameters["port_id"]], parameters)
 
-    def _of_port(self, method: str, port: FakePort, told: dict[str, Any]) -> Any:
+    def _of_port(self, method: str, port: FakePort, parameters: dict[str, Any]) -> Any:
         if method == "acquire":
-            if port.owner and not told["force"]:
+            if port.owner and not parameters["force"]:
                 raise RefusedError(f"port is owned by {port.owner}")
-            port.owner, port.handler = told["user"], f"h{told['port_id']}{told['session_id']}"
+            port.owner, port.handler = (
+                parameters["user"],
+                f"h{parameters['port_id']}{parameters['session_id']}",
+            )
             return port.handler
         if method == "get_port_stats":
             return {"opackets": port.sent, "ipackets": port.received, "ierrors": 0, "oerrors": 0}
@@ -92,9 +95,9 @@ class FakeTrex:
             stuck = self.mode == "stuck" and port.sending_until > 0.0
             sends = stuck or time.monotonic() < port.sending_until
             return {"owner": port.owner, "state": "TX" if sends else "STREAMS" if port.streams else "IDLE"}
-        if not port.handler or told.get("handler") != port.handler:
+        if not port.handler or parameters.get("handler") != port.handler:
             raise RefusedError("port is not owned by this handler")
-        return getattr(self, f"_{method}")(port, told)
+        return getattr(self, f"_{method}")(port, parameters)
 
     def _release(self, port: FakePort, _told: dict[str, Any]) -> Any:
         port.owner = port.handler = ""
@@ -111,8 +114,8 @@ class FakeTrex:
     def _remove_rx_filters(self, _port: FakePort, _told: dict[str, Any]) -> Any:
         return {}
 
-    def _add_stream(self, port: FakePort, told: dict[str, Any]) -> Any:
-        stream = told["stream"]
+    def _add_stream(self, port: FakePort, parameters: dict[str, Any]) -> Any:
+        stream = parameters["stream"]
         packet = base64.b64decode(stream["packet"]["binary"], validate=True)
         if len(packet) < 60:
             raise RefusedError(f"packet of {len(packet)} bytes is too short")
@@ -121,20 +124,20 @@ class FakeTrex:
                 8 * one["size"]
             ):
                 raise RefusedError(f"variable {one['name']} does not fit")
-        port.streams[told["stream_id"]] = stream
+        port.streams[parameters["stream_id"]] = stream
         if stream["flow_stats"].get("rule_type") == "latency":
             self.delays[str(stream["flow_stats"]["stream_id"])] = {}
         return {}
 
-    def _start_traffic(self, port: FakePort, told: dict[str, Any]) -> Any:
+    def _start_traffic(self, port: FakePort, parameters: dict[str, Any]) -> Any:
         if not port.streams:
             raise RefusedError("no streams are attached to the port")
-        assert told["mul"]["op"] == "abs"
-        kind, value = told["mul"]["type"], told["mul"]["value"]
+        assert parameters["mul"]["op"] == "abs"
+        kind, value = parameters["mul"]["type"], parameters["mul"]["value"]
         rate = LINE_PPS * value / 100.0 if kind == "percentage" else min(value, LINE_PPS)
         bursts = [one["mode"] for one in port.streams.values() if one["mode"]["type"] == "single_burst"]
         frames = sum(mode["total_pkts"] for mode in bursts)
-        duration = frames / rate if bursts else told["duration"]
+        duration = frames / rate if bursts else parameters["duration"]
         sent = frames if bursts else round(rate * duration)
         other = self.ports[1 - self.ports.index(port)]
         port.sent += sent
@@ -170,8 +173,8 @@ def served(trex: FakeTrex, socket: zmq.Socket[bytes], stop: threading.Event) -> 
         try:
             reply["result"] = trex.answer(request["method"], dict(request["params"]))
         except RefusedError as error:
-            told = {"code": error.code, "message": "command failed", "specific_err": str(error)}
-            reply["error"] = told
+            parameters = {"code": error.code, "message": "command failed", "specific_err": str(error)}
+            reply["error"] = parameters
         out = b"sorry" if trex.mode == "garbage" else json.dumps(reply).encode()
         if len(out) >= 256 and trex.mode != "plain":
             length = len(out) + (1 if trex.mode == "lies" else 0)

@@ -65,7 +65,7 @@ def test_a_cell_whose_runs_are_all_marked_has_no_mean(results: Results) -> None:
     [cell, *_] = cells(changed)
     series = cell.series("mrr")
     assert series.value is None
-    assert series.shown is not None
+    assert series.displayed is not None
     assert series.note == "all 3 marked host-disturbed"
     table = paper_tables(cells(changed), "mrr")[0]
     rows = dict(table.rows)

@@ -71,7 +71,7 @@ UNSETTLED = Annotation(kind="irregular", about="not settled", metrics=["ndr", "p
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "expected"),
     [
         (searched(3.1e6, 3.2e6), "3.10"),
         (searched(3.1e6, 4.7e6, UNSETTLED), "(3.10 to 4.70)"),
@@ -82,15 +82,15 @@ UNSETTLED = Annotation(kind="irregular", about="not settled", metrics=["ndr", "p
         ),
     ],
 )
-def test_a_figure_that_did_not_settle_shows_its_interval(made: ScenarioResult, told: str) -> None:
-    assert alone(made).series("pdr").text() == told
+def test_a_figure_that_did_not_converge_shows_its_interval(made: ScenarioResult, expected: str) -> None:
+    assert alone(made).series("pdr").text() == expected
     shown = io.StringIO()
     Console(file=shown, width=COLUMNS).print(result_table([made]))
-    assert shown.getvalue().count(told) == 2, "NDR and PDR"
-    assert [value for value, _ in rates_of(made)][1:3] == [told, told], "the page too"
+    assert shown.getvalue().count(expected) == 2, "NDR and PDR"
+    assert [value for value, _ in rates_of(made)][1:3] == [expected, expected], "the page too"
 
 
-def test_the_picture_shows_the_interval_of_what_did_not_settle() -> None:
+def test_the_picture_shows_the_interval_of_what_did_not_converge() -> None:
     results = []
     for lower_pps, upper_pps in ((3.1e6, 4.7e6), (None, 4.7e6)):
         made = searched(lower_pps, upper_pps, UNSETTLED)

@@ -71,7 +71,7 @@ def empty_run() -> ScenarioResult:
 
 
 @pytest.mark.parametrize("seed", range(1, 11))
-def test_ndr_that_does_not_settle_leaves_pdr_its_time(clock: Clock, seed: int) -> None:
+def test_ndr_that_does_not_converge_leaves_pdr_its_time(clock: Clock, seed: int) -> None:
     found = search(clock, 30.0, seed, **STALLING)
     assert found.pdr.finished
     assert found.pdr.regular
@@ -79,7 +79,7 @@ def test_ndr_that_does_not_settle_leaves_pdr_its_time(clock: Clock, seed: int) -
     assert clock.now_s <= 30.0 + 1.0 + OVERHEAD_S
 
 
-def test_ndr_goes_on_when_pdr_is_settled_and_says_how_far_it_came(clock: Clock) -> None:
+def test_ndr_goes_on_when_pdr_has_converged_and_says_how_far_it_came(clock: Clock) -> None:
     short, long = search(clock, 20.0, **STALLING).ndr, search(clock, 40.0, **STALLING).ndr
     assert not short.finished
     assert len(long.steps) > len(short.steps)
@@ -90,7 +90,7 @@ def test_ndr_goes_on_when_pdr_is_settled_and_says_how_far_it_came(clock: Clock) 
         assert (cut.upper_pps or CAPACITY) >= (whole.lower_pps or 0.0)
 
 
-def test_a_search_that_settles_in_time_is_the_same_whatever_time_it_had(clock: Clock) -> None:
+def test_a_search_that_converges_in_time_is_the_same_whatever_time_it_had(clock: Clock) -> None:
     assert search(clock, 40.0) == search(clock, 1e4)
 
 
@@ -145,7 +145,7 @@ def test_a_run_without_a_figure_is_counted_among_those_that_were_left_out() -> N
     (table,) = paper_tables([CellRuns("x", "x", {}, tuple(runs))], "ndr")
     assert ("Runs", ("1 of 3",)) in table.rows
     none = CellRuns("x", "x", {}, tuple(runs[1:])).series("ndr")
-    assert (none.shown, none.note) == (None, "all 2 marked irregular; 2 without a figure")
+    assert (none.displayed, none.note) == (None, "all 2 marked irregular; 2 without a figure")
 
 
 def test_a_forwarder_that_is_slower_when_its_rings_are_full_is_searched_far_above_that() -> None:

@@ -80,7 +80,7 @@ class TestpmdForwarder(PeerPart):
     """Frames as they are; with new MAC addresses; with both swapped."""
     host: Host | None = None
 
-    def problem(self, asked: Asked) -> str | None:
+    def problem(self, asked: Requirements) -> str | None:
         """Why it cannot do this; None if it can."""
         if asked.path != "l2xc":
             return f"path: testpmd looks nothing up: it does l2xc, not {asked.path}"
@@ -94,7 +94,7 @@ class OpenVSwitchForwarder(PeerPart):
     workers: Literal[1] = 1
     host: Host | None = None
 
-    def problem(self, asked: Asked) -> str | None:
+    def problem(self, asked: Requirements) -> str | None:
         """Why it cannot do this; None if it can."""
         if asked.path == "l2patch":
             return "path: Open vSwitch has no patch; l2xc is its nearest"
@@ -129,7 +129,7 @@ class VppForwarder(PeerPart):
         return self
 
 
-class Asked(PeerPart):
+class Requirements(PeerPart):
     """What a scenario asks of a forwarder, as far as a peer may say no."""
 
     path: str

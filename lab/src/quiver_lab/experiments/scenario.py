@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from quiver_lab.experiments.naming import ENCAPSULATION, TestName
 from quiver_lab.experiments.peer_settings import (
     PEERS,
-    Asked,
     Host,
     OpenVSwitchForwarder,
+    Requirements,
     TestpmdForwarder,
     VppForwarder,
 )
@@ -347,7 +347,7 @@ class Scenario(Part):
             raise ValueError(f"table: the path {self.path} looks nothing up; leave table out")
         if isinstance(self.forwarder, LinuxForwarder):
             self._fits_linux()
-        if isinstance(self.forwarder, PEERS) and (problem := self.forwarder.problem(self._asked())):
+        if isinstance(self.forwarder, PEERS) and (problem := self.forwarder.problem(self._requirements())):
             raise ValueError(problem)
         if self.tags != "none" and self.path == "l2patch":
             raise ValueError("tags: l2patch passes frames as they are; leave tags out")
@@ -364,10 +364,10 @@ class Scenario(Part):
                 )
         return self
 
-    def _asked(self) -> Asked:
+    def _requirements(self) -> Requirements:
         table = self.table
         count = table.count if isinstance(table, ConsecutiveRoutes | InternetTable | Stations) else 0
-        return Asked(
+        return Requirements(
             path=self.path,
             table=table.kind,
             count=count,

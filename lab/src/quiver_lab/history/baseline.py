@@ -66,7 +66,7 @@ def _independent(
     one: CellRuns, other: CellRuns, metric: str, names: tuple[str, str], floor: float | None
 ) -> CellComparison | None:
     a, b = one.series(metric), other.series(metric)
-    if not a.shown or not b.shown:
+    if not a.displayed or not b.displayed:
         return None
     notes = [f"{name}: {series.note}" for name, series in zip(names, (a, b), strict=True) if series.note]
     comparison = None
@@ -147,7 +147,7 @@ def interleaved(results: Results) -> list[CellComparison]:
     comparisons = []
     for metric in COMPARED:
         a, b = first.series(metric), second.series(metric)
-        if not a.shown or not b.shown:
+        if not a.displayed or not b.displayed:
             continue
         rounds = abba_rounds(first, second, metric)
         better: Better = "more" if METRICS[metric].more_is_better else "less"

@@ -34,7 +34,7 @@ def cache_fits(cells: Sequence[CellRuns], host: HostFacts) -> Iterator[tuple[str
         return
     for name, line in lines_by(cells, table_size_of, "table.count").items():
         series = [(at, cell.series(metric)) for at, cell in line]
-        points = [(at, value) for at, one in series if (value := one.shown)]
+        points = [(at, value) for at, one in series if (value := one.displayed)]
         words = name if all(one.value for _, one in series) else name + MARKED_TOO
         hz = host.mhz * 1e6 * (workers_of(line[0][1]) or 1.0)
         try:

@@ -186,19 +186,19 @@ class Series:
         def number(value: float) -> str:
             return f"{value / scale:,.{digits}f}"
 
-        if self.shown is None:
+        if self.displayed is None:
             return f"≤ {number(max(self.below))}" if self.below else "–"
         if self.kept:
-            return number(self.shown)
+            return number(self.displayed)
         if self.is_at_least:
-            return f"≥ {number(self.shown)}"
+            return f"≥ {number(self.displayed)}"
         lower, upper = self.bounds
         if lower is not None and upper is not None:
             return f"({number(lower)} to {number(upper)})"
-        return f"({number(self.shown)})"
+        return f"({number(self.displayed)})"
 
     @property
-    def shown(self) -> float | None:
+    def displayed(self) -> float | None:
         """The mean, or, when every run is marked, the median of the marked ones: to be shown as such."""
         if self.value is not None:
             return self.value

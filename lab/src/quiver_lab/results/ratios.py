@@ -44,8 +44,8 @@ def ratio_of(one: CellRuns, other: CellRuns, metric: str) -> Ratio:
     second an upper bound; of two bounds, and of what is marked otherwise, there is no ratio."""
     mine, theirs = one.series(metric), other.series(metric)
     value, sense = None, _sense(mine, theirs)
-    if sense is not None and mine.shown and theirs.shown:
-        value = mine.shown / theirs.shown
+    if sense is not None and mine.displayed and theirs.displayed:
+        value = mine.displayed / theirs.displayed
     if value is not None and not sense:
         return Ratio(value)
     return Ratio(value, sense or "", _by_mrr(one, other, metric))

@@ -27,7 +27,7 @@ from quiver_lab.trials.measurement import (
     replay,
 )
 
-Asked = TrialRequest | BurstRequest | ChangeRequest
+Request = TrialRequest | BurstRequest | ChangeRequest
 
 
 class ForwarderDiedError(RuntimeError):
@@ -87,7 +87,7 @@ class Recorder:
         """A trial with a change in its middle, recorded."""
         return self._recorded(ChangeRequest(duration_s, load, change, change_at_s))
 
-    def _recorded(self, request: Asked) -> Trial:
+    def _recorded(self, request: Request) -> Trial:
         """Give what was measured before, or measure until the host leaves it alone or enough was tried."""
         attempt = 0
         while True:
@@ -100,14 +100,14 @@ class Recorder:
                 return record.trial
             self.repeats.extra_s += took_s
 
-    def _resumed(self, request: Asked) -> TrialRecord | None:
+    def _resumed(self, request: Request) -> TrialRecord | None:
         """The next trial of the interrupted run, if it is what is asked for."""
         if not self.earlier:
             return None
         record = self.earlier.pop(0)
         if (record.phase, record.asked_s, record.trial.load) != (
             self.phase,
-            _asked_s(request),
+            _requested_s(request),
             request.load,
         ):
             self.earlier.clear()
@@ -116,7 +116,7 @@ class Recorder:
         self.began = time.monotonic() - record.at_s - record.trial.duration_s
         return record
 
-    def _measured(self, request: Asked, attempt: int) -> TrialRecord:
+    def _measured(self, request: Request, attempt: int) -> TrialRecord:
         at_s = time.monotonic() - self.began
         self.watch.begin()
         trial = self._performed(replace(request, fresh_state=self.fresh_state))
@@ -129,7 +129,7 @@ class Recorder:
         record = TrialRecord(
             phase=self.phase,
             at_s=at_s,
-            asked_s=_asked_s(request),
+            asked_s=_requested_s(request),
             steal_share=seen.steal_share,
             disturbed=bool(seen.disturbs),
             why=list(seen.why),
@@ -142,7 +142,7 @@ class Recorder:
         self.observer.trial(record)
         return record
 
-    def _performed(self, request: Asked) -> Trial:
+    def _performed(self, request: Request) -> Trial:
         """A trial, and certainty that the forwarder lived to its end: what a dead one gave back is no
         measurement, and its own words say more than the generator's."""
         try:
@@ -188,7 +188,7 @@ class Recorder:
         )
 
 
-def _asked_s(request: Asked) -> float:
+def _requested_s(request: Request) -> float:
     if isinstance(request, BurstRequest):
         return 0.0 if request.load == "max" else request.frames / request.load
     return request.duration_s

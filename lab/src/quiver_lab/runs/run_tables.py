@@ -67,7 +67,7 @@ def cells_table(found: Sequence[CellRuns]) -> Table:
 
 
 def _any(found: Sequence[CellRuns], metric: str) -> bool:
-    return any(cell.series(metric).shown is not None for cell in found)
+    return any(cell.series(metric).displayed is not None for cell in found)
 
 
 def _mean(series: Series) -> str:
