@@ -399,8 +399,9 @@ fn write_route(
     if count > 1 {
         let _ = write!(words, " count {count}");
     }
-    for path in route.paths {
-        let _ = write!(words, " {}", path_words(engine, fib, route.prefix, path));
-    }
-    config.command(format_args!("{words}"));
+    // In the order of their words: that of the numbers of interfaces is another after a restart.
+    let mut paths: Vec<String> =
+        route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
+    paths.sort_unstable();
+    config.command(format_args!("{words} {}", paths.join(" ")));
 }
