@@ -5,9 +5,11 @@
 mod counts;
 mod line;
 mod node;
+mod port;
 mod subject;
 
 pub use counts::{FaultCounts, FaultsReport};
 pub use line::{FaultLine, HELD_FRAMES_MAX, REORDER_HOLD_NS_MAX};
 pub use node::{FaultNode, RING_FRAMES};
+pub use port::FaultPort;
 pub use subject::Subject;

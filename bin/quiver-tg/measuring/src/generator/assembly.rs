@@ -10,7 +10,7 @@ use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId, NodeId, NodeSpec};
 
 use crate::capture::Captures;
-use crate::faults::{FaultCounts, FaultLine, FaultNode, RING_FRAMES, Subject};
+use crate::faults::{FaultCounts, FaultPort, Subject};
 use crate::neighbours::{Gateway, GatewayMac, Neighbours};
 use crate::ordering::Sending;
 use crate::outcome::StreamFacts;
@@ -21,7 +21,6 @@ use crate::stall::PassBudget;
 use crate::surroundings::{LINK_LOOK_NS, PortState, Surroundings, WORKER, make_engine, port_state};
 use crate::transmitter::{Transmitter, TransmitterHandle, TxPath};
 use quiver_tg_traffic::frames::Source;
-use quiver_tg_traffic::profile::faults::Faults;
 use quiver_tg_traffic::profile::{Port, Profile, Stream};
 
 use super::running::Running;
@@ -166,7 +165,11 @@ impl<S: Surroundings> Generator<S> {
         let interface = self.surroundings.make_port(&mut self.engine, number, port, &input)?;
         self.check_frames(interface, port, &sources)?;
         let faults = match &port.faults {
-            Some(faults) => Some(self.add_faults(number, faults, receiver_node, inputs)?),
+            Some(faults) => Some(FaultPort { number, inputs, next: receiver_node }.add(
+                &mut self.engine,
+                faults,
+                Subject::Streams,
+            )?),
             None => None,
         };
         let input_node = faults.as_ref().map_or(receiver_node, |(node, _)| *node);
@@ -202,25 +205,6 @@ impl<S: Surroundings> Generator<S> {
         parts.gateway = gateway(profile, number, &parts);
         self.ports.push(parts);
         Ok(())
-    }
-
-    /// Put faults before a port's receiver: the node that frames go to first, and what was done to
-    /// them.
-    fn add_faults(
-        &mut self,
-        number: usize,
-        faults: &Faults,
-        receiver: NodeId,
-        inputs: InterfaceId,
-    ) -> anyhow::Result<(NodeId, Arc<FaultCounts>)> {
-        let (put, take) = ring(RING_FRAMES);
-        let done = Arc::new(FaultCounts::default());
-        let spec = NodeSpec::input(format!("tg-faults-{number}"), "Faults on purpose").sink();
-        let node = FaultNode::new(put, Subject::Streams, done.clone());
-        let node = self.engine.add_node(spec, vec![Box::new(node)])?;
-        let line = Box::new(FaultLine::new(faults, Subject::Streams, take, receiver, done.clone()));
-        self.engine.add_rx_queue(inputs, "tg-input", line, RxMode::Polling, Some(WORKER))?;
-        Ok((node, done))
     }
 
     /// Start the worker in its own thread.

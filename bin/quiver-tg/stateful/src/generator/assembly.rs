@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use quiver_core::clock::Clock;
 use quiver_core::graph::builder::EngineConfig;
-use quiver_core::memory::ring::ring;
 use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId, NodeId, NodeSpec};
 
@@ -20,10 +19,9 @@ use crate::readiness::Readiness;
 use crate::side::{ListenPorts, Side};
 use crate::stateful_node::{AnyWorkload, Live, SideRunner, StatefulNode, WakeupInput, Workload};
 use quiver_tg_measuring::capture::Captures;
-use quiver_tg_measuring::faults::{FaultCounts, FaultLine, FaultNode, RING_FRAMES, Subject};
+use quiver_tg_measuring::faults::{FaultCounts, FaultPort, Subject};
 use quiver_tg_measuring::neighbours::Neighbours;
 use quiver_tg_measuring::surroundings::{PortState, Surroundings, WORKER, make_engine, port_state};
-use quiver_tg_traffic::profile::faults::Faults;
 use quiver_tg_traffic::profile::stateful::Stateful;
 use quiver_tg_traffic::profile::stateful::hosts::Hosts;
 use quiver_tg_traffic::profile::{Port, Profile};
@@ -122,7 +120,11 @@ impl<S: Surroundings> StatefulGenerator<S> {
             );
         }
         let faults = match &port.faults {
-            Some(faults) => Some(self.add_faults(number, faults, inputs)?),
+            Some(faults) => Some(FaultPort { number, inputs, next: self.node }.add(
+                &mut self.engine,
+                faults,
+                Subject::Transactions(self.stateful.kind),
+            )?),
             None => None,
         };
         let known = self.engine.interface(interface).context("the port's interface is gone")?;
@@ -137,26 +139,6 @@ impl<S: Surroundings> StatefulGenerator<S> {
         let faults = faults.map(|(_, done)| done);
         self.ports.push(PortParts { name, interface, output, neighbours, announcements, faults });
         Ok(())
-    }
-
-    /// Put faults before the node for what comes to a port: where frames go first, and what was
-    /// done.
-    fn add_faults(
-        &mut self,
-        number: usize,
-        faults: &Faults,
-        inputs: InterfaceId,
-    ) -> anyhow::Result<(NodeId, Arc<FaultCounts>)> {
-        let (put, take) = ring(RING_FRAMES);
-        let done = Arc::new(FaultCounts::default());
-        let subject = Subject::Transactions(self.stateful.kind);
-        let spec = NodeSpec::input(format!("tg-faults-{number}"), "Faults on purpose").sink();
-        let node = self
-            .engine
-            .add_node(spec, vec![Box::new(FaultNode::new(put, subject, done.clone()))])?;
-        let line = Box::new(FaultLine::new(faults, subject, take, self.node, done.clone()));
-        self.engine.add_rx_queue(inputs, "tg-input", line, RxMode::Polling, Some(WORKER))?;
-        Ok((node, done))
     }
 
     /// Start the worker in its own thread.
