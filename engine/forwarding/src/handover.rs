@@ -2,7 +2,7 @@
 //! that reads the index says which of these types it is.
 
 use quiver_core::memory::packet::handover::{Handover, Kind, MarkedHandover};
-use quiver_core::{InterfaceId, NodeId, Packet};
+use quiver_core::{InterfaceId, NodeId, Packet, number_handover};
 
 use crate::fib::{NO_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use crate::next_hop_group::Hop;
@@ -31,13 +31,6 @@ pub struct GroupAccepted;
 
 const GROUP_ACCEPTED: u32 = u32::MAX;
 
-impl NextHopIndex {
-    /// May an index that was stored as `kind` be read as `T`, which a next hop's index can be?
-    pub fn reads<T>(kind: Kind) -> bool {
-        kind.is::<T>() || kind.is::<NextHopIndex>()
-    }
-}
-
 impl Hop {
     /// Hand the index over to the node of this hop; returns the node.
     #[inline(always)]
@@ -47,49 +40,11 @@ impl Hop {
     }
 }
 
-impl Handover for NextHopIndex {
-    #[inline(always)]
-    fn to_index(self) -> u32 {
-        self.0
-    }
-
-    #[inline(always)]
-    fn from_index(index: u32) -> NextHopIndex {
-        NextHopIndex(index)
-    }
-}
-
-impl Handover for AdjacencyIndex {
-    #[inline(always)]
-    fn to_index(self) -> u32 {
-        self.0
-    }
-
-    #[inline(always)]
-    fn from_index(index: u32) -> AdjacencyIndex {
-        AdjacencyIndex(index)
-    }
-
-    fn reads(kind: Kind) -> bool {
-        NextHopIndex::reads::<AdjacencyIndex>(kind)
-    }
-}
-
-impl Handover for TableIndex {
-    #[inline(always)]
-    fn to_index(self) -> u32 {
-        self.0
-    }
-
-    #[inline(always)]
-    fn from_index(index: u32) -> TableIndex {
-        TableIndex(index)
-    }
-
-    fn reads(kind: Kind) -> bool {
-        NextHopIndex::reads::<TableIndex>(kind)
-    }
-}
+number_handover!(
+    NextHopIndex,
+    AdjacencyIndex from NextHopIndex,
+    TableIndex from NextHopIndex,
+);
 
 impl Handover for ReceivingInterface {
     #[inline(always)]
@@ -103,7 +58,7 @@ impl Handover for ReceivingInterface {
     }
 
     fn reads(kind: Kind) -> bool {
-        NextHopIndex::reads::<ReceivingInterface>(kind)
+        kind.is::<ReceivingInterface>() || kind.is::<NextHopIndex>()
     }
 }
 
@@ -127,7 +82,7 @@ impl Handover for RouteEnd {
     }
 
     fn reads(kind: Kind) -> bool {
-        NextHopIndex::reads::<RouteEnd>(kind)
+        kind.is::<RouteEnd>() || kind.is::<NextHopIndex>()
     }
 }
 

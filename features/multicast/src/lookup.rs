@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::memory::packet::handover::Handover;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::{GroupAccepted, TableIndex};
 use quiver_forwarding::ip::IpTables;
@@ -39,15 +38,7 @@ pub(crate) fn name(six: bool) -> &'static str {
 #[derive(Clone, Copy)]
 pub(crate) struct Route(pub u32);
 
-impl Handover for Route {
-    fn to_index(self) -> u32 {
-        self.0
-    }
-
-    fn from_index(index: u32) -> Route {
-        Route(index)
-    }
-}
+quiver_core::number_handover!(Route);
 
 struct Lookup {
     six: bool,

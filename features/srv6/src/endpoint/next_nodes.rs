@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::Wiring;
 use quiver_core::graph::stage::StageContext;
-use quiver_core::memory::packet::handover::{Handover, Kind};
 use quiver_core::{NodeId, Packet};
 use quiver_encap::decapsulated;
 use quiver_forwarding::handover::NextHopIndex;
@@ -28,21 +27,7 @@ use crate::local_sids::{Flavors, count};
 #[derive(Clone, Copy)]
 struct SidIndex(u32);
 
-impl Handover for SidIndex {
-    #[inline(always)]
-    fn to_index(self) -> u32 {
-        self.0
-    }
-
-    #[inline(always)]
-    fn from_index(index: u32) -> SidIndex {
-        SidIndex(index)
-    }
-
-    fn reads(kind: Kind) -> bool {
-        NextHopIndex::reads::<SidIndex>(kind)
-    }
-}
+quiver_core::number_handover!(SidIndex from NextHopIndex);
 
 /// What every node of local SIDs has.
 pub(crate) struct NextNodes {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::epoch::PublishedSlots;
-use quiver_core::memory::packet::handover::{Handover, Kind};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_encap::handover::EncapEntryIndex;
 use quiver_forwarding::handover::NextHopIndex;
@@ -22,19 +21,7 @@ pub(super) type Sprayed = Arc<PublishedSlots<Box<[u32]>>>;
 #[derive(Clone, Copy)]
 struct SprayedPolicy(u32);
 
-impl Handover for SprayedPolicy {
-    fn to_index(self) -> u32 {
-        self.0
-    }
-
-    fn from_index(index: u32) -> SprayedPolicy {
-        SprayedPolicy(index)
-    }
-
-    fn reads(kind: Kind) -> bool {
-        NextHopIndex::reads::<SprayedPolicy>(kind)
-    }
-}
+quiver_core::number_handover!(SprayedPolicy from NextHopIndex);
 
 struct Spray {
     sprayed: Sprayed,

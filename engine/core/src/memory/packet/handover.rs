@@ -27,6 +27,29 @@ pub trait MarkedHandover: Handover {
     fn is_marked(index: u32) -> bool;
 }
 
+/// Implement [`Handover`] for types that are one number each. Behind `from` stands the type as which
+/// the number is stored too.
+#[macro_export]
+macro_rules! number_handover {
+    ($($name:ident $(from $stored:ident)?),+ $(,)?) => {$(
+        impl $crate::memory::packet::handover::Handover for $name {
+            #[inline(always)]
+            fn to_index(self) -> u32 {
+                self.0
+            }
+
+            #[inline(always)]
+            fn from_index(index: u32) -> $name {
+                $name(index)
+            }
+
+            $(fn reads(kind: $crate::memory::packet::handover::Kind) -> bool {
+                kind.is::<$name>() || kind.is::<$stored>()
+            })?
+        }
+    )+};
+}
+
 /// The type that was stored in an index.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind(fn() -> &'static str);
@@ -128,15 +151,7 @@ impl Packet {
 pub(crate) struct Label(pub u32);
 
 #[cfg(test)]
-impl Handover for Label {
-    fn to_index(self) -> u32 {
-        self.0
-    }
-
-    fn from_index(index: u32) -> Label {
-        Label(index)
-    }
-}
+number_handover!(Label);
 
 #[cfg(all(test, not(loom)))]
 mod tests {
