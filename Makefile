@@ -6,7 +6,7 @@ CARGO ?= cargo
 DENY_VERSION := 0.20.2
 DENY := target/tools/bin/cargo-deny
 
-.PHONY: help demo test stress bench compare flame lint audit fuzz sanitize build python packages reference answers clean
+.PHONY: help demo test stress bench compare flame lint lint-rust lint-dependencies lint-python audit fuzz sanitize build python packages reference answers clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -30,11 +30,17 @@ compare: build python ## beside DPDK, Open vSwitch and Linux; large tables, late
 flame: build ## where a worker's time goes, as out/flame.svg (PID=… for a running quiverd, SECONDS=5)
 	$(CARGO) run --quiet -p xtask -- flame --seconds $(or $(SECONDS),5) $(if $(PID),--pid $(PID))
 
-lint: python $(DENY) ## formatting, clippy, the house's own rules, licences, types of the Python parts
+lint: lint-rust lint-dependencies lint-python ## formatting, clippy, the house's own rules, licences, types of the Python parts
+
+lint-rust:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) run --quiet -p xtask -- check
+
+lint-dependencies: $(DENY)
 	$(DENY) check bans licenses sources
+
+lint-python: python
 	$(VENV)/bin/ruff check lab tests
 	$(VENV)/bin/ruff format --check lab tests
 	cd lab && ../$(VENV)/bin/mypy

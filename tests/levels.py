@@ -8,14 +8,16 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from quiver_lab.huge_pages import huge_pages
+from quiver_lab.host.huge_pages import huge_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -28,6 +30,11 @@ LAST_LINES = 40
 #: Tests of real processes share two cores with whatever else the machine does: one that fails runs
 #: again, at most twice, and the summary names it (RERUN). Who stands there often is to be mended.
 PEERS = [str(PYTHON), "-m", "pytest", "-q", "-rfEsR", "--reruns", "2", "--reruns-delay", "2"]
+
+#: The lane of levels that wait for packets most of the time. Other lanes compute: beside this one they
+#: have the lowest priority, so that a packet does not wait for a compiler.
+WAITS = "waits"
+LOWEST_PRIORITY = ("nice", "-n", "19")
 
 #: Most of these tests wait for packets most of the time: files of them run side by side.
 SIDE_BY_SIDE = ["-n", "3", "--dist", "loadfile"]
@@ -142,14 +149,30 @@ class Level:
     reader: Callable[[], Reader]
     environment: tuple[tuple[str, str], ...] = ()
     directory: str = "."
+    #: Levels of one lane run one after another, lanes of a stage beside each other.
+    lane: str = WAITS
+
+    @property
+    def word(self) -> str:
+        """What the command line calls it."""
+        return self.name.split(",", maxsplit=1)[0]
 
 
-LEVELS = [
+#: The next stage begins when all lanes of a stage are through.
+BINARIES = [
+    Level(
+        "binaries",
+        ["cargo", "build", "--release", "--quiet", "-p", "quiverd", "-p", "quiverctl", "-p", "quiver-tg"],
+        Quiet,
+    ),
+]
+SIDE_LANES = [
     Level(
         "unit, property, golden",
         ["cargo", "test", "--workspace", "--no-fail-fast", "--", "--show-output"],
         Cargo,
         (CARGO_RUNNER,),
+        lane="cargo",
     ),
     Level(
         "model",
@@ -171,30 +194,41 @@ LEVELS = [
             ("CARGO_TARGET_DIR", "target/loom"),
             ("LOOM_MAX_PREEMPTIONS", "3"),
         ),
+        lane="cargo",
     ),
-    Level("lab", [str(PYTHON), "-m", "pytest", "-rfEs", "-n", "2"], Pytest, directory="lab"),
     Level(
-        "binaries",
-        ["cargo", "build", "--release", "--quiet", "-p", "quiverd", "-p", "quiverctl", "-p", "quiver-tg"],
-        Quiet,
+        "lab",
+        [str(PYTHON), "-m", "pytest", "-rfEs", "-n", "2"],
+        Pytest,
+        directory="lab",
+        lane="lab",
     ),
     Level("netns", [*PEERS, *SIDE_BY_SIDE, "-m", "not alone", "tests/netns"], Pytest),
-    Level("alone", [*PEERS, "-m", "alone", "tests/netns"], Pytest),
     Level("interop", [*PEERS, "tests/interop"], Pytest),
-    Level("stress", [*PEERS, "tests/stress"], Pytest),
+    Level("alone", [*PEERS, "-m", "alone", "tests/netns"], Pytest),
 ]
+#: It measures a rate without loss first: nothing runs beside it.
+STRESS = [Level("stress", [*PEERS, "tests/stress"], Pytest)]
+STAGES = [BINARIES, SIDE_LANES, STRESS]
 
 
-def run(level: Level) -> Count:
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a level."""
+
+    level: Level
+    count: Count
+    seconds: float
+
+
+def run(level: Level, say: Callable[[str], None], *, lowest_priority: bool) -> Outcome:
     """Run one level; a command that fails without counting a failure counts as one."""
-    log = LOGS / f"{level.name.split(',', maxsplit=1)[0]}.log"
-    print(
-        f"\n=== {level.name}: {' '.join(level.command)}\n    (whole output: {log.relative_to(ROOT)})",
-        flush=True,
-    )
+    start = time.monotonic()
+    log = LOGS / f"{level.word}.log"
+    say(f"=== {' '.join(level.command)}\n    (whole output: {log.relative_to(ROOT)})\n")
     total, reader, last = Count(), level.reader(), deque[str](maxlen=LAST_LINES)
     process = subprocess.Popen(
-        level.command,
+        [*(LOWEST_PRIORITY if lowest_priority else ()), *level.command],
         cwd=ROOT / level.directory,
         # pytest shortens what it compares, but not where CI is set.
         env={key: value for key, value in os.environ.items() if key != "CI"} | dict(level.environment),
@@ -212,11 +246,46 @@ def run(level: Level) -> Count:
             last.append(line)
             count, shown = reader.line(line)
             total += count
-            print(shown, end="", flush=True)
+            say(shown)
     if (code := process.wait()) != 0 and total.failed == 0:
-        print(f"--- ended with {code}; its last lines:", *last, sep="\n", flush=True)
+        say("".join([f"--- ended with {code}; its last lines:\n", *last]))
         total += Count(failed=1)
-    return total
+    return Outcome(level, total, time.monotonic() - start)
+
+
+class Printer:
+    """Prints what levels say, whole lines only; the name of a level stands before its lines."""
+
+    def __init__(self, print_text: Callable[[str], None]) -> None:
+        self._print_text = print_text
+        self._lock = threading.Lock()
+
+    def of(self, level: Level) -> Callable[[str], None]:
+        """Return a function that prints lines of this level."""
+
+        def say(text: str) -> None:
+            lines = text.splitlines()
+            if lines:
+                with self._lock:
+                    self._print_text("".join(f"{level.word:>8} | {line}\n" for line in lines))
+
+        return say
+
+
+def run_stage(stage: Sequence[Level], printer: Printer) -> list[Outcome]:
+    """Run the lanes of a stage beside each other, and the levels of each lane in their order."""
+    lanes: dict[str, list[Level]] = {}
+    for level in stage:
+        lanes.setdefault(level.lane, []).append(level)
+
+    def run_lane(lane: Sequence[Level]) -> list[Outcome]:
+        return [
+            run(level, printer.of(level), lowest_priority=WAITS in lanes and level.lane != WAITS)
+            for level in lane
+        ]
+
+    with ThreadPoolExecutor(max_workers=max(1, len(lanes))) as threads:
+        return [outcome for outcomes in threads.map(run_lane, lanes.values()) for outcome in outcomes]
 
 
 def last_lines(total: Count) -> list[str]:
@@ -231,22 +300,21 @@ def last_lines(total: Count) -> list[str]:
 def main() -> int:
     """Run the levels asked for (all by default)."""
     parser = argparse.ArgumentParser(description=__doc__)
-    names = [level.name.split(",", maxsplit=1)[0] for level in LEVELS]
+    names = [level.word for stage in STAGES for level in stage]
     parser.add_argument("level", nargs="*", help=f"of {', '.join(names)}; all by default")
     wanted = parser.parse_args().level
     LOGS.mkdir(parents=True, exist_ok=True)
-    total, rows = Count(), []
+    printer = Printer(lambda text: print(text, end="", flush=True))
+    outcomes: list[Outcome] = []
     with huge_pages(print, wanted=HUGE_PAGES):
-        for level in LEVELS:
-            if wanted and level.name.split(",", maxsplit=1)[0] not in wanted:
-                continue
-            start = time.monotonic()
-            count = run(level)
-            rows.append((level.name, count, time.monotonic() - start))
-            total += count
+        for stage in STAGES:
+            chosen = [level for level in stage if not wanted or level.word in wanted]
+            outcomes += run_stage(chosen, printer)
+    total = sum((outcome.count for outcome in outcomes), Count())
     print(f"\n{'level':26} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}")
-    for name, count, seconds in rows:
-        print(f"{name:26} {count.passed:7} {count.failed:7} {count.skipped:8} {seconds:8.0f}")
+    for outcome in outcomes:
+        count, seconds = outcome.count, outcome.seconds
+        print(f"{outcome.level.name:26} {count.passed:7} {count.failed:7} {count.skipped:8} {seconds:8.0f}")
     for line in last_lines(total):
         print(line)
     return 1 if total.failed else 0

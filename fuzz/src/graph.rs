@@ -46,7 +46,7 @@ pub fn run(bytes: &[u8]) {
     let made = bytes.byte();
     let settings = Settings {
         buffers: [2048, 256, 128][usize::from(made >> 1) % 3],
-        superblocks: made & 1 == 0,
+        block_driver: made & 1 == 0,
         unasked: made & 128 != 0,
         runtime_dir: Some(folder()),
         ..Settings::default()

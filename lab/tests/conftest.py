@@ -7,8 +7,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from quiver_lab.scenario import Scenario
+from quiver_lab.experiments.experiment import parse_experiment
+from quiver_lab.experiments.scenario import Scenario
+from quiver_lab.results.model import Results
+from quiver_lab.runs.campaign import run_experiment
 
 FAKES = Path(__file__).parent / "fakes"
 
@@ -25,6 +29,22 @@ SHORT_SEARCH = {
     "pdr_finder": {"trial_duration_s": 0.1},
     "latency": {"duration_s": 0.1},
 }
+
+TWO_FORWARDERS = f"""\
+question: Which is faster?
+title: Two forwarders
+frame: min
+repetitions: 3
+matrix:
+  forwarder:
+    Slow: {{kind: simulated, capacity_pps: 4.0e+6}}
+    Fast: {{kind: simulated, capacity_pps: 8.0e+6}}
+  scenario: [ip4base, ip6scale20k-rnd]
+search: {SHORT_SEARCH}
+"""
+TWELVE_CELLS = TWO_FORWARDERS.replace(
+    "[ip4base, ip6scale20k-rnd]", "[ip4base, ip4scale20k, ip4scale2m]"
+).replace("matrix:\n", "matrix:\n  workers: [1, 2]\n")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,3 +81,11 @@ def scenario(**changes: object) -> Scenario:
         "search": SHORT_SEARCH,
     }
     return Scenario.model_validate(base | changes)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Results of two forwarders, each with one worker and with two, and with each of three tables."""
+    return run_experiment(
+        parse_experiment(TWELVE_CELLS, "a"), tmp_path_factory.mktemp("run"), Console(quiet=True)
+    )

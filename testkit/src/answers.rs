@@ -46,7 +46,8 @@ pub fn check(commands: &Commands<Engine>, line: &str, output: &Output) {
     drop(guard);
     assert!(
         differences.is_empty() && faults.is_empty(),
-        "`{line}` does not answer as published (`make answers` publishes): {differences:#?} {faults:#?}\n{json:#}"
+        "`{line}` does not answer as published (`make answers` publishes): {differences:#?} \
+         {faults:#?}\n{json:#}"
     );
 }
 

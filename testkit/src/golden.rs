@@ -13,7 +13,7 @@ use crate::fields::flow;
 use crate::router::{Register, Router, Settings};
 
 /// Frames of one interface that a report shows in full.
-const FRAMES_SHOWN_MAX: usize = 4;
+const FRAMES_PRINTED_MAX: usize = 4;
 
 /// What one folder holds, sorted by step.
 #[derive(Debug, Default)]
@@ -184,7 +184,8 @@ fn steps_of(case: &Path) -> Result<BTreeMap<String, Step>, String> {
             step.output.insert(interface, path);
         } else {
             return Err(format!(
-                "what is {name}? a step has NN.cli, NN-in.IF.pcap, NN-out.IF.pcap and NN-counters.json"
+                "what is {name}? a step has NN.cli, NN-in.IF.pcap, NN-out.IF.pcap and \
+                 NN-counters.json"
             ));
         }
     }
@@ -240,7 +241,7 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
             None => Vec::new(),
         };
         let mut sent = router.sent(interface);
-        if router.engine().config().superblocks {
+        if router.engine().config().block_driver {
             // Blocks go through the graph in one pass: packets may be overtaken by those of other
             // flows, never by their own.
             expected.sort_by_cached_key(|frame| flow(frame));
@@ -273,7 +274,7 @@ fn compare(expected: &[Vec<u8>], sent: &[Vec<u8>]) -> Option<String> {
             (None, None) => None,
         };
         let Some(text) = text else { continue };
-        if shown == FRAMES_SHOWN_MAX {
+        if shown == FRAMES_PRINTED_MAX {
             let _ = writeln!(out, " (and more)");
             break;
         }

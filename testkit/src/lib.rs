@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![warn(clippy::missing_errors_doc)]
 
 pub mod answers;
 pub mod choices;

@@ -33,8 +33,8 @@ const PASSES_MAX: usize = 10_000;
 const HOPS_MAX: u32 = 1000;
 /// … but in none shorter than this.
 const HOP_MIN: Duration = Duration::from_millis(10);
-/// Steps after which a command waits for a thread beside the router, as for one that opens a file: it
-/// gets a millisecond of real time before each further step.
+/// Steps after which a command waits for a thread beside the router, as for one that opens a file:
+/// it gets a millisecond of real time before each further step.
 const COMMAND_STEPS_AT_ONCE: usize = 10_000;
 /// Steps after which a command that does not end is said to hang.
 const COMMAND_STEPS_MAX: usize = COMMAND_STEPS_AT_ONCE + 60_000;
@@ -50,8 +50,8 @@ pub struct Settings {
     pub buffer_data_bytes: usize,
     /// The form of loops and look-ups.
     pub variant: Variant,
-    /// Are superblocks used?
-    pub superblocks: bool,
+    /// Does the block driver run? Otherwise vectors go node by node.
+    pub block_driver: bool,
     /// May features send what nobody asked for, such as announcements of addresses?
     pub unasked: bool,
     /// Folder for sockets; the system's folder for temporary files unless it is given.
@@ -65,7 +65,7 @@ impl Default for Settings {
             buffers: 2048,
             buffer_data_bytes: DATA_BYTES_DEFAULT,
             variant: Variant::best(),
-            superblocks: true,
+            block_driver: true,
             unasked: false,
             runtime_dir: None,
         }
@@ -115,7 +115,7 @@ impl Router {
             pages: PageSize::Small,
             runtime_dir: settings.runtime_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             variant: settings.variant,
-            superblocks: settings.superblocks,
+            block_driver: settings.block_driver,
         };
         let graph = GraphBuilder::new(config, clock).unwrap_or_else(|error| panic!("{error}"));
         let mut registry = Registry::new(graph);
@@ -184,6 +184,9 @@ impl Router {
 
     /// Execute a line. What takes a while gets the time it waits for, and the router runs
     /// meanwhile.
+    ///
+    /// # Errors
+    /// The line is no command, or the command is refused.
     pub fn execute(&mut self, line: &str) -> Result<Output, Refusal> {
         let commands = self.commands.clone();
         let commands = commands.borrow();
@@ -199,6 +202,9 @@ impl Router {
     }
 
     /// Execute many lines, as from a file called `name`; it stops at the first refusal.
+    ///
+    /// # Errors
+    /// The first refusal, with the line of the script.
     pub fn script(&mut self, name: &str, text: &str) -> Result<Output, Refusal> {
         let commands = self.commands.clone();
         let commands = commands.borrow();

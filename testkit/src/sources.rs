@@ -1,4 +1,4 @@
-//! For tests of features that judge sources: packets from the hosts of one subnet, and its
+//! For tests of features that check sources: packets from the hosts of one subnet, and its
 //! prefixes.
 
 use std::net::Ipv4Addr;

@@ -202,7 +202,8 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let input: &str = args.or("input", "ethernet-input")?;
     let [a, b, c, d, e, f] = mac;
     let mut made_by = format!(
-        "create test interface {name} mac {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} input {input} rx-queues {count}"
+        "create test interface {name} mac {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu \
+         {mtu} input {input} rx-queues {count}"
     );
     let wire = Wire::default();
     wire.ends().waiting.resize(count, VecDeque::new());

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 import pytest
@@ -54,6 +55,13 @@ def own(net: Network, side: Side) -> str:
     return str(prefixes(net, side)[prefix]["address"])
 
 
+def address_of_mac(side: Side, mac: str) -> IPv6Address:
+    """Return the address of the router in a side's prefix made of its MAC address (RFC 4291, appendix A)."""
+    octets = bytes.fromhex(mac.replace(":", ""))
+    identifier = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
+    return IPv6Address(f"2001:db8:{side.subnet}::") + int.from_bytes(identifier, "big")
+
+
 def test_radvd_gives_an_address_a_default_route_and_settings(net: Network) -> None:
     left = net.left
     left.host.ip("addr", "add", f"{FAR}/128", "dev", "lo")
@@ -62,7 +70,7 @@ def test_radvd_gives_an_address_a_default_route_and_settings(net: Network) -> No
     radvd(left, "AdvValidLifetime 9000; AdvPreferredLifetime 6000;", words)
     address = own(net, left)
     mac = net.router.interface(left.interface)["mac"]
-    assert address.endswith(mac[12:14] + mac[15:17]), "made of the MAC address"
+    assert ip_address(address) == address_of_mac(left, mac), "made of the MAC address"
     reach(left.host, address)
     ping_all(left.host, address)
     answer = left.host.run("ping", "-n", "-c", "1", address).stdout
@@ -106,9 +114,7 @@ def test_a_router_that_ends_is_no_default_router_any_more(net: Network) -> None:
 
 def test_an_address_that_a_host_has_is_not_taken(net: Network) -> None:
     left = net.left
-    mac = net.router.interface(left.interface)["mac"].split(":")
-    first = f"{int(mac[0], 16) ^ 2:02x}{mac[1]}"
-    theirs = f"2001:db8:{left.subnet}:0:{first}:{mac[2]}ff:fe{mac[3]}:{mac[4]}{mac[5]}"
+    theirs = address_of_mac(left, net.router.interface(left.interface)["mac"])
     left.host.ip("addr", "add", f"{theirs}/64", "dev", DEVICE, "nodad")
     net.router.ctl(f"ip6 nd address autoconfig {left.interface}")
     radvd(left, "")

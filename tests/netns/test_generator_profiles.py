@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
+from quiver_lab.experiments.yaml_reading import parse_yaml
 from quiver_lab.generators.answers import Result
 from quiver_lab.generators.client import Generator
 from quiver_lab.generators.profile import Capture, Memif, Port, Profile, Stream
 from quiver_lab.generators.transactions import TransactionsResult
-from quiver_lab.yaml_reading import parse_yaml
 from ruamel.yaml import YAML
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6

@@ -13,6 +13,8 @@ from peers.processes import need, parse_json
 #: Bytes that an iperf3 run carries.
 TCP_BYTES = "24M"
 UDP_BYTES = "3M"
+#: Linux reports its multicast groups (MLD) for some seconds after its link is up.
+MULTICAST_LISTENERS = ("ip6-local", "group-not-joined")
 
 families = pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
 directions = pytest.mark.parametrize("reverse", [False, True], ids=["forth", "back"])
@@ -74,13 +76,14 @@ def test_tcp_carries_data_and_nothing_is_wrong_on_the_wire(
 def test_udp_arrives_whole_and_nothing_is_wrong_on_the_wire(
     each_network: Network, family: int, reverse: bool
 ) -> None:
-    words = ["-u", "-b", "200M", "-l", "1200", "-n", UDP_BYTES, *(["-R"] if reverse else [])]
+    words = ["-u", "-b", "50M", "-l", "1200", "-n", UDP_BYTES, *(["-R"] if reverse else [])]
     before = each_network.router.errors()
     received, seen = iperf3(each_network.left, each_network.right, family, *words)
     assert received["packets"] >= 2000
     # What an overloaded machine drops at a socket or a queue is told; the router itself forgets none.
     assert received["lost_packets"] < received["packets"] / 2
-    assert not [key for key in each_network.router.counted_since(before) if key[0].startswith("ip")]
+    dropped = {key for key in each_network.router.counted_since(before) if key[0].startswith("ip")}
+    assert dropped <= {MULTICAST_LISTENERS}
     seen.check(packets_min=100)
 
 

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import parse_experiment
+from quiver_lab.experiments.experiment import parse_experiment
 from quiver_lab.forwarders.linux_namespace import remove_abandoned
-from quiver_lab.histograms import curve
+from quiver_lab.results.histograms import curve
+from quiver_lab.runs.campaign import run_experiment
 from rich.console import Console
 
 #: Measures, fills the machine or looks at all of it: no other test runs beside these.

@@ -14,14 +14,14 @@ import time
 from pathlib import Path
 
 import pytest
-from quiver_lab.campaign import run_experiment
-from quiver_lab.experiment import Planned, parse_experiment
+from quiver_lab.experiments.experiment import Planned, parse_experiment
 from quiver_lab.forwarders import testpmd
 from quiver_lab.forwarders.open_vswitch import SWITCH_PLACES
-from quiver_lab.huge_pages import PAGES, Pool
-from quiver_lab.journal import Journal
-from quiver_lab.results import Results, TrialRecord
-from quiver_lab.running import run_cell
+from quiver_lab.host.huge_pages import PAGES, Pool
+from quiver_lab.results.model import Results, TrialRecord
+from quiver_lab.runs.campaign import run_experiment
+from quiver_lab.runs.journal import Journal
+from quiver_lab.runs.running import run_cell
 from rich.console import Console
 
 #: Measures, and looks at all of the machine: no other test runs beside these.

@@ -8,15 +8,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from quiver_lab.benches import make_bench
+from quiver_lab.experiments.scenario import Scenario
 from quiver_lab.forwarders import NotInstalledError
 from quiver_lab.generators.profile import Capture
 from quiver_lab.generators.quiver_tg import QuiverTg
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.processes import ProcessError
-from quiver_lab.scenario import Scenario
 from quiver_lab.srv6 import BEHAVIOURS, CSIT
-from quiver_lab.testbed import Cores
+from quiver_lab.testbed.benches import make_bench
+from quiver_lab.testbed.cores import Cores
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrSegmentRouting
 from scapy.layers.l2 import Ether

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from quiver_lab.experiments.peer_settings import Host
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines.ssh import RemoteMachine
-from quiver_lab.peer_settings import Host
-from quiver_lab.processes import ProcessError
-from quiver_lab.results import Results
+from quiver_lab.results.model import Results
 
 from peers.ssh_server import SSHD, SshServer, free_port
 
@@ -190,6 +190,11 @@ def bed(tmp_path: Path) -> Iterator[Bed]:
                 ip("netns", "del", name)
 
 
+def namespaces_of_forwarders() -> set[Path]:
+    """Return the names of the namespaces that Linux forwarders stand in."""
+    return set(Path("/run/netns").glob("quiver-lab-*-dut"))
+
+
 def experiment(bed: Bed, **changes: object) -> str:
     """An experiment's text (JSON is YAML)."""
     binaries = os.environ.get("QUIVER_BIN_DIR", "target/release")
@@ -235,7 +240,7 @@ def test_forwarders_of_another_machine_forward_and_leave_nothing(bed: Bed, tmp_p
         assert run.telemetry is not None
         assert run.telemetry.counters
     until("the interfaces are back", lambda: bed.links() == {"lo", "eth1", "eth2", "net1"})
-    assert not list(Path("/run/netns").glob("quiver-lab-*-dut"))
+    until("the namespaces are gone", lambda: not namespaces_of_forwarders())
 
 
 @pytest.mark.parametrize("kind", ["killed", "cut"])
@@ -251,14 +256,15 @@ def test_a_connection_that_drops_in_a_trial_costs_that_trial(bed: Bed, tmp_path:
     journal = out / "journal.jsonl"
     trials = '"event": "trial"'
     until("two trials", lambda: journal.exists() and journal.read_text().count(trials) >= 2, 60)
-    folders = set(Path("/run/netns").glob("quiver-lab-*-dut"))
-    assert folders
+    namespaces = namespaces_of_forwarders()
+    assert namespaces
     if kind == "killed":
         bed.server.drop_all()
     else:
         subprocess.run(["ip", "-n", bed.far, "link", "set", "net1", "down"], check=True)
     until("the interfaces are back", lambda: {"eth1", "eth2"} <= bed.links(), 60)
-    assert not set(Path("/run/netns").glob("quiver-lab-*-dut")) & folders
+    # The interfaces leave a namespace before its name goes.
+    until("its namespace is gone", lambda: not namespaces_of_forwarders() & namespaces)
     assert lab.wait(120) == 1
     run = Results.read(out / "results.json").scenarios[0]
     assert run.status == "failed"

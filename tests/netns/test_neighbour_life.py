@@ -13,9 +13,6 @@ from peers.namespace import veth
 from peers.network import DEVICE, Network, Side, answers, namespaces, network, ping, ping_all, reach
 from peers.processes import wait_until
 
-#: Measures, fills the machine or looks at all of it: no other test runs beside these.
-pytestmark = pytest.mark.alone
-
 families = pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
 
 

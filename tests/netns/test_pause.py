@@ -11,9 +11,6 @@ import pytest
 from peers.network import DEVICE, Network, answers, network
 from peers.processes import wait_until
 
-#: Measures, fills the machine or looks at all of it: no other test runs beside these.
-pytestmark = pytest.mark.alone
-
 #: MAC control: PAUSE for as long as can be asked for (IEEE 802.3 annex 31B).
 PAUSE = bytes.fromhex("0180c2000001 020000000009 8808 0001 ffff") + bytes(42)
 PINGS = 300

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from quiver_lab.json_rpc import JsonRpc, RpcError, SocketChannel
+from quiver_lab.host.json_rpc import JsonRpc, RpcError, SocketChannel
 
 from peers.processes import CommandError
 

@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("stress")
     group.addoption("--rounds", type=int, default=ROUNDS_ENOUGH, help="rounds of each change")
     group.addoption("--budget", type=float, default=140.0, help="seconds for all changes together")
+    group.addoption("--attack-seconds", type=float, help="how long all attackers try at once")
     group.addoption("--long", action="store_true", help="also the changes that take long")
 
 

@@ -77,11 +77,11 @@ class Worker:
     #: Memory that was not there when it was touched.
     faults: int = 0
     passes: int = 0
-    #: Errands of the control thread, and the time that they took.
-    errands: int = 0
-    errand_us: float = 0.0
-    #: Long errands and long passes, by their least length in microseconds.
-    long_errands: Counter[int] = field(default_factory=Counter)
+    #: Worker calls of the control thread, and the time that they took.
+    worker_calls: int = 0
+    worker_call_us: float = 0.0
+    #: Long worker calls and long passes, by their least length in microseconds.
+    long_worker_calls: Counter[int] = field(default_factory=Counter)
     long_passes: Counter[int] = field(default_factory=Counter)
 
     @property
@@ -99,9 +99,9 @@ class Worker:
             self.ousted_us - before.ousted_us,
             self.faults - before.faults,
             self.passes - before.passes,
-            self.errands - before.errands,
-            self.errand_us - before.errand_us,
-            self.long_errands - before.long_errands,
+            self.worker_calls - before.worker_calls,
+            self.worker_call_us - before.worker_call_us,
+            self.long_worker_calls - before.long_worker_calls,
             self.long_passes - before.long_passes,
         )
 
@@ -225,9 +225,9 @@ class Rig:
             ousted_us=int((self._task / "schedstat").read_text().split()[1]) // 1000,
             faults=int((self._task / "stat").read_text().rsplit(")", 1)[1].split()[7]),
             passes=thread["passes"],
-            errands=thread["errands"],
-            errand_us=thread["errand_us"],
-            long_errands=Counter({one["from_us"]: one["count"] for one in thread["long_errands"]}),
+            worker_calls=thread["worker_calls"],
+            worker_call_us=thread["worker_call_us"],
+            long_worker_calls=Counter({one["from_us"]: one["count"] for one in thread["long_worker_calls"]}),
             long_passes=Counter({one["from_us"]: one["count"] for one in thread["long_passes"]}),
         )
 

@@ -18,7 +18,7 @@ COLUMNS = (
     ("sent, M", 8),
     ("lost with", 10),
     ("without", 8),
-    ("errands", 9),
+    ("worker calls", 12),
     ("us each", 8),
     ("longest", 8),
     ("pass with", 10),
@@ -29,9 +29,9 @@ COLUMNS = (
 EXPLAINED = (
     "lost: packets of the load, in all rounds with changes and in the quiet rounds between them",
     "Mpps: the load; kept: how much of it was offered while the control thread shared the generator's core",
-    "errands: what the control thread had the worker do between passes, mean, class of the longest",
+    "worker calls: what the control thread had the worker do between passes, mean, class of the longest",
     "pass: the class of the worker's longest pass, least over the rounds, for others are the host's",
-    "a class reaches from so many us to twice as many; 0 is below 8 (errands) or 65 (passes)",
+    "a class reaches from so many us to twice as many; 0 is below 8 (worker calls) or 65 (passes)",
     "faults: page faults of the worker",
 )
 
@@ -58,7 +58,7 @@ def _cells(row: Row) -> list[str]:
     changed, quiet = row.pairs.changed, row.pairs.quiet
     seconds = sum(found.counts.duration_s for found in changed) or 1.0
     offered = sum(found.counts.offered for found in changed)
-    errands = sum(found.worker.errands for found in changed)
+    worker_calls = sum(found.worker.worker_calls for found in changed)
     return [
         row.name,
         str(len(changed)),
@@ -68,9 +68,9 @@ def _cells(row: Row) -> list[str]:
         f"{offered / 1e6:.1f}",
         str(_lost(changed)),
         str(_lost(quiet)),
-        str(errands),
-        f"{sum(found.worker.errand_us for found in changed) / max(errands, 1):.2f}",
-        str(max((longest for found in changed for longest in found.worker.long_errands), default=0)),
+        str(worker_calls),
+        f"{sum(found.worker.worker_call_us for found in changed) / max(worker_calls, 1):.2f}",
+        str(max((longest for found in changed for longest in found.worker.long_worker_calls), default=0)),
         str(_longest_pass_us(changed)),
         str(_longest_pass_us(quiet)),
         str(sum(found.worker.faults for found in changed)),

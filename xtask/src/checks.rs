@@ -23,7 +23,8 @@ pub fn all() -> Result<Vec<String>> {
     faults.extend(unsafe_code()?);
     faults.extend(file_lengths()?);
     faults.extend(unlisted_tests()?);
-    faults.extend(dependencies_told()?);
+    faults.extend(dependencies_explained()?);
+    faults.extend(crate::words::faults()?);
     faults.extend(crate::reference::stale()?);
     Ok(faults)
 }
@@ -38,7 +39,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/control") => 3,
         () if starts("engine/encap") => 4,
         () if starts("features") || starts("drivers") => 5,
-        () if starts("superblocks") => 6,
+        () if starts("fused") => 6,
         () if starts("testkit") => 7,
         () if starts("bin/quiver-tg/traffic") => 8,
         () if starts("bin/quiver-tg/measuring") => 9,
@@ -48,7 +49,7 @@ fn layer(folder: &Path) -> u32 {
     }
 }
 
-/// `bin → superblocks → features, drivers → engine`, and nothing sideways; within `bin/quiver-tg`
+/// `bin → fused → features, drivers → engine`, and nothing sideways; within `bin/quiver-tg`
 /// `control → stateful → measuring → traffic`.
 pub fn layers(members: &[Member]) -> Vec<String> {
     let by_name: HashMap<&str, &Member> = members.iter().map(|m| (m.name.as_str(), m)).collect();
@@ -59,8 +60,9 @@ pub fn layers(members: &[Member]) -> Vec<String> {
                 && layer(&member.folder) < LAYER_MAX
             {
                 faults.push(format!(
-                    "{} imports {}: arrows point down only (bin, then superblocks, then features and drivers, then engine; \
-                     in bin/quiver-tg: control, then stateful, then measuring, then traffic)",
+                    "{} imports {}: arrows point down only (bin, then fused, then features \
+                     and drivers, then engine; in bin/quiver-tg: control, then stateful, then \
+                     measuring, then traffic)",
                     member.folder.display(),
                     dependency.folder.display()
                 ));
@@ -150,7 +152,7 @@ fn file_lengths() -> Result<Vec<String>> {
 }
 
 /// docs/decisions/dependencies.md says why each dependency is there.
-fn dependencies_told() -> Result<Vec<String>> {
+fn dependencies_explained() -> Result<Vec<String>> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     let page = "docs/decisions/dependencies.md";
     let told = fs::read_to_string(root().join(page)).context(page)?;
@@ -171,9 +173,7 @@ fn dependencies_told() -> Result<Vec<String>> {
 /// All Rust files of ours, relative to the root.
 pub fn sources() -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for folder in
-        ["bin", "engine", "features", "drivers", "superblocks", "testkit", "xtask", "fuzz"]
-    {
+    for folder in ["bin", "engine", "features", "drivers", "fused", "testkit", "xtask", "fuzz"] {
         collect(Path::new(folder), &mut files)?;
     }
     files.sort();

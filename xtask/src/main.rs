@@ -8,6 +8,7 @@ mod metadata;
 mod reference;
 mod sanitize;
 mod tests_page;
+mod words;
 
 use std::process::ExitCode;
 
@@ -22,10 +23,16 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Layers, registration, unsafe code, dependencies, generated pages.
+    /// Layers, registration, unsafe code, dependencies, retired words, generated pages.
     Check,
     /// Write docs/reference from the declarations.
     Reference,
+    /// Lower the counts of words-allowed.txt to the retired words that files still have.
+    Words {
+        /// Print each retired word with its place instead.
+        #[arg(long)]
+        list: bool,
+    },
     /// Print the list of test cases by area.
     Tests,
     /// Run each property test with as many cases as fit into so many seconds.
@@ -58,6 +65,14 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         Task::Tests => {
             print!("{}", tests_page::render()?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Words { list } => {
+            if list {
+                words::print()?
+            } else {
+                words::lower()?
+            }
             Ok(ExitCode::SUCCESS)
         }
         Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),

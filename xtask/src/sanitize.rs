@@ -17,7 +17,8 @@ const BUILD_DIR: &str = "target/sanitize";
 pub fn run(only: &[String]) -> Result<ExitCode> {
     let Some(triple) = nightly_host() else {
         println!(
-            "skipped: AddressSanitizer wants a nightly toolchain (rustup toolchain install nightly); nothing was checked"
+            "skipped: AddressSanitizer wants a nightly toolchain (rustup toolchain install \
+             nightly); nothing was checked"
         );
         return Ok(ExitCode::SUCCESS);
     };

@@ -175,8 +175,9 @@ pub fn render() -> Result<String> {
         listed.push((*area, cases));
     }
     let mut page = String::from(
-        "# Test cases by area\n\nWritten by `make reference` from the names of test functions (`#[test]`, `def test_…`) \
-         and golden folders.\nA case of two areas stands in both; a golden folder counts once, however many steps it has.\n\n\
+        "# Test cases by area\n\nWritten by `make reference` from the names of test functions \
+         (`#[test]`, `def test_…`) and golden folders.\nA case of two areas stands in both; a \
+         golden folder counts once, however many steps it has.\n\n\
          | area | cases |\n| --- | ---: |\n",
     );
     for (area, cases) in &listed {
@@ -286,7 +287,8 @@ mod tests {
 
     #[test]
     fn test_functions_are_found_behind_other_attributes() {
-        let text = "#[test]\n#[ignore]\nfn one_thing() {}\nfn helper() {}\n  #[test]\n  fn other(x: u8) {}";
+        let text = "#[test]\n#[ignore]\nfn one_thing() {}\nfn helper() {}\n  #[test]\n  fn \
+            other(x: u8) {}";
         assert_eq!(rust_tests(text), ["one_thing", "other"]);
         let text =
             "def test_pings(hosts):\n    pass\ndef helper():\nclass A:\n    def test_more(self):";

@@ -19,7 +19,7 @@ use quiver_wire::ip4::{self, Ip4Header};
 use quiver_wire::ip6::Ip6Header;
 use quiver_wire::{EtherType, Header, checksum};
 
-use self::blocks::{Asked, BLOCK, Layer};
+use self::blocks::{BLOCK, Layer, LookUpBlock};
 use crate::paths::{Tagging, Work};
 use crate::population::OUR_MAC;
 
@@ -159,7 +159,7 @@ fn bridge_frames<const LEARN: bool>(
             let port = ports.word(to.port());
             let good = to.holds(port) & !to.is_filter() & (to.port() != rx);
             counted.odd += u64::from(!good);
-            counted.unsettled += u64::from(LEARN && !found[block + i].is_settled(bridge.seen));
+            counted.unsettled += u64::from(LEARN && !found[block + i].is_current(bridge.seen));
             packet.tx = to.port();
             counted.bytes += packet.segment_length() as u64;
         }
@@ -293,7 +293,7 @@ fn ip6(variant: Variant, frame: &mut Frame, tables: &IpTables, counted: &mut Cou
     let packets = frame.packets_mut();
     packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
-    let mut asked = Asked::new();
+    let mut asked = LookUpBlock::new();
     let mut at = 0;
     while at < count {
         let block = (count - at).min(BLOCK);

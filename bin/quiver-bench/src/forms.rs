@@ -82,9 +82,7 @@ fn lookup(
     lpm.lookup_slice(Variant::best(), &destinations[..count], &mut found[..count]);
     let groups = bench.tables.groups.table();
     for ((packet, next), group) in packets.iter_mut().zip(next).zip(found.iter()) {
-        let hop = groups.word(*group).hop();
-        packet.index = hop.index;
-        *next = hop.next;
+        *next = groups.word(*group).hop().route(packet);
     }
 }
 
@@ -92,14 +90,12 @@ fn lookup(
 fn lookup_one(bench: &Bench<'_>, packet: &mut Packet) -> Result<NodeId, Never> {
     let destination = Ip4Header::overlay(packet.bytes()).map_or(0, Ip4Header::destination_bits);
     let group = bench.tables.writer.space().table(0).lookup(destination);
-    let hop = bench.tables.groups.table().word(group).hop();
-    packet.index = hop.index;
-    Ok(hop.next)
+    Ok(bench.tables.groups.table().word(group).hop().route(packet))
 }
 
 #[inline(always)]
 fn rewrite(bench: &Bench<'_>, packet: &mut Packet) -> Result<NodeId, Never> {
-    let adjacency = bench.tables.adjacencies.table().get(packet.index);
+    let adjacency = bench.tables.adjacencies.table().of(packet);
     let length = packet.length();
     let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) else { return Ok(DROP) };
     if header.ttl() <= 1 || length > usize::from(adjacency.mtu_bytes) {
@@ -210,7 +206,7 @@ fn fused<const BLOCK: usize>(bench: &mut Bench<'_>, frame: &mut Frame, scratch: 
             &mut scratch.found[..block],
         );
         for i in at..end {
-            packets[i].index = groups.word(scratch.found[i - at]).hop().index;
+            groups.word(scratch.found[i - at]).hop().route(&mut packets[i]);
             next[i] = rewrite(bench, &mut packets[i]).unwrap_or(DROP);
             bytes += packets[i].length() as u64;
         }

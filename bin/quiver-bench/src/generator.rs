@@ -78,9 +78,10 @@ impl GeneratorPath {
     fn profile(&self) -> Result<Profile> {
         let GeneratorPath { frame, destination, latency, .. } = self;
         let text = format!(
-            "self_test: false\nlatency: {latency}\nports: [{{tap: {{name: a}}}}, {{tap: {{name: b}}}}]\nstreams:\n  \
-             - {{from: 0, to: 1, frame: {frame}, layers: {{ethernet: {{dst: \"02:fe:00:00:00:01\"}}, \
-             ip4: {{src: 10.0.0.2, dst: {destination}}}, udp: {{}}}}}}\n"
+            "self_test: false\nlatency: {latency}\nports: [{{tap: {{name: a}}}}, \
+             {{tap: {{name: b}}}}]\nstreams:\n  - {{from: 0, to: 1, frame: {frame}, layers: \
+             {{ethernet: {{dst: \"02:fe:00:00:00:01\"}}, ip4: \
+             {{src: 10.0.0.2, dst: {destination}}}, udp: {{}}}}}}\n"
         );
         Ok(Profile::parse(&text, Path::new(self.name))?)
     }
@@ -184,7 +185,7 @@ pub fn path(path: &GeneratorPath, rounds: usize, form: Form) -> Result<Measured>
         buffers: 2 * WIRE_FRAMES,
         pages: PageSize::Best,
         variant: form.variant,
-        superblocks: form.superblocks,
+        block_driver: form.block_driver,
         ..EngineConfig::default()
     };
     let mut generator = Generator::new(&path.profile()?, config, Clock::tsc(), wire)?;
@@ -198,7 +199,7 @@ pub fn path(path: &GeneratorPath, rounds: usize, form: Form) -> Result<Measured>
         graph.push(round(&mut generator, path)?);
         floor.push(bare.round());
     }
-    generator.give_up();
+    generator.abort();
     graph.sort_by(|a, b| a.0.total_cmp(&b.0));
     floor.sort_by(f64::total_cmp);
     let range = (graph[0].0, graph[graph.len() - 1].0);

@@ -200,7 +200,7 @@ impl Bench {
         quiver_bridge::register(&mut registry);
         quiver_ethernet::register(&mut registry);
         quiver_ip::register(&mut registry);
-        quiver_superblocks::register(&mut registry);
+        quiver_fused::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         for name in ["bench0", "bench1"] {
             engine.create_interface(InterfaceSpec {
@@ -304,9 +304,10 @@ impl Bench {
     }
 }
 
-fn told(what: &str, stretch: Stretch) {
+fn print_stretch(what: &str, stretch: Stretch) {
     println!(
-        "{what}: {} packets in {:.2} s ({:.2} Mpps), lost {}; the host stopped the core {} times, {:.1} ms",
+        "{what}: {} packets in {:.2} s ({:.2} Mpps), lost {}; the host stopped the core {} times, \
+         {:.1} ms",
         stretch.taken,
         stretch.took.as_secs_f64(),
         stretch.taken as f64 / stretch.took.as_secs_f64() / 1e6,
@@ -341,7 +342,7 @@ impl Bench {
             let rate = (most * f64::from(hundredths) / 100.0) as u64;
             let trial = self.run(rate, macs, for_a_trial)?;
             if trial.lost == 0 {
-                told(&format!("all known, at {hundredths} % of that"), trial);
+                print_stretch(&format!("all known, at {hundredths} % of that"), trial);
                 return Ok(rate);
             }
         }
@@ -371,7 +372,7 @@ pub fn run(wanted: Wanted) -> Result<()> {
     let rate = (bench.rate_without_loss(macs)? as f64 * part) as u64;
     bench.forget()?;
     let (learning, seconds) = bench.learn(rate, macs)?;
-    told(
+    print_stretch(
         &format!("{macs} new addresses, one packet in {one_in}, at {:.0} %", part * 100.0),
         learning,
     );
@@ -379,7 +380,7 @@ pub fn run(wanted: Wanted) -> Result<()> {
         "all were learned after {seconds:.2} s, {:.2} million a second",
         macs as f64 / seconds / 1e6
     );
-    told("the same with all known", bench.run(rate, macs, |_, elapsed| elapsed >= TRIAL)?);
+    print_stretch("the same with all known", bench.run(rate, macs, |_, elapsed| elapsed >= TRIAL)?);
     if let Some(bridges) = bench.engine.get::<Bridges>() {
         let usage = bridges.macs.usage();
         let each = usage.resident_bytes as f64 / usage.entries as f64;

@@ -55,6 +55,9 @@ enum Task {
         variant: Option<Variant>,
         /// Every vector goes node by node.
         #[arg(long)]
+        without_block_driver: bool,
+        /// Old name of `--without-block-driver`.
+        #[arg(long, hide = true)]
         without_superblocks: bool,
     },
     /// Millions of MAC addresses learned from traffic, while known traffic goes on without loss.
@@ -102,10 +105,21 @@ fn main() -> anyhow::Result<()> {
             }
             learn::run(learn::Wanted { macs, part, one_in: one_in.max(1), ring, core })
         }
-        Task::Paths { names, rounds, output, core, variant, without_superblocks } => {
+        Task::Paths {
+            names,
+            rounds,
+            output,
+            core,
+            variant,
+            without_block_driver,
+            without_superblocks,
+        } => {
+            if without_superblocks {
+                eprintln!("--without-superblocks is an old name: write --without-block-driver");
+            }
             let form = Form {
                 variant: variant.unwrap_or(Variant::best()),
-                superblocks: !without_superblocks,
+                block_driver: !without_block_driver && !without_superblocks,
             };
             if let Err(error) = quiver_core::cpu::pin_to_core(core) {
                 eprintln!("not pinned to core {core}: {error}");

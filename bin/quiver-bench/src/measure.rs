@@ -44,7 +44,7 @@ pub struct Form {
     /// Loops and look-ups.
     pub variant: Variant,
     /// In one pass where nothing stands between nodes.
-    pub superblocks: bool,
+    pub block_driver: bool,
 }
 
 /// Measure a path.
@@ -88,7 +88,7 @@ impl Router {
             buffers,
             pages: PageSize::Best,
             variant: form.variant,
-            superblocks: form.superblocks,
+            block_driver: form.block_driver,
             ..EngineConfig::default()
         };
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
@@ -105,7 +105,7 @@ impl Router {
         quiver_gre::register(&mut registry);
         quiver_ipip::register(&mut registry);
         quiver_reassembly::register(&mut registry);
-        quiver_superblocks::register(&mut registry);
+        quiver_fused::register(&mut registry);
         let (mut engine, commands) = registry.build()?;
         let (mut maker, mut ender) = (
             Maker::new(path.packets.template(), path.length, path.tagging.bytes()),

@@ -1,5 +1,7 @@
 //! The command line of the traffic generator.
 
+#![warn(clippy::missing_errors_doc)]
+
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use quiver_tg_control::{Places, default_socket, run, schema, serve, top};
+use quiver_tg_control::{Endpoints, default_socket, run, schema, serve, top};
 use quiver_tg_measuring::self_test;
 use quiver_tg_traffic::profile::{StreamRate, read_seconds};
 use quiver_tg_traffic::{check, ready};
@@ -238,18 +240,20 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run { profile, rate, duration, warmup, drain, core, json, histograms, socket } => {
             let (duration_s, warmup_s, drain_s) = (duration, warmup, drain);
-            let wishes =
-                run::Wishes { rate, duration_s, warmup_s, drain_s, core, json, histograms };
-            let places =
-                Places { socket: socket.or_else(|| Some(default_socket())), ..Places::default() };
-            run::run(&profile, &wishes, &places)
+            let options =
+                run::Options { rate, duration_s, warmup_s, drain_s, core, json, histograms };
+            let endpoints = Endpoints {
+                socket: socket.or_else(|| Some(default_socket())),
+                ..Endpoints::default()
+            };
+            run::run(&profile, &options, &endpoints)
         }
         Command::Serve { profile, core, socket, tcp, token_file, stdio } => {
             let is_alone = tcp.is_none() && !stdio;
             let socket = socket.or_else(|| is_alone.then(default_socket));
-            serve::serve(profile.as_deref(), core, &Places { socket, tcp, token_file, stdio })
+            serve::serve(profile.as_deref(), core, &Endpoints { socket, tcp, token_file, stdio })
         }
-        Command::Top { socket, once, json, interval, filter } => top::top(top::Wishes {
+        Command::Top { socket, once, json, interval, filter } => top::top(top::Options {
             socket: socket.unwrap_or_else(default_socket),
             once,
             json,
@@ -275,7 +279,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::SelfTest { core, peer_core, frame, duration, json } => {
-            self_test::self_test(&self_test::Wishes {
+            self_test::self_test(&self_test::Options {
                 core,
                 peer_core,
                 frame,

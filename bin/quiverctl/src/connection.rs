@@ -24,7 +24,7 @@ pub enum Failure {
     Told,
     /// The router does not answer, in words for the user.
     Unreachable(String),
-    /// Whoever reads our output has left.
+    /// The program that reads our output has ended.
     Closed,
     /// The user interrupted the command.
     Interrupted,

@@ -22,7 +22,8 @@ use crate::settings::Settings;
     name = "quiverd",
     version,
     about = "The Quiver software router",
-    after_help = "Exit codes: 0 it ended as asked, 1 it could not start, 3 another router has its folder."
+    after_help = "Exit codes: 0 it ended as asked, 1 it could not start, 3 another router has its \
+        folder."
 )]
 struct Arguments {
     /// The start-up file; without one the router starts with its defaults.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use quiver_control::commands::{Built, RefusedAtStart, RouterNumber};
 use quiver_control::server::group_id;
 use quiver_control::{
-    Commands, Desk, Entry, OnRefusal, Output, Places, Progress, Refusal, Registry, Server,
+    Commands, Dispatcher, Entry, OnRefusal, Output, Places, Progress, Refusal, Registry, Server,
     ServerConfig, Sink,
 };
 use quiver_core::Engine;
@@ -86,13 +86,13 @@ pub fn run(settings: Settings) -> Result<()> {
         group: settings.unix.gid.clone(),
         limits: quiver_control::Limits::default(),
     };
-    let (server, desk) = Server::start(&config).map_err(|refusal| anyhow!("{refusal}"))?;
-    engine.insert(desk.load());
+    let (server, dispatcher) = Server::start(&config).map_err(|refusal| anyhow!("{refusal}"))?;
+    engine.insert(dispatcher.load());
     tracing::info!("ready; commands at {}", settings.cli_socket().display());
     if settings.unix.interactive {
         open_terminal(&settings)?;
     }
-    serve(&mut engine, &commands, desk, &stop);
+    serve(&mut engine, &commands, dispatcher, &stop);
     drop(server);
     engine.take_leave_of_all();
     tracing::info!("ended");
@@ -128,7 +128,8 @@ fn configure(engine: &mut Engine, commands: &SharedCommands, settings: &Settings
         let (count, commands) =
             (refused.count, if refused.count == 1 { "command was" } else { "commands were" });
         let said = format!(
-            "{count} {commands} refused at the start and the rest is applied: `show version verbose`"
+            "{count} {commands} refused at the start and the rest is applied: `show version \
+             verbose`"
         );
         tracing::error!("{said}");
         if settings.unix.log.is_some() {
@@ -229,13 +230,13 @@ fn confine_clients(settings: &Settings, commands: &SharedCommands) -> Result<()>
 fn serve(
     engine: &mut Engine,
     commands: &SharedCommands,
-    mut desk: Desk<Engine>,
+    mut dispatcher: Dispatcher<Engine>,
     stop: &Cell<bool>,
 ) {
     // The reactor only has to wake up; the requests are taken below.
-    engine.watch(desk.as_fd().as_raw_fd(), Interest::READ, |_| {});
+    engine.watch(dispatcher.as_fd().as_raw_fd(), Interest::READ, |_| {});
     while !stop.get() {
-        let due = desk.turn(&commands.borrow(), engine);
+        let due = dispatcher.turn(&commands.borrow(), engine);
         let wait = due.map_or(TURN_MS_MAX, |due| {
             let left = due.saturating_duration_since(Instant::now());
             TURN_MS_MAX.min(left.as_millis() as u64)

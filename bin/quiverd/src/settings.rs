@@ -60,7 +60,7 @@ impl Settings {
             },
             runtime_dir: runtime_dir.clone(),
             variant: cpu.variant.unwrap_or(defaults.variant),
-            superblocks: !cpu.no_superblocks,
+            block_driver: !cpu.no_block_driver,
         };
         Ok(Settings { unix, engine, runtime_dir, commands: Vec::new(), idle: Vec::new() })
     }

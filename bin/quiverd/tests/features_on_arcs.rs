@@ -1,7 +1,7 @@
 //! The whole router: every feature that can be switched on in an arc of an interface, singly and in
 //! pairs, in each mode that an interface can be in, with frames of every kind. Whatever the pair:
-//! packets die in a counted way or leave, no buffer is lost, none circulates, and superblocks
-//! change nothing.
+//! packets die in a counted way or leave, no buffer is lost, none circulates, and the block driver
+//! changes nothing.
 
 use std::time::Duration;
 
@@ -177,8 +177,8 @@ fn frames() -> Vec<Vec<u8>> {
     all
 }
 
-fn router(superblocks: bool, mode: &Mode) -> Router {
-    let settings = Settings { superblocks, buffers: 4096, ..Settings::default() };
+fn router(block_driver: bool, mode: &Mode) -> Router {
+    let settings = Settings { block_driver, buffers: 4096, ..Settings::default() };
     let mut router = Router::with(settings, &[quiverd::features::built_in]);
     for name in ["e0", "e1", "e2"] {
         router.cli(&format!("create test interface {name}"));

@@ -58,7 +58,7 @@ fn measure(ends: &[&String; 2]) -> Result<(), Box<dyn std::error::Error>> {
         let (_, output) = ids[0];
         engine.call(WorkerId(0), move |worker| {
             let frame = vec![0x5a; size];
-            (0..200).all(|_| worker.inject(&frame, output, InterfaceId::NONE, InterfaceId::NONE, 0))
+            (0..200).all(|_| worker.inject(&frame, output, InterfaceId::NONE, InterfaceId::NONE))
         })?;
         wait(&mut engine, Duration::from_millis(200));
         let received = |engine: &Engine| -> u64 {

@@ -10,11 +10,13 @@ const GROUP: &str = "Host interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create host-interface {name <linux-name:word> [num-rx-queues <:1-64>] [num-tx-queues <:1-64>]}",
+            "create host-interface \
+             {name <linux-name:word> [num-rx-queues <:1-64>] [num-tx-queues <:1-64>]}",
         )
         .group(GROUP)
         .help(
-            "Use a Linux network device: its frames come in as host-NAME, and Linux sees what is sent there",
+            "Use a Linux network device: its frames come in as host-NAME, and Linux sees what is \
+             sent there",
         )
         .details("It needs CAP_NET_RAW, and CAP_NET_ADMIN to set the Linux device up.")
         .word("linux-name", "as `ip link` shows it")

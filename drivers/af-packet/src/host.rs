@@ -150,6 +150,10 @@ fn add_queues(
 }
 
 /// Make `host-NAME`. It is down until the operator sets it up.
+///
+/// # Errors
+/// There is no such link, it has an interface already, a size is out of range, or the system
+/// refuses.
 pub fn create_host_interface(
     engine: &mut Engine,
     config: HostConfig,
@@ -203,6 +207,9 @@ pub fn create_host_interface(
 }
 
 /// Delete `host-NAME`, by Linux's name.
+///
+/// # Errors
+/// There is no such interface, or a worker does not answer.
 pub fn delete_host_interface(engine: &mut Engine, linux_name: &str) -> Result<(), HostError> {
     let name = format!("host-{linux_name}");
     let id = engine.interface_id(&name).ok_or(InterfaceError::Unknown)?;

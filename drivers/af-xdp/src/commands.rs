@@ -20,10 +20,13 @@ pub(crate) fn register(registry: &mut Registry) {
              [num-rx-queues <queues:1-64>] [rx-queue-size <frames:64-32768>]}",
         )
         .group(GROUP)
-        .help("Use a Linux network device by AF_XDP sockets: its frames come to the router, not to Linux")
+        .help(
+            "Use a Linux network device by AF_XDP sockets: its frames come to the router, not to \
+             Linux",
+        )
         .details(
-            "It needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF. Each queue sends as well; workers beyond their \
-             number share one.",
+            "It needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF. Each queue sends as well; workers \
+             beyond their number share one.",
         )
         .word("linux-name", "as `ip link` shows it")
         .word("name", "the interface's name in the router; otherwise the device's and /0")

@@ -99,7 +99,8 @@ pub enum XdpError {
     Queues(usize),
     /// Numbers.
     #[error(
-        "rings of {0} frames: a power of two from {RING_FRAMES_MIN} to {RING_FRAMES_MAX} is possible"
+        "rings of {0} frames: a power of two from {RING_FRAMES_MIN} to {RING_FRAMES_MAX} is \
+         possible"
     )]
     Ring(u32),
     /// The device's.
@@ -333,6 +334,10 @@ fn attach(program: &OwnedFd, index: i32, linux_name: &str) -> Result<(OwnedFd, H
 
 /// Make an interface. It is down until the operator sets it up. Right after a deletion it may fail,
 /// because Linux holds the queues of closed sockets for a while.
+///
+/// # Errors
+/// There is no such link, it has an interface already, a size is out of range, or the system
+/// refuses.
 pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<InterfaceId, XdpError> {
     check(engine, &config)?;
     let (link, seen) = FollowedLink::ethernet(&config.linux_name, CAPABILITIES)?;
@@ -371,6 +376,9 @@ pub fn create_interface(engine: &mut Engine, config: XdpConfig) -> Result<Interf
 }
 
 /// Delete an interface that this driver has made.
+///
+/// # Errors
+/// The interface is none of this driver, or a worker does not answer.
 pub fn delete_interface(engine: &mut Engine, id: InterfaceId) -> Result<(), XdpError> {
     if engine.device::<XdpDevice>(id).is_none() {
         return Err(XdpError::NotXdp(engine.interface_name(id)));

@@ -113,7 +113,7 @@ impl Lab {
         let output = self.engine.interface(from).expect("interface").row().output;
         let worker = self.engine.inline_worker(WorkerId(0)).expect("worker");
         for frame in frames {
-            assert!(worker.inject(frame, output, InterfaceId::NONE, from, 0), "no buffer");
+            assert!(worker.inject(frame, output, InterfaceId::NONE, from), "no buffer");
         }
         let count = frames.len();
         self.step_until("all frames have arrived", |lab| lab.seen.lock().unwrap().len() >= count);

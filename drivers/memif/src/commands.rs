@@ -21,11 +21,12 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Name a socket for memif interfaces")
             .details(
-                "Socket 0 is always there: memif.sock in the router's runtime directory. A name that begins \
-                 with @ is in the abstract name space. The first master on a socket listens there; slaves on \
-                 it connect to whoever listens. Several sockets may have one path, so that a master of one \
-                 and a slave of another are the two ends of a link inside this router. Other \
-                 users than root and the router's own name sockets in that directory alone.",
+                "Socket 0 is always there: memif.sock in the router's runtime directory. A name \
+                 that begins with @ is in the abstract name space. The first master on a socket \
+                 listens there; slaves on it connect to the master that listens. Several sockets \
+                 may have one path, so that a master of one and a slave of another are the two \
+                 ends of a link inside this router. Other users than root and the router's own \
+                 name sockets in that directory alone.",
             )
             .word("id", "the socket's number")
             .word("filename", "the socket's path")
@@ -68,7 +69,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show memif [<interface>] [descriptors]")
             .group(GROUP)
             .help("Show memif sockets and interfaces, their peers and rings")
-            .details("With an interface also its regions and rings; with descriptors every slot of them.")
+            .details(
+                "With an interface also its regions and rings; with descriptors every slot of \
+                 them.",
+            )
             .word("interface", "one interface, in detail")
             .word("descriptors", "every slot of every ring")
             .example("show memif memif0/0")
@@ -85,8 +89,8 @@ fn create_interface() -> Command<Engine> {
     .group(GROUP)
     .help("Create a memif interface, memifSOCKET/ID")
     .details(
-        "A master listens on the socket, a slave connects to it and brings the memory: its sizes count. Both \
-         ends name the same id, mode and secret.",
+        "A master listens on the socket, a slave connects to it and brings the memory: its sizes \
+         count. Both ends name the same id, mode and secret.",
     )
     .word("id", "the interface's number on the socket")
     .word("socket-id", "the socket's number, 0 by default")
@@ -95,13 +99,22 @@ fn create_interface() -> Command<Engine> {
     .word("mode", "what frames begin with: an Ethernet or an IP header")
     .word("ring-size", "descriptors per ring, a power of two from 8 to 16384")
     .word("buffer-size", "bytes of the buffer behind a descriptor")
-    .word("rx-queues", "rings to receive from: a slave makes as many, a master takes at most as many")
+    .word(
+        "rx-queues",
+        "rings to receive from: a slave makes as many, a master takes at most as many",
+    )
     .word("tx-queues", "rings to send on: a slave makes as many, a master takes at most as many")
-    .word("zero-copy", "lend the router's buffers to a trusted peer instead of copying (slave only)")
+    .word(
+        "zero-copy",
+        "lend the router's buffers to a trusted peer instead of copying (slave only)",
+    )
     .word("secret", "what the other end must know")
     .word("hw-addr", "the layer 2 address")
     .example("create interface memif id 0 master")
-    .example("create interface memif id 1 socket-id 0 slave mode ip ring-size 2048 rx-queues 2 tx-queues 2")
+    .example(
+        "create interface memif id 1 socket-id 0 slave mode ip ring-size 2048 rx-queues 2 \
+         tx-queues 2",
+    )
     .example("create interface memif id 2 socket-id 3 slave zero-copy")
     .run(|engine: &mut Engine, args| {
         let config = config_of(args)?;

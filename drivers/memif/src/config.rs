@@ -102,7 +102,7 @@ pub struct MemifConfig {
     pub secret: Option<String>,
     /// Layer 2 address; made up when `None`.
     pub mac: Option<[u8; 6]>,
-    /// How receive queues are served, until the operator wishes otherwise.
+    /// How receive queues are served, until the operator says otherwise.
     pub rx_mode: RxMode,
     /// The node that received packets go to; by the mode when `None`.
     pub input: Option<String>,
@@ -154,7 +154,7 @@ impl MemifConfig {
     }
 
     /// Buffers of the router that the peer may hold at a time.
-    pub(crate) fn lent_buffers(&self) -> usize {
+    pub(crate) fn borrowed_buffers(&self) -> usize {
         let queues = self.rx_queues.unwrap_or(1) as usize + self.tx_queues.unwrap_or(1) as usize;
         if self.zero_copy { queues * self.ring_size as usize } else { 0 }
     }
@@ -207,19 +207,25 @@ pub enum MemifError {
     #[error("{0} queues in one direction, but 1 to {QUEUES_MAX} are possible")]
     Queues(u16),
     /// Not a secret.
-    #[error("a secret has 1 to {max} bytes, and neither quotation marks nor control characters", max = SECRET_BYTES - 1)]
+    #[error(
+        "a secret has 1 to {max} bytes, and neither quotation marks nor control characters",
+        max = SECRET_BYTES - 1
+    )]
     Secret,
     /// The slave brings the memory.
     #[error("zero-copy is the slave's to say: it brings the memory")]
     ZeroCopyMaster,
     /// The pool's buffers have the pool's size.
     #[error(
-        "with zero-copy the buffers are the router's (`buffers {{ default data-size N }}`); leave out buffer-size"
+        "with zero-copy the buffers are the router's (`buffers {{ default data-size N }}`); leave \
+         out buffer-size"
     )]
     ZeroCopyBufferSize,
     /// Half of the pool must stay.
     #[error(
-        "peers could hold {lent} of the router's {total} buffers, and at most half can be lent;          ask for smaller rings or fewer queues, or for {needed} with `buffers {{ buffers-per-numa N }}`",
+        "peers could hold {lent} of the router's {total} buffers, and at most half can be \
+         borrowed;          ask for smaller rings or fewer queues, or for {needed} with `buffers \
+         {{ buffers-per-numa N }}`",
         needed = lent * 2
     )]
     ZeroCopyBuffers {
@@ -230,7 +236,8 @@ pub enum MemifError {
     },
     /// Offsets have 32 bits.
     #[error(
-        "rings and buffers of {mib} MiB do not fit in a region of 4,096 MiB; ask for smaller rings, buffers or fewer queues"
+        "rings and buffers of {mib} MiB do not fit in a region of 4,096 MiB; ask for smaller \
+         rings, buffers or fewer queues"
     )]
     TooLarge {
         /// Megabytes.
@@ -270,7 +277,8 @@ pub enum MemifError {
     },
     /// One listener at a path.
     #[error(
-        "memif socket {socket} listens at {path} already; make the master there (`socket-id {socket}`)"
+        "memif socket {socket} listens at {path} already; make the master there (`socket-id \
+         {socket}`)"
     )]
     Listens {
         /// The socket that does.

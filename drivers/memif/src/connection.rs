@@ -18,7 +18,7 @@ use crate::receive::MemifRx;
 use crate::ring::Ring;
 use crate::slots::AnySlots;
 use crate::socket::{Channel, Received};
-use crate::state::{Connected, Entry, Listening, Memif, Session, ShownRing, Socket, Stage};
+use crate::state::{Connected, Entry, Listening, Memif, RingView, Session, Socket, Stage};
 use crate::transmit::{TxRing, TxRings};
 use quiver_linux::disposal::{self, Unchecked};
 
@@ -320,8 +320,8 @@ fn begin(
     }
     let Some(entry) = memif.interfaces.get_mut(&id) else { return Err(Complaint::Deleted) };
     let link = Arc::new(Link::new(number, id, memif.node));
-    let shown = |receives: bool, rings: &[AgreedRing]| -> Vec<ShownRing> {
-        let shown = |(queue, agreed): (usize, &AgreedRing)| ShownRing {
+    let shown = |receives: bool, rings: &[AgreedRing]| -> Vec<RingView> {
+        let shown = |(queue, agreed): (usize, &AgreedRing)| RingView {
             receives,
             queue,
             ring: Ring::clone(&agreed.ring),

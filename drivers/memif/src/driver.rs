@@ -65,6 +65,9 @@ fn start(engine: &mut Engine) -> Result<(), MemifError> {
 
 /// Name a socket. Several may have the same path: interfaces of one can then be connected with
 /// those of another. A path that begins with `@` is in Linux's abstract name space.
+///
+/// # Errors
+/// The number is 0 or has another path, or the path cannot be that of a socket.
 pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), MemifError> {
     start(engine)?;
     if number == 0 {
@@ -81,6 +84,9 @@ pub fn add_socket(engine: &mut Engine, number: u32, path: &str) -> Result<(), Me
 }
 
 /// The number of the socket that has this path.
+///
+/// # Errors
+/// The driver cannot start: the system refuses a thread or descriptor.
 pub fn socket_of_path(engine: &mut Engine, path: &str) -> Result<Option<u32>, MemifError> {
     start(engine)?;
     Ok(engine.with::<Memif, _>(|_, memif| {
@@ -89,6 +95,9 @@ pub fn socket_of_path(engine: &mut Engine, path: &str) -> Result<Option<u32>, Me
 }
 
 /// Forget a socket that no interface uses.
+///
+/// # Errors
+/// The number is 0 or unknown, or an interface uses the socket.
 pub fn delete_socket(engine: &mut Engine, number: u32) -> Result<(), MemifError> {
     start(engine)?;
     if number == 0 {
@@ -103,6 +112,10 @@ pub fn delete_socket(engine: &mut Engine, number: u32) -> Result<(), MemifError>
 }
 
 /// Make an interface. A master listens from now on, a slave tries to connect.
+///
+/// # Errors
+/// The configuration contradicts itself or other interfaces, the socket is unknown, or the system
+/// refuses.
 pub fn create(engine: &mut Engine, config: MemifConfig) -> Result<InterfaceId, MemifError> {
     start(engine)?;
     config.check()?;
@@ -121,8 +134,8 @@ fn make(
     if memif.find(number, config.id).is_some() || engine.interface_id(&config.name()).is_some() {
         return Err(MemifError::Exists(config.name()));
     }
-    let lent = memif.interfaces.values().map(|e| e.config.lent_buffers()).sum::<usize>()
-        + config.lent_buffers();
+    let lent = memif.interfaces.values().map(|e| e.config.borrowed_buffers()).sum::<usize>()
+        + config.borrowed_buffers();
     let total = engine.pool().total();
     if config.zero_copy && lent > total / 2 {
         return Err(MemifError::ZeroCopyBuffers { lent, total });
@@ -194,6 +207,9 @@ fn made_up_mac(config: &MemifConfig) -> [u8; 6] {
 }
 
 /// Delete an interface; its peer is told.
+///
+/// # Errors
+/// The interface is no memif interface, or a worker does not answer.
 pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), MemifError> {
     let known = engine.get::<Memif>().is_some_and(|memif| memif.interfaces.contains_key(&id));
     if !known {

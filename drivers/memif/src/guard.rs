@@ -1,8 +1,8 @@
-//! A guard for memory that a peer can take away. Whoever made a shared file can shrink it, unless
-//! it is sealed against that, and can punch holes into huge pages; touching what is gone raises
-//! SIGBUS. The handler here puts private, zeroed pages in the place of a guarded mapping and marks
-//! it as lost, so that the worker goes on and the control thread can end the connection. A SIGBUS
-//! anywhere else goes to the handler that was there before.
+//! A guard for memory that a peer can take away. The process that made a shared file can shrink it,
+//! unless it is sealed against that, and can punch holes into huge pages; touching what is gone
+//! raises SIGBUS. The handler here puts private, zeroed pages in the place of a guarded mapping and
+//! marks it as lost, so that the worker goes on and the control thread can end the connection. A
+//! SIGBUS anywhere else goes to the handler that was there before.
 #![allow(unsafe_code)]
 
 use std::ptr::null_mut;

@@ -9,7 +9,7 @@ use quiver_core::memory::buffer::BufferPool;
 
 use crate::config::{MemifConfig, QUEUES_MAX};
 use crate::interrupt::Interrupt;
-use crate::lend::{LentSlots, POOL_REGION};
+use crate::lend::{BorrowedSlots, POOL_REGION};
 use crate::protocol::{
     ADD_RING_S2M, AddRing, BadMessage, Hello, Init, LOG2_RING_SIZE_MAX, Message, VERSION,
 };
@@ -83,11 +83,13 @@ pub(crate) enum Complaint {
     #[error("the worker of a queue does not answer")]
     Stalled,
     #[error(
-        "the buffers take more than 4 GiB, too much to lend; ask for fewer with `buffers {{ buffers-per-numa N }}`"
+        "the buffers take more than 4 GiB, too much to lend; ask for fewer with `buffers \
+         {{ buffers-per-numa N }}`"
     )]
     PoolTooLarge,
     #[error(
-        "a peer has taken away the memory of the buffers; no zero-copy until the router is restarted"
+        "a peer has taken away the memory of the buffers; no zero-copy until the router is \
+         restarted"
     )]
     PoolLost,
     #[error("the interface was deleted")]
@@ -234,7 +236,7 @@ impl Proposal {
             log2_size,
             buffer_bytes: config.buffer_bytes,
             lent: match config.zero_copy {
-                true => Some(LentSlots::new(pool).ok_or(Complaint::PoolTooLarge)?),
+                true => Some(BorrowedSlots::new(pool).ok_or(Complaint::PoolTooLarge)?),
                 false => None,
             },
         };
@@ -265,12 +267,13 @@ impl Proposal {
     }
 }
 
-/// How a slave divides region 0: all rings, then the buffers of each unless the router's are lent.
+/// How a slave divides region 0: all rings, then the buffers of each unless the peer borrows the
+/// router's.
 struct Plan {
     rings: usize,
     log2_size: u8,
     buffer_bytes: u32,
-    lent: Option<LentSlots>,
+    lent: Option<BorrowedSlots>,
 }
 
 impl Plan {
@@ -292,7 +295,7 @@ impl Plan {
         let ring = Ring::new(regions, 0, offset, self.log2_size)?;
         ring.initialise();
         let slots = match self.lent {
-            Some(lent) => AnySlots::Lent(lent),
+            Some(lent) => AnySlots::Borrowed(lent),
             None => {
                 let buffers = self.buffers_offset(place) as u32;
                 let own = OwnSlots::new(regions, &ring, buffers, self.buffer_bytes);

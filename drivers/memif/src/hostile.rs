@@ -237,7 +237,7 @@ proptest! {
         for _ in 0..4 {
             let (channel, regions) = accept(&listener, &mut slave);
             prop_assert!(slave.is_up(id), "{}", slave.reason(id));
-            let (s2m, m2s) = (lent_ring(&regions, 0), lent_ring(&regions, 1));
+            let (s2m, m2s) = (borrowed_ring(&regions, 0), borrowed_ring(&regions, 1));
             for round in 0..20 {
                 match random.below(5) {
                     0 => scribble(&regions, &mut random, 1024),
@@ -395,19 +395,19 @@ fn accept_with_eventfds(
 
 /// A ring of a lending slave that proposes one of 16 descriptors in each direction: slave to master
 /// first.
-fn lent_ring(regions: &Arc<Regions>, place: usize) -> Ring {
+fn borrowed_ring(regions: &Arc<Regions>, place: usize) -> Ring {
     Ring::new(regions, 0, (place * ring_bytes(LOG2).next_multiple_of(128)) as u32, LOG2)
         .expect("ring")
 }
 
 #[test]
-fn lies_about_lent_buffers_are_counted_and_all_buffers_come_home() {
+fn lies_about_borrowed_buffers_are_counted_and_all_buffers_come_home() {
     let path = socket("borrower");
     let listener = Listener::bind(&path).expect("bind");
     let (mut slave, id) =
         Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
     let (channel, regions) = accept(&listener, &mut slave);
-    let (s2m, m2s) = (lent_ring(&regions, 0), lent_ring(&regions, 1));
+    let (s2m, m2s) = (borrowed_ring(&regions, 0), borrowed_ring(&regions, 1));
     slave.turn();
     assert_eq!(m2s.head(), 16);
     let good = Descriptor { length: 64, ..m2s.descriptor(0) };
@@ -445,13 +445,13 @@ fn lies_about_lent_buffers_are_counted_and_all_buffers_come_home() {
 }
 
 #[test]
-fn a_peer_that_says_it_read_more_than_it_was_lent_is_sent_away() {
+fn a_peer_that_says_it_read_more_than_it_borrowed_is_sent_away() {
     let path = socket("greedy-borrower");
     let listener = Listener::bind(&path).expect("bind");
     let (mut slave, id) =
         Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
     let (_channel, regions) = accept(&listener, &mut slave);
-    let s2m = lent_ring(&regions, 0);
+    let s2m = borrowed_ring(&regions, 0);
     (0..8).for_each(|number| slave.send(id, &frame(number, 64)));
     slave.turn();
     assert_eq!(s2m.head(), 8);

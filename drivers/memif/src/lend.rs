@@ -26,17 +26,17 @@ const REFILL_MAX: usize = 256;
 
 /// Where the pool lies.
 #[derive(Clone, Copy)]
-pub(crate) struct LentSlots {
+pub(crate) struct BorrowedSlots {
     base: usize,
     data_bytes: u32,
 }
 
-impl LentSlots {
+impl BorrowedSlots {
     /// `None` when the pool is too large for offsets of 32 bits.
-    pub(crate) fn new(pool: &BufferPool) -> Option<LentSlots> {
+    pub(crate) fn new(pool: &BufferPool) -> Option<BorrowedSlots> {
         let memory = pool.memory();
         let fits = memory.size_bytes() as u64 <= crate::region::REGION_BYTES_MAX;
-        fits.then(|| LentSlots {
+        fits.then(|| BorrowedSlots {
             base: memory.base().as_ptr() as usize,
             data_bytes: pool.data_bytes() as u32,
         })
@@ -45,7 +45,7 @@ impl LentSlots {
 
 /// The buffers behind the slots of one ring.
 pub(crate) struct Lender {
-    slots: LentSlots,
+    slots: BorrowedSlots,
     held: Box<[Option<Buffer>]>,
     pool: Arc<BufferPool>,
     /// Receiving: up to where slots have a buffer. Sending: from where on buffers are still out.
@@ -53,7 +53,7 @@ pub(crate) struct Lender {
 }
 
 impl Lender {
-    pub(crate) fn new(slots: LentSlots, ring: &Ring, pool: &Arc<BufferPool>) -> Lender {
+    pub(crate) fn new(slots: BorrowedSlots, ring: &Ring, pool: &Arc<BufferPool>) -> Lender {
         let held = (0..ring.size()).map(|_| None).collect();
         Lender { slots, held, pool: pool.clone(), edge: 0 }
     }
@@ -91,7 +91,7 @@ impl Drop for Lender {
 
 impl MemifRx {
     /// Take over what the peer has filled, and lend it as many empty buffers.
-    pub(crate) fn receive_lent(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+    pub(crate) fn receive_borrowed(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let Some(mut lender) = self.lender.take() else { return };
         self.take_over(&mut lender, cx, frame);
         if !self.link.is_broken() {

@@ -1,4 +1,4 @@
-//! Work that others left to whoever transmits: a memif frame has no place to say that its checksum
+//! Work that others left to the transmitter: a memif frame has no place to say that its checksum
 //! is not complete, so it is completed here.
 
 use quiver_core::Packet;

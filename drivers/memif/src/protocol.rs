@@ -232,6 +232,9 @@ impl Message {
     }
 
     /// As received.
+    ///
+    /// # Errors
+    /// The type of the message is unknown.
     pub fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Result<Message, BadMessage> {
         let mut from = Reader(bytes, 0);
         Ok(match from.u16() {

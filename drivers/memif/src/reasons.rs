@@ -4,25 +4,32 @@ quiver_core::reasons! {
     /// Deaths and events of `memif-input`, also those on the way out.
     pub enum MemifReason {
         /// Index.
-        PeerIndex = "peer-index", "the peer wrote a ring index that cannot be; the connection was ended";
+        PeerIndex = "peer-index", "the peer wrote a ring index that cannot be; the connection was \
+            ended";
         /// Outside.
-        DescriptorOutside = "descriptor-outside", "the peer's descriptor points outside its regions";
+        DescriptorOutside = "descriptor-outside",
+            "the peer's descriptor points outside its regions";
         /// Empty.
         DescriptorEmpty = "descriptor-empty", "the peer's descriptor holds no bytes";
         /// Chain.
-        ChainBroken = "chain-broken", "the peer's frame goes on in a descriptor that it did not give";
+        ChainBroken = "chain-broken", "the peer's frame goes on in a descriptor that it did not \
+            give";
         /// Long.
         FrameTooLong = "frame-too-long", "the peer's frame is longer than 65,535 bytes";
         /// Buffers.
-        NoBuffer = "no-buffer", "all buffers are in use (`show buffers`), a frame of several was dropped";
+        NoBuffer = "no-buffer", "all buffers are in use (`show buffers`), a frame of several was \
+            dropped";
         /// Buffers.
-        Waiting = info "waits-for-buffers", "passes in which frames waited in a ring because all buffers are in use";
+        Waiting = info "waits-for-buffers", "passes in which frames waited in a ring because all \
+            buffers are in use";
         /// Outgoing.
-        TxDescriptor = "tx-descriptor", "the peer gave a buffer outside its regions to send into; the connection was ended";
+        TxDescriptor = "tx-descriptor", "the peer gave a buffer outside its regions to send into; \
+            the connection was ended";
         /// Outgoing.
         TxTooLong = "tx-frame-too-long", "the frame needs more descriptors than the ring has";
         /// Outgoing.
-        TxSegments = "tx-unsegmented", "the frame was still to be cut into segments, which memif does not do";
+        TxSegments = "tx-unsegmented", "the frame was still to be cut into segments, which memif \
+            does not do";
         /// Outgoing.
         TxChecksum = "tx-bad-offload", "the checksum to be completed lies outside the frame";
         /// Outgoing.

@@ -43,7 +43,7 @@ pub(crate) struct MemifRx {
     pub(crate) next: u16,
     /// The peer's index when it was last looked at.
     pub(crate) seen: u16,
-    /// The buffers that the peer fills, when they are lent.
+    /// The buffers that the peer fills, when it borrows them.
     pub(crate) lender: Option<Lender>,
 }
 
@@ -60,7 +60,7 @@ impl MemifRx {
         match slots {
             AnySlots::Peer(_) => ring.set_tail(0),
             AnySlots::Own(_) => ring.set_head(ring.size()), // all slots are ready to be filled
-            AnySlots::Lent(lent) => lender = Some(Lender::new(lent, &ring, pool)), // none is, yet
+            AnySlots::Borrowed(lent) => lender = Some(Lender::new(lent, &ring, pool)), // none is, yet
         }
         MemifRx { ring, slots, bell, link, next: 0, seen: 0, lender }
     }
@@ -69,7 +69,7 @@ impl MemifRx {
     fn peers_index(&self) -> u16 {
         match self.slots {
             AnySlots::Peer(_) => self.ring.head(),
-            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.tail(),
+            AnySlots::Own(_) | AnySlots::Borrowed(_) => self.ring.tail(),
         }
     }
 
@@ -79,7 +79,7 @@ impl MemifRx {
         match self.slots {
             AnySlots::Peer(_) => self.ring.set_tail(self.next),
             AnySlots::Own(_) => self.ring.set_head(self.next.wrapping_add(self.ring.size())),
-            AnySlots::Lent(_) => {} // slots are ready when they hold a buffer again
+            AnySlots::Borrowed(_) => {} // slots are ready when they hold a buffer again
         }
     }
 
@@ -283,7 +283,7 @@ impl RxQueue for MemifRx {
             match self.slots {
                 AnySlots::Peer(slots) => self.receive_from::<PeerSlots>(slots, cx, frame),
                 AnySlots::Own(slots) => self.receive_from::<OwnSlots>(slots, cx, frame),
-                AnySlots::Lent(_) => self.receive_lent(cx, frame),
+                AnySlots::Borrowed(_) => self.receive_borrowed(cx, frame),
             }
         }
         None

@@ -35,7 +35,8 @@ pub(crate) enum RegionError {
     #[error("a region's file cannot be examined or mapped: {0}")]
     System(#[from] io::Error),
     #[error(
-        "a region's file is no shared memory; send a memfd with F_SEAL_SHRINK, or a file of hugetlbfs"
+        "a region's file is no shared memory; send a memfd with F_SEAL_SHRINK, or a file of \
+         hugetlbfs"
     )]
     NotMemory,
     #[error(
@@ -43,7 +44,8 @@ pub(crate) enum RegionError {
     )]
     NotSealed,
     #[error(
-        "regions of more than {} MiB in {pages}; ask for smaller rings, buffers or fewer queues, or use huge pages",
+        "regions of more than {} MiB in {pages}; ask for smaller rings, buffers or fewer queues, \
+         or use huge pages",
         max >> 20
     )]
     TooLarge { pages: &'static str, max: u64 },
@@ -102,7 +104,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by us with this length, and whoever points into it holds the region.
+        // SAFETY: mapped by us with this length, and each pointer into it keeps the region.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
@@ -112,7 +114,7 @@ enum Backing {
     Peer(Option<Mapping>),
     /// Made by us, until it is dropped.
     Own(Option<SharedMemory>),
-    /// The memory of the router's buffers, lent.
+    /// The memory of the router's buffers, borrowed by the peer.
     Pool(Arc<BufferPool>),
 }
 

@@ -6,7 +6,7 @@ use quiver_control::{Args, Cell, Column, Output, Refusal, Table, Work, in_slices
 use quiver_core::{Engine, InterfaceId};
 
 use crate::ring::{MASK_INTERRUPT, NEXT};
-use crate::state::{Connected, Entry, Memif, ShownRing};
+use crate::state::{Connected, Entry, Memif, RingView};
 
 pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let only = args.optional_interface(engine, "interface")?;
@@ -20,8 +20,8 @@ pub(crate) fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>,
         ));
     }
     let keys = memif.map_or_else(Vec::new, |memif| parts(memif, only, args.has("descriptors")));
-    let made = Shown::new(only.is_none() && memif.is_some());
-    Ok(in_slices(engine, keys, made, Shown::add, |_, made| made.output()))
+    let made = ShowTables::new(only.is_none() && memif.is_some());
+    Ok(in_slices(engine, keys, made, ShowTables::add, |_, made| made.output()))
 }
 
 /// A part of the answer, a few rows of one of its tables.
@@ -62,16 +62,16 @@ fn parts(memif: &Memif, only: Option<InterfaceId>, descriptors: bool) -> Vec<Par
 }
 
 /// The answer as far as it is made.
-struct Shown {
+struct ShowTables {
     sockets: Option<Table>,
     interfaces: Table,
     peers: String,
     details: Details,
 }
 
-impl Shown {
-    fn new(with_sockets: bool) -> Shown {
-        Shown {
+impl ShowTables {
+    fn new(with_sockets: bool) -> ShowTables {
+        ShowTables {
             sockets: with_sockets.then(socket_table),
             interfaces: interface_table(),
             peers: String::new(),
@@ -80,7 +80,7 @@ impl Shown {
     }
 
     /// Add a part, unless what it is of is gone or has another connection meanwhile.
-    fn add(engine: &Engine, made: &mut Shown, part: Part) {
+    fn add(engine: &Engine, made: &mut ShowTables, part: Part) {
         let Some(memif) = engine.get::<Memif>() else { return };
         match part {
             Part::Socket(number) => {
@@ -224,7 +224,7 @@ impl Details {
         }
     }
 
-    fn add_ring(&mut self, name: &str, shown: &ShownRing) {
+    fn add_ring(&mut self, name: &str, shown: &RingView) {
         let wanted = shown.ring.flags() & MASK_INTERRUPT == 0;
         self.rings
             .row()
@@ -237,7 +237,7 @@ impl Details {
             .cell(if wanted { "wanted" } else { "masked" });
     }
 
-    fn add_descriptor(&mut self, name: &str, shown: &ShownRing, slot: u16) {
+    fn add_descriptor(&mut self, name: &str, shown: &RingView, slot: u16) {
         let descriptor = shown.ring.descriptor(slot);
         self.descriptors
             .row()
@@ -252,6 +252,6 @@ impl Details {
     }
 }
 
-fn direction(shown: &ShownRing) -> &'static str {
+fn direction(shown: &RingView) -> &'static str {
     if shown.receives { "receive" } else { "send" }
 }

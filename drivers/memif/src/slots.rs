@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::lend::LentSlots;
+use crate::lend::BorrowedSlots;
 use crate::region::Regions;
 use crate::ring::{Descriptor, Ring};
 
@@ -23,12 +23,12 @@ pub(crate) trait Slots: Copy {
     fn release(self, ring: &Ring, index: u16);
 
     /// The room for sending into a slot.
-    fn room(self, ring: &Ring, index: u16) -> Option<Room>;
+    fn room(self, ring: &Ring, index: u16) -> Option<WritableSlot>;
 }
 
 /// A slot to send into.
 #[derive(Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct WritableSlot {
     pub(crate) at: *mut u8,
     pub(crate) bytes: usize,
     pub(crate) region: u16,
@@ -59,10 +59,10 @@ impl Slots for PeerSlots {
     fn release(self, _: &Ring, _: u16) {}
 
     #[inline(always)]
-    fn room(self, ring: &Ring, index: u16) -> Option<Room> {
+    fn room(self, ring: &Ring, index: u16) -> Option<WritableSlot> {
         let Descriptor { region, offset, length, .. } = ring.descriptor(index);
         let at = ring.regions().span(region, offset, length as usize)?;
-        (length > 0).then_some(Room { at, bytes: length as usize, region })
+        (length > 0).then_some(WritableSlot { at, bytes: length as usize, region })
     }
 }
 
@@ -133,8 +133,8 @@ impl Slots for OwnSlots {
     }
 
     #[inline(always)]
-    fn room(self, ring: &Ring, index: u16) -> Option<Room> {
-        Some(Room { at: self.place(ring, index), bytes: self.bytes as usize, region: 0 })
+    fn room(self, ring: &Ring, index: u16) -> Option<WritableSlot> {
+        Some(WritableSlot { at: self.place(ring, index), bytes: self.bytes as usize, region: 0 })
     }
 }
 
@@ -145,6 +145,6 @@ pub(crate) enum AnySlots {
     Peer(PeerSlots),
     /// The slave's, made for the ring.
     Own(OwnSlots),
-    /// The slave's, of the router's pool, lent to the peer one by one.
-    Lent(LentSlots),
+    /// The slave's, of the router's pool, borrowed by the peer one by one.
+    Borrowed(BorrowedSlots),
 }

@@ -85,7 +85,7 @@ pub(crate) struct Session {
 }
 
 /// A ring of a connected interface, for shows.
-pub(crate) struct ShownRing {
+pub(crate) struct RingView {
     /// Do we receive from it?
     pub(crate) receives: bool,
     pub(crate) queue: usize,
@@ -98,7 +98,7 @@ pub(crate) struct Connected {
     pub(crate) program: String,
     pub(crate) peer_interface: String,
     pub(crate) regions: Arc<Regions>,
-    pub(crate) rings: Vec<ShownRing>,
+    pub(crate) rings: Vec<RingView>,
     pub(crate) link: Arc<Link>,
     pub(crate) interrupts: Interrupts,
 }

@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
+use quiver_core::graph::drop_reason::DropReason;
 use quiver_core::graph::node::{DROP, Reason};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::epoch::Published;
@@ -22,7 +23,7 @@ use crate::offload;
 use crate::reasons::MemifReason;
 use crate::receive::LINE_BYTES;
 use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
-use crate::slots::{AnySlots, OwnSlots, PeerSlots, Room, Slots};
+use crate::slots::{AnySlots, OwnSlots, PeerSlots, Slots, WritableSlot};
 
 /// How many slots ahead of the copy are looked up, and their lines asked for.
 const AHEAD: usize = 16;
@@ -48,7 +49,7 @@ pub(crate) struct Cursor {
     pub(crate) next: u16,
     /// The peer's index when it was last looked at.
     pub(crate) seen: u16,
-    /// The buffers that the peer reads, when they are lent.
+    /// The buffers that the peer reads, when it borrows them.
     pub(crate) lender: Option<Lender>,
 }
 
@@ -69,7 +70,7 @@ impl TxRing {
         match slots {
             AnySlots::Peer(_) => ring.set_tail(0),
             AnySlots::Own(_) => {}
-            AnySlots::Lent(lent) => lender = Some(Lender::new(lent, &ring, pool)),
+            AnySlots::Borrowed(lent) => lender = Some(Lender::new(lent, &ring, pool)),
         }
         let cursor = UnsafeCell::new(Cursor { next: 0, seen: 0, lender });
         TxRing { ring, slots, ringer, link, shared, busy: AtomicBool::new(false), cursor }
@@ -79,7 +80,7 @@ impl TxRing {
     fn peers_index(&self) -> u16 {
         match self.slots {
             AnySlots::Peer(_) => self.ring.head(),
-            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.tail(),
+            AnySlots::Own(_) | AnySlots::Borrowed(_) => self.ring.tail(),
         }
     }
 
@@ -89,7 +90,7 @@ impl TxRing {
     fn free(&self, cursor: &mut Cursor, wanted: usize) -> Option<usize> {
         let free = |cursor: &Cursor| match self.slots {
             AnySlots::Peer(_) => Some(cursor.seen.wrapping_sub(cursor.next)),
-            AnySlots::Own(_) | AnySlots::Lent(_) => {
+            AnySlots::Own(_) | AnySlots::Borrowed(_) => {
                 self.ring.size().checked_sub(cursor.next.wrapping_sub(cursor.seen))
             }
         };
@@ -105,7 +106,7 @@ impl TxRing {
     pub(crate) fn publish(&self, next: u16) {
         match self.slots {
             AnySlots::Peer(_) => self.ring.set_tail(next),
-            AnySlots::Own(_) | AnySlots::Lent(_) => self.ring.set_head(next),
+            AnySlots::Own(_) | AnySlots::Borrowed(_) => self.ring.set_head(next),
         }
     }
 
@@ -133,7 +134,7 @@ impl TxRing {
         match self.slots {
             AnySlots::Peer(slots) => self.send_into::<PeerSlots>(slots, cursor, cx, frame),
             AnySlots::Own(slots) => self.send_into::<OwnSlots>(slots, cursor, cx, frame),
-            AnySlots::Lent(_) => self.lend(cursor, cx, frame),
+            AnySlots::Borrowed(_) => self.lend(cursor, cx, frame),
         }
         if self.shared {
             self.busy.store(false, Ordering::Release);
@@ -217,7 +218,7 @@ pub(crate) fn count(cx: &Context<'_>, node: NodeId, reason: MemifReason) {
 /// Let a packet die for a reason of `memif-input`.
 #[cold]
 pub(crate) fn bury(mut packet: Packet, node: NodeId, reason: MemifReason, cx: &mut Context<'_>) {
-    packet.index = reason.number() as u32 | (node.0 as u32) << 16;
+    packet.hand_over(DropReason::of(node, reason));
     cx.emit(packet, DROP);
 }
 
@@ -237,7 +238,7 @@ fn send_plain_loop<S: Slots, R: Registers>(
     packets: &[Packet],
     data_bytes: usize,
 ) -> usize {
-    let nowhere = Room { at: std::ptr::null_mut(), bytes: 0, region: 0 };
+    let nowhere = WritableSlot { at: std::ptr::null_mut(), bytes: 0, region: 0 };
     let mut rooms = [nowhere; AHEAD];
     let mut seen = 0;
     for (sent, packet) in packets.iter().enumerate() {

@@ -55,7 +55,7 @@ fn send(engine: &mut Engine, id: InterfaceId, count: usize) {
     engine.post(WorkerId(0), move |worker: &mut Worker| {
         for number in 0..count {
             let length = if number % 16 == 0 { 9000 } else { 64 };
-            worker.inject(&frame(number, length), output, InterfaceId::NONE, id, 0);
+            worker.inject(&frame(number, length), output, InterfaceId::NONE, id);
         }
     });
 }

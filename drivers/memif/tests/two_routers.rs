@@ -139,7 +139,7 @@ fn a_peer_that_does_not_read_holds_no_more_buffers_than_its_ring_and_gives_them_
 }
 
 #[test]
-fn more_than_half_of_the_buffers_are_not_lent() {
+fn a_peer_borrows_at_most_half_of_the_buffers() {
     let mut router = Router::new(1);
     quiver_memif::add_socket(&mut router.engine, 1, &socket("too-many")).expect("socket");
     let mut config = MemifConfig::new(1, 0, Role::Slave);

@@ -20,7 +20,10 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create packet-generator interface <name:word>")
             .group(GROUP)
-            .help("Create an interface on which streams send, and which only counts what is sent to it")
+            .help(
+                "Create an interface on which streams send, and which only counts what is sent to \
+                 it",
+            )
             .word("name", "pg0, pg1, …")
             .example("create packet-generator interface pg0")
             .run(create),
@@ -41,9 +44,9 @@ pub(crate) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Make a stream of packets; `enable-stream` lets it send")
         .details(
-            "The packets are described by `data { … }` or read from a pcap file. Without `rate` they \
-             are sent as fast as possible, without `limit` for ever, without `interface` on pg0, \
-             without `node` to where the interface's received packets go.",
+            "The packets are described by `data { … }` or read from a pcap file. Without `rate` \
+             they are sent as fast as possible, without `limit` for ever, without `interface` on \
+             pg0, without `node` to where the interface's received packets go.",
         )
         .word("limit", "packets to send, 0 = no limit")
         .word("rate", "packets per second, 0 = as fast as possible")
@@ -51,8 +54,8 @@ pub(crate) fn register(registry: &mut Registry) {
         .word("maxframe", "packets in one pass at most")
         .word("data", "the packet: layers, then the payload")
         .example(
-            "packet-generator new { name x limit 1000 rate 1e6 size 64-64 data { IP4: 1.2.3 -> 4.5.6 \
-             UDP: 1.0.0.1 - 1.0.0.254 -> 2.0.0.1 UDP: 1234 -> 2345 incrementing 100 } }",
+            "packet-generator new \
+             { name x limit 1000 rate 1e6 size 64-64 data { IP4: 1.2.3 -> 4.5.6 UDP: 1.0.0.1 - 1.0.0.254 -> 2.0.0.1 UDP: 1234 -> 2345 incrementing 100 } }",
         )
         .run(new_stream),
     );

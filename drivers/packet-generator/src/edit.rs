@@ -124,7 +124,7 @@ impl RunningEdit {
             let new = (self.edit.low as u32).wrapping_add(step as u32);
             *field = new.to_be_bytes();
             for sum in &self.edit.checksums {
-                settle(bytes, sum, |checksum| checksum::update32(checksum, old, new));
+                update_checksum(bytes, sum, |checksum| checksum::update32(checksum, old, new));
             }
             return;
         }
@@ -139,7 +139,7 @@ impl RunningEdit {
         let new = self.edit.low.wrapping_add(u128::from(step)).to_be_bytes();
         field.copy_from_slice(&new[16 - width..]);
         for sum in &self.edit.checksums {
-            settle(bytes, sum, |mut checksum| {
+            update_checksum(bytes, sum, |mut checksum| {
                 for (old, new) in old.chunks_exact(2).zip(new.chunks_exact(2)) {
                     let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair[1]]);
                     if old != new {
@@ -153,7 +153,7 @@ impl RunningEdit {
 }
 
 #[inline(always)]
-fn settle(bytes: &mut [u8], at: &ChecksumField, update: impl FnOnce(u16) -> u16) {
+fn update_checksum(bytes: &mut [u8], at: &ChecksumField, update: impl FnOnce(u16) -> u16) {
     let place = usize::from(at.offset);
     let Some(field) =
         bytes.get_mut(place..place + 2).and_then(|f| <&mut [u8; 2]>::try_from(f).ok())

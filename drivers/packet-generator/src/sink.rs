@@ -41,6 +41,9 @@ impl Device for GeneratorDevice {
 }
 
 /// Make the interface `pg<instance>`. Received packets go to `ethernet-input`.
+///
+/// # Errors
+/// The name is taken, there are too many interfaces, or a worker does not answer.
 pub fn create_interface(engine: &mut Engine, instance: u32) -> Result<InterfaceId, InterfaceError> {
     let name = format!("pg{instance}");
     if instance > INSTANCE_MAX {

@@ -83,7 +83,10 @@ pub enum StreamError {
         bytes: usize,
     },
     /// Too much memory.
-    #[error("the packets of stream {stream} take {mib} MiB; at most {} MiB are possible", STREAM_BYTES_MAX >> 20)]
+    #[error(
+        "the packets of stream {stream} take {mib} MiB; at most {} MiB are possible",
+        STREAM_BYTES_MAX >> 20
+    )]
     TooLarge {
         /// The stream.
         stream: String,
@@ -171,6 +174,10 @@ impl Streams {
 }
 
 /// Add a stream to an interface. It sends from [`enable_stream`] on.
+///
+/// # Errors
+/// The name is taken, the interface is none of this driver, or the configuration contradicts
+/// itself.
 pub fn add_stream(
     engine: &mut Engine,
     interface: InterfaceId,
@@ -266,6 +273,9 @@ fn check(config: &StreamConfig) -> Result<(), StreamError> {
 
 /// Let a stream send, from its first packet on. One that is at its limit begins again; nothing
 /// happens to one that is sending.
+///
+/// # Errors
+/// There is no such stream, or a worker does not answer.
 pub fn enable_stream(engine: &mut Engine, name: &str) -> Result<(), StreamError> {
     engine.with::<Streams, _>(|engine, streams| {
         let place = streams.place(name)?;
@@ -315,6 +325,9 @@ fn stop(engine: &mut Engine, stream: &mut Stream) -> Result<(), StreamError> {
 }
 
 /// Let a stream send no more. What it has sent stays counted.
+///
+/// # Errors
+/// There is no such stream, or a worker does not answer.
 pub fn disable_stream(engine: &mut Engine, name: &str) -> Result<(), StreamError> {
     engine.with::<Streams, _>(|engine, streams| {
         let place = streams.place(name)?;
@@ -323,6 +336,9 @@ pub fn disable_stream(engine: &mut Engine, name: &str) -> Result<(), StreamError
 }
 
 /// Remove a stream.
+///
+/// # Errors
+/// There is no such stream, or a worker does not answer.
 pub fn delete_stream(engine: &mut Engine, name: &str) -> Result<(), StreamError> {
     engine.with::<Streams, _>(|engine, streams| {
         let place = streams.place(name)?;

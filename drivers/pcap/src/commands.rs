@@ -17,11 +17,14 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create pcap {id <:u32> [rx <:path>] [tx <:path>] [loop]}")
             .group(GROUP)
-            .help("Create an interface that receives from a pcap file, sends to one, or both: pcapN")
+            .help(
+                "Create an interface that receives from a pcap file, sends to one, or both: pcapN",
+            )
             .details(
-                "Packets come in as fast as they are taken, from when the interface is set up. A file to send \
-                 to is continued when it exists. A name without a folder stands in files-dir; other users \
-                 than root and the router's own name files there alone. Links are not followed to write.",
+                "Packets come in as fast as they are taken, from when the interface is set up. A \
+                 file to send to is continued when it exists. A name without a folder stands in \
+                 files-dir; other users than root and the router's own name files there alone. \
+                 Links are not followed to write.",
             )
             .word("id", "the interface's number")
             .word("rx", "the file whose packets come in, read whole now")

@@ -27,7 +27,7 @@ pub struct PcapConfig {
     pub tx: Option<PathBuf>,
     /// Begin again at the end of the file that comes in.
     pub repeat: bool,
-    /// How its queue is served, until the operator wishes otherwise.
+    /// How its queue is served, until the operator says otherwise.
     pub rx_mode: RxMode,
 }
 
@@ -104,13 +104,15 @@ pub enum PcapDriverError {
     Empty(String),
     /// It does not fit in memory.
     #[error(
-        "{0} is too large to be kept in memory: at most {mib} MiB and {RX_PACKETS_MAX} packets; `editcap -c` cuts it in pieces",
+        "{0} is too large to be kept in memory: at most {mib} MiB and {RX_PACKETS_MAX} packets; \
+         `editcap -c` cuts it in pieces",
         mib = RX_BYTES_MAX >> 20
     )]
     TooLarge(String),
     /// It was written by something else.
     #[error(
-        "{0} exists and was written in another way (not little endian with nanoseconds, or another link type), so it cannot be continued; name another file"
+        "{0} exists and was written in another way (not little endian with nanoseconds, or \
+         another link type), so it cannot be continued; name another file"
     )]
     OtherFormat(String),
     /// From the engine.

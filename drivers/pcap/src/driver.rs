@@ -119,6 +119,9 @@ fn start(engine: &mut Engine) -> Result<(), PcapDriverError> {
 }
 
 /// Make `pcapN`. Its packets come in from when it is set up.
+///
+/// # Errors
+/// A file cannot be opened or is in use, or the interface cannot be made.
 pub fn create(engine: &mut Engine, config: PcapConfig) -> Result<InterfaceId, PcapDriverError> {
     check(engine, &config)?;
     let files = Files::open(&config, &Access::default())?;
@@ -237,6 +240,9 @@ fn write_failed(engine: &mut Engine, id: InterfaceId, number: i32) {
 }
 
 /// Delete an interface. What was sent is in its file.
+///
+/// # Errors
+/// The interface is none of this driver, or a worker does not answer.
 pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), PcapDriverError> {
     if !engine.get::<Pcaps>().is_some_and(|pcaps| pcaps.0.contains_key(&id)) {
         return Err(match engine.interface(id) {

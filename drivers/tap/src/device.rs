@@ -70,7 +70,8 @@ pub enum TapError {
     Namespace(std::io::Error),
     /// This kernel or container has no tun.
     #[error(
-        "/dev/net/tun: {0}; load the module with `modprobe tun`, or give the container the device (`--device /dev/net/tun`)"
+        "/dev/net/tun: {0}; load the module with `modprobe tun`, or give the container the device \
+         (`--device /dev/net/tun`)"
     )]
     NoTun(std::io::Error),
     /// Linux has one of this name.
@@ -208,6 +209,9 @@ fn mtu_of(state: &LinkState) -> u32 {
 }
 
 /// Make `tapN`. It is down until the operator sets it up.
+///
+/// # Errors
+/// The configuration contradicts itself or other interfaces, or the system refuses the device.
 pub fn create_tap(engine: &mut Engine, config: TapConfig) -> Result<InterfaceId, TapError> {
     check(engine, &config)?;
     attach(engine, MadeTap::new(config)?)
@@ -293,6 +297,9 @@ fn hear(engine: &mut Engine, id: InterfaceId, end: &HostEnd) -> Token {
 }
 
 /// Delete a tap; Linux's end vanishes with it.
+///
+/// # Errors
+/// The interface is no tap, or a worker does not answer.
 pub fn delete_tap(engine: &mut Engine, id: InterfaceId) -> Result<(), TapError> {
     if engine.device::<TapDevice>(id).is_none() {
         return Err(TapError::NotTap(engine.interface_name(id)));

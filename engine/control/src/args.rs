@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use quiver_core::{InterfaceId, NodeId};
 
-use crate::error::{Refusal, either, nearest, shown};
+use crate::error::{Refusal, either, nearest, printable};
 use crate::files::{Access, NewFile};
 use crate::names::Names;
 use crate::running::HIDDEN;
@@ -32,7 +32,7 @@ pub struct Args<'a> {
 }
 
 /// How many names a message lists.
-const NAMES_SHOWN_MAX: usize = 8;
+const NAMES_LISTED_MAX: usize = 8;
 
 impl<'a> Args<'a> {
     /// The slots of this level, each with its place; what is inside groups is left out.
@@ -61,6 +61,9 @@ impl<'a> Args<'a> {
     }
 
     /// The value of this name.
+    ///
+    /// # Errors
+    /// The argument was not given, or its value has another form.
     #[inline]
     pub fn get<T: FromValue<'a>>(&self, name: &str) -> Result<T, Refusal> {
         match self.slot(name) {
@@ -70,18 +73,27 @@ impl<'a> Args<'a> {
     }
 
     /// The value of this name, when it was given.
+    ///
+    /// # Errors
+    /// The value has another form.
     #[inline]
     pub fn optional<T: FromValue<'a>>(&self, name: &str) -> Result<Option<T>, Refusal> {
         self.slot(name).map(|slot| self.convert(slot)).transpose()
     }
 
     /// The value of this name, or what stands for it.
+    ///
+    /// # Errors
+    /// The value has another form.
     #[inline]
     pub fn or<T: FromValue<'a>>(&self, name: &str, default: T) -> Result<T, Refusal> {
         Ok(self.optional(name)?.unwrap_or(default))
     }
 
     /// The secret of this name, when it was given: not one that was hidden when it was printed.
+    ///
+    /// # Errors
+    /// The value has another form, or stands for a secret that was hidden.
     pub fn secret(&self, name: &str) -> Result<Option<String>, Refusal> {
         let secret: Option<String> = self.optional(name)?;
         match secret.as_deref() {
@@ -93,6 +105,9 @@ impl<'a> Args<'a> {
     }
 
     /// The values of a name that may be repeated.
+    ///
+    /// # Errors
+    /// A value has another form.
     pub fn all<T: FromValue<'a>>(&self, name: &str) -> Result<Vec<T>, Refusal> {
         let named = |slot: &Slot<'_>| self.names[slot.name as usize] == name;
         self.level().filter(|(_, slot)| named(slot)).map(|(_, slot)| self.convert(slot)).collect()
@@ -110,12 +125,18 @@ impl<'a> Args<'a> {
     }
 
     /// The interface of this name, which must exist.
+    ///
+    /// # Errors
+    /// The argument was not given, or there is no such interface.
     #[inline]
     pub fn interface<N: Names>(&self, names: &N, name: &str) -> Result<InterfaceId, Refusal> {
         self.named(names, "interface", name).map(InterfaceId)
     }
 
     /// The interface of this name, when it was given; then it must exist.
+    ///
+    /// # Errors
+    /// There is no such interface.
     pub fn optional_interface<N: Names>(
         &self,
         names: &N,
@@ -125,6 +146,9 @@ impl<'a> Args<'a> {
     }
 
     /// The node of this name, which must exist.
+    ///
+    /// # Errors
+    /// The argument was not given, or there is no such node.
     pub fn node<N: Names>(&self, names: &N, name: &str) -> Result<NodeId, Refusal> {
         let number = self.named(names, "node", name)?;
         u16::try_from(number)
@@ -133,6 +157,9 @@ impl<'a> Args<'a> {
     }
 
     /// The number of the existing thing of `kind` whose name stands under `name`.
+    ///
+    /// # Errors
+    /// The argument was not given, or nothing of this kind has the name.
     #[inline]
     pub fn named<N: Names>(&self, names: &N, kind: &str, name: &str) -> Result<u32, Refusal> {
         let slot = self.slot(name).ok_or_else(|| self.missing(name))?;
@@ -146,6 +173,9 @@ impl<'a> Args<'a> {
     }
 
     /// The file of this name, opened for reading, when it was given. Also its path.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or the client may not name it.
     pub fn file_to_read(&self, name: &str) -> Result<Option<(PathBuf, File)>, Refusal> {
         self.opened(name, |access, path| {
             Ok((access.path_to_read(path), access.open_to_read(path)?))
@@ -153,11 +183,17 @@ impl<'a> Args<'a> {
     }
 
     /// A new file that takes this name over when it is finished, when it was given.
+    ///
+    /// # Errors
+    /// The file cannot be made, or the client may not name it.
     pub fn file_to_write(&self, name: &str) -> Result<Option<NewFile>, Refusal> {
         self.opened(name, Access::create)
     }
 
     /// The path of a socket, when it was given.
+    ///
+    /// # Errors
+    /// The client may not name the path.
     pub fn socket_path(&self, name: &str) -> Result<Option<PathBuf>, Refusal> {
         self.opened(name, Access::socket_path)
     }
@@ -213,7 +249,7 @@ fn text_of(value: Value<'_>) -> String {
             format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
         }
         Value::Range(low, high) => format!("{low}-{high}"),
-        Value::Text(text) => shown(text),
+        Value::Text(text) => printable(text),
         Value::Group(_) => String::new(),
     }
 }
@@ -225,10 +261,10 @@ fn unknown_name(names: &dyn Names, kind: &str, text: &str, word: u16) -> Refusal
     let remedy = match known.len() {
         0 => format!("there is no {kind} yet"),
         _ if !near.is_empty() => format!("did you mean {}?", either(&near)),
-        1..=NAMES_SHOWN_MAX => format!("there is {}", known.join(", ")),
+        1..=NAMES_LISTED_MAX => format!("there is {}", known.join(", ")),
         count => format!("there are {count}, the first is {}", known[0]),
     };
-    Refusal::new(format!("no {kind} '{}'", shown(text)))
+    Refusal::new(format!("no {kind} '{}'", printable(text)))
         .at_word(u32::from(word) + 1, text)
         .remedy(remedy)
 }

@@ -88,6 +88,9 @@ impl<S, T: Send + 'static> Job<S> for Background<S, T> {
 
 /// Do `work` on a thread of its own, where it may read and write files; then `then` on the control
 /// thread.
+///
+/// # Errors
+/// Too many commands read or write files already, or the system refuses a thread.
 pub fn in_background<S: 'static, T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
     then: impl FnOnce(&mut S, T) -> Result<Output, Refusal> + 'static,

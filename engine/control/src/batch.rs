@@ -101,6 +101,9 @@ impl<'a> Batch<'a> {
     }
 
     /// Do one after the other, up to the first that is refused. Returns how many there are.
+    ///
+    /// # Errors
+    /// The first refusal of `run`, with the number of lines that were applied before.
     pub fn each(
         &self,
         mut run: impl FnMut(&Args<'_>) -> Result<(), Refusal>,

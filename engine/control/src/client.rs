@@ -75,6 +75,9 @@ impl Duplex for TcpStream {
 
 impl Connection {
     /// Connect to `place`: the path of a socket, or ADDRESS:PORT.
+    ///
+    /// # Errors
+    /// Nothing listens at the place, or the system refuses; the text says why.
     pub fn open(place: &Path, peer: Peer) -> Result<Connection, String> {
         let address = place.to_str().and_then(|text| text.parse::<SocketAddr>().ok());
         let stream: io::Result<Box<dyn Duplex>> = match address {
@@ -128,6 +131,9 @@ impl Connection {
 
     /// Call a method. Notifications that come before its result go to `hear`: method and
     /// parameters.
+    ///
+    /// # Errors
+    /// The connection ends, the method is refused, or `hear` fails.
     pub fn call<E>(
         &mut self,
         method: &str,

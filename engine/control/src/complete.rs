@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::automaton::Take;
-use crate::error::{Refusal, shown};
+use crate::error::{Refusal, printable};
 use crate::grammar::{Commands, Form};
 use crate::matcher::{Candidate, Here};
 use crate::names::Names;
@@ -280,7 +280,7 @@ fn offer_values(
     if typed.is_empty() {
         out.push(Completion {
             text: String::new(),
-            label: format!("<{}>", shown(name)),
+            label: format!("<{}>", printable(name)),
             help: help.into(),
         });
     }

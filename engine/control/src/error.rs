@@ -48,7 +48,7 @@ impl Refusal {
 
     /// Say which word of the command was wrong, counted from 1.
     pub fn at_word(mut self, word: u32, text: &str) -> Refusal {
-        self.0.place = Some(Place { word, text: shown(text) });
+        self.0.place = Some(Place { word, text: printable(text) });
         self
     }
 
@@ -175,7 +175,7 @@ impl<E: std::error::Error> From<E> for Refusal {
 }
 
 /// Text of a user, safe to print in a message: short, and without control characters.
-pub fn shown(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut out: String = text
         .chars()
         .take(QUOTED_CHARS_MAX)
@@ -188,7 +188,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// A file's path, safe to print in a message, and whole: what is cut names no file.
-pub fn shown_path(path: &Path) -> String {
+pub fn printable_path(path: &Path) -> String {
     path.display().to_string().replace(char::is_control, "\u{fffd}")
 }
 
@@ -255,7 +255,8 @@ mod tests {
             .after(6);
         assert_eq!(
             refusal.to_string(),
-            "boot.cli:7: no interface 'e9' (word 4): interfaces are e0 and e1; 6 commands before it were applied"
+            "boot.cli:7: no interface 'e9' (word 4): interfaces are e0 and e1; 6 commands before \
+             it were applied"
         );
     }
 
@@ -280,13 +281,13 @@ mod tests {
 
     #[test]
     fn hostile_text_is_cut_and_cleaned_before_it_is_shown() {
-        let text = shown(&"\x1b[31m".repeat(100));
+        let text = printable(&"\x1b[31m".repeat(100));
         assert!(text.chars().count() <= 61 && !text.contains('\x1b'));
     }
     #[test]
     fn the_path_of_a_file_is_cleaned_but_never_cut() {
         let long = format!("/{}/startup.conf", "folder/".repeat(40));
-        assert_eq!(shown_path(Path::new(&long)), long);
-        assert!(!shown_path(Path::new("a\x1b[31m")).contains('\x1b'));
+        assert_eq!(printable_path(Path::new(&long)), long);
+        assert!(!printable_path(Path::new("a\x1b[31m")).contains('\x1b'));
     }
 }

@@ -30,6 +30,9 @@ impl<S: Names + 'static> Commands<S> {
 
     /// Parse every sample and every declared example, and each abbreviated as far as it goes.
     /// The error names the first that fails: a fault in a declaration, for tests to find.
+    ///
+    /// # Errors
+    /// A sample or an example does not parse, or parses as another command.
     pub fn check(&self) -> Result<(), Refusal> {
         let examples =
             self.commands.iter().flat_map(|command| &command.examples).map(|line| line.to_string());

@@ -3,7 +3,8 @@
 //! The router opens files with its own rights, which are mostly root's; a client has the rights of
 //! its user. So a client that is neither root nor the router's own user ([`Trust::Confined`]) names
 //! files inside one directory ([`Places`]) only; no symbolic link, mount or `..` leads out of it,
-//! and it reads only what it could read itself. For everybody: only regular files are opened, never
+//! it reads only what it could read itself, and replaces only what belongs to it: the files that the
+//! router writes for a client belong to the client's user. For everybody: only regular files are opened, never
 //! one with several names, and a file to be written is a new one that takes the name over when it
 //! is complete.
 
@@ -16,7 +17,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use crate::paths;
@@ -58,6 +59,9 @@ impl Places {
     }
 
     /// Make the directory for files, if it is not there, for the group to read and write.
+    ///
+    /// # Errors
+    /// The system refuses to make the directory or to change its group or mode.
     pub fn make(&self) -> io::Result<()> {
         if self.files_dir.is_dir() {
             return Ok(());
@@ -105,11 +109,15 @@ static LAST_NEW: AtomicU64 = AtomicU64::new(0);
 impl Access {
     /// Open a regular file for reading. A name without a folder is sought in the directory for
     /// files, and with full trust then where the router was started.
+    ///
+    /// # Errors
+    /// The client may not name the file, or it is no regular file, or the system refuses; the text
+    /// says why.
     pub fn open_to_read(&self, name: &Path) -> Result<File, String> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match self.trust {
             Trust::Full => {
-                open(&self.path_to_read(name), flags).map_err(|error| told(name, error))?
+                open(&self.path_to_read(name), flags).map_err(|error| errno_text(name, error))?
             }
             Trust::Confined { .. } => self.open_beneath(name, flags)?,
         };
@@ -119,6 +127,9 @@ impl Access {
     }
 
     /// Open a regular file that is there to go on writing at its end; `None` when there is none.
+    ///
+    /// # Errors
+    /// As for [`open_to_read`](Self::open_to_read), or the file has other names.
     pub fn open_to_continue(&self, name: &Path) -> Result<Option<File>, String> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -127,20 +138,24 @@ impl Access {
             Ok(file) => {
                 let about = regular(name, &file)?;
                 only_name(name, &about)?;
-                self.may_read(name, &about)?;
+                self.may_replace(name, &about)?;
                 Ok(Some(file.into()))
             }
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::LOOP) => Err(link(name)),
-            Err(error) => Err(told(name, error)),
+            Err(error) => Err(errno_text(name, error)),
         }
     }
 
     /// Begin a file that takes the name over by [`NewFile::finish`]. A file that is there stays as
     /// it is until then.
+    ///
+    /// # Errors
+    /// The client may not name the file, it may not be replaced, or the system refuses; the text
+    /// says why.
     pub fn create(&self, name: &Path) -> Result<NewFile, String> {
         let (folder, last) = self.folder_of(name)?;
-        replaceable(&folder, &last, name)?;
+        replaceable(self, &folder, &last, name)?;
         let number = LAST_NEW.fetch_add(1, Ordering::Relaxed);
         let mut new = OsString::from(".");
         new.push(&last);
@@ -148,15 +163,20 @@ impl Access {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
-        let file =
-            rustix::fs::openat(&folder, &new, flags, mode).map_err(|error| told(name, error))?;
-        let file =
-            NewFile { folder, new: Some(new), last, path: self.absolute(name), file: file.into() };
+        let file = rustix::fs::openat(&folder, &new, flags, mode)
+            .map_err(|error| errno_text(name, error))?;
+        let path = self.absolute(name);
+        let access = self.clone();
+        let file = NewFile { access, folder, new: Some(new), last, path, file: file.into() };
         regular(name, &file.file)?;
+        self.give_to_client(&file.file).map_err(|error| errno_text(name, error))?;
         Ok(file)
     }
 
     /// The path of a socket that may be made or connected to.
+    ///
+    /// # Errors
+    /// The client may not name the path; the text says why.
     pub fn socket_path(&self, name: &Path) -> Result<PathBuf, String> {
         let Trust::Confined { .. } = self.trust else { return Ok(name.to_owned()) };
         let folder = &self.places.sockets_dir;
@@ -175,6 +195,9 @@ impl Access {
     }
 
     /// A name of Linux's that a confined client says by itself, never by a path.
+    ///
+    /// # Errors
+    /// The name is a path.
     pub fn bare_name<'n>(&self, name: &'n str) -> Result<&'n str, String> {
         match self.trust {
             Trust::Confined { .. } if name.contains('/') => {
@@ -203,7 +226,8 @@ impl Access {
 
     fn outside(&self, name: &Path, folder: &Path) -> String {
         format!(
-            "{} is not inside {}, where this user's files and sockets are (unix {{ files-dir PATH }})",
+            "{} is not inside {}, where this user's files and sockets are (unix \
+             {{ files-dir PATH }})",
             name.display(),
             folder.display()
         )
@@ -227,7 +251,7 @@ impl Access {
     fn open_beneath(&self, name: &Path, flags: OFlags) -> Result<OwnedFd, String> {
         let folder =
             open(&self.places.files_dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
-                .map_err(|error| told(&self.places.files_dir, error))?;
+                .map_err(|error| errno_text(&self.places.files_dir, error))?;
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
             | ResolveFlags::NO_MAGICLINKS
@@ -237,7 +261,7 @@ impl Access {
             Ok(file) => Ok(file),
             Err(Errno::LOOP) => Err(link(name)),
             Err(Errno::XDEV) => Err(self.outside(name, &self.places.files_dir)),
-            Err(error) => Err(told(name, error)),
+            Err(error) => Err(errno_text(name, error)),
         }
     }
 
@@ -254,14 +278,40 @@ impl Access {
                     let _ = self.places.make(); // whether it is there is seen below
                 }
                 open(path.parent().unwrap_or(Path::new("/")), flags)
-                    .map_err(|error| told(name, error))?
+                    .map_err(|error| errno_text(name, error))?
             }
             Trust::Confined { .. } => match self.inside(name)?.parent() {
                 Some(parent) if parent != Path::new("") => self.open_beneath(parent, flags)?,
-                _ => open(&self.places.files_dir, flags).map_err(|error| told(name, error))?,
+                _ => {
+                    open(&self.places.files_dir, flags).map_err(|error| errno_text(name, error))?
+                }
             },
         };
         Ok((folder, last))
+    }
+
+    /// A file that is written for a confined client belongs to its user, and to the group of the
+    /// control sockets. A router without the right to say so (`CAP_CHOWN`) keeps it.
+    fn give_to_client(&self, file: &File) -> Result<(), Errno> {
+        let Trust::Confined { user, group } = self.trust else { return Ok(()) };
+        let group = self.places.group.unwrap_or(group);
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        match rustix::fs::fchown(file, Some(user), Some(group)) {
+            Ok(()) | Err(Errno::PERM) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A confined client replaces and continues files of its own user.
+    fn may_replace(&self, name: &Path, about: &Stat) -> Result<(), String> {
+        match self.trust {
+            Trust::Confined { user, .. } if about.st_uid != user => Err(format!(
+                "{} belongs to user {}: remove it or choose another name",
+                name.display(),
+                about.st_uid
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// A confined client reads what it could read by itself.
@@ -275,7 +325,7 @@ impl Access {
             _ => 0o004,
         };
         if about.st_mode & bit == 0 {
-            return Err(told(name, Errno::ACCESS));
+            return Err(errno_text(name, Errno::ACCESS));
         }
         Ok(())
     }
@@ -285,7 +335,7 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-fn told(name: &Path, error: Errno) -> String {
+fn errno_text(name: &Path, error: Errno) -> String {
     format!("{}: {}", name.display(), io::Error::from(error))
 }
 
@@ -296,11 +346,11 @@ fn link(name: &Path) -> String {
 /// What an open file is; an error unless it is a regular one, and not the kernel's own.
 fn regular(name: &Path, file: impl rustix::fd::AsFd) -> Result<Stat, String> {
     let shown = name.display();
-    let about = rustix::fs::fstat(&file).map_err(|error| told(name, error))?;
+    let about = rustix::fs::fstat(&file).map_err(|error| errno_text(name, error))?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
         return Err(format!("{shown} is not a regular file"));
     }
-    let system = rustix::fs::fstatfs(&file).map_err(|error| told(name, error))?;
+    let system = rustix::fs::fstatfs(&file).map_err(|error| errno_text(name, error))?;
     if KERNEL_FILE_SYSTEMS.contains(&(system.f_type as u64 & 0xffff_ffff)) {
         return Err(format!("{shown} is not a regular file but the kernel's own"));
     }
@@ -318,12 +368,15 @@ fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
 }
 
 /// May a new file take this name over?
-fn replaceable(folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String> {
+fn replaceable(access: &Access, folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String> {
     match rustix::fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(told(name, error)),
+        Err(error) => Err(errno_text(name, error)),
         Ok(about) => match FileType::from_raw_mode(about.st_mode) {
-            FileType::RegularFile => only_name(name, &about),
+            FileType::RegularFile => {
+                only_name(name, &about)?;
+                access.may_replace(name, &about)
+            }
             FileType::Symlink => Err(link(name)),
             _ => Err(format!("{} is not a regular file", name.display())),
         },
@@ -333,6 +386,7 @@ fn replaceable(folder: &OwnedFd, last: &OsStr, name: &Path) -> Result<(), String
 /// A file under construction. Unless it is finished, it is removed.
 #[derive(Debug)]
 pub struct NewFile {
+    access: Access,
     folder: OwnedFd,
     /// Its name until it is finished.
     new: Option<OsString>,
@@ -353,9 +407,12 @@ impl NewFile {
     }
 
     /// Give it its name, in place of the file that may have it.
+    ///
+    /// # Errors
+    /// The file in its place may not be replaced, or the system refuses; the text says why.
     pub fn finish(mut self) -> Result<File, String> {
-        let told = |error| told(&self.path, error);
-        replaceable(&self.folder, &self.last, &self.path)?;
+        let told = |error| errno_text(&self.path, error);
+        replaceable(&self.access, &self.folder, &self.last, &self.path)?;
         if let Some(new) = &self.new {
             rustix::fs::renameat(&self.folder, new, &self.folder, &self.last).map_err(told)?;
         }

@@ -1,6 +1,6 @@
 //! `COMMAND | include TEXT`: what is left of an answer's lines.
 
-use crate::error::{Refusal, either, shown};
+use crate::error::{Refusal, either, printable};
 use crate::job::{Progress, Sink};
 use crate::output::Output;
 use crate::words::Word;
@@ -138,8 +138,8 @@ fn read_one(line: &str, words: &[Word], from: usize, end: usize) -> Result<Filte
     };
     let known: Vec<&str> = NAMES.into_iter().filter(|known| known.starts_with(name)).collect();
     let [known] = known.as_slice() else {
-        let refusal =
-            Refusal::new(format!("there is no filter '{}'", shown(name))).at_word(at(from), name);
+        let refusal = Refusal::new(format!("there is no filter '{}'", printable(name)))
+            .at_word(at(from), name);
         return Err(refusal.remedy(format!("{} stands behind |", either(&NAMES))));
     };
     if *known == "count" {
@@ -173,7 +173,7 @@ pub(crate) struct Filtered<'s> {
 
 impl Sink for Filtered<'_> {
     fn output(&mut self, output: Output) {
-        let left = self.filters.pass(&output.as_told());
+        let left = self.filters.pass(&output.as_printed());
         if !left.is_empty() {
             self.sink.output(Output::text(left));
         }

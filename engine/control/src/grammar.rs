@@ -266,9 +266,9 @@ impl<S: Names + 'static> Commands<S> {
                 .help("Execute the commands of a file")
                 .details(
                     "Stops at the first command that is refused, names the file and the line, and \
-                     says how many commands before it were applied. A client that is neither root nor \
-                     the router's own user names files in files-dir alone. quiverctl reads the file by \
-                     itself, as its user.",
+                     says how many commands before it were applied. A client that is neither root \
+                     nor the router's own user names files in files-dir alone. quiverctl reads \
+                     the file by itself, as its user.",
                 )
                 .example("exec /etc/quiver/setup.cli")
                 .action(Action::Exec),
@@ -279,10 +279,14 @@ impl<S: Names + 'static> Commands<S> {
                 .group("Session")
                 .help("Show the commands that make this router what it is")
                 .details(
-                    "Executed on a fresh router, they make the same one. Secrets are hidden unless asked for; a \
-                     configuration with hidden ones is refused where they stand.",
+                    "Executed on a fresh router, they make the same one. Secrets are hidden \
+                     unless asked for; a configuration with hidden ones is refused where they \
+                     stand.",
                 )
-                .word("secrets", "with the secrets, to be kept in a file that only its owner can read")
+                .word(
+                    "secrets",
+                    "with the secrets, to be kept in a file that only its owner can read",
+                )
                 .action(Action::RunningConfig),
         );
         commands
@@ -441,6 +445,9 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// Parse a line without doing anything; `then` sees the arguments.
+    ///
+    /// # Errors
+    /// The line is no command.
     pub fn parse<R>(
         &self,
         names: &dyn Names,

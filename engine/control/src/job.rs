@@ -10,6 +10,9 @@ use crate::output::Output;
 pub trait Job<S> {
     /// Do a little and say when to go on. What comes in many units counts them by
     /// [`Sink::spend`], and ends the step when [`Sink::must_pause`] says so.
+    ///
+    /// # Errors
+    /// The command is refused; what was done before stays.
     fn step(&mut self, state: &mut S, sink: &mut dyn Sink) -> Result<Step, Refusal>;
 
     /// Has it begun something that must not stay half done? Then it goes on when its client leaves.

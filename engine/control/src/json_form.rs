@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::error::{Refusal, either, nearest, shown};
+use crate::error::{Refusal, either, nearest, printable};
 use crate::grammar::{Commands, Form};
 use crate::names::Names;
 use crate::output::key_of;
@@ -20,10 +20,13 @@ const REPETITIONS_MAX: usize = 1024;
 
 impl<S: Names + 'static> Commands<S> {
     /// The command line that says the same as a JSON form.
+    ///
+    /// # Errors
+    /// The object is not of the form of a command, or names no command or argument.
     pub fn line_of_json(&self, form: &Json) -> Result<String, Refusal> {
         let object = form.as_object().ok_or_else(|| wrong("the command", "an object"))?;
         if let Some(key) = object.keys().find(|key| !matches!(key.as_str(), "command" | "args")) {
-            return Err(Refusal::new(format!("unknown member '{}'", shown(key)))
+            return Err(Refusal::new(format!("unknown member '{}'", printable(key)))
                 .remedy("a command has the members command and args"));
         }
         let name = object
@@ -37,7 +40,7 @@ impl<S: Names + 'static> Commands<S> {
         };
         let mut refusal = None;
         for form in self.forms.iter().filter(|form| form.name == name) {
-            let mut out = Words::default();
+            let mut out = WordBuilder::default();
             match out.command(form, args) {
                 Ok(()) => return Ok(out.line),
                 Err(why) => refusal = Some(why),
@@ -49,7 +52,7 @@ impl<S: Names + 'static> Commands<S> {
                 true => "the method commands lists them".into(),
                 false => format!("did you mean {}?", either(&near)),
             };
-            Refusal::new(format!("no command '{}'", shown(name))).remedy(remedy)
+            Refusal::new(format!("no command '{}'", printable(name))).remedy(remedy)
         }))
     }
 
@@ -86,7 +89,7 @@ fn wrong(what: &str, must_be: &str) -> Refusal {
 
 /// Words under construction, from JSON.
 #[derive(Default)]
-struct Words {
+struct WordBuilder {
     line: String,
     /// Keys that were used, per object under way.
     used: Vec<String>,
@@ -94,7 +97,7 @@ struct Words {
 
 type Args = Map<String, Json>;
 
-impl Words {
+impl WordBuilder {
     fn command(&mut self, form: &Form, args: &Args) -> Result<(), Refusal> {
         self.node(&form.tree, args)?;
         self.all_used(&form.name, &form.tree, args)
@@ -106,8 +109,10 @@ impl Words {
             None => Ok(()),
             Some((key, _)) => {
                 let known = keys(tree);
-                let refusal =
-                    Refusal::new(format!("{name}: unknown or misplaced argument '{}'", shown(key)));
+                let refusal = Refusal::new(format!(
+                    "{name}: unknown or misplaced argument '{}'",
+                    printable(key)
+                ));
                 let near = nearest(key, known.iter().map(String::as_str));
                 Err(refusal.remedy(if near.is_empty() {
                     format!("its arguments are {}", known.join(", "))
@@ -205,7 +210,7 @@ impl Words {
         if text.contains(['\n', '\r', '\0']) || (text.contains('"') && !is_rest) {
             return Err(Refusal::new(format!(
                 "{name}: '{}' cannot be said in a command",
-                shown(&text)
+                printable(&text)
             ))
             .remedy("leave out quotation marks and line ends"));
         }

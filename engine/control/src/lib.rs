@@ -5,6 +5,8 @@
 //! and completion, its JSON form and its page of the reference. [`Commands`] holds all of them and
 //! executes lines, files and the JSON form on the control thread.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod answers;
 mod args;
 mod automaton;
@@ -56,13 +58,13 @@ pub use names::{Names, with_interface_names};
 pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
 pub use running::{
-    ConfigWriter, HIDDEN, Part, Phase, Slices, along, by_interface, by_interface_name,
-    interfaces_by_name, of_each, order,
+    ConfigWriter, HIDDEN, Part, Phase, Slices, along, by_interface, by_interface_name, of_each,
+    order,
 };
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};
 pub use server::{
-    ControlLoad, Desk, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX,
+    ControlLoad, Dispatcher, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX,
 };
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;

@@ -74,6 +74,9 @@ impl<S: 'static> Listing<S> {
     }
 
     /// Make the first page. If it is all, that is the answer.
+    ///
+    /// # Errors
+    /// The rows cannot be made.
     pub fn begin(mut self, state: &mut S) -> Result<Work<S>, Refusal> {
         let mut table = self.table.clone();
         if let Some(foot) = (self.rows)(state, &mut table, PAGE_ROWS_MAX)? {

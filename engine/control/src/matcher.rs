@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use crate::args::Slot;
 use crate::automaton::{Automaton, Edge, GroupStep, Mask, State, Take};
-use crate::error::{Refusal, either, nearest, shown};
+use crate::error::{Refusal, either, nearest, printable};
 use crate::names::Names;
 use crate::types::{Reads, ValueType};
 use crate::value::Value;
@@ -19,7 +19,7 @@ use crate::words::{WORDS_MAX, Word};
 const GROUP_DEPTH_MAX: usize = 4;
 
 /// Candidates that a message lists.
-const CANDIDATES_SHOWN_MAX: usize = 12;
+const CANDIDATES_LISTED_MAX: usize = 12;
 
 /// The words that commands begin with.
 #[derive(Clone, Debug, Default)]
@@ -344,8 +344,8 @@ impl Matcher {
             }
             ControlFlow::Continue(())
         });
-        if out.len() > CANDIDATES_SHOWN_MAX {
-            out.truncate(CANDIDATES_SHOWN_MAX);
+        if out.len() > CANDIDATES_LISTED_MAX {
+            out.truncate(CANDIDATES_LISTED_MAX);
             out.push("others (try ?)".into());
         }
         out
@@ -372,7 +372,7 @@ impl Matcher {
             literals.iter().copied().filter(|l| l.starts_with(text)).collect();
         ambiguous.sort_unstable();
         ambiguous.dedup();
-        let quoted = shown(text);
+        let quoted = printable(text);
         let expected = self.expected(walk.here);
         let near = nearest(text, literals.iter().copied());
         let can_end = self.can_end(walk.here);

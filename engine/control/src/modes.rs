@@ -96,6 +96,9 @@ pub fn ask_before_hold(engine: &mut Engine, stays: Stays) {
 }
 
 /// Why an interface cannot become another's, if a feature says so.
+///
+/// # Errors
+/// A feature keeps the interface as it is.
 pub fn check_hold(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     let asked = engine.get::<Modes>().map_or(&[][..], |modes| &modes.asked);
     asked.iter().try_for_each(|stays| stays(engine, id))
@@ -114,6 +117,9 @@ pub fn let_go(engine: &mut Engine, id: InterfaceId) -> Option<Own> {
 }
 
 /// Why an interface can be given no mode, no address and no parts, if it is another's.
+///
+/// # Errors
+/// Another interface holds this one.
 pub fn check_free(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     let Some(held) = engine.get::<Modes>().and_then(|modes| modes.held.get(&id)) else {
         return Ok(());
@@ -125,6 +131,9 @@ pub fn check_free(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
 
 /// Put an interface into a mode of layer 2, or say that it is in it with somebody else. The mode of
 /// another feature that it was in is ended before.
+///
+/// # Errors
+/// The interface is held, gone, or cannot leave its present mode.
 pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Result<(), Refusal> {
     check_free(engine, id)?;
     let other = engine.get::<Modes>().and_then(|modes| modes.of(id));
@@ -153,6 +162,9 @@ pub fn enter(engine: &mut Engine, id: InterfaceId, layer_two: LayerTwo) -> Resul
 }
 
 /// Let an interface route again. False when it did.
+///
+/// # Errors
+/// The present mode cannot end, or a worker does not answer.
 pub fn leave(engine: &mut Engine, id: InterfaceId) -> Result<bool, Refusal> {
     let Some(taken) = engine.get::<Modes>().and_then(|modes| modes.taken.get(&id)) else {
         return Ok(false);
@@ -187,7 +199,7 @@ pub fn group(engine: &Engine, id: InterfaceId) -> u8 {
 /// An interface that goes leaves its mode.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     if change == InterfaceChange::Deleted {
-        // It exists still, and whoever has it must let go; what it refuses then has no meaning.
+        // It exists still, and its mode must let go of it; what it refuses then has no meaning.
         let _ = leave(engine, id);
         let_go(engine, id);
         if let Some(modes) = engine.get_mut::<Modes>() {

@@ -14,10 +14,10 @@ impl<S: Names + 'static> Commands<S> {
     /// The page of all commands, in Markdown.
     pub fn reference(&self) -> String {
         let mut page = String::from(
-            "# Commands\n\nMade from the declarations of the commands; do not edit. Words may be cut to a unique \
-             prefix. `[ ]` may be left out, `|` means one of these, `...` once or more, `< >` is yours to fill in; \
-             options after the first words come in any order where the page says so. Every `show` takes a \
-             trailing `json`.\n",
+            "# Commands\n\nMade from the declarations of the commands; do not edit. Words may be \
+             cut to a unique prefix. `[ ]` may be left out, `|` means one of these, `...` once or \
+             more, `< >` is yours to fill in; options after the first words come in any order \
+             where the page says so. Every `show` takes a trailing `json`.\n",
         );
         let mut chapters: BTreeMap<&str, Vec<&Form>> = BTreeMap::new();
         for form in self.forms.iter().filter(|form| !form.is_alias) {
@@ -82,9 +82,9 @@ impl StartupSchema {
     /// The page of the start-up file, in Markdown.
     pub fn reference(&self) -> String {
         let mut page = String::from(
-            "# Start-up file\n\nMade from the declarations of the sections; do not edit. Sections are in braces, a \
-             word that begins with `#` begins a comment, entries come in any order. An unknown word is an error \
-             that names the file and the line.\n",
+            "# Start-up file\n\nMade from the declarations of the sections; do not edit. Sections \
+             are in braces, a word that begins with `#` begins a comment, entries come in any \
+             order. An unknown word is an error that names the file and the line.\n",
         );
         for (section, entries) in self.declared() {
             let _ = write!(page, "\n## {}\n\n{}.\n\n", section.name, section.help);

@@ -124,6 +124,9 @@ impl Registry {
     }
 
     /// Build the engine and run what was asked for at start. Workers do not run yet.
+    ///
+    /// # Errors
+    /// The graph cannot be built, or a setup of a feature fails.
     pub fn build(self) -> Result<(Engine, SharedCommands), BuildError> {
         self.commands.check_parts();
         if let Some(failed) = self.failed {

@@ -344,20 +344,12 @@ pub fn by_interface(
     write: impl Fn(&Engine, &Interface, &mut ConfigWriter) + Copy + 'static,
 ) -> impl Fn() -> Slices<Engine> {
     let keys =
-        |engine: &Engine| interfaces_by_name(engine).iter().map(|interface| interface.id).collect();
+        |engine: &Engine| engine.interfaces_by_name().map(|interface| interface.id).collect();
     of_each(keys, move |engine: &Engine, config: &mut ConfigWriter, id: InterfaceId| {
         if let Some(interface) = engine.interface(id) {
             write(engine, interface, config);
         }
     })
-}
-
-/// All interfaces in the order of their names: the order in which they are written, so that the
-/// same configuration reads the same however it came about.
-pub fn interfaces_by_name(engine: &Engine) -> Vec<&Interface> {
-    let mut interfaces: Vec<&Interface> = engine.all_interfaces().collect();
-    interfaces.sort_by(|a, b| a.name.cmp(&b.name));
-    interfaces
 }
 
 /// What belongs to interfaces, in the order of their names.

@@ -12,7 +12,7 @@ use quiver_core::cpu::Variant;
 
 use crate::args::{Args, Slot};
 use crate::automaton;
-use crate::error::{Refusal, either, nearest, shown, shown_path};
+use crate::error::{Refusal, either, nearest, printable, printable_path};
 use crate::matcher::Matcher;
 use crate::syntax::{self, Node};
 use crate::types::{Types, core_list};
@@ -29,6 +29,8 @@ pub struct Section {
     pub(crate) entries: Vec<(&'static str, &'static str)>,
     /// Entries that are known and do nothing: which one, and why.
     idle: Vec<(usize, &'static str)>,
+    /// Entries under an old name: which one, and the new name.
+    renamed: Vec<(usize, &'static str)>,
     /// Why the whole section does nothing, where it does nothing.
     pub(crate) does_nothing: Option<&'static str>,
     /// The value that may stand in place of the braces.
@@ -43,6 +45,7 @@ impl Section {
             help: "",
             entries: Vec::new(),
             idle: Vec::new(),
+            renamed: Vec::new(),
             does_nothing: None,
             bare: None,
         }
@@ -67,6 +70,12 @@ impl Section {
     pub fn idle(mut self, syntax: &'static str, why: &'static str) -> Section {
         self.idle.push((self.entries.len(), why));
         self.entry(syntax, why)
+    }
+
+    /// Add the old name of an entry. The log says the new name once where a file has the old one.
+    pub fn renamed(mut self, syntax: &'static str, new_name: &'static str) -> Section {
+        self.renamed.push((self.entries.len(), new_name));
+        self.entry(syntax, "old name of the entry before it")
     }
 
     /// The whole section is known from VPP and does nothing here. `why` is said once in the log.
@@ -182,7 +191,8 @@ impl StartupSchema {
                     "variant <:best|scalar|avx2|avx512>",
                     "the form of loops and look-ups, to compare them",
                 )
-                .entry("no-superblocks", "every vector goes node by node, to compare")
+                .entry("no-block-driver", "every vector goes node by node, to compare")
+                .renamed("no-superblocks", "no-block-driver")
                 .idle(
                     "relative",
                     "cores are counted as Linux counts them; `corelist-workers` names them",
@@ -239,6 +249,9 @@ impl StartupSchema {
     }
 
     /// Read a file's sections. The refusal names the file and the line.
+    ///
+    /// # Errors
+    /// A section or an argument is unknown or malformed.
     pub fn parse<'a>(&'a self, file: &'a StartupFile) -> Result<Startup<'a>, Refusal> {
         let text = file.text.as_str();
         let mut words = Vec::new();
@@ -286,7 +299,7 @@ impl StartupSchema {
 
     fn check_name(&self, name: &str, own: &[Word], text: &str) -> Result<(), Refusal> {
         let known = self.sections.iter().map(|section| section.name);
-        let quoted = shown(name);
+        let quoted = printable(name);
         if !known.clone().any(|known| known == name) {
             let near = nearest(name, known.clone());
             let lives = |section: &&Section| section.does_nothing.is_none();
@@ -343,8 +356,11 @@ pub struct StartupFile {
 
 impl StartupFile {
     /// Read it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is longer than 1 MiB.
     pub fn read(path: &Path) -> Result<StartupFile, Refusal> {
-        let name = shown_path(path);
+        let name = printable_path(path);
         let failed = |error: std::io::Error| Refusal::new(format!("cannot read {name}: {error}"));
         let metadata = fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() || metadata.len() > STARTUP_BYTES_MAX {
@@ -359,7 +375,7 @@ impl StartupFile {
 
     /// A text of this name.
     pub fn from_text(name: &str, text: &str) -> StartupFile {
-        StartupFile { name: shown(name), text: text.into() }
+        StartupFile { name: printable(name), text: text.into() }
     }
 }
 
@@ -401,7 +417,8 @@ impl Startup<'_> {
             .in_file(self.file.name.clone(), line_of(&self.file.text, at))
     }
 
-    /// What the file says that is known and does nothing here: place, words, and why.
+    /// Entries of the file that do nothing here, with the reason, and entries under an old name, with
+    /// the new one; each with its place.
     pub fn idle(&self) -> Vec<String> {
         let place = |word: Word| line_of(&self.file.text, word.start as usize);
         let mut said = Vec::new();
@@ -415,21 +432,28 @@ impl Startup<'_> {
                     self.file.name, section.name
                 ));
             }
-            for (entry, why) in &section.idle {
-                let own = self.schema.trees[found.section][*entry].recorded_names();
+            let mut note = |entry: usize, what: &str| {
+                let own = self.schema.trees[found.section][entry].recorded_names();
                 let slot = found.slots.iter().find(|slot| own.contains(&names[slot.name as usize]));
-                let Some(word) = slot.and_then(|slot| found.words.get(slot.word as usize)) else {
-                    continue;
-                };
-                let (at, what) = (place(*word), own[0]);
-                let name = &self.file.name;
-                said.push(format!("{name}:{at}: {} {what} does nothing here: {why}", section.name));
+                if let Some(word) = slot.and_then(|slot| found.words.get(slot.word as usize)) {
+                    let (name, at) = (&self.file.name, place(*word));
+                    said.push(format!("{name}:{at}: {} {} {what}", section.name, own[0]));
+                }
+            };
+            for (entry, why) in &section.idle {
+                note(*entry, &format!("does nothing here: {why}"));
+            }
+            for (entry, new_name) in &section.renamed {
+                note(*entry, &format!("is an old name: write {new_name}"));
             }
         }
         said
     }
 
     /// The commands that these parts mean, where the file has their sections.
+    ///
+    /// # Errors
+    /// An argument of a section means no command.
     pub fn commands(&self, parts: &[StartupPart]) -> Result<Vec<String>, Refusal> {
         let mut commands = Vec::new();
         for part in parts {
@@ -441,6 +465,9 @@ impl Startup<'_> {
     }
 
     /// The section `unix`.
+    ///
+    /// # Errors
+    /// A value has another form, or two arguments contradict each other.
     pub fn unix(&self) -> Result<Unix, Refusal> {
         let Some(args) = self.section("unix") else { return Ok(Unix::default()) };
         let path = |name: &str| Ok::<_, Refusal>(args.optional::<String>(name)?.map(PathBuf::from));
@@ -452,7 +479,7 @@ impl Startup<'_> {
         if let Some(listen) = args.optional::<&str>("cli-listen")?
             && is_host_and_port(listen)
         {
-            let refusal = args.refuse("cli-listen", format!("{} is not a path", shown(listen)));
+            let refusal = args.refuse("cli-listen", format!("{} is not a path", printable(listen)));
             let remedy = "name a socket in the file system; `ssh -L` reaches it from elsewhere";
             return Err(self.refuse_in("unix", refusal.remedy(remedy)));
         }
@@ -477,6 +504,9 @@ impl Startup<'_> {
     }
 
     /// The section `cpu`.
+    ///
+    /// # Errors
+    /// A value has another form, or the cores and the number of workers contradict each other.
     pub fn cpu(&self) -> Result<Cpu, Refusal> {
         let Some(args) = self.section("cpu") else { return Ok(Cpu::default()) };
         let main_core: Option<u16> = args.optional("main-core")?;
@@ -510,17 +540,20 @@ impl Startup<'_> {
             let best = format!("{} is the best it has", Variant::best().name());
             return Err(self.refuse_in("cpu", refusal.remedy(best)));
         }
-        let no_superblocks = args.has("no-superblocks");
+        let no_block_driver = args.has("no-block-driver") || args.has("no-superblocks");
         Ok(Cpu {
             main_core,
             workers,
             skip_cores: args.or("skip-cores", 0)?,
             variant,
-            no_superblocks,
+            no_block_driver,
         })
     }
 
     /// The section `buffers`.
+    ///
+    /// # Errors
+    /// A value has another form or is out of range.
     pub fn buffers(&self) -> Result<Buffers, Refusal> {
         let Some(args) = self.section("buffers") else { return Ok(Buffers::default()) };
         Ok(Buffers {
@@ -583,7 +616,7 @@ pub struct Cpu {
     /// The form of loops and look-ups; the best when not given.
     pub variant: Option<Variant>,
     /// Every vector goes node by node.
-    pub no_superblocks: bool,
+    pub no_block_driver: bool,
 }
 
 /// How the workers are placed.

@@ -49,7 +49,8 @@ const SECTIONS: &[Idle] = &[
     (
         "dpdk",
         "Devices of DPDK",
-        "DPDK is not built in; take devices with `create interface af_xdp` or `create host-interface`",
+        "DPDK is not built in; take devices with `create interface af_xdp` or `create \
+         host-interface`",
         &[
             "(dev <device:word> ['{' {[name <:word>] [tag <:word>] [num-rx-queues <:u16>] \
              [num-tx-queues <:u16>] [num-rx-desc <:u16>] [num-tx-desc <:u16>] [workers <:word>] \
@@ -91,7 +92,8 @@ const SECTIONS: &[Idle] = &[
             "name-filter <:word>",
             "vat-path <:path>",
             "vat-name-filter <:word>",
-            "(plugin <plugin-name:word> ('{' {[enable] [disable] [skip-version-check]} '}' | enable | disable))...",
+            "(plugin <plugin-name:word> ('{' {[enable] [disable] [skip-version-check]} '}' | \
+             enable | disable))...",
         ],
     ),
     (
@@ -144,7 +146,8 @@ const SECTIONS: &[Idle] = &[
         "Access lists",
         NOT_BUILT_IN,
         &[
-            "(connection (hash (buckets <buckets:u32> | memory <memory:size>) | count max <connections:u32>))...",
+            "(connection (hash (buckets <buckets:u32> | memory <memory:size>) | count max \
+             <connections:u32>))...",
             "main heap size <heap:size>",
             "(hash lookup (heap size <lookup-heap:size> | \
              hash (buckets <lookup-buckets:u32> | memory <lookup-memory:size>)))...",
@@ -164,7 +167,8 @@ const SECTIONS: &[Idle] = &[
             "dynamic mapping only",
             "static mapping only [connection tracking]",
             "out2in dpo",
-            "(translation hash (buckets <translation-buckets:u32> | memory <translation-memory:size>))...",
+            "(translation hash (buckets <translation-buckets:u32> | memory \
+             <translation-memory:size>))...",
             "(user hash (buckets <user-buckets:u32> | memory <user-memory:size>))...",
             "(max (translations per (thread <translations:u32> | user <per-user:u32>) | \
              users per thread <users:u32>))...",

@@ -85,6 +85,9 @@ pub enum Value<'a> {
 /// A type that a handler can take a [`Value`] as. The error says what the value would have to be.
 pub trait FromValue<'a>: Sized {
     /// Convert; the error completes "it must be …".
+    ///
+    /// # Errors
+    /// The value has another form; the text completes "it must be …".
     fn from_value(value: Value<'a>) -> Result<Self, String>;
 }
 

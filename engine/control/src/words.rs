@@ -45,6 +45,9 @@ pub enum End {
 /// Split `text` into words: separated by white space; `{` and `}` always, and a comma at the end of
 /// a word, are words of their own; `"…"` holds white space together; a word that begins with `#`
 /// begins a comment that ends with the line. The words are appended to `words`.
+///
+/// # Errors
+/// The text is too long, a quotation mark is not closed, or braces do not match.
 pub fn split(text: &str, words: &mut Vec<Word>) -> Result<End, Refusal> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(Refusal::new("the text is longer than 1 GiB"));

@@ -113,10 +113,7 @@ fn a_refusal_in_a_file_says_what_was_expected() {
     assert!(text.contains("any:1: a word does not fit (word 5): expected up or down"), "{text}");
     let text =
         fixture.commands.execute(&mut fixture.toy, "set interface state e0 upp").unwrap_err();
-    assert!(
-        text.to_string().contains("'upp'"),
-        "whoever writes a line is told by its words: {text}"
-    );
+    assert!(text.to_string().contains("'upp'"), "a refusal names the words of the line: {text}");
 }
 
 #[test]

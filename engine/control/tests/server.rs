@@ -56,14 +56,14 @@ impl Running {
         let control = std::thread::spawn(move || {
             let more =
                 MoreDoors { tcp: Some(([127, 0, 0, 1], 0).into()), token, clients: vec![handed] };
-            let (server, mut desk) = Server::start_with::<Toy>(&config, more).unwrap();
+            let (server, mut dispatcher) = Server::start_with::<Toy>(&config, more).unwrap();
             ready.send(server.tcp().unwrap()).unwrap();
             let (commands, mut toy) =
                 (commands(), Toy { jobs_dropped: dropped, rows_made: rows, ..Toy::new() });
             while !stopping.load(Ordering::SeqCst) {
-                desk.turn(&commands, &mut toy);
-                units.store(desk.load().borrow().units_most, Ordering::SeqCst);
-                rested.store(desk.load().borrow().rests, Ordering::SeqCst);
+                dispatcher.turn(&commands, &mut toy);
+                units.store(dispatcher.load().borrow().units_most, Ordering::SeqCst);
+                rested.store(dispatcher.load().borrow().rests, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_micros(200));
             }
             drop(server);
@@ -214,7 +214,7 @@ fn what_a_client_does_not_read_is_not_made() {
     assert_eq!(lines.next().unwrap(), "Name        Number");
     let numbers: Vec<String> = lines.by_ref().take(1_000_000).collect();
     assert_eq!(numbers[999_999], "number 999999  999999");
-    assert_eq!(lines.next().unwrap(), "4 lines", "and whoever reads gets all of it");
+    assert_eq!(lines.next().unwrap(), "4 lines", "and a client that reads gets all of it");
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn until_said(router: &Running, line: &[u8], answer: &str) {
 fn an_idle_client_gives_way_to_the_operator() {
     let router = Running::start("many", Limits { clients_max: 4, ..Limits::default() });
     let mut idle: Vec<UnixStream> = (0..4).map(|_| router.plain()).collect();
-    // Whoever was heard last stays.
+    // The client that spoke last stays.
     for stream in &mut idle[1..] {
         stream.write_all(b"show run\n").unwrap();
         stream.read_exact(&mut [0; 8]).unwrap();

@@ -121,7 +121,7 @@ impl Variant {
         Variant::ALL.into_iter().filter(|v| v.is_available())
     }
 
-    /// Run `body` compiled for this variant. What is inlined into it (the stages of a superblock,
+    /// Run `body` compiled for this variant. What is inlined into it (the stages of a kernel,
     /// the loops of a kernel) may use the variant's instructions; what is called is not affected.
     /// One well predicted branch: choose once per vector, not per packet. A variant that the
     /// processor does not have is replaced by the best it has.
@@ -174,6 +174,9 @@ fn run_avx512<B: Body>(body: B) -> B::Answer {
 }
 
 /// Keep the calling thread on one core; the system's error when it cannot be.
+///
+/// # Errors
+/// The core does not exist, or the system refuses.
 pub fn pin_to_core(core: usize) -> std::io::Result<()> {
     // SAFETY: the set is a plain bit mask on the stack.
     let result = unsafe {

@@ -6,6 +6,8 @@
 //! - [`worker`]: the thread that runs the graph, and what it receives from.
 //! - [`control`]: the thread that owns the configuration.
 
+#![warn(clippy::missing_errors_doc)]
+
 mod block;
 pub mod clock;
 pub mod control;

@@ -76,6 +76,9 @@ pub struct PcapReader<R> {
 
 impl PcapReader<io::BufReader<std::fs::File>> {
     /// Open a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no pcap file of a known form.
     pub fn open(path: &Path) -> Result<Self, PcapError> {
         PcapReader::new(io::BufReader::new(std::fs::File::open(path)?))
     }
@@ -83,6 +86,9 @@ impl PcapReader<io::BufReader<std::fs::File>> {
 
 impl<R: Read> PcapReader<R> {
     /// Read the file's header.
+    ///
+    /// # Errors
+    /// The header cannot be read, or is not that of a pcap file.
     pub fn new(mut input: R) -> Result<PcapReader<R>, PcapError> {
         let mut header = [0; FILE_HEADER_BYTES];
         let got = read_up_to(&mut input, &mut header)?;
@@ -132,6 +138,10 @@ impl<R: Read> PcapReader<R> {
     }
 
     /// Read the next packet into `record`; false at the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read, ends inside of a record, or a record is longer than a packet can
+    /// be.
     pub fn read_into(&mut self, record: &mut PcapRecord) -> Result<bool, PcapError> {
         let mut header = [0; RECORD_HEADER_BYTES];
         let offset = self.offset;
@@ -191,6 +201,9 @@ pub struct PcapWriter<W: Write> {
 
 impl<W: Write> PcapWriter<W> {
     /// Write the file's header.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
     pub fn new(mut out: W, link_type: u32) -> io::Result<PcapWriter<W>> {
         out.write_all(&MAGIC_NANOSECONDS.to_le_bytes())?;
         out.write_all(&2u16.to_le_bytes())?;
@@ -207,12 +220,18 @@ impl<W: Write> PcapWriter<W> {
     }
 
     /// Write a packet.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
     pub fn write(&mut self, at_unix_ns: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_segments(at_unix_ns, bytes.len() as u32, std::iter::once(bytes))
     }
 
     /// Write a packet that lies in pieces. `original_bytes` is its own length; the pieces may hold
     /// less (the packet is cut) but not more than [`RECORD_BYTES_MAX`].
+    ///
+    /// # Errors
+    /// `out` cannot be written, or the segments are longer than a record can be.
     pub fn write_segments<'a>(
         &mut self,
         at_unix_ns: u64,
@@ -235,6 +254,9 @@ impl<W: Write> PcapWriter<W> {
     }
 
     /// Write out what is buffered.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -142,7 +142,7 @@ fn inject(engine: &mut Engine, node: &str, count: usize, bytes: [u8; 2]) {
     let next = engine.node_id(node).unwrap();
     let none = InterfaceId::NONE;
     let all =
-        move |worker: &mut Worker| (0..count).all(|_| worker.inject(&bytes, next, none, none, 0));
+        move |worker: &mut Worker| (0..count).all(|_| worker.inject(&bytes, next, none, none));
     assert!(engine.call(WorkerId(0), all).unwrap());
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use quiver_core::clock::Clock;
 use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::control::watchdog::{
-    Activity, ERRANDS_WAITING_MAX, RETIRED_MAX, STRETCHES_MAX, Stalled,
+    Activity, RETIRED_MAX, STRETCHES_MAX, Stalled, WORKER_CALLS_WAITING_MAX,
 };
 use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use quiver_core::memory::epoch::{Epochs, Published};
@@ -168,7 +168,7 @@ impl Router {
         self.until("the worker goes on", |r| r.engine.health(STUCK).unwrap().stalled_ns.is_none());
         self.until("what waited is freed", |r| {
             let waiting = r.engine.waiting();
-            (waiting.retired, waiting.errands) == (0, 0)
+            (waiting.retired, waiting.worker_calls) == (0, 0)
         });
     }
 }
@@ -305,18 +305,18 @@ fn a_worker_that_finishes_passes_and_does_not_come_to_a_change_is_said_not_to_an
     let refusal = router.engine.call(STUCK, |_: &mut Worker| ()).unwrap_err();
     assert!(refusal.lasted_ns >= PATIENCE_NS && refusal.passes, "{refusal}");
     assert!(refusal.to_string().starts_with("worker 0 has not answered for "), "{refusal}");
-    router.until("it has come to all", |r| r.engine.waiting().errands == 0);
+    router.until("it has come to all", |r| r.engine.waiting().worker_calls == 0);
 }
 
 #[test]
-fn errands_for_a_stalled_worker_are_bounded() {
+fn worker_calls_for_a_stalled_worker_are_bounded() {
     let mut router = router();
     let release = router.stall();
-    let taken = (0..4 * ERRANDS_WAITING_MAX)
+    let taken = (0..4 * WORKER_CALLS_WAITING_MAX)
         .filter(|_| router.engine.post(STUCK, |_: &mut Worker| ()))
         .count();
-    assert!((ERRANDS_WAITING_MAX..2 * ERRANDS_WAITING_MAX).contains(&taken), "{taken}");
-    assert_eq!(router.engine.waiting().errands, ERRANDS_WAITING_MAX);
+    assert!((WORKER_CALLS_WAITING_MAX..2 * WORKER_CALLS_WAITING_MAX).contains(&taken), "{taken}");
+    assert_eq!(router.engine.waiting().worker_calls, WORKER_CALLS_WAITING_MAX);
     assert_eq!(router.engine.make_room().unwrap_err().worker, STUCK);
     assert!(router.engine.post(WELL, |_: &mut Worker| ()), "others have room");
     router.recover(release);

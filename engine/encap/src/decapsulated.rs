@@ -38,6 +38,9 @@ fn outer_class<O: OuterHeader>(packet: &Packet) -> u8 {
 }
 
 /// Leave the IPv6 packet that begins `at` bytes from the outer header.
+///
+/// # Errors
+/// The inner packet is truncated or malformed, or its congestion mark does not fit the outer one.
 #[inline(always)]
 pub fn ip6<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
     let outer = outer_class::<O>(packet);
@@ -56,6 +59,9 @@ pub fn ip6<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBa
 }
 
 /// Leave the IPv4 packet that begins `at` bytes from the outer header.
+///
+/// # Errors
+/// The inner packet is truncated or malformed, or its congestion mark does not fit the outer one.
 #[inline(always)]
 pub fn ip4<O: OuterHeader>(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
     let outer = outer_class::<O>(packet);
@@ -118,6 +124,9 @@ pub fn ip4_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u32> {
 }
 
 /// Take the first `at` bytes off: another packet is left, with a flow of its own.
+///
+/// # Errors
+/// The packet is shorter than that.
 #[inline(always)]
 pub fn take_off(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
     if !packet.pull(at) {

@@ -35,6 +35,10 @@ pub fn may_change(outer_class: u8, inner_class: u8) -> bool {
 }
 
 /// The traffic class that a decapsulated packet goes on with.
+///
+/// # Errors
+/// The outer header is marked CE and the inner one is Not-ECT: the packet is to be dropped (RFC
+/// 6040 §4.2).
 pub fn decapsulated(outer_class: u8, inner_class: u8) -> Result<u8, Congestion> {
     let field = match (outer_class & MASK, inner_class & MASK) {
         (CE, NOT_ECT) => return Err(Congestion),

@@ -6,9 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use quiver_core::WorkerId;
 use quiver_core::memory::epoch::Epochs;
+use quiver_core::{Packet, WorkerId};
 use quiver_tables::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid, prefetch};
+
+use crate::handover::EncapEntryIndex;
 
 /// Bytes of a block, the unit in which headers are copied.
 pub const BLOCK_BYTES: usize = 32;
@@ -126,6 +128,20 @@ impl WorkerEncapEntries {
         self.0.get(index as usize)
     }
 
+    /// The entry that a packet's route has handed over.
+    #[inline(always)]
+    #[track_caller]
+    pub fn of(&self, packet: &Packet) -> &EncapEntry {
+        self.get(packet.handed_over::<EncapEntryIndex>().0)
+    }
+
+    /// [`prefetch`](Self::prefetch) the entry that a packet's route has handed over.
+    #[inline(always)]
+    #[track_caller]
+    pub fn prefetch_of(&self, packet: &Packet) {
+        self.prefetch(packet.handed_over::<EncapEntryIndex>().0);
+    }
+
     /// Prefetch the first two cache lines of an entry: its counters and words, and up to 96 bytes
     /// of header.
     #[inline(always)]
@@ -145,6 +161,9 @@ pub struct EncapEntries {
 
 impl EncapEntries {
     /// An empty table. `what` names the objects in the error for missing address space.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(
         what: &'static str,
         workers: usize,

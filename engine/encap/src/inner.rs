@@ -50,7 +50,7 @@ pub trait InnerPacket: IpFamily {
     /// Unreachable because of an error between the ends of a tunnel (RFC 2473 §8.2, §8.3).
     const UNREACHABLE: IcmpErrorRequest;
 
-    /// The node that fragments a packet for the adjacency in [`Packet::index`].
+    /// The node that fragments a packet for the adjacency in the packet's index.
     const FRAGMENT_NODE: &'static str;
 
     /// Does a packet of `length` bytes that begins with these forbid routers to fragment what is
@@ -90,6 +90,9 @@ pub trait InnerPacket: IpFamily {
     }
 
     /// Why the packet may not be forwarded, if so, and what its sender is told.
+    ///
+    /// # Errors
+    /// The packet is truncated.
     fn refusal(bytes: &[u8]) -> Result<Option<(IcmpErrorRequest, Refused)>, Truncated> {
         let fields = Self::fields(bytes).ok_or(Truncated)?;
         if fields.is_link_local {

@@ -8,12 +8,14 @@
 //! - [`decapsulated`]: an inner packet without its outer headers, checked.
 //! - [`relay`], [`path_mtu`]: what routers of the underlay report.
 #![deny(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 pub mod decapsulated;
 pub mod ecn;
 pub mod entries;
 pub mod entry;
 pub mod flow;
+pub mod handover;
 pub mod inner;
 pub mod offload;
 pub mod outer;

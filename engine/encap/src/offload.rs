@@ -10,6 +10,9 @@ pub struct Unsegmented;
 
 /// `count` bytes of headers will be put in front: a checksum that is left to a device lies so many
 /// bytes further behind.
+///
+/// # Errors
+/// The packet is a large one that a device is to segment.
 #[cold]
 pub fn headers_added(packet: &mut Packet, count: usize) -> Result<(), Unsegmented> {
     if !packet.has(PacketFlags::OFFLOAD) {

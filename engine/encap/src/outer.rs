@@ -39,16 +39,14 @@ pub trait OuterHeader: IpFamily {
     const LEN: usize;
     /// The longest packet, in bytes.
     const PACKET_BYTES_MAX: usize;
-    /// The node that sends to a neighbour by the adjacency in
-    /// [`Packet::index`](quiver_core::Packet::index).
+    /// The node that sends to a neighbour by the adjacency that is handed over.
     const REWRITE: &'static str;
     /// Nodes whose index is an adjacency, too: a neighbour that is to be confirmed or resolved,
     /// packets that are counted.
     const ADJACENCY_NODES: [&'static str; 3];
     /// The node to which the FIB sends packets without a route.
     const DROP: &'static str;
-    /// The node that looks the destination up in the table in
-    /// [`Packet::index`](quiver_core::Packet::index).
+    /// The node that looks the destination up in the table that is handed over.
     const LOOK_UP: &'static str;
     /// The node that fragments by a
     /// [`FragmentRequest`](quiver_forwarding::requests::FragmentRequest). There is none for IPv4:
@@ -70,6 +68,9 @@ pub trait OuterHeader: IpFamily {
 
     /// Write the fields of a template that differ from packet to packet. `total` is the length of
     /// the packet with it, in bytes.
+    ///
+    /// # Errors
+    /// `bytes` is shorter than the template.
     fn fill(
         words: Words<'_>,
         bytes: &mut [u8],
@@ -198,6 +199,9 @@ impl OuterHeader for Ip6 {
 
 /// Write the fields of an outer IPv6 header: class, label, length, and the hop limit where it is
 /// copied. `total` is the length of the packet with it, in bytes.
+///
+/// # Errors
+/// `bytes` is shorter than the header.
 #[inline(always)]
 pub fn fill_ip6(
     words: Words<'_>,
@@ -221,6 +225,9 @@ pub trait HeaderStack: Send + Sync + 'static {
 
     /// Write the fields of the stack, whose first byte is that of `bytes`, that differ from packet
     /// to packet. `total` is the length of the packet with the stack, in bytes.
+    ///
+    /// # Errors
+    /// `bytes` is shorter than the stack.
     fn fill(
         words: Words<'_>,
         bytes: &mut [u8],

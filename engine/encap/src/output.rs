@@ -7,6 +7,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::Wiring;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{InterfaceId, NodeId, Packet};
+use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::{IpFamily, IpTables, flow_hash};
 use quiver_forwarding::{adjacency::Adjacency, next_hop_group::Hop, requests::FragmentRequest};
 
@@ -103,6 +104,9 @@ fn push_short_stack(
 
 /// Put an entry's header stack in front of a packet, and before it the link header of a resolved
 /// adjacency. Returns the length of the latter.
+///
+/// # Errors
+/// The buffer has no headroom for the headers.
 #[inline(always)]
 pub fn push_stack(
     entry: &EncapEntry,
@@ -122,6 +126,9 @@ pub fn push_stack(
 
 /// Put the link header of a resolved adjacency in front of a packet; returns the node by which it
 /// leaves.
+///
+/// # Errors
+/// The buffer has no headroom for the header.
 #[inline(always)]
 pub fn push_link(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, EncapError> {
     let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
@@ -165,10 +172,10 @@ impl<S: HeaderStack> EncapOutput<S> {
         self.tables.groups.resolve(Words(entry).underlay(), hash)
     }
 
-    /// Prefetch the underlay's next-hop group of the entry at `index`.
+    /// Prefetch the underlay's next-hop group of the entry that a packet's route has handed over.
     #[inline(always)]
-    pub fn prefetch_underlay(&self, index: u32) {
-        self.tables.groups.prefetch(Words(self.entries.get(index)).underlay());
+    pub fn prefetch_underlay(&self, packet: &Packet) {
+        self.tables.groups.prefetch(Words(self.entries.of(packet)).underlay());
     }
 
     /// As [`hop`](Self::hop), where only the choice among several hops needs the flow's hash.
@@ -236,12 +243,18 @@ impl<S: HeaderStack> EncapOutput<S> {
     }
 
     /// The length of a packet with an entry's stack.
+    ///
+    /// # Errors
+    /// The packet would be longer than the outer header can say.
     pub fn check_length(packet: &Packet, entry: &EncapEntry) -> Result<usize, EncapError> {
         let total = packet.length() + entry.header_len();
         if total > S::Outer::PACKET_BYTES_MAX { Err(EncapError::TooLong) } else { Ok(total) }
     }
 
     /// Put an entry's stack in front of a packet of `length` bytes, and count it for the entry.
+    ///
+    /// # Errors
+    /// The buffer has no headroom for the stack.
     #[inline(always)]
     pub fn put(
         &self,
@@ -261,6 +274,9 @@ impl<S: HeaderStack> EncapOutput<S> {
     }
 
     /// As [`put`](Self::put), and out by a resolved adjacency, with all headers in one step.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
     #[inline(always)]
     pub fn put_and_leave(
         &self,
@@ -298,20 +314,18 @@ impl<S: HeaderStack> EncapOutput<S> {
         }
         if let Some((mtu, fragment)) = cut {
             let mtu_bytes = u16::try_from(mtu.mtu_bytes).unwrap_or(u16::MAX);
-            packet.index = FragmentRequest { mtu_bytes, table: Words(entry).table() }.to_index();
+            packet.hand_over(FragmentRequest { mtu_bytes, table: Words(entry).table() });
             return fragment;
         }
         if self.has_adjacency(hop) {
             packet.set(PacketFlags::LOCALLY_ORIGINATED);
-            packet.index = hop.index;
-            return hop.next;
+            return hop.route(packet);
         }
         if hop.next == self.drop {
-            packet.index = Words(entry).table();
+            packet.hand_over(TableIndex(Words(entry).table()));
             return self.look_up;
         }
-        packet.index = hop.index;
-        hop.next
+        hop.route(packet)
     }
 
     /// ICMP errors about the packet are for those behind the table of the outer destination,

@@ -98,6 +98,6 @@ pub fn to_sender<F: InnerPacket>(
     packet.l2_bytes = 0;
     packet.rx = tables.interfaces.icmp_source(F::FAMILY, table);
     packet.tx = InterfaceId::NONE;
-    packet.index = request.to_index();
+    packet.hand_over(request);
     true
 }

@@ -8,8 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_core::memory::epoch::Epochs;
-use quiver_core::{InterfaceId, NodeId};
+use quiver_core::{InterfaceId, NodeId, Packet};
 use quiver_tables::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid};
+
+use crate::handover::AdjacencyIndex;
 
 /// How many adjacencies there can be: 64 MB of address space, committed as used.
 pub const ADJACENCIES_MAX: usize = 1 << 20;
@@ -20,7 +22,7 @@ pub const REWRITE_BYTES_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AdjacencyKind {
-    /// Nothing: packets die here. The value of a slot never written.
+    /// Nothing: packets are dropped here. The value of a slot never written.
     Drop = 0,
     /// The neighbour's address is known; the rewrite is whole.
     Complete = 1,
@@ -154,6 +156,13 @@ impl Adjacencies {
         self.slots.get(index as usize)
     }
 
+    /// The adjacency that a packet's route has handed over.
+    #[inline(always)]
+    #[track_caller]
+    pub fn of(&self, packet: &Packet) -> &Adjacency {
+        self.get(packet.handed_over::<AdjacencyIndex>().0)
+    }
+
     /// Bytes in memory.
     pub fn resident_bytes(&self) -> usize {
         self.slots.resident_bytes()
@@ -170,6 +179,9 @@ pub struct AdjacencySlots {
 
 impl AdjacencySlots {
     /// An empty table with the drop adjacency at index 0.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
         let memory = Reserved::new("adjacencies", ADJACENCIES_MAX, Pages::Small)?;
         let mut slots = Slots::new(&[1], ADJACENCIES_MAX, 64, 64);

@@ -8,6 +8,7 @@ use quiver_core::{Context, Frame, NodeId};
 
 use crate::adjacency::counts::{AdjacencyCounts, WorkerCounts};
 use crate::ip::IpTables;
+use crate::nodes;
 
 struct AdjacencyCounter {
     tables: IpTables,
@@ -18,8 +19,8 @@ struct AdjacencyCounter {
 impl Node for AdjacencyCounter {
     fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
         frame.route(|packet| {
-            let header = self.tables.adjacencies.get(packet.index).rewrite_len();
-            self.counts.add(packet.index, packet.length() + header);
+            let header = self.tables.adjacencies.of(packet).rewrite_len();
+            self.counts.add(packet.handed_over(), packet.length() + header);
             Ok::<_, Never>(self.rewrite)
         });
     }
@@ -29,8 +30,8 @@ impl Node for AdjacencyCounter {
 pub fn spec(six: bool, tables: &IpTables, counts: &Arc<AdjacencyCounts>) -> NodeSpec {
     let (tables, counts) = (tables.clone(), counts.clone());
     let [name, rewrite] = match six {
-        false => ["ip4-adjacency-counter", "ip4-rewrite"],
-        true => ["ip6-adjacency-counter", "ip6-rewrite"],
+        false => [nodes::ip4::ADJACENCY_COUNTER, nodes::ip4::REWRITE],
+        true => [nodes::ip6::ADJACENCY_COUNTER, nodes::ip6::REWRITE],
     };
     NodeSpec::new(name, "Counts packets and bytes by adjacency", move |wiring| {
         Box::new(AdjacencyCounter {

@@ -2,15 +2,18 @@
 //! interface": the packet meets that interface's features, and is looked up in its table.
 
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::fib::Family;
+use crate::handover::ReceivingInterface;
+use crate::nodes;
 
 quiver_core::reasons! {
     /// Why a packet is not received once more.
     pub enum InterfaceRxDrop {
         /// Round and round.
-        Loop = "interface-loop", "routes receive the packet on interface after interface without end";
+        Loop = "interface-loop", "routes receive the packet on interface after interface without \
+            end";
         /// Gone or down.
         InterfaceDown = "interface-down", "the route's interface is down or gone";
     }
@@ -25,7 +28,7 @@ impl InterfaceRx {
         if !packet.turn() {
             return Err(InterfaceRxDrop::Loop);
         }
-        let on = InterfaceId(packet.index);
+        let ReceivingInterface(on) = packet.handed_over();
         if !cx.interface(on).is_some_and(|row| row.up) {
             return Err(InterfaceRxDrop::InterfaceDown);
         }
@@ -44,8 +47,8 @@ impl Node for InterfaceRx {
 /// The declaration of one of the two.
 pub fn spec(family: Family) -> NodeSpec {
     let (name, input, words): (_, _, fn(&[u8]) -> String) = match family {
-        Family::Ip4 => ("ip4-interface-rx", "ip4-input", crate::ip4::describe),
-        Family::Ip6 => ("ip6-interface-rx", "ip6-input", crate::ip6::describe),
+        Family::Ip4 => (nodes::ip4::INTERFACE_RX, nodes::ip4::INPUT, crate::ip4::describe),
+        Family::Ip6 => (nodes::ip6::INTERFACE_RX, nodes::ip6::INPUT, crate::ip6::describe),
     };
     NodeSpec::new(
         name,

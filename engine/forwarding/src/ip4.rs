@@ -6,21 +6,23 @@ pub mod rewrite;
 use quiver_core::graph::node::Wiring;
 use quiver_wire::{Header, Ip4Header};
 
+use crate::nodes;
+
 /// The nodes that a route can lead to.
 pub const ROUTE_TARGETS: [&str; 13] = [
-    "ip4-rewrite",
-    "ip4-confirm-neighbor",
-    "ip4-adjacency-counter",
-    "ip4-local",
-    "ip4-arp",
-    "ip4-glean",
-    "ip4-directed-broadcast",
-    "ip4-drop",
-    "ip4-punt",
-    "ip4-lookup-in-table",
-    "ip4-source-lookup-in-table",
-    "ip4-interface-rx",
-    "ip6-lookup-in-table",
+    nodes::ip4::REWRITE,
+    nodes::ip4::CONFIRM_NEIGHBOR,
+    nodes::ip4::ADJACENCY_COUNTER,
+    nodes::ip4::LOCAL,
+    nodes::ip4::ARP,
+    nodes::ip4::GLEAN,
+    nodes::ip4::DIRECTED_BROADCAST,
+    nodes::ip4::DROP,
+    nodes::ip4::PUNT,
+    nodes::ip4::LOOKUP_IN_TABLE,
+    nodes::ip4::SOURCE_LOOKUP_IN_TABLE,
+    nodes::ip4::INTERFACE_RX,
+    nodes::ip6::LOOKUP_IN_TABLE,
 ];
 
 /// Edges to all nodes that a route can lead to, for `show graph`.

@@ -7,21 +7,23 @@ pub mod rewrite;
 use quiver_core::graph::node::Wiring;
 use quiver_wire::{Header, Ip6Header};
 
+use crate::nodes;
+
 /// The nodes that a route can lead to.
 pub const ROUTE_TARGETS: [&str; 13] = [
-    "ip6-rewrite",
-    "ip6-confirm-neighbor",
-    "ip6-adjacency-counter",
-    "ip6-local",
-    "ip6-discover-neighbor",
-    "ip6-glean",
-    "ip6-drop",
-    "ip6-punt",
-    "ip6-link-local",
-    "ip6-lookup-in-table",
-    "ip6-source-lookup-in-table",
-    "ip6-interface-rx",
-    "ip4-lookup-in-table",
+    nodes::ip6::REWRITE,
+    nodes::ip6::CONFIRM_NEIGHBOR,
+    nodes::ip6::ADJACENCY_COUNTER,
+    nodes::ip6::LOCAL,
+    nodes::ip6::DISCOVER_NEIGHBOR,
+    nodes::ip6::GLEAN,
+    nodes::ip6::DROP,
+    nodes::ip6::PUNT,
+    nodes::ip6::LINK_LOCAL,
+    nodes::ip6::LOOKUP_IN_TABLE,
+    nodes::ip6::SOURCE_LOOKUP_IN_TABLE,
+    nodes::ip6::INTERFACE_RX,
+    nodes::ip4::LOOKUP_IN_TABLE,
 ];
 
 /// Edges to all nodes that a route can lead to, for `show graph`.

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
+#![warn(clippy::missing_errors_doc)]
 
 pub mod adjacency;
 pub mod adjacency_counter;
 pub mod fib;
+pub mod handover;
 pub mod hop_description;
 pub mod interface_rx;
 pub mod ip;
@@ -14,6 +16,7 @@ pub mod lookup_in_table;
 pub mod mfib;
 pub mod neighbour;
 pub mod next_hop_group;
+pub mod nodes;
 pub mod offload;
 pub mod requests;
 pub mod route_end;

@@ -10,6 +10,7 @@ use quiver_tables::GroupId;
 
 use crate::fib::Family;
 use crate::ip::{IpFamily, IpTables, choose, destination, one_hop, take_hop};
+use crate::nodes;
 
 /// The look-up of one family: the key is the destination, the answer a next-hop group.
 struct Lookup<F> {
@@ -19,8 +20,8 @@ struct Lookup<F> {
 
 impl<F: IpFamily> LookUp for Lookup<F> {
     const NAME: &'static str = match F::FAMILY {
-        Family::Ip4 => "ip4-lookup",
-        Family::Ip6 => "ip6-lookup",
+        Family::Ip4 => nodes::ip4::LOOKUP,
+        Family::Ip6 => nodes::ip6::LOOKUP,
     };
     type Reason = Never;
     type Key = F::Address;

@@ -6,13 +6,16 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 
 use crate::fib::Family;
+use crate::handover::TableIndex;
 use crate::ip::{IpFamily, IpTables, choose};
+use crate::nodes;
 
 quiver_core::reasons! {
     /// Why a second look-up drops.
     pub enum LookupInTableDrop {
         /// Round and round.
-        Loop = "lookup-loop", "look-ups in further tables never end: two tables point at each other";
+        Loop = "lookup-loop", "look-ups in further tables never end: two tables point at each \
+            other";
         /// Not the family of the table.
         WrongFamily = "wrong-family", "the route leads to a table of the other address family";
     }
@@ -31,7 +34,8 @@ pub(crate) fn look_up<F: IpFamily>(
     let version = packet.bytes().first().map_or(0, |byte| byte >> 4);
     let address = address(packet.bytes()).filter(|_| version == F::VERSION);
     let address = address.ok_or(LookupInTableDrop::WrongFamily)?;
-    let group = F::table(tables, packet.index).lookup(address);
+    let TableIndex(table) = packet.handed_over();
+    let group = F::table(tables, table).lookup(address);
     Ok(choose::<F>(&tables.groups, group, packet))
 }
 
@@ -50,8 +54,12 @@ impl<F: IpFamily> Node for LookupInTable<F> {
 pub fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
     let (tables, adjacencies) = (tables.clone(), tables.adjacencies.clone());
     let (name, help) = match F::FAMILY {
-        Family::Ip4 => ("ip4-lookup-in-table", "Looks a destination up in another IPv4 table"),
-        Family::Ip6 => ("ip6-lookup-in-table", "Looks a destination up in another IPv6 table"),
+        Family::Ip4 => {
+            (nodes::ip4::LOOKUP_IN_TABLE, "Looks a destination up in another IPv4 table")
+        }
+        Family::Ip6 => {
+            (nodes::ip6::LOOKUP_IN_TABLE, "Looks a destination up in another IPv6 table")
+        }
     };
     NodeSpec::new(name, help, move |wiring| {
         F::wire_route_targets(wiring);

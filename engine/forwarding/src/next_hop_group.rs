@@ -177,7 +177,8 @@ pub enum GroupError {
     Full,
     /// No buckets.
     #[error(
-        "the buckets of multi-path groups are used up ({BUCKETS_TOTAL_MAX}); remove multi-path routes"
+        "the buckets of multi-path groups are used up ({BUCKETS_TOTAL_MAX}); remove multi-path \
+         routes"
     )]
     BucketsFull,
 }
@@ -194,6 +195,9 @@ pub struct GroupSlots {
 impl GroupSlots {
     /// An empty table. The caller's first [`add`](Self::add) becomes group 0, which workers also
     /// reach with a wrong index: make it a drop.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>) -> Result<Self, MemoryError> {
         let table = Groups {
             words: Reserved::new("next-hop groups", GROUPS_MAX, Pages::Small)?,
@@ -216,11 +220,17 @@ impl GroupSlots {
     }
 
     /// A new group of these weighted hops (at least one).
+    ///
+    /// # Errors
+    /// There is no group or bucket left.
     pub fn add(&mut self, hops: &[(Hop, u32)]) -> Result<GroupId, GroupError> {
         self.add_by(FlowFields::DEFAULT, hops)
     }
 
     /// [`add`](Self::add), where flows are made of these fields.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
     pub fn add_by(
         &mut self,
         fields: FlowFields,
@@ -235,16 +245,22 @@ impl GroupSlots {
             return Err(GroupError::Full);
         };
         self.table.words.get(index as usize).store(word.0, Ordering::Release);
-        self.tell_many();
+        self.warn_if_many();
         Ok(GroupId(index))
     }
 
     /// Change what `group` means, for all routes that share it, by one store.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
     pub fn replace(&mut self, group: GroupId, hops: &[(Hop, u32)]) -> Result<(), GroupError> {
         self.replace_by(FlowFields::DEFAULT, group, hops)
     }
 
     /// [`replace`](Self::replace), where flows are made of these fields.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
     pub fn replace_by(
         &mut self,
         fields: FlowFields,
@@ -294,10 +310,10 @@ impl GroupSlots {
         }
         self.retire_buckets(self.table.word(group));
         self.groups.retire(group.0, 1);
-        self.tell_many();
+        self.warn_if_many();
     }
 
-    fn tell_many(&self) {
+    fn warn_if_many(&self) {
         self.table.many.store(self.groups.used() >= MANY, Ordering::Relaxed);
     }
 

@@ -63,7 +63,7 @@ pub fn fragment(
         return None;
     }
     fragment.rx = packet.rx;
-    fragment.index = packet.index;
+    fragment.hand_over_as(packet);
     fragment.hash = packet.hash;
     if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
         fragment.set(PacketFlags::LOCALLY_ORIGINATED);

@@ -9,6 +9,7 @@ use quiver_core::{Context, Frame};
 use crate::fib::Family;
 use crate::ip::{IpFamily, IpTables};
 use crate::lookup_in_table::{LookupInTableDrop, look_up};
+use crate::nodes;
 
 struct SourceLookup<F> {
     tables: IpTables,
@@ -25,8 +26,8 @@ impl<F: IpFamily> Node for SourceLookup<F> {
 pub fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
     let (tables, adjacencies) = (tables.clone(), tables.adjacencies.clone());
     let name = match F::FAMILY {
-        Family::Ip4 => "ip4-source-lookup-in-table",
-        Family::Ip6 => "ip6-source-lookup-in-table",
+        Family::Ip4 => nodes::ip4::SOURCE_LOOKUP_IN_TABLE,
+        Family::Ip6 => nodes::ip6::SOURCE_LOOKUP_IN_TABLE,
     };
     let help = "Looks a packet's source up in a table, and sends the packet by its route";
     NodeSpec::new(name, help, move |wiring| {

@@ -19,9 +19,11 @@ quiver_core::reasons! {
         /// Less than an Ethernet header.
         TooShort = "too-short", "the frame is shorter than an Ethernet header";
         /// Cut by the kernel.
-        Truncated = "truncated", "the kernel cut the frame: its receive buffer was full, or it is longer than 64 KiB";
+        Truncated = "truncated", "the kernel cut the frame: its receive buffer was full, or it is \
+            longer than 64 KiB";
         /// Metadata outside the frame.
-        BadOffload = "bad-offload", "what the kernel says about checksum or segmentation does not fit the frame";
+        BadOffload = "bad-offload", "what the kernel says about checksum or segmentation does not \
+            fit the frame";
         /// No buffer.
         NoBuffer = "no-buffer", "no free buffer (`show buffers`)";
         /// The kernel's ring was full.
@@ -31,7 +33,8 @@ quiver_core::reasons! {
         /// Frames that stood for several.
         Segmented = info "segmented", "super-frames cut into segments";
         /// Checksums completed.
-        Completed = info "checksum-completed", "checksums completed that the sender had left to its device";
+        Completed = info "checksum-completed",
+            "checksums completed that the sender had left to its device";
     }
 }
 

@@ -36,6 +36,9 @@ pub trait FollowsLink: Device + 'static {
 
     /// Its link is there again, under this number: open there what was open at the old one, and
     /// leave all else of the interface as it is.
+    ///
+    /// # Errors
+    /// The device cannot be opened; the text says why.
     fn reopen(
         engine: &mut Engine,
         id: InterfaceId,
@@ -48,6 +51,9 @@ pub trait FollowsLink: Device + 'static {
 
 impl FollowedLink {
     /// The Ethernet link of this name, as it is now. What it takes to ask is `capability`.
+    ///
+    /// # Errors
+    /// There is no such link, it is not Ethernet, or the system refuses.
     pub fn ethernet(
         linux_name: &str,
         capability: &'static str,
@@ -79,6 +85,9 @@ impl FollowedLink {
 
     /// The interface is set up or down. The link is set up as well, but never down: others may use
     /// it.
+    ///
+    /// # Errors
+    /// The system refuses; the text says why.
     pub fn set_admin_up(&self, up: bool) -> Result<(), String> {
         match &self.seen {
             Some(seen) if up && !seen.is_up => {
@@ -125,6 +134,9 @@ struct Kinds(BTreeSet<&'static str>);
 
 /// Hear of changes to the links of all devices of this kind from now on: from its first interface
 /// on.
+///
+/// # Errors
+/// The system refuses the netlink socket.
 pub fn follow<D: FollowsLink>(engine: &mut Engine, kind: &'static str) -> io::Result<()> {
     let kinds = engine.get::<Kinds>();
     if kinds.is_some_and(|kinds| kinds.0.contains(kind)) {

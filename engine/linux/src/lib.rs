@@ -1,6 +1,8 @@
 //! Linux network devices as drivers see them: links and their state, network namespaces, the
-//! checksum and segmentation offloads that the kernel leaves to whoever takes its frames. And
+//! checksum and segmentation offloads that the kernel leaves to the receiver of its frames. And
 //! descriptors that others send: refused, or closed where nobody waits for it.
+
+#![warn(clippy::missing_errors_doc)]
 
 pub mod arrival;
 pub mod disposal;

@@ -19,12 +19,14 @@ pub enum LinkError {
     NotEthernet(String),
     /// A name that cannot be.
     #[error(
-        "`{0}` is no name of a Linux interface: 1 to {LINK_NAME_MAX} characters without `/` and spaces"
+        "`{0}` is no name of a Linux interface: 1 to {LINK_NAME_MAX} characters without `/` and \
+         spaces"
     )]
     BadName(String),
     /// Not allowed.
     #[error(
-        "{what}: not permitted; it needs {capability} (run as root, or give it with `setcap {capability}+ep`)"
+        "{what}: not permitted; it needs {capability} (run as root, or give it with `setcap \
+         {capability}+ep`)"
     )]
     NotPermitted {
         /// What was tried.
@@ -58,7 +60,7 @@ impl LinkError {
 pub struct LinkState {
     /// Its name; it may have been renamed.
     pub name: String,
-    /// Set up by whoever administers it.
+    /// Administratively up.
     pub is_up: bool,
     /// It is up, and has a carrier.
     pub is_running: bool,
@@ -102,12 +104,18 @@ fn request(name: &str) -> Result<libc::ifreq, LinkError> {
 }
 
 /// Is it a name that a link could have?
+///
+/// # Errors
+/// The name is empty, too long, or has characters that Linux refuses.
 pub fn check_name(name: &str) -> Result<(), LinkError> {
     request(name).map(drop)
 }
 
 impl LinkSocket {
     /// In the calling thread's namespace.
+    ///
+    /// # Errors
+    /// The system refuses a socket.
     pub fn new() -> io::Result<LinkSocket> {
         open(libc::AF_INET).map(LinkSocket)
     }
@@ -119,6 +127,9 @@ impl LinkSocket {
     }
 
     /// The index of the link called `name`.
+    ///
+    /// # Errors
+    /// There is no such link, or the system refuses.
     pub fn index_of(&self, name: &str) -> Result<i32, LinkError> {
         let mut request = request(name)?;
         match self.ioctl(libc::SIOCGIFINDEX, &mut request) {
@@ -176,6 +187,9 @@ impl LinkSocket {
     }
 
     /// Set a link up or down.
+    ///
+    /// # Errors
+    /// There is no such link, or the system refuses.
     pub fn set_up(&self, name: &str, up: bool) -> Result<(), LinkError> {
         let mut request = request(name)?;
         let what = if up { "setting up" } else { "setting down" };
@@ -189,6 +203,9 @@ impl LinkSocket {
     }
 
     /// Set a link's layer 2 address.
+    ///
+    /// # Errors
+    /// There is no such link, or the system refuses.
     pub fn set_mac(&self, name: &str, mac: [u8; 6]) -> Result<(), LinkError> {
         let mut request = request(name)?;
         // SAFETY: all-zero is a valid address.
@@ -200,6 +217,9 @@ impl LinkSocket {
     }
 
     /// Set a link's largest layer 3 packet.
+    ///
+    /// # Errors
+    /// There is no such link, or the system refuses.
     pub fn set_mtu(&self, name: &str, mtu_bytes: u32) -> Result<(), LinkError> {
         let mut request = request(name)?;
         request.ifr_ifru.ifru_mtu = i32::try_from(mtu_bytes).unwrap_or(i32::MAX);
@@ -207,6 +227,9 @@ impl LinkSocket {
     }
 
     /// Set how many frames may wait to be sent by a link.
+    ///
+    /// # Errors
+    /// There is no such link, or the system refuses.
     pub fn set_queue_length(&self, name: &str, frames: u32) -> Result<(), LinkError> {
         let mut request = request(name)?;
         request.ifr_ifru.ifru_metric = i32::try_from(frames).unwrap_or(i32::MAX);
@@ -214,6 +237,9 @@ impl LinkSocket {
     }
 
     /// Give a link an IPv4 address.
+    ///
+    /// # Errors
+    /// There is no such link, or the system refuses.
     pub fn add_ip4(&self, name: &str, address: Ipv4Addr, length: u8) -> Result<(), LinkError> {
         let put = |request: &mut libc::ifreq, address: Ipv4Addr| {
             let address = libc::sockaddr_in {
@@ -235,6 +261,9 @@ impl LinkSocket {
     }
 
     /// Give a link an IPv6 address.
+    ///
+    /// # Errors
+    /// There is no such link, or the system refuses.
     pub fn add_ip6(&self, name: &str, address: Ipv6Addr, length: u8) -> Result<(), LinkError> {
         let index = self.index_of(name)?;
         let wrong = |e| LinkError::of(e, format!("IPv6 address of {name}"), "cap_net_admin");

@@ -14,6 +14,9 @@ pub struct LinkWatch(OwnedFd);
 
 impl LinkWatch {
     /// Watch the links of the calling thread's namespace.
+    ///
+    /// # Errors
+    /// The system refuses the netlink socket.
     pub fn new() -> io::Result<LinkWatch> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: a plain system call; the result is checked.

@@ -16,6 +16,9 @@ pub fn path_of(name: &str) -> PathBuf {
 
 /// Do `work` in the namespace called `name` (in ours without a name). What it opens stays in that
 /// namespace and can be used from anywhere.
+///
+/// # Errors
+/// There is no such namespace, or the system refuses to enter it.
 pub fn in_namespace<R: Send>(name: Option<&str>, work: impl FnOnce() -> R + Send) -> io::Result<R> {
     let Some(name) = name else { return Ok(work()) };
     let path = path_of(name);

@@ -10,6 +10,9 @@ const SO_PASSRIGHTS: libc::c_int = 83;
 
 /// Let nobody send descriptors to this socket, nor to those that it accepts: `sendmsg` with
 /// `SCM_RIGHTS` fails there. An error means that the kernel is older than 6.16.
+///
+/// # Errors
+/// The kernel does not know the option (before Linux 6.16), or refuses.
 pub fn refuse_descriptors(socket: impl AsFd) -> io::Result<()> {
     let off: libc::c_int = 0;
     // SAFETY: the option's value is an int that lives through the call.

@@ -4,6 +4,7 @@
 //! is here: a thread that asks, keys, panes, sorting, filter, a small plot, and the same tables as
 //! text where there is no terminal.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 mod app;
 mod draw;

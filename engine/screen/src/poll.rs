@@ -15,6 +15,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Who is asked; connects, and connects again, by itself.
 pub trait Ask<S>: Send + 'static {
     /// Ask once; the error says in words why there is no answer.
+    ///
+    /// # Errors
+    /// There is no answer; the text says why.
     fn ask(&mut self) -> Result<S, String>;
 }
 

@@ -30,6 +30,9 @@ pub fn speaks_utf8() -> bool {
 }
 
 /// The screen, until the user leaves or the terminal does.
+///
+/// # Errors
+/// Standard input or output is no terminal, or the system refuses its settings.
 pub fn show<V: View>(
     ask: impl Ask<V::Snapshot>,
     place: String,

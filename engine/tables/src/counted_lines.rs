@@ -62,6 +62,9 @@ impl WorkerLines {
 impl CountedLines {
     /// Room for `capacity` objects, committed as used. `what` they are is said when there is no
     /// address space.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(
         what: &'static str,
         capacity: usize,

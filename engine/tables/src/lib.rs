@@ -1,8 +1,10 @@
 //! Quiver's plain look-up structures: prefix match, exact match, MAC tables, counted lines. Workers
 //! read them without waiting; one control thread patches them in place.
 //!
-//! Whoever reads does so inside a pass ([`quiver_core::memory::epoch`]) and keeps no index across
+//! Readers do so inside a pass ([`quiver_core::memory::epoch`]) and keep no index across
 //! passes.
+
+#![warn(clippy::missing_errors_doc)]
 
 pub mod counted_lines;
 pub mod exact;

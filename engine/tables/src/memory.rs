@@ -20,7 +20,8 @@ pub const PAGE_BYTES: usize = 4096;
 pub enum MemoryError {
     /// The kernel refused the address space.
     #[error(
-        "cannot reserve {bytes} bytes of address space for {what}: {reason}; raise the limit (ulimit -v) or lower the table's limit"
+        "cannot reserve {bytes} bytes of address space for {what}: {reason}; raise the limit \
+         (ulimit -v) or lower the table's limit"
     )]
     Reserve {
         /// What the range was for.
@@ -95,6 +96,9 @@ unsafe impl<T: ZeroValid + Sync> Sync for Reserved<T> {}
 
 impl<T: ZeroValid> Reserved<T> {
     /// Reserve `capacity` elements, aligned to a large page.
+    ///
+    /// # Errors
+    /// The size overflows, or the system refuses the address space.
     pub fn new(what: &'static str, capacity: usize, pages: Pages) -> Result<Self, MemoryError> {
         let bytes = (capacity.max(1) * size_of::<T>()).next_multiple_of(HUGE_PAGE_BYTES);
         if cfg!(debug_assertions) && refusal::is_due() {

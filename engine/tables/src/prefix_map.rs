@@ -141,6 +141,9 @@ impl<A: Address, V> PrefixMap<A, V> {
     }
 
     /// Where `prefix` is, or else where [`insert_at`](Self::insert_at) is to put it.
+    ///
+    /// # Errors
+    /// The prefix is not there: the place to insert it at.
     pub fn find_or_place(&self, prefix: Prefix<A>) -> Result<Place, Place> {
         let place = self.seek_near(prefix.key());
         if self.key_at(place) == Some(prefix.key()) { Ok(place) } else { Err(place) }

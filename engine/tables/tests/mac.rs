@@ -222,10 +222,10 @@ impl Pair {
             prop_assert!(old.holds(table.ports().word(old.port())));
             known.stamp = self.model.now;
             prop_assert!(table.refresh(key, old, seen));
-            prop_assert!(table.lookup(key).is_settled(seen) || known.filter);
+            prop_assert!(table.lookup(key).is_current(seen) || known.filter);
             return Ok(());
         }
-        prop_assert!(!old.is_settled(seen));
+        prop_assert!(!old.is_current(seen));
         let counts = self.writer.counts(self.domains[domain]);
         let learned = self.writer.learn(key, seen);
         let before = self.model.known.get(&place).copied();

@@ -114,6 +114,9 @@ impl Repr {
     }
 
     /// Reads a packet; also returns the padding behind it.
+    ///
+    /// # Errors
+    /// The packet is truncated, or is not IPv4 over Ethernet.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (arp, rest) = ArpHeader::require(bytes)?;
         let invalid = |reason| WireError::Invalid { header: ArpHeader::NAME, reason };
@@ -131,6 +134,9 @@ impl Repr {
     }
 
     /// Writes the packet and returns its length.
+    ///
+    /// # Errors
+    /// `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let operation = match self.operation {
             Operation::Request => 1,

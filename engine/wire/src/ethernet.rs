@@ -130,6 +130,9 @@ pub struct Repr {
 
 impl Repr {
     /// Reads a header; also returns what follows it.
+    ///
+    /// # Errors
+    /// The header is truncated.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (header, payload) = EthernetHeader::require(bytes)?;
         let EthernetHeader { destination, source, .. } = *header;
@@ -137,6 +140,9 @@ impl Repr {
     }
 
     /// Writes the header and returns its length.
+    ///
+    /// # Errors
+    /// `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         EthernetHeader::new(self.destination, self.source, self.ether_type).write(out)
     }

@@ -103,6 +103,9 @@ pub struct Repr {
 
 impl Repr {
     /// Reads a header; returns it and what follows. A checksum is not compared.
+    ///
+    /// # Errors
+    /// The header is truncated, its version is not 0, or a reserved flag is set.
     pub fn parse(bytes: &[u8]) -> Result<(Repr, &[u8]), WireError> {
         let truncated =
             |need| WireError::Truncated { header: GreHeader::NAME, need, have: bytes.len() };
@@ -142,6 +145,9 @@ impl Repr {
     }
 
     /// Writes the header, the checksum as zero; returns its length.
+    ///
+    /// # Errors
+    /// `bytes` is too short.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<usize, WireError> {
         let length = self.header_len();
         let out = room(bytes, length)?;

@@ -188,6 +188,9 @@ impl Repr {
     }
 
     /// Writes the header and returns its length.
+    ///
+    /// # Errors
+    /// The message is longer than its length field can say, or `out` is too short.
     #[inline]
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let len = self.len();

@@ -38,6 +38,9 @@ pub trait Header: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + 
     }
 
     /// As [`Header::split`], with an error that says what was missing.
+    ///
+    /// # Errors
+    /// `bytes` is shorter than the header.
     #[inline]
     fn require(bytes: &[u8]) -> Result<(&Self, &[u8]), WireError> {
         Self::split(bytes).ok_or(WireError::Truncated {
@@ -48,6 +51,9 @@ pub trait Header: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + 
     }
 
     /// Writes the header to the start of `out` and returns the number of bytes written.
+    ///
+    /// # Errors
+    /// `out` is shorter than the header.
     #[inline]
     fn write(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let target = room(out, Self::LEN)?;

@@ -156,6 +156,9 @@ pub struct Repr<'a> {
 impl<'a> Repr<'a> {
     /// Reads a message (all of `bytes`) whose checksum is right. A known type whose unused bytes
     /// are not zero is [`Message::Other`].
+    ///
+    /// # Errors
+    /// The message is truncated, or its checksum is wrong.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let (header, data) = Icmp4Header::require(bytes)?;
         if !Sum::new().bytes(bytes).is_good() {
@@ -200,6 +203,9 @@ impl<'a> Repr<'a> {
     }
 
     /// Writes the message, checksum included, and returns its length.
+    ///
+    /// # Errors
+    /// `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let out = room(out, self.len())?;
         let mut header = self.message.header();

@@ -189,6 +189,10 @@ pub enum Message<'a> {
 impl<'a> Message<'a> {
     /// Reads a message (all of `bytes`) whose checksum is right. Unused bytes are ignored, as their
     /// standards ask; neighbour discovery with a bad option is refused (RFC 4861 §6.1, §7.1).
+    ///
+    /// # Errors
+    /// The message is truncated, its checksum is wrong, or a message of neighbour discovery is
+    /// malformed.
     pub fn parse(
         source: Ipv6Addr,
         destination: Ipv6Addr,
@@ -258,6 +262,9 @@ impl<'a> Message<'a> {
     }
 
     /// Writes the message, checksum included, and returns its length.
+    ///
+    /// # Errors
+    /// The message is longer than 65,535 bytes, or `out` is too short.
     pub fn emit(
         &self,
         source: Ipv6Addr,

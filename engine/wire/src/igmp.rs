@@ -127,6 +127,9 @@ pub const fn to_code8(value: u32) -> u8 {
 impl<'a> Message<'a> {
     /// Reads a message (all of `bytes`) whose checksum is right. A query of a length that no
     /// version has is refused (RFC 3376 §7.1).
+    ///
+    /// # Errors
+    /// The message is truncated, its checksum is wrong, or its length does not fit its type.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let [kind, code, _, _, a, b, c, d] = *bytes
             .first_chunk::<MESSAGE_LEN>()
@@ -174,6 +177,9 @@ impl<'a> Message<'a> {
     }
 
     /// Writes a message, checksum included, and returns its length.
+    ///
+    /// # Errors
+    /// A list of sources or records is too long for its count, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let mut more = [0; 4];
         let (kind, code, group, tail) = match *self {

@@ -285,7 +285,10 @@ impl<'a> Repr<'a> {
     }
 
     /// Reads a header whose version, lengths and checksum are right; also returns the payload,
-    /// without the padding of the frame. Addresses are not judged.
+    /// without the padding of the frame. Addresses are not checked.
+    ///
+    /// # Errors
+    /// The packet is truncated, or its version, lengths or checksum are wrong.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), WireError> {
         let invalid = |reason| WireError::Invalid { header: Ip4Header::NAME, reason };
         let truncated =
@@ -330,6 +333,10 @@ impl<'a> Repr<'a> {
     }
 
     /// Writes the header, checksum included, and returns its length.
+    ///
+    /// # Errors
+    /// The options, the fragment offset or the payload do not fit their fields, or `out` is too
+    /// short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let invalid = |reason| WireError::Invalid { header: Ip4Header::NAME, reason };
         if !self.options.len().is_multiple_of(4) || self.options.len() > OPTIONS_LEN_MAX {

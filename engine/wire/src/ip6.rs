@@ -189,7 +189,10 @@ pub struct Repr {
 
 impl Repr {
     /// Reads a header whose version and length are right; also returns what follows it, without the
-    /// padding of the frame. Addresses are not judged.
+    /// padding of the frame. Addresses are not checked.
+    ///
+    /// # Errors
+    /// The packet is truncated, or its version is not 6.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (header, rest) = Ip6Header::require(bytes)?;
         if header.version() != 6 {
@@ -214,6 +217,9 @@ impl Repr {
     }
 
     /// Writes the header and returns its length.
+    ///
+    /// # Errors
+    /// The flow label or the payload does not fit its field, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let invalid = |reason| WireError::Invalid { header: Ip6Header::NAME, reason };
         if self.flow_label > 0xf_ffff {

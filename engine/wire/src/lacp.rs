@@ -184,6 +184,9 @@ pub struct Lacpdu {
 impl Lacpdu {
     /// Reads a PDU, from the subtype on. Versions and what is reserved are not looked at, nor is
     /// what stands behind the partner (§6.4.2.3 b, i, t).
+    ///
+    /// # Errors
+    /// The PDU is truncated, or its subtype, version or first two TLVs are not those of a LACPDU.
     pub fn parse(bytes: &[u8]) -> Result<Lacpdu, WireError> {
         let invalid = |reason| Err(WireError::Invalid { header: LACPDU, reason });
         let (header, _) = LacpHeader::require(bytes)?;
@@ -207,6 +210,9 @@ impl Lacpdu {
     }
 
     /// Writes the PDU and returns its length.
+    ///
+    /// # Errors
+    /// `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         LacpHeader {
             subtype: SUBTYPE_LACP,
@@ -267,6 +273,9 @@ impl MarkerHeader {
 }
 
 /// Writes a marker PDU that asks, and returns its length.
+///
+/// # Errors
+/// `out` is too short.
 pub fn emit_marker(
     port: u16,
     system: MacAddress,

@@ -6,9 +6,13 @@
 //! the plain form (`Repr`), whose `parse` and `emit` are inverse and check everything.
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 #[cfg(test)]
 extern crate std;
+
+#[macro_use]
+mod malformations;
 
 pub mod arp;
 pub mod checksum;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 0      7 bits      2
-//! +------+---------+--------------------+     TLV 1 chassis, 2 port, 3 time to live, in this order,
+//! +------+---------+--------------------+     TLV 1 chassis, 2 port, 3 time to live, in this
+//! order,
 //! | type | length  | length bytes …     |  …  then others, then 0: end
 //! +------+---------+--------------------+
 //! ```
@@ -197,6 +198,9 @@ fn id(value: &[u8]) -> Result<Id<'_>, WireError> {
 impl<'a> Lldpdu<'a> {
     /// Reads an LLDPDU (§9.2.7.7.1): its first three TLVs must be right, and every TLV must lie
     /// inside.
+    ///
+    /// # Errors
+    /// One of the first three TLVs is missing or malformed, or a TLV ends beyond the PDU.
     pub fn parse(bytes: &'a [u8]) -> Result<Lldpdu<'a>, WireError> {
         let (chassis, rest) =
             expect(bytes, kind::CHASSIS_ID, "the first TLV is no chassis identifier")?;
@@ -281,6 +285,9 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Begins with the three that must be there.
+    ///
+    /// # Errors
+    /// `out` is too short, or an identifier is longer than a TLV can be.
     pub fn begin(
         out: &'a mut [u8],
         chassis: Id<'_>,
@@ -295,6 +302,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a TLV of these pieces.
+    ///
+    /// # Errors
+    /// The buffer is full, or the value is longer than a TLV can be.
     pub fn put(&mut self, kind: u8, pieces: &[&[u8]]) -> Result<(), WireError> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         if length > 511 {
@@ -313,11 +323,17 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes what the system can do and does.
+    ///
+    /// # Errors
+    /// The buffer is full.
     pub fn capabilities(&mut self, system: u16, enabled: u16) -> Result<(), WireError> {
         self.put(kind::CAPABILITIES, &[&system.to_be_bytes(), &enabled.to_be_bytes()])
     }
 
     /// Writes where the system is managed.
+    ///
+    /// # Errors
+    /// The buffer is full.
     pub fn management(&mut self, at: ManagementAddress<'_>) -> Result<(), WireError> {
         if !(1..=31).contains(&at.address.len()) || at.oid.len() > 128 {
             return invalid(
@@ -333,6 +349,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the end, and returns the length of all.
+    ///
+    /// # Errors
+    /// The buffer is full.
     pub fn finish(mut self) -> Result<usize, WireError> {
         self.put(kind::END, &[])?;
         Ok(self.length)

@@ -135,7 +135,8 @@ pub struct MacParseError;
 impl fmt::Display for MacParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "not a MAC address: six groups of hex digits such as 02:fe:00:00:00:01, or 02fe.0000.0001",
+            "not a MAC address: six groups of hex digits such as 02:fe:00:00:00:01, or \
+             02fe.0000.0001",
         )
     }
 }

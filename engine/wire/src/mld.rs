@@ -87,6 +87,9 @@ pub const fn to_code16(value: u32) -> u16 {
 impl<'a> Message<'a> {
     /// Reads a message (all of `bytes`, from the ICMPv6 type on). A query of a length that no
     /// version has is refused (RFC 3810 §8.1).
+    ///
+    /// # Errors
+    /// The message is truncated, or its length does not fit its type.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let truncated = |need| WireError::Truncated { header: NAME, need, have: bytes.len() };
         let ([kind, _, _, _, a, b, c, d], rest) =
@@ -129,6 +132,9 @@ impl<'a> Message<'a> {
     }
 
     /// Writes a message with a checksum of zero, and returns its length.
+    ///
+    /// # Errors
+    /// A list of sources or records is too long for its count, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let octets;
         let (mut more, mut sources) = ([0; 4], None);

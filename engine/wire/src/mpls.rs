@@ -73,6 +73,9 @@ pub struct Repr {
 
 impl Repr {
     /// Reads an entry; also returns what follows it.
+    ///
+    /// # Errors
+    /// The entry is truncated.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (entry, payload) = MplsEntry::require(bytes)?;
         let (label, traffic_class) = (entry.label(), entry.traffic_class());
@@ -80,6 +83,9 @@ impl Repr {
     }
 
     /// Writes the entry and returns its length.
+    ///
+    /// # Errors
+    /// `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         MplsEntry::new(self.label, self.traffic_class, self.is_bottom, self.ttl).write(out)
     }

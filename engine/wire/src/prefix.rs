@@ -84,6 +84,9 @@ macro_rules! family {
             pub const DEFAULT: Self = Self { address: <$address>::UNSPECIFIED, length: 0 };
 
             /// A prefix, if the length is in range and no bit is set behind it.
+            ///
+            /// # Errors
+            /// The length is out of range, or a bit behind it is set.
             pub fn new(address: $address, length: u8) -> Result<Self, PrefixError> {
                 let prefix = Self::covering(address, length)?;
                 if prefix.address != address {
@@ -93,6 +96,9 @@ macro_rules! family {
             }
 
             /// The prefix of this length that the address lies in.
+            ///
+            /// # Errors
+            /// The length is out of range.
             pub fn covering(address: $address, length: u8) -> Result<Self, PrefixError> {
                 if length > $width {
                     return Err(PrefixError::BadLength { max: $width });
@@ -188,6 +194,9 @@ macro_rules! family {
 
         impl $interface {
             /// An address and its prefix length, if that is in range.
+            ///
+            /// # Errors
+            /// The length is out of range.
             pub fn new(address: $address, length: u8) -> Result<Self, PrefixError> {
                 $prefix::covering(address, length)?;
                 Ok(Self { address, length })

@@ -162,6 +162,9 @@ impl SrhHeader {
     }
 
     /// What is wrong with it, if [`leads_on`](Self::leads_on) says no.
+    ///
+    /// # Errors
+    /// The type, the lengths or `Segments Left` are wrong; [`SrhBad`] names the fault.
     pub fn check(&self) -> Result<(), SrhBad> {
         if self.routing_type != ROUTING_TYPE {
             return Err(SrhBad::OtherType);
@@ -187,7 +190,7 @@ pub const fn segment_offset(index: usize) -> usize {
 }
 
 /// Element `index` of the list of the header that `bytes` begin with. Whether the list is so long
-/// is not judged, only whether the bytes are there.
+/// is not checked, only whether the bytes are there.
 #[inline(always)]
 pub fn segment(bytes: &[u8], index: usize) -> Option<Ipv6Addr> {
     let from = segment_offset(index);
@@ -252,6 +255,10 @@ pub struct Srh<'a> {
 impl<'a> Srh<'a> {
     /// Checks the header that `bytes` begin with: type, lengths, list and every TLV. Also returns
     /// what follows it.
+    ///
+    /// # Errors
+    /// The header is truncated, or its type, its lengths or a TLV is wrong; [`SrhBad`] names the
+    /// fault.
     pub fn parse(bytes: &'a [u8]) -> Result<(Srh<'a>, &'a [u8]), SrhBad> {
         let header = SrhHeader::overlay(bytes).ok_or(SrhBad::Truncated)?;
         if header.routing_type() != ROUTING_TYPE {

@@ -142,6 +142,9 @@ pub struct Repr<'a> {
 
 impl<'a> Repr<'a> {
     /// Reads a header whose data offset is right; also returns the payload.
+    ///
+    /// # Errors
+    /// The header is truncated, or its data offset is below 5.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), WireError> {
         let (header, rest) = TcpHeader::require(bytes)?;
         let reason = "data offset is below 20 bytes";
@@ -170,6 +173,9 @@ impl<'a> Repr<'a> {
     }
 
     /// Writes the header and returns its length.
+    ///
+    /// # Errors
+    /// The options do not fit the data offset, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         if !self.options.len().is_multiple_of(4) || self.options.len() > OPTIONS_LEN_MAX {
             let reason = "options must be a multiple of 4 bytes, at most 40";

@@ -145,6 +145,9 @@ pub struct Repr {
 impl Repr {
     /// Reads a header whose length is right; also returns the payload. The checksum needs
     /// addresses: [`is_good_over_ip4`], [`is_good_over_ip6`].
+    ///
+    /// # Errors
+    /// The header is truncated, or its length is below 8 or beyond `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (header, rest) = UdpHeader::require(bytes)?;
         let payload_len =
@@ -167,6 +170,9 @@ impl Repr {
     }
 
     /// Writes the header and returns its length.
+    ///
+    /// # Errors
+    /// The payload is longer than the length field can say, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let mut header = UdpHeader::new(self.source_port, self.destination_port, self.payload_len)
             .ok_or(WireError::Invalid {

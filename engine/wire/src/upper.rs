@@ -1,6 +1,6 @@
 //! What the upper layer's header says of a packet that filters and translators ask for: protocol,
-//! ports, TCP flags, ICMP type. Fragments after the first do not have it in their bytes; whoever
-//! kept them until the first was there notes it beside the packet in the form of
+//! ports, TCP flags, ICMP type. Fragments after the first do not have it in their bytes; the
+//! reassembly that kept them until the first was there notes it beside the packet in the form of
 //! [`Upper::to_note`].
 
 use crate::ip6::extension;
@@ -35,6 +35,9 @@ pub enum UpperBad {
 
 impl Upper {
     /// Of an IPv4 packet from its header on.
+    ///
+    /// # Errors
+    /// The packet is truncated, or it is a fragment after the first.
     pub fn of_ip4(packet: &[u8]) -> Result<Upper, UpperBad> {
         let header = Ip4Header::overlay(packet).ok_or(UpperBad::Truncated)?;
         if header.fragment_offset() != 0 {
@@ -46,6 +49,9 @@ impl Upper {
     }
 
     /// Of an IPv6 packet from its header on.
+    ///
+    /// # Errors
+    /// The packet is truncated, or it is a fragment after the first.
     pub fn of_ip6(packet: &[u8]) -> Result<Upper, UpperBad> {
         let (header, behind) = Ip6Header::split(packet).ok_or(UpperBad::Truncated)?;
         let upper = extension::upper_layer(header.next_header(), behind)
@@ -57,6 +63,9 @@ impl Upper {
     }
 
     /// Of the bytes of the upper layer.
+    ///
+    /// # Errors
+    /// The upper layer's header is truncated.
     pub fn of(protocol: IpProtocol, bytes: &[u8]) -> Result<Upper, UpperBad> {
         let mut upper =
             Upper { protocol, source_port: 0, destination_port: 0, tcp_flags: 0, icmp: None };

@@ -117,6 +117,9 @@ pub struct Repr {
 
 impl Repr {
     /// Reads a tag; also returns what follows it.
+    ///
+    /// # Errors
+    /// The tag is truncated.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let (tag, payload) = VlanTag::require(bytes)?;
         let repr = Self {
@@ -129,6 +132,9 @@ impl Repr {
     }
 
     /// Writes the tag and returns its length.
+    ///
+    /// # Errors
+    /// `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         VlanTag::new(self.priority, self.drop_eligible, self.vlan, self.ether_type).write(out)
     }

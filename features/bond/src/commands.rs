@@ -20,9 +20,10 @@ pub(crate) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Create a bond: several links as one interface, BondEthernetN")
         .details(
-            "load-balance says what of a frame chooses the member in modes lacp and xor: its MAC addresses \
-             (l2, unless given), these and its IP addresses (l23), or its IP addresses, protocol and ports \
-             (l34). Without hw-addr a bond takes the address of its first member.",
+            "load-balance says what of a frame chooses the member in modes lacp and xor: its MAC \
+             addresses (l2, unless given), these and its IP addresses (l23), or its IP addresses, \
+             protocol and ports (l34). Without hw-addr a bond takes the address of its first \
+             member.",
         )
         .example("create bond mode lacp load-balance l34")
         .example("create bond mode active-backup hw-addr 02:fe:00:00:00:01 id 7")
@@ -43,14 +44,21 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Let an interface be a member of a bond")
             .details(
-                "It takes the bond's address, MTU and promiscuity, and what it receives is the bond's. For mode \
-                 lacp: passive waits for the partner to speak first; long-timeout asks the partner to speak \
-                 every 30 seconds and not every second.",
+                "It takes the bond's address, MTU and promiscuity, and what it receives is the \
+                 bond's. For mode lacp: passive waits for the partner to speak first; \
+                 long-timeout asks the partner to speak every 30 seconds and not every second.",
             )
             .example("bond add BondEthernet0 memif0/0 long-timeout")
             .run(|engine: &mut Engine, args| {
-                let (bond, id) = (args.interface(engine, "bond")?, args.interface(engine, "interface")?);
-                config::add_member(engine, bond, id, args.has("passive"), args.has("long-timeout"))?;
+                let (bond, id) =
+                    (args.interface(engine, "bond")?, args.interface(engine, "interface")?);
+                config::add_member(
+                    engine,
+                    bond,
+                    id,
+                    args.has("passive"),
+                    args.has("long-timeout"),
+                )?;
                 Ok(Output::none())
             }),
     );

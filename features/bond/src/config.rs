@@ -160,7 +160,7 @@ pub(crate) fn bonds(engine: &mut Engine) -> Result<&mut Bonds, Refusal> {
     engine.get_mut::<Bonds>().ok_or_else(|| Refusal::new("bonds are being changed"))
 }
 
-fn told(engine: &Engine, id: InterfaceId, error: InterfaceError) -> Refusal {
+fn refusal(engine: &Engine, id: InterfaceId, error: InterfaceError) -> Refusal {
     Refusal::new(format!("{}: {error}", engine.interface_name(id)))
 }
 
@@ -205,7 +205,7 @@ pub fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
     for member in members {
         remove_member(engine, member)?;
     }
-    engine.delete_interface(id).map_err(|error| told(engine, id, error))
+    engine.delete_interface(id).map_err(|error| refusal(engine, id, error))
 }
 
 /// The bond of this interface, or why there is none.
@@ -280,7 +280,7 @@ pub fn add_member(
     refresh(engine, bond);
     let done = done.and_then(|()| engine.set_feature(id, "device-input", "bond-input", true));
     if let Err(error) = done {
-        let refusal = told(engine, id, error);
+        let refusal = refusal(engine, id, error);
         remove_member(engine, id)?;
         return Err(refusal);
     }
@@ -311,13 +311,15 @@ pub fn remove_member(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
     })?;
     // First the others take over what the bond sends, then the member receives for itself.
     let own = forget_member(engine, bond, id);
-    engine.set_feature(id, "device-input", "bond-input", false).map_err(|e| told(engine, id, e))?;
+    engine
+        .set_feature(id, "device-input", "bond-input", false)
+        .map_err(|e| refusal(engine, id, e))?;
     if let Some(own) = own {
         let restored = engine
             .set_mac(id, own.mac)
             .and_then(|()| engine.set_mtu(id, own.mtu_bytes))
             .and_then(|()| engine.set_promiscuous(id, own.promiscuous));
-        restored.map_err(|error| told(engine, id, error))?;
+        restored.map_err(|error| refusal(engine, id, error))?;
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ fn fold(a: u64, b: u64) -> u64 {
 
 /// The upper half of a word, which [`place`] reads, with the lower mixed in.
 #[inline(always)]
-fn settle(word: u64) -> u32 {
+fn finish(word: u64) -> u32 {
     (fold(word, word.rotate_left(32)) >> 32) as u32
 }
 
@@ -62,7 +62,7 @@ fn macs(bytes: &[u8]) -> u64 {
 /// By both MAC addresses.
 #[inline(always)]
 pub fn by_mac(bytes: &[u8]) -> u32 {
-    settle(macs(bytes))
+    finish(macs(bytes))
 }
 
 /// By MAC and IP addresses.
@@ -73,7 +73,7 @@ pub fn by_addresses(bytes: &[u8]) -> u32 {
         Some((_, rest)) => Ip6Header::overlay(rest).map(flow::hash_ip6_addresses),
         None => None,
     };
-    settle(macs(bytes) ^ u64::from(addresses.unwrap_or(0)))
+    finish(macs(bytes) ^ u64::from(addresses.unwrap_or(0)))
 }
 
 /// By IP addresses, protocol and ports; what is not IP by MAC addresses.
@@ -86,7 +86,7 @@ pub fn by_flow(bytes: &[u8]) -> u32 {
         Some((_, rest)) => Ip6Header::split(rest).map(|(h, behind)| flow::hash_ip6(h, behind)),
         None => None,
     };
-    hash.map_or_else(|| by_mac(bytes), |hash| settle(u64::from(hash)))
+    hash.map_or_else(|| by_mac(bytes), |hash| finish(u64::from(hash)))
 }
 
 /// The IP packet in a frame, behind up to [`VLAN_TAGS_MAX`] tags, and which IP it is.

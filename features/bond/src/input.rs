@@ -19,11 +19,14 @@ quiver_core::reasons! {
         /// Shorter than its header.
         Truncated = "truncated", "frame shorter than an Ethernet header";
         /// The bond is down.
-        BondDown = "bond-down", "the bond of the receiving member is down (`set interface state BOND up`) or gone";
+        BondDown = "bond-down", "the bond of the receiving member is down (`set interface state \
+            BOND up`) or gone";
         /// A group, or somebody else's, on a member that does not send.
-        Backup = "backup-member", "received by a backup member and not addressed to the bond: it comes by the active member, too";
+        Backup = "backup-member", "received by a backup member and not addressed to the bond: it \
+            comes by the active member, too";
         /// LACP has not agreed.
-        NotCollecting = "not-collecting", "received before LACP agreed that the partner may send by this member (`show lacp`)";
+        NotCollecting = "not-collecting", "received before LACP agreed that the partner may send \
+            by this member (`show lacp`)";
     }
 }
 

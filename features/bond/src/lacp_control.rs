@@ -94,6 +94,6 @@ fn send_by(engine: &mut Engine, member: InterfaceId, node: NodeId, pdu: &Lacpdu)
     }
     engine.post(WorkerId(0), move |worker: &mut Worker| {
         // Without a buffer, which `show buffers` counts, the next PDU is the one that arrives.
-        worker.inject(&frame, node, InterfaceId::NONE, member, 0);
+        worker.inject(&frame, node, InterfaceId::NONE, member);
     });
 }

@@ -16,7 +16,8 @@ quiver_core::reasons! {
         /// Nobody to send by.
         NoMember = "no-member", "no member of the bond is up and active; `show bond details`";
         /// A copy is missing.
-        NoBuffer = info "no-buffer", "copies not sent by further members of a broadcast bond: no buffer; `show buffers`";
+        NoBuffer = info "no-buffer", "copies not sent by further members of a broadcast bond: no \
+            buffer; `show buffers`";
     }
 }
 

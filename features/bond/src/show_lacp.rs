@@ -17,22 +17,26 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show what LACP says of members and their partners")
             .details(
-                "The letters of a state: A active, T short timeout, G may aggregate, S synchronized, \
-                 C collecting, D distributing, F defaulted, E expired.",
+                "The letters of a state: A active, T short timeout, G may aggregate, S \
+                 synchronized, C collecting, D distributing, F defaulted, E expired.",
             )
             .example("show lacp memif0/0 details")
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 let ports = ports(engine, only);
-                Ok(if args.has("details") { details(engine, &ports) } else { table(engine, &ports) })
+                Ok(if args.has("details") {
+                    details(engine, &ports)
+                } else {
+                    table(engine, &ports)
+                })
             }),
     );
 }
 
-type Shown<'a> = (&'a Bond, InterfaceId, &'a Port);
+type PortRow<'a> = (&'a Bond, InterfaceId, &'a Port);
 
 /// The ports of all bonds with LACP, or the one that was asked for.
-fn ports(engine: &Engine, only: Option<InterfaceId>) -> Vec<Shown<'_>> {
+fn ports(engine: &Engine, only: Option<InterfaceId>) -> Vec<PortRow<'_>> {
     let bonds = engine.get::<Bonds>().into_iter().flat_map(Bonds::all);
     let members = bonds.flat_map(|bond| bond.members.iter().map(move |member| (bond, member.id)));
     members
@@ -47,7 +51,7 @@ fn letters(state: PortState) -> String {
     letters.map(|(letter, (bit, _))| if state.has(bit) { letter } else { '-' }).collect()
 }
 
-fn table(engine: &Engine, ports: &[Shown<'_>]) -> Output {
+fn table(engine: &Engine, ports: &[PortRow<'_>]) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("Bond"),
@@ -121,7 +125,7 @@ fn end_json(end: &PortInfo) -> Value {
     })
 }
 
-fn details(engine: &Engine, ports: &[Shown<'_>]) -> Output {
+fn details(engine: &Engine, ports: &[PortRow<'_>]) -> Output {
     let mut text = String::new();
     let mut list = Vec::new();
     for (bond, id, port) in ports {

@@ -33,9 +33,11 @@ quiver_core::reasons! {
         /// Answered.
         Answered = info "marker-answered", "markers answered";
         /// Not in a bond with LACP.
-        NotMember = "not-lacp-member", "the receiving interface is no member of a bond in mode lacp";
+        NotMember = "not-lacp-member", "the receiving interface is no member of a bond in mode \
+            lacp";
         /// Cut off or wrong.
-        Malformed = "malformed", "an LACPDU or marker is too short, or its fields contradict the standard";
+        Malformed = "malformed", "an LACPDU or marker is too short, or its fields contradict the \
+            standard";
         /// Nobody asked.
         Unasked = "marker-response", "a marker's answer, and this router asks for none";
         /// Another protocol.

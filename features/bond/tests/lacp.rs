@@ -351,7 +351,7 @@ fn a_partner_that_says_anything_is_survived() {
 }
 
 #[test]
-fn shows_tell_both_ends() {
+fn show_lacp_lists_both_ends() {
     let mut pair = Pair::new(["long-timeout", "passive"]);
     pair.run(5);
     let text = pair.one.cli("show lacp");

@@ -26,9 +26,11 @@ quiver_core::reasons! {
     /// What becomes of questions.
     pub enum AnswerDrop {
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// Switched off.
-        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, `set bridge-domain flood`)";
+        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, \
+            `set bridge-domain flood`)";
         /// Cannot be.
         NoReply = "no-reply", "no room for the answer";
         /// Answered.
@@ -38,7 +40,8 @@ quiver_core::reasons! {
         /// To one port.
         ToOne = info "arp-to-uu-fwd", "ARP frames to all that went to the uu-fwd port alone";
         /// Not known.
-        Unknown = info "not-known", "questions for addresses that the domain does not know, flooded";
+        Unknown = info "not-known", "questions for addresses that the domain does not know, \
+            flooded";
     }
 }
 

@@ -10,9 +10,11 @@ quiver_core::reasons! {
     /// Why frames to the routed interface die.
     pub enum BviDrop {
         /// Down.
-        Down = "interface-down", "the bridge's routed interface is down (`set interface state IF up`)";
+        Down = "interface-down", "the bridge's routed interface is down (`set interface state IF \
+            up`)";
         /// Round and round.
-        Loop = "loop", "the packet came by bridges' routed interfaces too often: routes send it in a circle";
+        Loop = "loop", "the packet came by bridges' routed interfaces too often: routes send it \
+            in a circle";
     }
 }
 

@@ -25,13 +25,16 @@ quiver_core::reasons! {
     /// What becomes of flooded frames.
     pub enum FloodDrop {
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// Alone.
         NoPort = "no-port", "no other port that is up and outside of the split-horizon group";
         /// Switched off.
-        UnknownUnicast = "unknown-unicast", "a frame to be flooded whose destination is not known, and flooding of those is off (`set bridge-domain uu-flood`)";
+        UnknownUnicast = "unknown-unicast", "a frame to be flooded whose destination is not \
+            known, and flooding of those is off (`set bridge-domain uu-flood`)";
         /// No buffers.
-        NoBuffer = "no-buffer", "copies not made: too few buffers are free (`buffers { buffers-per-numa N }`)";
+        NoBuffer = "no-buffer", "copies not made: too few buffers are free (`buffers \
+            { buffers-per-numa N }`)";
         /// Copies made.
         Copied = info "copied", "copies made";
         /// Many ports.
@@ -106,7 +109,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         !member.is_bvi || (!UNKNOWN && (to[0] & 1 != 0 || to == row.mac))
     }
 
-    /// [`Packet::index`] says at which port to go on. Only so many copies are made.
+    /// The packet's index says at which port to go on. Only so many copies are made.
     #[inline(always)]
     fn decide(
         &self,
@@ -116,7 +119,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         packet: &mut Packet,
     ) -> Result<NodeId, FloodDrop> {
         let from = from.ok_or(FloodDrop::NotBridged)?;
-        let place = FloodPlace::from_index(packet.index);
+        let place: FloodPlace = packet.handed_over();
         if !UNKNOWN && from.port.unknown != Unknown::Flood && destination(packet)[0] & 1 == 0 {
             return self.known(cx, from, place.excluded, packet);
         }
@@ -127,7 +130,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
             return Err(FloodDrop::NoPort);
         }
         packet.tx = only.interface;
-        packet.index = Flooded { from_group: from.port.group }.to_index();
+        packet.hand_over(Flooded { from_group: from.port.group });
         Ok(only.output)
     }
 
@@ -140,8 +143,8 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         copies_left: &mut usize,
         packet: &mut Packet,
     ) -> Result<NodeId, FloodDrop> {
-        let FloodPlace { excluded, port: first } = FloodPlace::from_index(packet.index);
-        let (first, flooded) = (first as usize, Flooded { from_group: port.group }.to_index());
+        let FloodPlace { excluded, port: first } = packet.handed_over();
+        let (first, flooded) = (first as usize, Flooded { from_group: port.group });
         let (mut last, mut copies) = (None::<Member>, 0);
         for (place, member) in domain.members.iter().enumerate().skip(first) {
             if !Self::is_for(cx, port, excluded, member, packet) {
@@ -153,8 +156,8 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
                 let before = domain.members[first..place]
                     .iter()
                     .rposition(|m| m.interface == earlier.interface);
-                packet.index =
-                    FloodPlace { excluded, port: (first + before.unwrap_or(0)) as u32 }.to_index();
+                let port = (first + before.unwrap_or(0)) as u32;
+                packet.hand_over(FloodPlace { excluded, port });
                 cx.count(FloodDrop::Resumed, 1);
                 return Ok(self.id);
             }
@@ -166,7 +169,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         }
         let last = last.ok_or(FloodDrop::NoPort)?;
         packet.tx = last.interface;
-        packet.index = flooded;
+        packet.hand_over(flooded);
         Ok(last.output)
     }
 
@@ -186,7 +189,7 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         let found = self.table.lookup(key);
         let is_known = found.holds(self.table.ports().word(found.port())) && !found.is_filter();
         if !is_known && port.unknown == Unknown::ToOne {
-            packet.index = FloodPlace { excluded, port: 0 }.to_index();
+            packet.hand_over(FloodPlace { excluded, ..FloodPlace::START });
             return Ok(self.uu_forward);
         }
         if !(is_known && port.forward) {
@@ -200,20 +203,20 @@ impl<const UNKNOWN: bool> Flood<UNKNOWN> {
         let member = member.filter(|member| Self::is_for(cx, port, excluded, member, packet));
         let Member { interface, output, .. } = *member.ok_or(FloodDrop::NoPort)?;
         packet.tx = interface;
-        packet.index = 0; // it is to one station
+        packet.hand_over_nothing(); // it is to one station
         Ok(output)
     }
 }
 
 /// A copy goes to a port. False when there is no buffer for it.
-fn copy(cx: &mut Context<'_>, packet: &Packet, to: Member, flooded: u32) -> bool {
+fn copy(cx: &mut Context<'_>, packet: &Packet, to: Member, flooded: Flooded) -> bool {
     let pool = cx.buffers.pool();
     if pool.free() < pool.total() / BUFFERS_KEPT_PARTS {
         return false;
     }
     let Some(mut copy) = packet.duplicate(cx.buffers) else { return false };
     copy.tx = to.interface;
-    copy.index = flooded;
+    copy.hand_over(flooded);
     cx.emit(copy, to.output);
     cx.count(FloodDrop::Copied, 1);
     true
@@ -251,7 +254,7 @@ pub(crate) fn spec<const UNKNOWN: bool>(published: &Arc<Published>, table: &MacT
         match record.next == record.node {
             true => format!(
                 "{frame}: flooded, and goes on at port {} of the domain",
-                FloodPlace::from_index(record.index).port
+                record.handed_over::<FloodPlace>().port
             ),
             false => format!("{frame}: flooded, the last copy by {}", names.interface(record.tx)),
         }

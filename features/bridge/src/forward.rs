@@ -7,7 +7,7 @@ use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{DROP, NodeSpec};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable};
+use quiver_tables::mac::{DomainIndex, FloodPlace, MacEntry, MacKey, MacTable};
 
 use crate::address::Addresses;
 use crate::tables::{Published, Unknown};
@@ -17,15 +17,18 @@ quiver_core::reasons! {
     /// Why `l2-fwd` drops.
     pub enum L2ForwardDrop {
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// A filter.
         Filtered = "destination-filtered", "frame to an address with a filter entry (`show l2fib`)";
         /// It is there already.
         OwnPort = "own-port", "the destination is behind the port that the frame came in by";
         /// Both ports are in one group.
-        SplitHorizon = "split-horizon", "the destination is behind a port of the same split-horizon group";
+        SplitHorizon = "split-horizon", "the destination is behind a port of the same \
+            split-horizon group";
         /// Switched off.
-        UnknownUnicast = "unknown-unicast", "unknown destination, and flooding of those is off (`set bridge-domain uu-flood`)";
+        UnknownUnicast = "unknown-unicast", "unknown destination, and flooding of those is off \
+            (`set bridge-domain uu-flood`)";
     }
 }
 
@@ -63,7 +66,7 @@ impl L2Forward {
         if interface_state.domain.0 == 0 {
             Err(L2ForwardDrop::NotBridged)
         } else if !found.holds(port) {
-            packet.index = 0; // flooding begins at the first port, and excludes no group
+            packet.hand_over(FloodPlace::START);
             if interface_state.unknown == DROP {
                 Err(L2ForwardDrop::UnknownUnicast)
             } else {

@@ -18,15 +18,19 @@ quiver_core::reasons! {
         /// Shorter than its header.
         Truncated = "truncated", "frame shorter than an Ethernet header";
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// No station's.
         BadSource = "bad-source", "source address that no station can have: a group, or zero";
         /// IEEE 802.1Q §8.6.3.
-        LinkLocal = "link-local-group", "destination 01:80:c2:00:00:01 to 0f, which no bridge forwards";
+        LinkLocal = "link-local-group", "destination 01:80:c2:00:00:01 to 0f, which no bridge \
+            forwards";
         /// Switched off.
-        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set bridge-domain forward`)";
+        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set \
+            bridge-domain forward`)";
         /// Switched off.
-        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, `set bridge-domain flood`)";
+        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, \
+            `set bridge-domain flood`)";
     }
 }
 
@@ -71,7 +75,7 @@ impl Onward {
     #[inline(always)]
     pub(crate) fn next(self, to_group: bool, packet: &mut Packet) -> Option<NodeId> {
         let next = if to_group {
-            packet.index = 0; // flooding begins at the first port
+            packet.hand_over(FloodPlace::START);
             self.group
         } else {
             self.unicast
@@ -130,7 +134,7 @@ impl L2Input {
         excluded: u8,
         packet: &mut Packet,
     ) -> Result<NodeId, L2InputDrop> {
-        packet.index = FloodPlace { excluded, port: 0 }.to_index();
+        packet.hand_over(FloodPlace { excluded, ..FloodPlace::START });
         match interface_state.learn {
             DROP => {
                 interface_state.onward.all(addresses.is_to_group()).ok_or(L2InputDrop::FloodOff)
@@ -155,7 +159,7 @@ impl L2Input {
         if !addresses.has_station_source() {
             return Err(L2InputDrop::BadSource);
         }
-        if let Some(FloodRequest { excluded }) = FloodRequest::from_index(packet.index)
+        if let Some(FloodRequest { excluded }) = packet.handed_over_if()
             && !addresses.is_to_link()
         {
             return self.flood(addresses, interface_state, excluded, packet);
@@ -196,7 +200,7 @@ impl Stage for L2Input {
         packet: &mut Packet,
     ) -> Result<NodeId, L2InputDrop> {
         let addresses = Addresses::of(packet).ok_or(L2InputDrop::Truncated)?;
-        let plain = FloodRequest::from_index(packet.index).is_none();
+        let plain = packet.handed_over_if::<FloodRequest>().is_none();
         if !(addresses.has_station_source()
             & !addresses.is_to_link()
             & interface_state.bridged
@@ -239,7 +243,7 @@ impl Stage for L2FloodInput {
     ) -> Result<NodeId, L2InputDrop> {
         let plain =
             |addresses: &Addresses| addresses.has_station_source() & !addresses.is_to_link();
-        match (Addresses::of(packet).filter(plain), FloodRequest::from_index(packet.index)) {
+        match (Addresses::of(packet).filter(plain), packet.handed_over_if()) {
             (Some(addresses), Some(FloodRequest { excluded })) if interface_state.bridged => {
                 self.general.flood(addresses, interface_state, excluded, packet)
             }

@@ -13,22 +13,26 @@ use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMin
 
 use crate::address::Addresses;
 use crate::input::{NextNodes, Onward, next_nodes};
-use crate::learn_requests::{Asked, Asker, LearnRings, Request};
+use crate::learn_requests::{Asker, LearnOutcome, LearnRings, Request};
 use crate::tables::Published;
 
 quiver_core::reasons! {
     /// What `l2-learn` does about sources.
     pub enum L2LearnDrop {
         /// Switched off.
-        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set bridge-domain forward`)";
+        ForwardOff = "forward-off", "forwarding is off (`set interface l2 forward`, `set \
+            bridge-domain forward`)";
         /// Switched off.
-        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, `set bridge-domain flood`)";
+        FloodOff = "flood-off", "frame to a group, and flooding is off (`set interface l2 flood`, \
+            `set bridge-domain flood`)";
         /// A filter.
         Filtered = "source-filtered", "frame from an address with a filter entry (`show l2fib`)";
         /// Not where it should be.
-        StaticMoved = "static-moved", "frame from an address that has a static entry behind another port";
+        StaticMoved = "static-moved", "frame from an address that has a static entry behind \
+            another port";
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// Told.
         New = info "new", "unknown sources told to the control thread";
         /// Told.
@@ -36,11 +40,13 @@ quiver_core::reasons! {
         /// Told before.
         KnownAlready = info "asked-already", "frames from sources that were told a moment ago";
         /// Too many a second.
-        NotNow = info "not-yet", "frames from unknown sources that were not told: so many are learned a second at most";
+        NotNow = info "not-yet", "frames from unknown sources that were not told: so many are \
+            learned a second at most";
         /// Too many.
         QueueFull = info "queue-full", "sources not told: too many wait to be learned";
         /// At the limit.
-        Full = info "table-full", "sources not told: the domain or the table has as many addresses as it may";
+        Full = info "table-full", "sources not told: the domain or the table has as many \
+            addresses as it may";
         /// Once a minute.
         Stamped = info "stamped", "entries whose time was noted";
     }
@@ -100,11 +106,11 @@ impl<const ALL: bool> L2Learn<ALL> {
                 found,
                 interface_state.now_ns,
             ) {
-                Asked::KnownAlready => L2LearnDrop::KnownAlready,
-                Asked::QueueFull => L2LearnDrop::QueueFull,
-                Asked::NotNow => L2LearnDrop::NotNow,
-                Asked::Told if holds => L2LearnDrop::Moved,
-                Asked::Told => L2LearnDrop::New,
+                LearnOutcome::KnownAlready => L2LearnDrop::KnownAlready,
+                LearnOutcome::QueueFull => L2LearnDrop::QueueFull,
+                LearnOutcome::NotNow => L2LearnDrop::NotNow,
+                LearnOutcome::Queued if holds => L2LearnDrop::Moved,
+                LearnOutcome::Queued => L2LearnDrop::New,
             }
         };
         context.count(event, 1);
@@ -151,7 +157,7 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
         packet: &mut Packet,
     ) -> Result<NodeId, L2LearnDrop> {
         let Some(onward) = interface_state.onward else { return Err(L2LearnDrop::NotBridged) };
-        if !found.is_settled(interface_state.seen) {
+        if !found.is_current(interface_state.seen) {
             self.take_slow_path(context, interface_state, found, packet)?;
         }
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);

@@ -34,8 +34,8 @@ pub(crate) struct Request {
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Told,
+pub(crate) enum LearnOutcome {
+    Queued,
     KnownAlready,
     QueueFull,
     NotNow,
@@ -93,7 +93,7 @@ impl Asker {
     /// Ask, unless it was done a moment ago, or too much has been asked for. A source whose entry
     /// has changed since (it was flushed, removed, or moved) is asked for again at once.
     #[inline]
-    pub fn ask(&mut self, request: Request, found: MacEntry, now_ns: u64) -> Asked {
+    pub fn ask(&mut self, request: Request, found: MacEntry, now_ns: u64) -> LearnOutcome {
         let mixed = request.key.word().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let entries = request.seen.entry().place_word() | found.place_word() << 32;
         let removals = u64::from(self.removals_seen).wrapping_mul(0xa076_1d64_78bd_642f);
@@ -102,18 +102,18 @@ impl Asker {
         let ticks = now_ns >> TICK_SHIFT & TICK;
         let place = &mut self.remembered[(mixed >> (64 - REMEMBERED_BITS)) as usize];
         if *place & !TICK == identity && ticks.wrapping_sub(*place) & TICK < ASK_AGAIN_TICKS {
-            return Asked::KnownAlready;
+            return LearnOutcome::KnownAlready;
         }
         if self.asked.len() >= self.asked_max {
             return if self.allowance > self.asked.len() as u64 {
-                Asked::QueueFull
+                LearnOutcome::QueueFull
             } else {
-                Asked::NotNow
+                LearnOutcome::NotNow
             };
         }
         self.asked.push(request);
         *place = identity | ticks;
-        Asked::Told
+        LearnOutcome::Queued
     }
 
     /// The vector is through: the control thread gets what was asked.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     /// What becomes of the sources, each with its outcome, in one vector.
-    fn vector(asker: &mut Asker, numbers: std::ops::Range<u64>, now_ns: u64) -> Vec<Asked> {
+    fn vector(asker: &mut Asker, numbers: std::ops::Range<u64>, now_ns: u64) -> Vec<LearnOutcome> {
         asker.begin(now_ns);
         let asked =
             numbers.map(|number| asker.ask(source(number), MacEntry::NONE, now_ns)).collect();
@@ -184,9 +184,9 @@ mod tests {
     fn a_source_is_asked_for_once_in_a_while() {
         let offices = LearnRings::default();
         let mut asker = offices.open();
-        assert_eq!(vector(&mut asker, 7..8, 0), [Asked::Told]);
-        assert_eq!(vector(&mut asker, 7..8, 1_000_000), [Asked::KnownAlready]);
-        assert_eq!(vector(&mut asker, 7..8, 100_000_000), [Asked::Told]);
+        assert_eq!(vector(&mut asker, 7..8, 0), [LearnOutcome::Queued]);
+        assert_eq!(vector(&mut asker, 7..8, 1_000_000), [LearnOutcome::KnownAlready]);
+        assert_eq!(vector(&mut asker, 7..8, 100_000_000), [LearnOutcome::Queued]);
         let mut taken = 0;
         offices.take(16, |request| taken += usize::from(request.key == source(7).key));
         assert_eq!(taken, 2);
@@ -196,10 +196,10 @@ mod tests {
     fn a_source_is_asked_for_again_at_once_when_entries_were_removed() {
         let offices = LearnRings::default();
         let mut asker = offices.open();
-        assert_eq!(vector(&mut asker, 7..9, 0), [Asked::Told; 2]);
+        assert_eq!(vector(&mut asker, 7..9, 0), [LearnOutcome::Queued; 2]);
         offices.forget();
-        assert_eq!(vector(&mut asker, 7..9, 0), [Asked::Told; 2]);
-        assert_eq!(vector(&mut asker, 7..9, 0), [Asked::KnownAlready; 2]);
+        assert_eq!(vector(&mut asker, 7..9, 0), [LearnOutcome::Queued; 2]);
+        assert_eq!(vector(&mut asker, 7..9, 0), [LearnOutcome::KnownAlready; 2]);
     }
 
     #[test]
@@ -210,13 +210,13 @@ mod tests {
             let mut told = 0;
             for first in (from..from + vectors * 256).step_by(256) {
                 let all = vector(asker, first..first + 256, now_ns);
-                told += all.iter().filter(|asked| **asked == Asked::Told).count() as u64;
+                told += all.iter().filter(|asked| **asked == LearnOutcome::Queued).count() as u64;
                 offices.take(256, |_| {});
             }
             told
         };
         assert_eq!(told(&mut asker, 0, 100, 0), REQUESTS_AT_ONCE);
-        assert_eq!(vector(&mut asker, 50_000..50_001, 0), [Asked::NotNow]);
+        assert_eq!(vector(&mut asker, 50_000..50_001, 0), [LearnOutcome::NotNow]);
         // A tenth of a millisecond later some more are.
         assert_eq!(told(&mut asker, 100_000, 100, 100_000), 100_000 / NS_PER_REQUEST);
     }
@@ -231,11 +231,11 @@ mod tests {
             assert!(
                 vector(&mut asker, first..first + 256, now_ns)
                     .iter()
-                    .all(|asked| *asked == Asked::Told)
+                    .all(|asked| *asked == LearnOutcome::Queued)
             );
         }
-        assert_eq!(vector(&mut asker, 1 << 20..(1 << 20) + 1, now_ns), [Asked::QueueFull]);
+        assert_eq!(vector(&mut asker, 1 << 20..(1 << 20) + 1, now_ns), [LearnOutcome::QueueFull]);
         assert!(!offices.take(usize::MAX, |_| {}));
-        assert_eq!(vector(&mut asker, 1 << 20..(1 << 20) + 1, now_ns), [Asked::Told]);
+        assert_eq!(vector(&mut asker, 1 << 20..(1 << 20) + 1, now_ns), [LearnOutcome::Queued]);
     }
 }

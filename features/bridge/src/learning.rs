@@ -20,7 +20,8 @@ const COLLECT_NS: u64 = 20_000_000;
 /// MAC addresses that a bridge learned, followed and forgot.
 pub(crate) static MAC: Topic = Topic {
     name: "mac",
-    help: "a bridge domain learned a MAC address, saw it move to another port, or forgot it for its age",
+    help: "a bridge domain learned a MAC address, saw it move to another port, or forgot it for \
+        its age",
     fields: &[
         Field { key: "event", help: "learned, moved or aged" },
         Field { key: "mac", help: "the address" },
@@ -156,7 +157,7 @@ mod tests {
         for station in 0..STATIONS {
             let key = key(port, station);
             let found = table.lookup(key);
-            if !found.is_settled(seen) {
+            if !found.is_current(seen) {
                 asker.ask(Request { key, seen }, found, now_ns);
             }
         }

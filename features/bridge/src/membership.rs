@@ -25,6 +25,9 @@ pub struct Join {
 }
 
 /// Put an interface into a bridge domain, which is made when there is none of the number.
+///
+/// # Errors
+/// The domain does not take the interface, or the interface cannot leave its present mode.
 pub fn join(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Refusal> {
     check(engine, id, join)?;
     let now = engine.get::<Bridges>().and_then(|bridges| bridges.ports.get(&id).copied());

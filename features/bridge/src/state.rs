@@ -163,6 +163,9 @@ impl Bridges {
     }
 
     /// A domain, which must exist.
+    ///
+    /// # Errors
+    /// There is no such domain.
     pub fn domain(&self, number: u32) -> Result<&BridgeDomain, Refusal> {
         self.domains.get(&number).ok_or_else(|| no_domain(number))
     }

@@ -13,13 +13,16 @@ quiver_core::reasons! {
     /// Why `l2-uu-fwd` drops.
     pub enum UuForwardDrop {
         /// The port left its domain.
-        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was under way";
+        NotBridged = "not-bridged", "the interface left its bridge domain while the frame was \
+            under way";
         /// The `uu-fwd` port left the domain.
         NoPort = "no-port", "the uu-fwd port left the bridge domain while the frame was under way";
         /// The frame came in by the `uu-fwd` port.
-        OwnPort = "own-port", "the frame came in by the uu-fwd port, and no other port is known to lead to its destination";
+        OwnPort = "own-port", "the frame came in by the uu-fwd port, and no other port is known \
+            to lead to its destination";
         /// Both ports are in one group.
-        SplitHorizon = "split-horizon", "the uu-fwd port is in the split-horizon group of the port that the frame came in by";
+        SplitHorizon = "split-horizon", "the uu-fwd port is in the split-horizon group of the \
+            port that the frame came in by";
         /// The `uu-fwd` port is down.
         Down = "interface-down", "the uu-fwd port is down";
         /// Sent.
@@ -35,7 +38,7 @@ struct UuForward {
 }
 
 impl UuForward {
-    /// [`Packet::index`] names a split-horizon group that gets none, as for the nodes that flood
+    /// The packet's index names a split-horizon group that gets none, as for the nodes that flood
     /// ([`FloodPlace`]).
     fn decide(cx: &Context<'_>, view: &View, packet: &mut Packet) -> Result<NodeId, UuForwardDrop> {
         let port = view.port(packet.rx).ok_or(UuForwardDrop::NotBridged)?;
@@ -44,7 +47,7 @@ impl UuForward {
         if member.interface == packet.rx {
             return Err(UuForwardDrop::OwnPort);
         }
-        let excluded = FloodPlace::from_index(packet.index).excluded;
+        let FloodPlace { excluded, .. } = packet.handed_over();
         if member.group != 0 && (member.group == port.group || member.group == excluded) {
             return Err(UuForwardDrop::SplitHorizon);
         }
@@ -52,7 +55,7 @@ impl UuForward {
             return Err(UuForwardDrop::Down);
         }
         packet.tx = member.interface;
-        packet.index = Flooded { from_group: port.group }.to_index();
+        packet.hand_over(Flooded { from_group: port.group });
         Ok(member.output)
     }
 }

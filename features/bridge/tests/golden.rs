@@ -8,7 +8,7 @@ fn golden_packets_come_out_as_scapy_says() {
             quiver_bridge::register,
             quiver_ethernet::register,
             quiver_ip::register,
-            quiver_superblocks::register,
+            quiver_fused::register,
         ],
     );
 }

@@ -29,7 +29,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Say which table lists the sources that may come by an interface")
             .details(
                 "A source is listed when its route in that table does not drop, wherever it leads: \
-                 `ip route add PREFIX table N via local` lists a prefix. It decides while `cop interface` is on.",
+                 `ip route add PREFIX table N via local` lists a prefix. It decides while `cop \
+                 interface` is on.",
             )
             .word("fib-id", "the table; 0")
             .example("cop whitelist e0 ip4 fib-id 10")
@@ -39,10 +40,18 @@ pub(crate) fn register(registry: &mut Registry) {
                 let family = if args.has("ip4") { Family::Ip4 } else { Family::Ip6 };
                 let id = args.or("fib-id", 0u32)?;
                 let fib = engine.get::<Fib>();
-                let fib = fib.ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
+                let fib =
+                    fib.ok_or_else(|| Refusal::new("the forwarding table is being changed"))?;
                 let index = fib.table_index(family, id);
-                let index = index.ok_or_else(|| args.refuse("fib-id", FibError::NoTable { family, id }.to_string()))?;
-                config::set_list(engine, interface, family, (!args.has("disable")).then_some(index))?;
+                let index = index.ok_or_else(|| {
+                    args.refuse("fib-id", FibError::NoTable { family, id }.to_string())
+                })?;
+                config::set_list(
+                    engine,
+                    interface,
+                    family,
+                    (!args.has("disable")).then_some(index),
+                )?;
                 Ok(Output::none())
             }),
     );
@@ -52,12 +61,12 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the interfaces that have whitelists of sources")
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
 }
 
-fn shown(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
+fn listing(engine: &Engine, only: Option<quiver_core::InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),

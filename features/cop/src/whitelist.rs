@@ -11,6 +11,7 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{IpFamily, IpTables};
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 use quiver_tables::prefix::Address;
 
@@ -20,7 +21,8 @@ quiver_core::reasons! {
     /// Why a packet is refused.
     pub enum CopDrop {
         /// Not listed.
-        NotListed = "not-listed", "COP: the source is not in the whitelist of the interface (`show cop`)";
+        NotListed = "not-listed", "COP: the source is not in the whitelist of the interface \
+            (`show cop`)";
     }
 }
 
@@ -103,8 +105,8 @@ impl<F: IpFamily> LookUp for Whitelist<F> {
 pub(crate) fn spec<F: IpFamily>(arc: ArcId, lists: &Arc<Whitelists>) -> NodeSpec {
     let lists = lists.clone();
     let (lookup, drop) = match F::FAMILY {
-        Family::Ip4 => ("ip4-lookup", "ip4-drop"),
-        Family::Ip6 => ("ip6-lookup", "ip6-drop"),
+        Family::Ip4 => (nodes::ip4::LOOKUP, nodes::ip4::DROP),
+        Family::Ip6 => (nodes::ip6::LOOKUP, nodes::ip6::DROP),
     };
     let help = "Lets only sources pass that the interface's whitelist has";
     NodeSpec::look_up(help, move |wiring| Whitelist::<F> {

@@ -13,10 +13,14 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("set interface l2 xconnect <interface> <peer:interface>")
             .group(GROUP)
             .help("Send every frame that an interface receives out of another")
-            .details("One direction; give the command twice, the second time the other way round, for both.")
+            .details(
+                "One direction; give the command twice, the second time the other way round, for \
+                 both.",
+            )
             .example("set interface l2 xconnect memif0/0 memif0/1")
             .run(|engine: &mut Engine, args| {
-                let (from, to) = (args.interface(engine, "interface")?, args.interface(engine, "peer")?);
+                let (from, to) =
+                    (args.interface(engine, "interface")?, args.interface(engine, "peer")?);
                 connect(engine, Kind::Xconnect, from, to)?;
                 Ok(Output::none())
             }),
@@ -40,11 +44,11 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show l2patch")
             .group(GROUP)
             .help("Show which interfaces are patched to which")
-            .run(|engine: &mut Engine, _| Ok(shown(engine, Kind::Patch))),
+            .run(|engine: &mut Engine, _| Ok(listing(engine, Kind::Patch))),
     );
 }
 
-fn shown(engine: &Engine, kind: Kind) -> Output {
+fn listing(engine: &Engine, kind: Kind) -> Output {
     let mut table = Table::new([Column::left("Rx"), Column::left("Tx")]);
     if let Some(crosses) = engine.get::<CrossConnects>() {
         for (from, to) in crosses.all(kind) {

@@ -36,7 +36,8 @@ quiver_core::reasons! {
         /// Shorter than its header.
         Truncated = "truncated", "frame shorter than an Ethernet header";
         /// Taken down meanwhile.
-        NotConnected = "not-connected", "the connection was taken down while the frame was under way";
+        NotConnected = "not-connected", "the connection was taken down while the frame was under \
+            way";
     }
 }
 

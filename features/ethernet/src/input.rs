@@ -17,7 +17,8 @@ quiver_core::reasons! {
         /// Shorter than its header.
         Truncated = "truncated", "frame shorter than an Ethernet header";
         /// Somebody else's.
-        NotForUs = "mac-mismatch", "destination MAC is neither ours nor a group (`set interface promiscuous on IF` accepts it)";
+        NotForUs = "mac-mismatch", "destination MAC is neither ours nor a group (`set interface \
+            promiscuous on IF` accepts it)";
         /// A length where the type should be.
         Llc = "llc", "802.3 length field instead of a protocol (LLC is not routed)";
         /// Nothing in the router handles it.

@@ -17,7 +17,8 @@ quiver_core::reasons! {
     /// What becomes of MAC control frames.
     pub enum MacControlDrop {
         /// Stop.
-        Pause = info "pause", "PAUSE frames: the other side asked this router to send nothing for a while";
+        Pause = info "pause", "PAUSE frames: the other side asked this router to send nothing for \
+            a while";
         /// Go on.
         PauseEnd = info "pause-end", "PAUSE frames of no length: the other side takes frames again";
         /// By priority.

@@ -13,8 +13,9 @@ use crate::state::{GROUPS_MAX, Membership, SOURCES_MAX};
 
 /// The chapter of the reference page.
 pub(crate) const GROUP: &str = "Layer 3";
-const DETAILS: &str = "Routers of the link are told, and packets to the group are the router's own to hear, from any \
-    source. With a source, only that source is asked for. `enable` is meant when neither is said.";
+const DETAILS: &str = "Routers of the link are told, and packets to the group are the router's \
+    own to hear, from any source. With a source, only that source is asked for. `enable` is meant \
+    when neither is said.";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(

@@ -16,7 +16,7 @@ use quiver_wire::ip6::extension::{Ip6Option, Walk};
 use quiver_wire::{Header, Ip4Header, Ip6Header, icmp6, igmp, mld};
 
 use crate::notifications::{
-    Asked, OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, send_query, send_record, send_report,
+    OLD_LEAVE, OLD_REPORT_V1, OLD_REPORT_V2, ReceivedQuery, send_query, send_record, send_report,
 };
 use crate::port::Version;
 
@@ -31,19 +31,23 @@ quiver_core::reasons! {
     /// What becomes of messages about groups.
     pub enum GroupMessageDrop {
         /// Not a whole message.
-        BadMessage = "bad-message", "a message about groups that is cut short, of an unknown type, or a query of a length that no version has";
+        BadMessage = "bad-message", "a message about groups that is cut short, of an unknown \
+            type, or a query of a length that no version has";
         /// RFC 3376 §4.
         BadChecksum = "bad-checksum", "IGMP checksum wrong";
         /// RFC 3376 §4, RFC 3810 §6.2.
-        BadTtl = "bad-ttl", "a message about groups whose TTL or hop limit is not 1: it may come from afar";
+        BadTtl = "bad-ttl", "a message about groups whose TTL or hop limit is not 1: it may come \
+            from afar";
         /// RFC 3376 §9.1, RFC 3810 §6.2.
         NoRouterAlert = "no-router-alert", "a query without the router alert option";
         /// RFC 3810 §6.2.
         SourceNotLinkLocal = "source-not-link-local", "MLD from an address that is not link-local";
         /// RFC 3376 §9.1.
-        BadDestination = "bad-destination", "a query for all groups that is not sent to all hosts, or for what is no group";
+        BadDestination = "bad-destination", "a query for all groups that is not sent to all \
+            hosts, or for what is no group";
         /// A storm.
-        TooMany = "too-many", "more messages about groups than a worker may tell the control thread of in a second";
+        TooMany = "too-many", "more messages about groups than a worker may tell the control \
+            thread of in a second";
         /// Told.
         Query = info "query", "queries told to the control thread";
         /// Told, or of no use to who is no querier.
@@ -85,7 +89,7 @@ impl Input {
         &mut self,
         cx: &mut Context<'_>,
         packet: &Packet,
-        asked: &Asked<'_>,
+        asked: &ReceivedQuery<'_>,
     ) -> Result<(), GroupMessageDrop> {
         self.take(cx)?;
         cx.count(GroupMessageDrop::Query, 1);
@@ -195,7 +199,7 @@ impl Input {
                     return Err(GroupMessageDrop::NoRouterAlert);
                 }
                 check_destination4(group, to)?;
-                let asked = Asked {
+                let asked = ReceivedQuery {
                     from: from.into(),
                     version,
                     group: group.into(),
@@ -241,7 +245,7 @@ impl Input {
                 Some(_) => mld::from_code16(response_code),
                 None => response_code.into(),
             };
-            let asked = Asked {
+            let asked = ReceivedQuery {
                 from: from.into(),
                 version: if more.is_some() { Version::Three } else { Version::Two },
                 group: group.into(),

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 mod commands;
 mod group;
@@ -23,7 +24,8 @@ use quiver_wire::{IpProtocol, mld};
 pub fn register(registry: &mut Registry) {
     registry.feature(
         "group-membership",
-        "IGMP and MLD: tells routers which groups this one listens to, asks hosts, and is a proxy for them",
+        "IGMP and MLD: tells routers which groups this one listens to, asks hosts, and is a proxy \
+         for them",
     );
     registry.graph.node(input::spec(false));
     registry.graph.node(input::spec(true));

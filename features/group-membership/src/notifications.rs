@@ -9,10 +9,10 @@ use crate::port::{Query, Version};
 
 /// Sources of a query that are told; the control thread answers for the whole group when there are
 /// more.
-pub const SOURCES_TOLD_MAX: usize = 4;
+pub const SOURCES_PER_EVENT_MAX: usize = 4;
 /// Bytes before the sources.
 const HEAD_BYTES: usize = 32;
-const _: () = assert!(HEAD_BYTES + 16 * (SOURCES_TOLD_MAX + 1) <= EVENT_BYTES);
+const _: () = assert!(HEAD_BYTES + 16 * (SOURCES_PER_EVENT_MAX + 1) <= EVENT_BYTES);
 
 /// What a node tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn address(octets: [u8; 16]) -> IpAddr {
 }
 
 /// A query without allocation, as a node knows it.
-pub struct Asked<'a> {
+pub struct ReceivedQuery<'a> {
     /// Who asks.
     pub from: IpAddr,
     /// The version.
@@ -139,8 +139,8 @@ fn read_record(bytes: &[u8], group: IpAddr, from: IpAddr) -> Option<Notification
 }
 
 /// Tell the control thread of a query.
-pub fn send_query(cx: &mut Context<'_>, rx: InterfaceId, asked: &Asked<'_>) {
-    let mut bytes = [0; HEAD_BYTES + 16 * (SOURCES_TOLD_MAX + 1)];
+pub fn send_query(cx: &mut Context<'_>, rx: InterfaceId, asked: &ReceivedQuery<'_>) {
+    let mut bytes = [0; HEAD_BYTES + 16 * (SOURCES_PER_EVENT_MAX + 1)];
     bytes[..16].copy_from_slice(&octets(asked.group));
     bytes[16..20].copy_from_slice(&asked.response_ms.to_be_bytes());
     bytes[20..24].copy_from_slice(&asked.interval_s.to_be_bytes());
@@ -151,7 +151,7 @@ pub fn send_query(cx: &mut Context<'_>, rx: InterfaceId, asked: &Asked<'_>) {
     let count = asked.sources.len() / width;
     let mut length = HEAD_BYTES;
     // Too many to tell: the answer is for the whole group, which says more than was asked.
-    if count <= SOURCES_TOLD_MAX {
+    if count <= SOURCES_PER_EVENT_MAX {
         bytes[26] = count as u8;
         for source in asked.sources.chunks_exact(width) {
             let source = match (<[u8; 4]>::try_from(source), <[u8; 16]>::try_from(source)) {

@@ -200,14 +200,14 @@ impl Port {
     }
 
     /// The link is there again, or the address of reports is another one: everything is told anew.
-    pub fn tell_all(&mut self, now_ns: u64) {
+    pub fn report_all(&mut self, now_ns: u64) {
         let groups = std::mem::take(&mut self.groups);
         *self = Port::default();
         self.set(groups, now_ns);
     }
 
     /// A router asks (RFC 3376 §5.2, RFC 3810 §6.2).
-    pub fn asked(&mut self, query: &Query, now_ns: u64, jitter: &mut Jitter) {
+    pub fn query_received(&mut self, query: &Query, now_ns: u64, jitter: &mut Jitter) {
         self.follow_version(query, now_ns);
         let at_ns = now_ns + jitter.between(0, u64::from(query.response_ms) * 1_000_000);
         if self.general_ns.is_some_and(|general| general <= at_ns) {
@@ -286,7 +286,7 @@ impl Port {
         let is_due = |at: Option<u64>| at.is_some_and(|at| at <= now_ns);
         let mut out = Vec::new();
         if is_due(self.repeat_ns) {
-            self.tell_changes(version, &mut out);
+            self.report_changes(version, &mut out);
             let most = if version == Version::Three { REPEAT_NS_MAX } else { OLD_REPEAT_NS_MAX };
             let next = now_ns + jitter.between(1, most);
             self.repeat_ns = (!self.changes.is_empty()).then_some(next);
@@ -335,7 +335,7 @@ impl Port {
         (!says_nothing).then_some(Record { kind, group, sources })
     }
 
-    fn tell_changes(&mut self, version: Version, out: &mut Vec<Say>) {
+    fn report_changes(&mut self, version: Version, out: &mut Vec<Say>) {
         let mut records = Vec::new();
         for (group, change) in &mut self.changes {
             let (group, filter) = (*group, self.groups.get(group));

@@ -83,7 +83,7 @@ fn a_general_query_is_answered_by_one_report_of_all_groups_within_its_time() {
     port.set(listening(&[(GROUP, Filter::Any), (OTHER, only(&[4]))]), 0);
     says(&mut port, &mut jitter);
     let now = 100 * SECOND_NS;
-    port.asked(&query(Version::Three, None, &[]), now, &mut jitter);
+    port.query_received(&query(Version::Three, None, &[]), now, &mut jitter);
     let told = drain(&mut port, &mut jitter);
     let records =
         vec![record_of(record::IS_EXCLUDE, GROUP, &[]), record_of(record::IS_INCLUDE, OTHER, &[4])];
@@ -97,10 +97,10 @@ fn a_query_for_a_group_is_answered_for_that_group_only_if_it_is_listened_to() {
     let (mut port, mut jitter) = (Port::default(), Jitter::seeded(3));
     port.set(listening(&[(GROUP, Filter::Any)]), 0);
     says(&mut port, &mut jitter);
-    port.asked(&query(Version::Three, Some(OTHER), &[]), 0, &mut jitter);
+    port.query_received(&query(Version::Three, Some(OTHER), &[]), 0, &mut jitter);
     assert_eq!(port.due_ns(), None);
-    port.asked(&query(Version::Three, Some(GROUP), &[]), 0, &mut jitter);
-    port.asked(&query(Version::Three, Some(GROUP), &[]), 0, &mut jitter);
+    port.query_received(&query(Version::Three, Some(GROUP), &[]), 0, &mut jitter);
+    port.query_received(&query(Version::Three, Some(GROUP), &[]), 0, &mut jitter);
     assert_eq!(
         says(&mut port, &mut jitter),
         [Say::Records(vec![record_of(record::IS_EXCLUDE, GROUP, &[])])]
@@ -112,15 +112,15 @@ fn a_query_for_sources_is_answered_with_those_that_are_listened_to() {
     let (mut port, mut jitter) = (Port::default(), Jitter::seeded(3));
     port.set(listening(&[(GROUP, only(&[1, 2])), (OTHER, Filter::Any)]), 0);
     says(&mut port, &mut jitter);
-    port.asked(&query(Version::Three, Some(GROUP), &[2, 9]), 0, &mut jitter);
+    port.query_received(&query(Version::Three, Some(GROUP), &[2, 9]), 0, &mut jitter);
     assert_eq!(
         says(&mut port, &mut jitter),
         [Say::Records(vec![record_of(record::IS_INCLUDE, GROUP, &[2])])]
     );
-    port.asked(&query(Version::Three, Some(GROUP), &[9]), 0, &mut jitter);
+    port.query_received(&query(Version::Three, Some(GROUP), &[9]), 0, &mut jitter);
     assert_eq!(says(&mut port, &mut jitter), [], "none of them");
-    port.asked(&query(Version::Three, Some(OTHER), &[9]), 0, &mut jitter);
-    port.asked(&query(Version::Three, Some(OTHER), &[8]), 0, &mut jitter);
+    port.query_received(&query(Version::Three, Some(OTHER), &[9]), 0, &mut jitter);
+    port.query_received(&query(Version::Three, Some(OTHER), &[8]), 0, &mut jitter);
     assert_eq!(
         says(&mut port, &mut jitter),
         [Say::Records(vec![record_of(record::IS_INCLUDE, OTHER, &[8, 9])])]
@@ -132,7 +132,7 @@ fn an_older_router_is_spoken_to_in_its_version_until_it_is_gone() {
     let (mut port, mut jitter) = (Port::default(), Jitter::seeded(3));
     port.set(listening(&[(GROUP, Filter::Any), (OTHER, Filter::Any)]), 0);
     says(&mut port, &mut jitter);
-    port.asked(&query(Version::Two, None, &[]), 0, &mut jitter);
+    port.query_received(&query(Version::Two, None, &[]), 0, &mut jitter);
     assert_eq!(port.version(1), Version::Two);
     port.heard_report(OTHER, 1);
     assert_eq!(
@@ -142,7 +142,7 @@ fn an_older_router_is_spoken_to_in_its_version_until_it_is_gone() {
     );
     port.set(listening(&[(OTHER, Filter::Any)]), 2);
     assert_eq!(says(&mut port, &mut jitter), [Say::Leave(GROUP)]);
-    port.asked(&query(Version::One, None, &[]), 3, &mut jitter);
+    port.query_received(&query(Version::One, None, &[]), 3, &mut jitter);
     port.set(BTreeMap::new(), 4);
     assert_eq!(says(&mut port, &mut jitter), [], "nobody leaves in version 1");
     assert_eq!(port.version(252 * SECOND_NS), Version::Three);
@@ -151,7 +151,7 @@ fn an_older_router_is_spoken_to_in_its_version_until_it_is_gone() {
 #[test]
 fn a_join_is_repeated_in_the_older_versions_too() {
     let (mut port, mut jitter) = (Port::default(), Jitter::seeded(3));
-    port.asked(&query(Version::Two, None, &[]), 0, &mut jitter);
+    port.query_received(&query(Version::Two, None, &[]), 0, &mut jitter);
     port.set(listening(&[(GROUP, Filter::Any)]), 0);
     let told = drain(&mut port, &mut jitter);
     assert_eq!(told.len(), 2);
@@ -163,11 +163,11 @@ fn a_join_is_repeated_in_the_older_versions_too() {
 fn the_router_says_how_often_changes_are_told() {
     let (mut port, mut jitter) = (Port::default(), Jitter::seeded(3));
     let asked = Query { robustness: 5, interval_s: 60, ..query(Version::Three, None, &[]) };
-    port.asked(&asked, 0, &mut jitter);
+    port.query_received(&asked, 0, &mut jitter);
     says(&mut port, &mut jitter);
     port.set(listening(&[(GROUP, Filter::Any)]), 0);
     assert_eq!(says(&mut port, &mut jitter).len(), 5);
-    port.asked(&Query { robustness: 0, interval_s: 0, ..asked }, 0, &mut jitter);
+    port.query_received(&Query { robustness: 0, interval_s: 0, ..asked }, 0, &mut jitter);
     assert_eq!((port.robustness, port.interval_s), (ROBUSTNESS, QUERY_INTERVAL_S));
 }
 
@@ -176,7 +176,7 @@ fn a_link_that_comes_back_hears_of_every_group_again() {
     let (mut port, mut jitter) = (Port::default(), Jitter::seeded(3));
     port.set(listening(&[(GROUP, Filter::Any), (OTHER, only(&[1]))]), 0);
     says(&mut port, &mut jitter);
-    port.tell_all(50);
+    port.report_all(50);
     let records =
         vec![record_of(record::TO_EXCLUDE, GROUP, &[]), record_of(record::ALLOW, OTHER, &[1])];
     assert_eq!(says(&mut port, &mut jitter)[0], Say::Records(records));

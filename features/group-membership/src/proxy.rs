@@ -54,6 +54,12 @@ impl Proxies {
             .collect()
     }
 
+    /// The table of a proxy whose upstream is this interface.
+    pub fn table_of_upstream(&self, id: InterfaceId, family: Family) -> Option<u32> {
+        let mut with = self.map.iter().filter(|(_, proxy)| proxy.upstream == Some(id));
+        with.find(|((of, _), _)| *of == family).map(|((_, table), _)| *table)
+    }
+
     /// The proxies of which a link of hosts is a part.
     fn with_downstream(&self, id: InterfaceId, family: Family) -> Vec<(Family, u32)> {
         let with = |(key, proxy): (&(Family, u32), &Proxy)| {

@@ -26,7 +26,8 @@ const PARTIAL_MAX: usize = 64;
 /// Who listens to which groups behind the links of this router.
 pub(crate) static GROUP_MEMBERSHIP: Topic = Topic {
     name: "group-membership",
-    help: "hosts of a link begin to listen to a group, listen to other sources of it, or listen no more",
+    help: "hosts of a link begin to listen to a group, listen to other sources of it, or listen \
+        no more",
     fields: &[
         Field { key: "interface", help: "the interface of the link" },
         Field { key: "group", help: "the group" },
@@ -144,7 +145,7 @@ pub(crate) fn clear(engine: &mut Engine, state: &mut Membership, key: (Interface
     if let Some(router) = state.routers.map.get_mut(&key) {
         router.querier.clear();
         router.querier.configure(router.timers, now_ns);
-        settle(engine, state, key);
+        apply(engine, state, key);
     }
 }
 
@@ -189,7 +190,7 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
             router.querier.clear();
         }
         router.querier.configure(router.timers, now_ns);
-        settle(engine, state, (id, family));
+        apply(engine, state, (id, family));
     }
 }
 
@@ -211,7 +212,7 @@ pub(crate) fn due(engine: &mut Engine, state: &mut Membership, now_ns: u64) {
             let sent = packet.is_some_and(|packet| send(engine, key.0, packet.to, &packet.bytes));
             *(if sent { &mut router.counts.queries } else { &mut router.counts.not_sent }) += 1;
         }
-        settle(engine, state, key);
+        apply(engine, state, key);
     }
 }
 
@@ -276,7 +277,7 @@ pub(crate) fn heard_record(
         OLD_LEAVE => router.querier.leave(group, now_ns),
         kind => router.querier.record(kind, group, &all, now_ns),
     }
-    settle(engine, state, key);
+    apply(engine, state, key);
 }
 
 /// Another router asks.
@@ -296,11 +297,11 @@ pub(crate) fn heard_query(
     };
     let Some(own) = router.from.filter(|own| *own != from) else { return };
     router.querier.heard_query(from, own, query, suppress, now_ns);
-    settle(engine, state, key);
+    apply(engine, state, key);
 }
 
 /// What has changed goes to proxies and to clients.
-fn settle(engine: &mut Engine, state: &mut Membership, key: (InterfaceId, Family)) {
+fn apply(engine: &mut Engine, state: &mut Membership, key: (InterfaceId, Family)) {
     let Some(router) = state.routers.map.get_mut(&key) else { return };
     let changed = router.querier.take_changed();
     if changed.is_empty() {
@@ -308,13 +309,13 @@ fn settle(engine: &mut Engine, state: &mut Membership, key: (InterfaceId, Family
     }
     if wants(engine, &GROUP_MEMBERSHIP) {
         for group in &changed {
-            tell_clients(engine, key.0, *group, router.querier.wanted(*group));
+            notify_clients(engine, key.0, *group, router.querier.wanted(*group));
         }
     }
     proxy::follow(engine, state, key, &changed);
 }
 
-fn tell_clients(engine: &Engine, id: InterfaceId, group: IpAddr, wanted: Option<Wanted>) {
+fn notify_clients(engine: &Engine, id: InterfaceId, group: IpAddr, wanted: Option<Wanted>) {
     let (filter, sources) = match wanted.unwrap_or(Wanted::Only(BTreeSet::new())) {
         Wanted::Only(sources) => ("include", sources),
         Wanted::AllBut(sources) => ("exclude", sources),

@@ -44,11 +44,15 @@ fn enable_command(registry: &mut Registry, family: Family, word: &'static str, i
     registry.command(
         Command::new(format!("{word} enable|disable {{[host|router]}} <interface>").leak())
             .group(GROUP)
-            .help(format!("Ask hosts of a link which {ip} groups they listen to, or ask no more").leak())
+            .help(
+                format!("Ask hosts of a link which {ip} groups they listen to, or ask no more")
+                    .leak(),
+            )
             .details(
-                "A router sends queries, unless a router with a lower address does, and knows who listens to what: \
-                 `show igmp groups`, `show mld groups`, `subscribe event group-membership`. Forwarding follows \
-                 multicast routes and proxies. Every interface is a host without being told, so host changes nothing.",
+                "A router sends queries, unless a router with a lower address does, and knows who \
+                 listens to what: `show igmp groups`, `show mld groups`, `subscribe event \
+                 group-membership`. Forwarding follows multicast routes and proxies. Every \
+                 interface is a host without being told, so host changes nothing.",
             )
             .word("host", "the side of a host, which every interface has")
             .word("router", "the side of a router, which is meant when neither is said")
@@ -62,6 +66,7 @@ fn enable_command(registry: &mut Registry, family: Family, word: &'static str, i
                     .get::<Membership>()
                     .is_some_and(|state| state.routers.map.contains_key(&(id, family)));
                 if args.has("enable") {
+                    refuse_upstream(engine, args, (id, family), word)?;
                     work(engine, |engine, state| router::enable(engine, state, (id, family), None));
                 } else if asks {
                     work(engine, |engine, state| router::disable(engine, state, (id, family)));
@@ -71,6 +76,21 @@ fn enable_command(registry: &mut Registry, family: Family, word: &'static str, i
                 Ok(Output::none())
             }),
     );
+}
+
+/// Upstream a proxy is a host (RFC 4605 §4), so it cannot be the router of that link too.
+fn refuse_upstream(
+    engine: &Engine,
+    args: &Args<'_>,
+    (id, family): (InterfaceId, Family),
+    word: &str,
+) -> Result<(), Refusal> {
+    let Some(state) = engine.get::<Membership>() else { return Ok(()) };
+    let Some(table) = state.proxies.table_of_upstream(id, family) else { return Ok(()) };
+    let name = engine.interface_name(id);
+    let what = format!("{name} is the upstream of the proxy of table {table}; there it is a host");
+    let remedy = format!("`{word} proxy-dev del vrf-id {table} {name}` first");
+    Err(args.refuse("interface", what).remedy(remedy))
 }
 
 #[cold]
@@ -83,25 +103,30 @@ fn no_router(engine: &Engine, id: InterfaceId, word: &str) -> Refusal {
 fn timers_command(registry: &mut Registry, family: Family, word: &'static str) {
     let versions = if family == Family::Ip4 { "1-3" } else { "1-2" };
     let syntax = format!(
-        "set {word} querier <interface> {{[version <:{versions}>] [robustness <:1-7>] [query-interval <:1-31744>] \
-         [response-interval <:100-{RESPONSE_MS_MAX}>] [last-member-interval <:100-25500>]}}"
+        "set {word} querier <interface> {{[version <:{versions}>] [robustness <:1-7>] \
+         [query-interval <:1-31744>] [response-interval <:100-{RESPONSE_MS_MAX}>] \
+         [last-member-interval <:100-25500>]}}"
     );
     registry.command(
         Command::new(syntax.leak())
             .group(GROUP)
             .help("Set the timers of a router's side of a link; what is not said is as it was")
             .details(
-                "The query interval is in seconds, the others in milliseconds. Robustness says how often what may be \
-                 lost is said; 2 when not set, with queries each 125 s, 10,000 ms to answer them, and 1,000 ms when a \
-                 host has left.",
+                "The query interval is in seconds, the others in milliseconds. Robustness says \
+                 how often what may be lost is said; 2 when not set, with queries each 125 s, \
+                 10,000 ms to answer them, and 1,000 ms when a host has left.",
             )
             .example(format!("set {word} querier e0 query-interval 60 robustness 3").leak())
             .run(move |engine: &mut Engine, args| {
                 let id = args.interface(engine, "interface")?;
-                let known = engine.get::<Membership>().and_then(|state| state.routers.map.get(&(id, family)));
+                let known = engine
+                    .get::<Membership>()
+                    .and_then(|state| state.routers.map.get(&(id, family)));
                 let known = known.ok_or_else(|| no_router(engine, id, word))?.timers;
                 let timers = timers(args, family, known)?;
-                work(engine, |engine, state| router::enable(engine, state, (id, family), Some(timers)));
+                work(engine, |engine, state| {
+                    router::enable(engine, state, (id, family), Some(timers))
+                });
                 Ok(Output::none())
             }),
     );
@@ -166,9 +191,10 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
             .group(GROUP)
             .help(format!("Listen to {ip} groups on this interface on behalf of hosts of other links, or no more").leak())
             .details(
-                "A proxy (RFC 4605) has one upstream in a table. What hosts of its links (`proxy-dev itf`) listen to \
-                 is listened to there, and packets go to the links that want them; what these hosts send goes \
-                 upstream. The links have to be routers' links (`enable router`).",
+                "A proxy (RFC 4605) has one upstream in a table. What hosts of its links \
+                 (`proxy-dev itf`) listen to is listened to there, and packets go to the links \
+                 that want them; what these hosts send goes upstream. The links have to be \
+                 routers' links (`enable router`).",
             )
             .word("vrf-id", "the table of the proxy, whose multicast routes it makes")
             .example(format!("{word} proxy-dev add vrf-id 0 e0").leak())
@@ -317,7 +343,8 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
             if router.timers != Timers::default() {
                 out.command(format_args!(
                     "set {word} querier {name} version {} robustness {robustness} query-interval \
-                     {query_interval_s} response-interval {response_ms} last-member-interval {last_member_ms}",
+                     {query_interval_s} response-interval {response_ms} last-member-interval \
+                     {last_member_ms}",
                     version_number(family, version)
                 ));
             }

@@ -15,8 +15,13 @@ pub(crate) fn register(registry: &mut Registry) {
         registry.command(
             Command::new(format!("show {word} groups [<interface>]").leak())
                 .group(GROUP)
-                .help("Show which groups and sources hosts listen to on the links on which this router asks")
-                .details("A group is forgotten when nobody has reported it for as long as `ends` says.")
+                .help(
+                    "Show which groups and sources hosts listen to on the links on which this \
+                     router asks",
+                )
+                .details(
+                    "A group is forgotten when nobody has reported it for as long as `ends` says.",
+                )
                 .run(move |engine: &mut Engine, args| {
                     let only = args.optional_interface(engine, "interface")?;
                     Ok(groups(engine, family, only))

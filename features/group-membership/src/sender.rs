@@ -100,7 +100,7 @@ pub(crate) fn send(engine: &mut Engine, id: InterfaceId, to: IpAddr, packet: &[u
     let (mut frame, output) = (info.header_to_group(to), info.output);
     frame.extend(packet);
     engine.post(WorkerId(0), move |worker: &mut Worker| {
-        worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+        worker.inject(&frame, output, InterfaceId::NONE, id);
     })
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
         let listener = state.listeners.entry((id, family)).or_default();
         let from = own.map(|(from, _)| from);
         if listener.from.is_none() && from.is_some() {
-            listener.port.tell_all(now_ns);
+            listener.port.report_all(now_ns);
         }
         if from.is_some() {
             listener.from = from;
@@ -196,7 +196,7 @@ fn hear(engine: &mut Engine, event: &Event) {
     match notifications::read(event) {
         Some(Notification::Query { from, query, suppress }) => work(engine, |engine, state| {
             router::heard_query(engine, state, id, from, &query, suppress, now_ns);
-            asked(state, id, from, &query, now_ns);
+            query_received(state, id, from, &query, now_ns);
         }),
         Some(Notification::Record { from, kind, group, sources, first, last }) => {
             work(engine, |engine, state| {
@@ -214,7 +214,13 @@ fn hear(engine: &mut Engine, event: &Event) {
     }
 }
 
-fn asked(state: &mut Membership, id: InterfaceId, from: IpAddr, query: &Query, now_ns: u64) {
+fn query_received(
+    state: &mut Membership,
+    id: InterfaceId,
+    from: IpAddr,
+    query: &Query,
+    now_ns: u64,
+) {
     let Membership { listeners, jitter, .. } = state;
     let listener = listeners.entry((id, Family::of(from))).or_default();
     // A query from nobody is one of a proxy or a bridge, and no querier's (RFC 4541 §2.1.1).
@@ -222,6 +228,6 @@ fn asked(state: &mut Membership, id: InterfaceId, from: IpAddr, query: &Query, n
         listener.querier = Some(Querier { address: from, at_ns: now_ns });
     }
     listener.counts.queries += 1;
-    listener.port.asked(query, now_ns, jitter);
+    listener.port.query_received(query, now_ns, jitter);
     state.plan(id);
 }

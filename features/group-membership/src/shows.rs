@@ -16,7 +16,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show which IPv4 groups the router listens to, and who asks for them")
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only, Family::Ip4))
+                Ok(listing(engine, only, Family::Ip4))
             }),
     );
     registry.command(
@@ -25,7 +25,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show which IPv6 groups the router listens to, and who asks for them")
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only, Family::Ip6))
+                Ok(listing(engine, only, Family::Ip6))
             }),
     );
 }
@@ -40,7 +40,7 @@ fn version_number(family: Family, version: Version) -> u8 {
     if family == Family::Ip4 { igmp } else { igmp - 1 }
 }
 
-fn shown(engine: &Engine, only: Option<InterfaceId>, family: Family) -> Output {
+fn listing(engine: &Engine, only: Option<InterfaceId>, family: Family) -> Output {
     let Some(state) = engine.get::<Membership>() else { return Output::none() };
     let now_ns = engine.now_ns();
     let mut table = Table::new([

@@ -190,6 +190,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     for (line, what) in [
         ("igmp proxy-dev add vrf-id 0 h2", "has up as its upstream"),
         ("igmp proxy-dev add vrf-id 9 up", "9"),
+        ("igmp enable router up", "is the upstream of the proxy of table 0"),
         ("igmp proxy-dev itf add vrf-id 0 up", "is the upstream"),
         ("igmp proxy-dev itf add vrf-id 0 h2", "is no igmp router"),
         ("igmp proxy-dev itf del vrf-id 0 h1", "is no link of the proxy"),

@@ -2,6 +2,7 @@
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
+use quiver_forwarding::nodes;
 
 quiver_core::reasons! {
     /// Why `ip-input` drops.
@@ -30,9 +31,16 @@ impl Node for IpInput {
 }
 
 pub(crate) fn spec() -> NodeSpec {
-    NodeSpec::new("ip-input", "Sorts IP packets without a layer 2 header by version", |wiring| {
-        Box::new(IpInput { ip4: wiring.node("ip4-input"), ip6: wiring.node("ip6-input") })
-    })
+    NodeSpec::new(
+        nodes::IP_INPUT,
+        "Sorts IP packets without a layer 2 header by version",
+        |wiring| {
+            Box::new(IpInput {
+                ip4: wiring.node(nodes::ip4::INPUT),
+                ip6: wiring.node(nodes::ip6::INPUT),
+            })
+        },
+    )
     .reasons::<IpDrop>()
     .describe(|record, names| {
         format!("{} bytes received on {}", record.packet_bytes, names.interface(record.rx))

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 mod addresses;
 mod commands;
@@ -77,9 +78,12 @@ pub fn register(registry: &mut Registry) {
     registry.running_config_in_slices(order::INTERFACE_SETTINGS, own);
     let borrowed = by_interface(commands::addresses::write_borrowed);
     registry.running_config_in_slices(order::INTERFACE_SETTINGS, borrowed);
+    let proxies = by_interface(commands::proxies::write_interface);
+    registry.running_config_in_slices(order::INTERFACE_SETTINGS, proxies);
     registry.running_config_in_slices(order::NEIGHBORS, commands::neighbours::begin_config);
     registry.running_config_in_slices(order::ROUTES, commands::routes::begin_config);
-    registry.running_config(order::FEATURES, commands::hop_by_hop::write_config);
+    let hop_by_hop = by_interface(commands::hop_by_hop::write_interface);
+    registry.running_config_in_slices(order::FEATURES, hop_by_hop);
     registry.memory(commands::memory::rows);
     registry.on_start(move |engine| {
         engine.insert(fib);

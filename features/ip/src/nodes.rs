@@ -4,12 +4,16 @@
 use std::sync::Arc;
 
 use quiver_core::NodeId;
+use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::builder::GraphBuilder;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::memory::buffer::BufferPool;
 use quiver_forwarding as forwarding;
 use quiver_forwarding::adjacency::counts::AdjacencyCounts;
 use quiver_forwarding::fib::{Family, FamilyNodes, FibNodes};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::nodes;
 use quiver_forwarding::{adjacency_counter, interface_rx, source_lookup};
 use quiver_wire::icmp6::kind;
 use quiver_wire::{EtherType, IpProtocol};
@@ -23,49 +27,67 @@ use crate::neighbor::resolution::{self, Kind};
 use crate::neighbor::{advertisement, arp_input, confirm, solicitation};
 use crate::{ip_input, ip4, ip6};
 
-/// Names in the order of [`declare`].
-const NAMES: [&str; 41] = [
-    "ip-input",
-    "arp-input",
-    "ip4-input",
-    "ip4-lookup",
-    "ip4-lookup-in-table",
-    "ip4-source-lookup-in-table",
-    "ip4-interface-rx",
-    "ip4-rewrite",
-    "ip4-too-big",
-    "ip4-frag",
-    "ip4-local",
-    "ip4-icmp-input",
-    "ip4-icmp-echo-request",
-    "ip4-icmp-error",
-    "ip4-arp",
-    "ip4-glean",
-    "ip4-confirm-neighbor",
-    "ip4-adjacency-counter",
-    "ip4-directed-broadcast",
-    "ip4-drop",
-    "ip4-punt",
-    "ip6-input",
-    "ip6-lookup",
-    "ip6-lookup-in-table",
-    "ip6-source-lookup-in-table",
-    "ip6-interface-rx",
-    "ip6-link-local",
-    "ip6-rewrite",
-    "ip6-frag",
-    "ip6-local",
-    "ip6-icmp-input",
-    "ip6-icmp-echo-request",
-    "ip6-icmp-error",
-    "icmp6-neighbor-solicitation",
-    "icmp6-neighbor-advertisement",
-    "ip6-discover-neighbor",
-    "ip6-glean",
-    "ip6-confirm-neighbor",
-    "ip6-adjacency-counter",
-    "ip6-drop",
-    "ip6-punt",
+/// What the nodes are made of.
+struct Parts<'a> {
+    tables: &'a IpTables,
+    numbers: Numbers,
+    shared: Shared<'a>,
+    workers: usize,
+    pool: Arc<BufferPool>,
+    arc4: ArcId,
+    arc6: ArcId,
+}
+
+/// A node's name, and its declaration.
+type Declaration = (&'static str, fn(&Parts<'_>) -> NodeSpec);
+
+/// All nodes but `ip-done`, in the order of their numbers.
+const NODES: [Declaration; 41] = [
+    (nodes::IP_INPUT, |_| ip_input::spec()),
+    (nodes::ARP_INPUT, |p| arp_input::spec(p.tables, p.numbers.fib_nodes())),
+    (nodes::ip4::INPUT, |p| forwarding::ip4::input::spec(p.arc4, p.tables)),
+    (nodes::ip4::LOOKUP, |p| forwarding::lookup::spec::<Ip4>(p.tables)),
+    (nodes::ip4::LOOKUP_IN_TABLE, |p| forwarding::lookup_in_table::spec::<Ip4>(p.tables)),
+    (nodes::ip4::SOURCE_LOOKUP_IN_TABLE, |p| source_lookup::spec::<Ip4>(p.tables)),
+    (nodes::ip4::INTERFACE_RX, |_| interface_rx::spec(Family::Ip4)),
+    (nodes::ip4::REWRITE, |p| forwarding::ip4::rewrite::spec(p.tables)),
+    (nodes::ip4::TOO_BIG, |p| ip4::too_big::spec(p.tables)),
+    (nodes::ip4::FRAG, |p| ip4::fragment::spec(p.tables)),
+    (nodes::ip4::LOCAL, |p| ip4::local::spec(p.tables)),
+    (nodes::ip4::ICMP_INPUT, |p| ip4::icmp_input::spec(p.shared.pings)),
+    (nodes::ip4::ICMP_ECHO_REQUEST, |_| ip4::echo::spec()),
+    (nodes::ip4::ICMP_ERROR, |p| ip4::icmp_error::spec(p.tables, p.shared.limits)),
+    (nodes::ip4::ARP, |p| p.asks(nodes::ip4::ARP, false, false)),
+    (nodes::ip4::GLEAN, |p| p.asks(nodes::ip4::GLEAN, false, true)),
+    (nodes::ip4::CONFIRM_NEIGHBOR, |p| {
+        confirm::spec(nodes::ip4::CONFIRM_NEIGHBOR, false, p.tables, p.shared.counts)
+    }),
+    (nodes::ip4::ADJACENCY_COUNTER, |p| adjacency_counter::spec(false, p.tables, p.shared.counts)),
+    (nodes::ip4::DIRECTED_BROADCAST, |p| ip4::directed_broadcast::spec(p.tables)),
+    (nodes::ip4::DROP, |p| ip4::drop::spec(p.tables)),
+    (nodes::ip4::PUNT, |p| punt::spec::<Ip4>(p.tables, p.shared.punts)),
+    (nodes::ip6::INPUT, |p| forwarding::ip6::input::spec(p.arc6)),
+    (nodes::ip6::LOOKUP, |p| forwarding::lookup::spec::<Ip6>(p.tables)),
+    (nodes::ip6::LOOKUP_IN_TABLE, |p| forwarding::lookup_in_table::spec::<Ip6>(p.tables)),
+    (nodes::ip6::SOURCE_LOOKUP_IN_TABLE, |p| source_lookup::spec::<Ip6>(p.tables)),
+    (nodes::ip6::INTERFACE_RX, |_| interface_rx::spec(Family::Ip6)),
+    (nodes::ip6::LINK_LOCAL, |p| forwarding::ip6::link_local::spec(p.tables)),
+    (nodes::ip6::REWRITE, |p| forwarding::ip6::rewrite::spec(p.tables)),
+    (nodes::ip6::FRAG, |p| ip6::fragment::spec(p.tables, p.workers)),
+    (nodes::ip6::LOCAL, |p| ip6::local::spec(p.tables)),
+    (nodes::ip6::ICMP_INPUT, |p| ip6::icmp_input::spec(p.shared.pings)),
+    (nodes::ip6::ICMP_ECHO_REQUEST, |p| ip6::echo::spec(p.tables)),
+    (nodes::ip6::ICMP_ERROR, |p| ip6::icmp_error::spec(p.tables, p.shared.limits)),
+    (nodes::ip6::NEIGHBOR_SOLICITATION, |p| solicitation::spec(p.tables, p.numbers.fib_nodes())),
+    (nodes::ip6::NEIGHBOR_ADVERTISEMENT, |p| advertisement::spec(p.tables, p.numbers.fib_nodes())),
+    (nodes::ip6::DISCOVER_NEIGHBOR, |p| p.asks(nodes::ip6::DISCOVER_NEIGHBOR, true, false)),
+    (nodes::ip6::GLEAN, |p| p.asks(nodes::ip6::GLEAN, true, true)),
+    (nodes::ip6::CONFIRM_NEIGHBOR, |p| {
+        confirm::spec(nodes::ip6::CONFIRM_NEIGHBOR, true, p.tables, p.shared.counts)
+    }),
+    (nodes::ip6::ADJACENCY_COUNTER, |p| adjacency_counter::spec(true, p.tables, p.shared.counts)),
+    (nodes::ip6::DROP, |p| ip6::drop::spec(p.tables)),
+    (nodes::ip6::PUNT, |p| punt::spec::<Ip6>(p.tables, p.shared.punts)),
 ];
 
 /// Where the numbers begin: `ip-done` has this one, the others follow.
@@ -79,7 +101,7 @@ impl Numbers {
     }
 
     fn of(self, name: &str) -> NodeId {
-        let place = NAMES.iter().position(|known| *known == name).expect("a name of the list");
+        let place = NODES.iter().position(|(known, _)| *known == name).expect("a name of the list");
         NodeId(self.0.0 + 1 + place as u16)
     }
 
@@ -87,33 +109,33 @@ impl Numbers {
     pub fn fib_nodes(self) -> FibNodes {
         FibNodes {
             ip4: FamilyNodes {
-                rewrite: self.of("ip4-rewrite"),
-                confirm: self.of("ip4-confirm-neighbor"),
-                count: self.of("ip4-adjacency-counter"),
-                local: self.of("ip4-local"),
-                incomplete: self.of("ip4-arp"),
-                glean: self.of("ip4-glean"),
-                drop: self.of("ip4-drop"),
-                punt: self.of("ip4-punt"),
-                lookup: self.of("ip4-lookup-in-table"),
-                source_lookup: self.of("ip4-source-lookup-in-table"),
-                interface_rx: self.of("ip4-interface-rx"),
+                rewrite: self.of(nodes::ip4::REWRITE),
+                confirm: self.of(nodes::ip4::CONFIRM_NEIGHBOR),
+                count: self.of(nodes::ip4::ADJACENCY_COUNTER),
+                local: self.of(nodes::ip4::LOCAL),
+                incomplete: self.of(nodes::ip4::ARP),
+                glean: self.of(nodes::ip4::GLEAN),
+                drop: self.of(nodes::ip4::DROP),
+                punt: self.of(nodes::ip4::PUNT),
+                lookup: self.of(nodes::ip4::LOOKUP_IN_TABLE),
+                source_lookup: self.of(nodes::ip4::SOURCE_LOOKUP_IN_TABLE),
+                interface_rx: self.of(nodes::ip4::INTERFACE_RX),
             },
             ip6: FamilyNodes {
-                rewrite: self.of("ip6-rewrite"),
-                confirm: self.of("ip6-confirm-neighbor"),
-                count: self.of("ip6-adjacency-counter"),
-                local: self.of("ip6-local"),
-                incomplete: self.of("ip6-discover-neighbor"),
-                glean: self.of("ip6-glean"),
-                drop: self.of("ip6-drop"),
-                punt: self.of("ip6-punt"),
-                lookup: self.of("ip6-lookup-in-table"),
-                source_lookup: self.of("ip6-source-lookup-in-table"),
-                interface_rx: self.of("ip6-interface-rx"),
+                rewrite: self.of(nodes::ip6::REWRITE),
+                confirm: self.of(nodes::ip6::CONFIRM_NEIGHBOR),
+                count: self.of(nodes::ip6::ADJACENCY_COUNTER),
+                local: self.of(nodes::ip6::LOCAL),
+                incomplete: self.of(nodes::ip6::DISCOVER_NEIGHBOR),
+                glean: self.of(nodes::ip6::GLEAN),
+                drop: self.of(nodes::ip6::DROP),
+                punt: self.of(nodes::ip6::PUNT),
+                lookup: self.of(nodes::ip6::LOOKUP_IN_TABLE),
+                source_lookup: self.of(nodes::ip6::SOURCE_LOOKUP_IN_TABLE),
+                interface_rx: self.of(nodes::ip6::INTERFACE_RX),
             },
-            ip6_link_local: self.of("ip6-link-local"),
-            ip4_broadcast: self.of("ip4-directed-broadcast"),
+            ip6_link_local: self.of(nodes::ip6::LINK_LOCAL),
+            ip4_broadcast: self.of(nodes::ip4::DIRECTED_BROADCAST),
         }
     }
 }
@@ -128,6 +150,13 @@ pub(crate) struct Shared<'a> {
     pub punts: &'a Arc<PuntTable>,
 }
 
+impl Parts<'_> {
+    /// A node that resolves neighbours.
+    fn asks(&self, name: &str, six: bool, glean: bool) -> NodeSpec {
+        resolution::spec(name, Kind { six, glean }, self.tables, self.shared.held, &self.pool)
+    }
+}
+
 /// Declare all nodes but `ip-done`.
 pub(crate) fn declare(
     graph: &mut GraphBuilder,
@@ -135,62 +164,34 @@ pub(crate) fn declare(
     tables: &IpTables,
     shared: &Shared<'_>,
 ) {
-    let Shared { pings, limits, held, counts, punts } = *shared;
-    let (workers, pool) = (graph.workers(), graph.pool().clone());
-    let (arc4, arc6) = (graph.arc("ip4-unicast"), graph.arc("ip6-unicast"));
-    let asks = |name, six, glean| resolution::spec(name, Kind { six, glean }, tables, held, &pool);
-    let specs = [
-        ip_input::spec(),
-        arp_input::spec(tables, numbers.fib_nodes()),
-        forwarding::ip4::input::spec(arc4, tables),
-        forwarding::lookup::spec::<Ip4>(tables),
-        forwarding::lookup_in_table::spec::<Ip4>(tables),
-        source_lookup::spec::<Ip4>(tables),
-        interface_rx::spec(Family::Ip4),
-        forwarding::ip4::rewrite::spec(tables),
-        ip4::too_big::spec(tables),
-        ip4::fragment::spec(tables),
-        ip4::local::spec(tables),
-        ip4::icmp_input::spec(pings),
-        ip4::echo::spec(),
-        ip4::icmp_error::spec(tables, limits),
-        asks("ip4-arp", false, false),
-        asks("ip4-glean", false, true),
-        confirm::spec("ip4-confirm-neighbor", false, tables, counts),
-        adjacency_counter::spec(false, tables, counts),
-        ip4::directed_broadcast::spec(tables),
-        ip4::drop::spec(tables),
-        punt::spec::<Ip4>(tables, punts),
-        forwarding::ip6::input::spec(arc6),
-        forwarding::lookup::spec::<Ip6>(tables),
-        forwarding::lookup_in_table::spec::<Ip6>(tables),
-        source_lookup::spec::<Ip6>(tables),
-        interface_rx::spec(Family::Ip6),
-        forwarding::ip6::link_local::spec(tables),
-        forwarding::ip6::rewrite::spec(tables),
-        ip6::fragment::spec(tables, workers),
-        ip6::local::spec(tables),
-        ip6::icmp_input::spec(pings),
-        ip6::echo::spec(tables),
-        ip6::icmp_error::spec(tables, limits),
-        solicitation::spec(tables, numbers.fib_nodes()),
-        advertisement::spec(tables, numbers.fib_nodes()),
-        asks("ip6-discover-neighbor", true, false),
-        asks("ip6-glean", true, true),
-        confirm::spec("ip6-confirm-neighbor", true, tables, counts),
-        adjacency_counter::spec(true, tables, counts),
-        ip6::drop::spec(tables),
-        punt::spec::<Ip6>(tables, punts),
-    ];
-    for (spec, name) in specs.into_iter().zip(NAMES) {
-        assert_eq!(spec.name, name, "the nodes of IP are declared in the order of their names");
+    let parts = Parts {
+        tables,
+        numbers,
+        shared: *shared,
+        workers: graph.workers(),
+        pool: graph.pool().clone(),
+        arc4: graph.arc("ip4-unicast"),
+        arc6: graph.arc("ip6-unicast"),
+    };
+    for (name, spec) in NODES {
+        let spec = spec(&parts);
+        assert_eq!(spec.name, name, "a node of IP is declared under another name");
         assert_eq!(graph.node(spec), numbers.of(name));
     }
+    let workers = parts.workers;
     ip6::hop_by_hop::declare(graph);
     graph.node(ip6::fragment::spec_in_table(tables, workers));
-    graph.claim("ethertype", EtherType::ARP.0.into(), "arp-input");
-    graph.claim("ip4-protocol", IpProtocol::ICMP.0.into(), "ip4-icmp-input");
-    graph.claim("ip6-protocol", IpProtocol::ICMP6.0.into(), "ip6-icmp-input");
-    graph.claim("icmp6-type", kind::NEIGHBOR_SOLICITATION.into(), "icmp6-neighbor-solicitation");
-    graph.claim("icmp6-type", kind::NEIGHBOR_ADVERTISEMENT.into(), "icmp6-neighbor-advertisement");
+    graph.claim("ethertype", EtherType::ARP.0.into(), nodes::ARP_INPUT);
+    graph.claim("ip4-protocol", IpProtocol::ICMP.0.into(), nodes::ip4::ICMP_INPUT);
+    graph.claim("ip6-protocol", IpProtocol::ICMP6.0.into(), nodes::ip6::ICMP_INPUT);
+    graph.claim(
+        "icmp6-type",
+        kind::NEIGHBOR_SOLICITATION.into(),
+        nodes::ip6::NEIGHBOR_SOLICITATION,
+    );
+    graph.claim(
+        "icmp6-type",
+        kind::NEIGHBOR_ADVERTISEMENT.into(),
+        nodes::ip6::NEIGHBOR_ADVERTISEMENT,
+    );
 }

@@ -12,7 +12,7 @@ use quiver_forwarding::ip::{Addresses, IpTables, NOT_ENABLED};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::addresses::duplicate_detection::Ownerships;
-use crate::addresses::published::Shown;
+use crate::addresses::published::PublishedAddresses;
 use crate::commands::replace::Replacing;
 use crate::local::icmp_limits::IcmpLimits;
 use crate::local::path_mtu::PathMtus;
@@ -20,7 +20,7 @@ use crate::local::pending_pings::WaitingPings;
 use crate::local::ping::Mailboxes;
 use crate::local::punt::Punts;
 use crate::neighbor::pending_packets::HeldCounts;
-use crate::neighbor::pending_resolutions::Asked;
+use crate::neighbor::pending_resolutions::PendingResolutions;
 use crate::neighbor::proxies::ArpProxies;
 
 /// What is configured on one interface.
@@ -100,9 +100,9 @@ pub struct IpState {
     pub(crate) mailboxes: Mailboxes,
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
     /// What workers see of them.
-    pub(crate) shown: Shown,
+    pub(crate) shown: PublishedAddresses,
     /// Neighbours that were asked for.
-    pub(crate) asked: Asked,
+    pub(crate) asked: PendingResolutions,
     /// What was given since a replacement began.
     pub(crate) replacing: Replacing,
     /// What becomes of packets for the host.
@@ -136,8 +136,8 @@ impl IpState {
             pings,
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
-            shown: Shown::default(),
-            asked: Asked::default(),
+            shown: PublishedAddresses::default(),
+            asked: PendingResolutions::default(),
             replacing: Replacing::default(),
             punts,
             icmp_limits,
@@ -182,7 +182,7 @@ impl IpState {
     /// The addresses of an interface as workers see them: its own, or those that it borrows.
     pub(crate) fn addresses(&self, id: InterfaceId) -> Addresses {
         let Some(interface) = self.interfaces.get(&id) else { return Addresses::default() };
-        let mut own = self.own_or_lent(interface);
+        let mut own = self.own_or_borrowed(interface);
         if own.ip6.is_empty() && own.link_local.is_some() {
             // An address to speak to the world with, where this interface has none.
             own.elsewhere6 = self.shown.chosen6(interface.table6);
@@ -191,7 +191,7 @@ impl IpState {
     }
 
     /// The addresses of an interface without those of others of its table.
-    pub(crate) fn own_or_lent(&self, interface: &InterfaceIp) -> Addresses {
+    pub(crate) fn own_or_borrowed(&self, interface: &InterfaceIp) -> Addresses {
         let own = interface.addresses();
         let Some(lender) = interface.unnumbered.and_then(|lender| self.interfaces.get(&lender))
         else {

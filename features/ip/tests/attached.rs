@@ -245,7 +245,7 @@ fn a_loopback_address_is_no_address_of_an_interface() {
 }
 
 /// ICMP type and code of what e0 is told about a ping to `to`.
-fn told(router: &mut Router, to: IpAddr) -> Option<(u8, u8)> {
+fn icmp_error(router: &mut Router, to: IpAddr) -> Option<(u8, u8)> {
     router.sent("e0");
     router.send("e0", &ping(0, host(to.is_ipv6(), 0, 2), to, 20));
     let frame = router.sent("e0").pop()?;
@@ -273,7 +273,7 @@ fn routes_that_say_so_answer_unreachable_or_prohibited() {
         ("2001:db8:b::9", Some((1, 1))),
         ("2001:db8:c::9", Some((1, 0))),
     ] {
-        assert_eq!(told(&mut router, to.parse().unwrap()), icmp, "{to}");
+        assert_eq!(icmp_error(&mut router, to.parse().unwrap()), icmp, "{to}");
     }
     assert_eq!(router.count("ip4-drop", "route-unreachable"), 1);
     assert_eq!(router.count("ip6-drop", "route-prohibits"), 1);

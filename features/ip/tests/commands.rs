@@ -107,7 +107,7 @@ fn what_was_configured_can_be_taken_back() {
     }
     assert_eq!(config(&mut router), empty);
     let shown = router.json("show ip fib summary");
-    assert_eq!(shown.as_array().map(Vec::len), Some(1), "only the special routes: {shown}");
+    assert_eq!(shown.as_array().map(Vec::len), Some(2), "only the special routes: {shown}");
 }
 
 #[test]

@@ -5,12 +5,13 @@ use crate::stand;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_testkit::Router;
+use quiver_testkit::configuration::loads_again;
 use quiver_wire::icmp6::nd::{Message, NdOption, Options};
 use quiver_wire::{MacAddress, arp, ip6::address};
 use stand::{arp_frame, host_mac, host4, host6, nd_frame, port_mac, router};
 
 /// The MAC address that e1 says `target` has, when host 9 behind it asks.
-fn asked(router: &mut Router, asker: Ipv4Addr, target: Ipv4Addr) -> Option<MacAddress> {
+fn arp_reply(router: &mut Router, asker: Ipv4Addr, target: Ipv4Addr) -> Option<MacAddress> {
     router.sent("e1");
     router
         .send("e1", &arp_frame(None, host_mac(9), &arp::Repr::request(host_mac(9), asker, target)));
@@ -37,19 +38,19 @@ fn solicited(router: &mut Router, asker: Ipv6Addr, target: Ipv6Addr) -> Option<u
 fn arp_is_answered_for_a_range_when_the_way_leads_elsewhere() {
     let mut router = router();
     let (asker, far, near) = (host4(1, 9), host4(0, 2), host4(1, 8));
-    assert_eq!(asked(&mut router, asker, far), None);
+    assert_eq!(arp_reply(&mut router, asker, far), None);
     router.cli("set arp proxy start 10.0.0.0 end 10.1.255.255");
-    assert_eq!(asked(&mut router, asker, far), None, "not enabled");
+    assert_eq!(arp_reply(&mut router, asker, far), None, "not enabled");
     router.cli("set interface proxy-arp e1 enable");
-    assert_eq!(asked(&mut router, asker, far), Some(port_mac(1)));
-    assert_eq!(asked(&mut router, asker, near), None, "it is there itself");
-    assert_eq!(asked(&mut router, asker, Ipv4Addr::new(10, 2, 0, 1)), None, "outside");
+    assert_eq!(arp_reply(&mut router, asker, far), Some(port_mac(1)));
+    assert_eq!(arp_reply(&mut router, asker, near), None, "it is there itself");
+    assert_eq!(arp_reply(&mut router, asker, Ipv4Addr::new(10, 2, 0, 1)), None, "outside");
     router.cli("ip route add 10.0.0.77/32 via drop");
-    assert_eq!(asked(&mut router, asker, host4(0, 77)), None, "nobody");
-    assert_eq!(asked(&mut router, far, far), None, "who announces itself is not contradicted");
+    assert_eq!(arp_reply(&mut router, asker, host4(0, 77)), None, "nobody");
+    assert_eq!(arp_reply(&mut router, far, far), None, "who announces itself is not contradicted");
     assert_eq!(router.count("arp-input", "proxied"), 1);
     router.cli("set arp proxy start 10.0.0.0 end 10.1.255.255 del");
-    assert_eq!(asked(&mut router, asker, far), None);
+    assert_eq!(arp_reply(&mut router, asker, far), None);
 }
 
 #[test]
@@ -58,11 +59,11 @@ fn arp_is_answered_for_the_range_of_the_interfaces_table_only() {
     router.cli("ip table add 7");
     router.cli("set arp proxy table-id 7 start 10.0.0.1 end 10.0.0.9");
     router.cli("set interface proxy-arp e1 enable");
-    assert_eq!(asked(&mut router, host4(1, 9), host4(0, 2)), None);
+    assert_eq!(arp_reply(&mut router, host4(1, 9), host4(0, 2)), None);
     router.cli("set arp proxy start 10.0.0.2 end 10.0.0.2");
-    assert_eq!(asked(&mut router, host4(1, 9), host4(0, 2)), Some(port_mac(1)));
+    assert_eq!(arp_reply(&mut router, host4(1, 9), host4(0, 2)), Some(port_mac(1)));
     router.cli("set interface proxy-arp e1 disable");
-    assert_eq!(asked(&mut router, host4(1, 9), host4(0, 2)), None);
+    assert_eq!(arp_reply(&mut router, host4(1, 9), host4(0, 2)), None);
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn who_asks_for_somebody_elsewhere_is_learned() {
     let mut router = router();
     router.cli("set arp proxy start 10.0.0.2 end 10.0.0.2");
     router.cli("set interface proxy-arp e1 enable");
-    asked(&mut router, host4(1, 9), host4(0, 2));
+    arp_reply(&mut router, host4(1, 9), host4(0, 2));
     assert_eq!(stand::state(&mut router, false, 9).as_deref(), Some("reachable"));
 }
 
@@ -85,13 +86,31 @@ fn solicitations_are_answered_for_an_address_elsewhere_without_override() {
     assert_eq!(
         solicited(&mut router, "::".parse().unwrap(), far),
         Some(0x80),
-        "whoever wants to take it"
+        "another host wants to take it"
     );
     assert_eq!(router.count("icmp6-neighbor-solicitation", "proxied"), 2);
     router.cli("ip6 nd proxy e1 2001:db8:1::8"); // it is behind e1
     assert_eq!(solicited(&mut router, asker, host6(1, 8)), None, "it is there itself");
     router.cli("set ip6 nd proxy e0 del 2001:db8::2");
     assert_eq!(solicited(&mut router, asker, far), None);
+}
+
+#[test]
+fn a_configuration_with_one_host_in_two_tables_loads_again() {
+    let mut router = router();
+    for line in [
+        "ip6 table add 7",
+        "set interface ip address del e1 2001:db8:1::1/64",
+        "set interface ip6 table e1 7",
+        "set ip6 nd proxy e0 2001:db8::2",
+        "set ip6 nd proxy e1 2001:db8::2",
+    ] {
+        router.cli(line);
+    }
+    let config = router.cli("show running-config");
+    let fresh = Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    let fault = loads_again(fresh, &config, &config);
+    assert!(fault.is_none(), "{}", fault.unwrap().text);
 }
 
 #[test]

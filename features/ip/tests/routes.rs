@@ -1,6 +1,7 @@
 //! Routes by command: how next hops are looked up, why paths wait, what makes a flow, and limits.
 
 use quiver_testkit::Router;
+use quiver_testkit::configuration::loads_again;
 use serde_json::json;
 
 fn router() -> Router {
@@ -457,4 +458,19 @@ fn packets_that_are_received_round_and_round_die() {
     router.cli("ip route add 203.0.113.0/24 via ip4-lookup-in-table 5 src-lookup");
     router.send("e0", &frame([192, 0, 2, 9], [203, 0, 113, 9], 1, 2));
     assert_eq!(router.count("ip4-source-lookup-in-table", "lookup-loop"), 1);
+}
+
+#[test]
+fn a_route_by_several_interfaces_is_written_in_the_order_of_their_names() {
+    let make = || Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    let mut router = make();
+    for name in ["e1", "e0", "e2"] {
+        router.interface(name);
+    }
+    router.cli("ip route add 192.0.2.0/24 via 10.9.0.2 e2 via 10.9.0.2 e1 via 10.9.0.2 e0");
+    let written = "ip route add 192.0.2.0/24 via 10.9.0.2 e0 via 10.9.0.2 e1 via 10.9.0.2 e2";
+    assert_eq!(config(&mut router), [written]);
+    let config = router.cli("show running-config");
+    let fault = loads_again(make(), &config, &config);
+    assert!(fault.is_none(), "{}", fault.unwrap().text);
 }

@@ -51,7 +51,7 @@ fn answers_while(router: &mut Router, folder: &Folder, line: &str, more: isize) 
         group: None,
         limits: Limits::default(),
     };
-    let (server, mut desk) = Server::start::<Engine>(&config).expect("a server");
+    let (server, mut dispatcher) = Server::start::<Engine>(&config).expect("a server");
     let commands = router.commands();
     let (asked, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (before, after) = (routes(router), routes(router).saturating_add_signed(more));
@@ -69,7 +69,7 @@ fn answers_while(router: &mut Router, folder: &Folder, line: &str, more: isize) 
         });
         let mut began_at = None;
         while !(load.is_finished() && other.is_finished()) {
-            desk.turn(&commands.borrow(), router.engine());
+            dispatcher.turn(&commands.borrow(), router.engine());
             router.step();
             let (now, answered) = (routes(router), asked.load(Ordering::SeqCst));
             if now != before && now != after {

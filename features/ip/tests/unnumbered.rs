@@ -259,8 +259,8 @@ fn a_frame_for_all_brings_only_broadcasts_of_its_own_subnet() {
     // The broadcast address of its own subnet is for the router, too (RFC 1122 §3.3.6).
     assert_eq!(send(1, "10.0.1.3"), [4, 1]);
     assert_eq!(send(0, "10.0.0.255"), [4, 2]);
-    // The limited broadcast may come so; nothing hears it unless a feature listens.
-    assert_eq!(send(0, "255.255.255.255"), [4, 2]);
+    // So is the limited broadcast (RFC 919 §7).
+    assert_eq!(send(0, "255.255.255.255"), [4, 3]);
 }
 
 #[test]

@@ -15,20 +15,21 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Set what LLDP says of this router, and how often")
             .details(
-                "It is said every tx-interval seconds (30), and holds for tx-hold intervals (4). The name is the \
-                 host's until it is set.",
+                "It is said every tx-interval seconds (30), and holds for tx-hold intervals (4). \
+                 The name is the host's until it is set.",
             )
             .example("set lldp system-name spine1 tx-interval 10")
             .run(set),
     );
     registry.command(
         Command::new(
-            "set interface lldp <interface> {[port-desc <:text>] [mgmt-ip4 <:ip4>] [mgmt-ip6 <:ip6>] \
-             [mgmt-oid <:word>] [disable]}",
+            "set interface lldp <interface> \
+             {[port-desc <:text>] [mgmt-ip4 <:ip4>] [mgmt-ip6 <:ip6>] [mgmt-oid <:word>] [disable]}",
         )
         .group(GROUP)
         .help("Tell who this router is on an interface's link, and hear who is there")
-        .details("What is not named is not said any more; port-desc is the interface's name unless given.")
+        .details("What is not named is not said any more; port-desc is the interface's name \
+            unless given.")
         .example("set interface lldp memif0/0 port-desc uplink mgmt-ip4 192.0.2.1")
         .run(set_interface),
     );

@@ -24,7 +24,8 @@ quiver_core::reasons! {
         /// Taken in.
         Taken = info "lldpdu", "LLDPDUs given to the control thread";
         /// Switched off.
-        NotEnabled = "not-enabled", "LLDP is not enabled on the receiving interface (`set interface lldp IF`)";
+        NotEnabled = "not-enabled", "LLDP is not enabled on the receiving interface (`set \
+            interface lldp IF`)";
         /// Impossible.
         TooLong = "too-long", "an LLDPDU of more than 1,500 bytes";
         /// Flood.

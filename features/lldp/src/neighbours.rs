@@ -155,7 +155,7 @@ impl Neighbours {
         statistics.ageouts += (before - self.0.len()) as u64;
     }
 
-    /// The link is down: whoever comes is somebody new.
+    /// The link is down: the next neighbour is a new one.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -16,7 +16,10 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show lldp [detail]")
             .group(GROUP)
-            .help("Show who is heard on which interface, and with detail all that they say, and counters")
+            .help(
+                "Show who is heard on which interface, and with detail all that they say, and \
+                 counters",
+            )
             .example("show lldp detail")
             .run(|engine: &mut Engine, args| {
                 Ok(match engine.get::<Lldp>() {
@@ -68,7 +71,8 @@ fn table(engine: &Engine, lldp: &Lldp) -> Table {
 fn detail(engine: &Engine, lldp: &Lldp) -> Output {
     let (chassis, name) = (chassis_mac(engine), system_name(lldp));
     let mut text = format!(
-        "system name: {name}\nchassis ID: {chassis}\ntx-interval: {} s\ntx-hold: {}\ntime to live: {} s\n",
+        "system name: {name}\nchassis ID: {chassis}\ntx-interval: {} s\ntx-hold: {}\ntime to \
+         live: {} s\n",
         lldp.tx_interval_s,
         lldp.tx_hold,
         lldp.ttl_s()

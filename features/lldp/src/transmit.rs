@@ -88,7 +88,7 @@ fn say(engine: &mut Engine, id: InterfaceId, ttl_s: u16) {
     frame.truncate(length.max(FRAME_BYTES_MIN));
     let sent = engine.post(WorkerId(0), move |worker: &mut Worker| {
         // Without a buffer, which `show buffers` counts, the next LLDPDU is the one that arrives.
-        worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+        worker.inject(&frame, output, InterfaceId::NONE, id);
     });
     let Some(lldp) = engine.get_mut::<Lldp>() else { return };
     let interval_ns = u64::from(lldp.tx_interval_s) * SECOND_NS;

@@ -155,7 +155,7 @@ fn a_neighbour_that_says_goodbye_is_forgotten_at_once() {
 }
 
 #[test]
-fn whoever_disables_it_says_goodbye() {
+fn disabling_it_sends_a_shutdown_pdu() {
     let mut router = router();
     router.cli("set interface lldp e0");
     hear(&mut router, "e0", &says("a", 120, |_| {}));

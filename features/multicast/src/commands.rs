@@ -17,17 +17,18 @@ pub(crate) const USER: &str = "multicast routes (ip mroute del)";
 
 pub(crate) fn register(registry: &mut Registry) {
     let syntax = "ip mroute add|del [table <:u32>] (<groups:prefix> | <address:ip> [<group:ip>]) \
-        {[(via (<interface> | local) {[Accept] [Forward] [ttl-threshold <:0-254>]})...] [Signal] [Drop] \
-        [Accept-all]}";
+        {[(via (<interface> | local) {[Accept] [Forward] [ttl-threshold <:0-254>]})...] [Signal] \
+        [Drop] [Accept-all]}";
     registry.command(
         Command::new(syntax)
             .group(GROUP)
             .help("Add or delete a multicast route, IPv4 or IPv6")
             .details(
-                "A route is for a source and a group, a group, or a prefix of groups; the most specific one is \
-                 taken. Packets are taken from the interfaces that say `Accept`, and copied to those that say \
-                 `Forward`, never back to where they came from. `add` adds to what the route says already; `del` \
-                 takes away what is named, and the whole route when nothing is.",
+                "A route is for a source and a group, a group, or a prefix of groups; the most \
+                 specific one is taken. Packets are taken from the interfaces that say `Accept`, \
+                 and copied to those that say `Forward`, never back to where they came from. \
+                 `add` adds to what the route says already; `del` takes away what is named, and \
+                 the whole route when nothing is.",
             )
             .word("groups", "a prefix of groups")
             .word("address", "the group, or the source when a group follows")

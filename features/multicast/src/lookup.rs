@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::ip::{GROUP_ACCEPTED, IpTables};
+use quiver_forwarding::handover::{GroupAccepted, TableIndex};
+use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::mfib::MfibTables;
+use quiver_forwarding::nodes;
 use quiver_wire::ip4::address::ALL_HOSTS;
 use quiver_wire::ip6::address::{self, ALL_NODES};
 
@@ -22,7 +24,8 @@ quiver_core::reasons! {
         /// Nobody knows the group.
         NoRoute = "no-route", "no multicast route for the source and the group";
         /// A storm.
-        TooManySignals = info "too-many-signals", "packets without a route that the control thread was not told of: too many at a time";
+        TooManySignals = info "too-many-signals", "packets without a route that the control \
+            thread was not told of: too many at a time";
     }
 }
 
@@ -30,6 +33,12 @@ quiver_core::reasons! {
 pub(crate) fn name(six: bool) -> &'static str {
     if six { "ip6-mfib-forward-lookup" } else { "ip4-mfib-forward-lookup" }
 }
+
+/// The number of the multicast route of a packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Route(pub u32);
+
+quiver_core::number_handover!(Route);
 
 struct Lookup {
     six: bool,
@@ -52,19 +61,18 @@ impl Lookup {
             return Ok(self.local);
         }
         if self.is_membership_message(cx, packet) {
-            packet.index = GROUP_ACCEPTED;
+            packet.hand_over(GroupAccepted);
             return Ok(self.local);
         }
-        if let Some(number) =
-            self.mfib.find(self.six, packet.index, ends.source, ends.group, cx.pass)
-        {
-            packet.index = number;
+        let TableIndex(table) = packet.handed_over();
+        if let Some(number) = self.mfib.find(self.six, table, ends.source, ends.group, cx.pass) {
+            packet.hand_over(Route(number));
             return Ok(self.rpf);
         }
         if self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass) {
             return Ok(self.local);
         }
-        if !self.signaller.tell(cx, Why::NoRoute, packet.rx, &ends) {
+        if !self.signaller.notify(cx, Why::NoRoute, packet.rx, &ends) {
             cx.count(MfibLookupDrop::TooManySignals, 1);
         }
         Err(MfibLookupDrop::NoRoute)
@@ -105,7 +113,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
             mfib: mfib.clone(),
             ip: wiring.shared(),
             signaller: Signaller::new(six),
-            local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
+            local: wiring.node(if six { nodes::ip6::LOCAL } else { nodes::ip4::LOCAL }),
             rpf: wiring.node(crate::rpf::name(six)),
         })
     })

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::ip::{GROUP_ACCEPTED, IpTables};
+use quiver_forwarding::handover::GroupAccepted;
+use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::mfib::{Entry, MfibTables, Output};
+use quiver_forwarding::nodes;
 
 use crate::ends::{Ends, count_hop, words};
+use crate::lookup::Route;
 
 quiver_core::reasons! {
     /// What becomes of packets to groups that are to be copied.
@@ -20,19 +23,23 @@ quiver_core::reasons! {
         /// Deleted while the packet was under way.
         RouteGone = "route-gone", "the multicast route was deleted while the packet was under way";
         /// RFC 1812 §5.3.7, RFC 4291 §2.5.6.
-        NotForwardable = "not-forwardable", "a source or a group that means something on one link only, or nothing";
+        NotForwardable = "not-forwardable", "a source or a group that means something on one link \
+            only, or nothing";
         /// RFC 1812 §5.3.1; no error is sent about a group.
-        Expired = "ttl-expired", "TTL or hop limit is used up, or not above the threshold of any interface";
+        Expired = "ttl-expired", "TTL or hop limit is used up, or not above the threshold of any \
+            interface";
         /// No error is sent about a group.
         TooBig = "too-big", "longer than the MTU of every interface that it would go to";
         /// Nobody wants it.
-        NoOutput = "no-output", "the multicast route forwards to no interface but the one that the packet came from, or to none that is up";
+        NoOutput = "no-output", "the multicast route forwards to no interface but the one that \
+            the packet came from, or to none that is up";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
         /// None left.
         NoBuffer = info "no-buffer", "copies that were not made: no buffer; `show buffers`";
         /// Counted beside what became of the packet.
-        BelowThreshold = info "below-threshold", "copies not made: TTL or hop limit not above the interface's threshold";
+        BelowThreshold = info "below-threshold", "copies not made: TTL or hop limit not above the \
+            interface's threshold";
         /// Counted beside what became of the packet.
         BeyondMtu = info "beyond-mtu", "copies not made: longer than the interface's MTU";
         /// Made.
@@ -85,7 +92,10 @@ impl Wanted {
 
 impl Replicate {
     fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, ReplicateDrop> {
-        let entry = self.mfib.entry(packet.index, cx.pass).ok_or(ReplicateDrop::RouteGone)?;
+        let entry = self
+            .mfib
+            .entry(packet.handed_over::<Route>().0, cx.pass)
+            .ok_or(ReplicateDrop::RouteGone)?;
         let ends = Ends::of(self.six, packet.bytes()).ok_or(ReplicateDrop::Truncated)?;
         let joined = || self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass);
         let local = entry.local || joined();
@@ -98,11 +108,11 @@ impl Replicate {
         };
         if local {
             if forwarded == 0 {
-                packet.index = GROUP_ACCEPTED;
+                packet.hand_over(GroupAccepted);
                 return Ok(self.local);
             }
             self.copy(cx, packet, |copy| {
-                copy.index = GROUP_ACCEPTED;
+                copy.hand_over(GroupAccepted);
                 Some(self.local)
             });
         }
@@ -202,7 +212,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
                 six,
                 mfib: mfib.clone(),
                 ip: wiring.shared(),
-                local: wiring.node(if six { "ip6-local" } else { "ip4-local" }),
+                local: wiring.node(if six { nodes::ip6::LOCAL } else { nodes::ip4::LOCAL }),
             })
         },
     )

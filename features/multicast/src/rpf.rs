@@ -9,6 +9,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::mfib::MfibTables;
 
 use crate::ends::{Ends, words};
+use crate::lookup::Route;
 use crate::signal::{Signaller, Why};
 
 quiver_core::reasons! {
@@ -19,11 +20,13 @@ quiver_core::reasons! {
         /// Deleted while the packet was under way.
         RouteGone = "route-gone", "the multicast route was deleted while the packet was under way";
         /// From elsewhere.
-        WrongInterface = "rpf-failure", "received on an interface that its multicast route does not accept packets from";
+        WrongInterface = "rpf-failure", "received on an interface that its multicast route does \
+            not accept packets from";
         /// As the route says.
         RouteDrops = "route-drops", "the multicast route says to drop";
         /// A storm.
-        TooManySignals = info "too-many-signals", "packets that the control thread was not told of: too many at a time";
+        TooManySignals = info "too-many-signals", "packets that the control thread was not told \
+            of: too many at a time";
     }
 }
 
@@ -41,7 +44,10 @@ struct Rpf {
 
 impl Rpf {
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, MfibRpfDrop> {
-        let entry = self.mfib.entry(packet.index, cx.pass).ok_or(MfibRpfDrop::RouteGone)?;
+        let entry = self
+            .mfib
+            .entry(packet.handed_over::<Route>().0, cx.pass)
+            .ok_or(MfibRpfDrop::RouteGone)?;
         let accepted = packet.has(PacketFlags::LOCALLY_ORIGINATED) || entry.accepts(packet.rx);
         if !accepted {
             entry.counts.rejected(cx.worker);
@@ -65,7 +71,7 @@ impl Rpf {
         packet: &Packet,
     ) -> Result<(), MfibRpfDrop> {
         let ends = Ends::of(self.six, packet.bytes()).ok_or(MfibRpfDrop::Truncated)?;
-        if !self.signaller.tell(cx, why, packet.rx, &ends) {
+        if !self.signaller.notify(cx, why, packet.rx, &ends) {
             cx.count(MfibRpfDrop::TooManySignals, 1);
         }
         Ok(())

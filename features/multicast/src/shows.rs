@@ -20,7 +20,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show IPv4 multicast routes, and what came by them")
             .details("With a group: the routes that packets to it could take.")
             .example("show ip mfib 232.1.1.1")
-            .run_or_begin(|engine: &mut Engine, args| shown(engine, args, Family::Ip4)),
+            .run_or_begin(|engine: &mut Engine, args| listing(engine, args, Family::Ip4)),
     );
     registry.command(
         Command::new("show ip6 mfib {[table <:u32>] [<group:ip6>]}")
@@ -28,12 +28,15 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show IPv6 multicast routes, and what came by them")
             .details("With a group: the routes that packets to it could take.")
             .example("show ip6 mfib table 0")
-            .run_or_begin(|engine: &mut Engine, args| shown(engine, args, Family::Ip6)),
+            .run_or_begin(|engine: &mut Engine, args| listing(engine, args, Family::Ip6)),
     );
     registry.command(
         Command::new("show mfib signals")
             .group(GROUP)
-            .help("Show for which sources and groups there was no multicast route, or which came from elsewhere")
+            .help(
+                "Show for which sources and groups there was no multicast route, or which came \
+                 from elsewhere",
+            )
             .run_or_begin(|engine: &mut Engine, _| signals(engine)),
     );
 }
@@ -51,7 +54,7 @@ fn covers(key: &RouteKey, group: IpAddr) -> bool {
     }
 }
 
-fn shown(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Engine>, Refusal> {
+fn listing(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Work<Engine>, Refusal> {
     let (group, only): (Option<IpAddr>, Option<u32>) =
         (args.optional("group")?, args.optional("table")?);
     let columns = [

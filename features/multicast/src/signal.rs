@@ -69,7 +69,7 @@ impl Signaller {
 
     /// Tell the control thread of a packet, unless it was told of its like a moment ago. False when
     /// too much is told.
-    pub fn tell(&mut self, cx: &mut Context<'_>, why: Why, rx: InterfaceId, ends: &Ends) -> bool {
+    pub fn notify(&mut self, cx: &mut Context<'_>, why: Why, rx: InterfaceId, ends: &Ends) -> bool {
         let half = |bits: u128| [(bits >> 64) as u64, bits as u64];
         let ([a, b], [c, d]) = (half(ends.source), half(ends.group));
         if !self.told.may(key(&[u64::from(rx.0), why as u64, a, b, c, d]), cx.now_ns) {

@@ -256,7 +256,7 @@ fn what_the_router_itself_sends_to_a_group_goes_out_by_its_route() {
     let lookup = router.engine().node_id("ip4-lookup").unwrap();
     let packet = frame([10, 0, 0, 1], GROUP, 60);
     let worker = router.engine().inline_worker(WorkerId(0)).unwrap();
-    assert!(worker.inject(&packet[14..], lookup, id, InterfaceId::NONE, 0));
+    assert!(worker.inject(&packet[14..], lookup, id, InterfaceId::NONE));
     router.run();
     let sent = router.sent("e1");
     assert_eq!(sent.len(), 1, "no reverse path check of the router's own");

@@ -10,6 +10,7 @@ use quiver_core::graph::node::{Never, NodeSpec};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::ip6::extension::{Walk, is_walked};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
@@ -30,20 +31,20 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
     const NAME: &'static str = Kind::of(VIRTUAL, SIX).feature();
     type Reason = Never;
     /// What stands behind, and what fragments from this interface are marked with.
-    type InterfaceState = (Behind, u32);
+    type InterfaceState = (Behind, ReassemblyRequest);
 
-    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> (Behind, u32) {
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> (Behind, ReassemblyRequest) {
         let tables = &self.tables.interfaces;
         let scope = if SIX { tables.table6(rx) } else { tables.table4(rx) };
         let request = ReassemblyRequest { is_local: false, scope };
-        (cx.behind(self.arc, rx, self.own, self.arc_end), request.to_index())
+        (cx.behind(self.arc, rx, self.own, self.arc_end), request)
     }
 
     #[inline(always)]
     fn decide(
         &self,
         _: StageContext<'_>,
-        interface_state: (Behind, u32),
+        interface_state: (Behind, ReassemblyRequest),
         packet: &mut Packet,
     ) -> Result<NodeId, Never> {
         let (behind, request) = interface_state;
@@ -55,7 +56,7 @@ impl<const VIRTUAL: bool, const SIX: bool> Stage for SortFragments<VIRTUAL, SIX>
             Ip4Header::overlay(packet.bytes()).is_some_and(Ip4Header::is_fragment)
         };
         if is_fragment {
-            packet.index = request;
+            packet.hand_over(request);
             return Ok(self.keeper);
         }
         Ok(behind.take(packet))
@@ -79,7 +80,7 @@ pub(crate) fn spec<const VIRTUAL: bool, const SIX: bool>(arc: ArcId) -> NodeSpec
     NodeSpec::stage("Sends fragments to reassembly", move |wiring| SortFragments::<VIRTUAL, SIX> {
         arc,
         own: wiring.id,
-        arc_end: wiring.node(if SIX { "ip6-lookup" } else { "ip4-lookup" }),
+        arc_end: wiring.node(if SIX { nodes::ip6::LOOKUP } else { nodes::ip4::LOOKUP }),
         keeper: wiring.node(kind.node()),
         tables: wiring.shared(),
     })

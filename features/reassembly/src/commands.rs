@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_core::control::interfaces::Interface;
+use quiver_core::memory::packet::handover::Handover;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::IpProtocol;
 
@@ -19,9 +21,10 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Put fragments together that arrive on an interface")
             .details(
-                "In full, packets go on whole; this is for features that need to see all of a packet. Virtually, \
-                 fragments go on as they are, once the first of them says what layer 4 they belong to; this is \
-                 for features that need ports. Packets to the router itself are always put together.",
+                "In full, packets go on whole; this is for features that need to see all of a \
+                 packet. Virtually, fragments go on as they are, once the first of them says what \
+                 layer 4 they belong to; this is for features that need ports. Packets to the \
+                 router itself are always put together.",
             )
             .example("set interface reassembly e0 on")
             .example("set interface reassembly e0 virtual ip4")
@@ -29,14 +32,15 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new(
-            "set ip reassembly [full|virtual] [ip4|ip6] { [timeout <:1-600000>] [max-reassemblies <:1-65536>] \
-             [max-reassembly-length <:1-8192>] [expire-walk-interval <:10-60000>] }",
+            "set ip reassembly [full|virtual] [ip4|ip6] \
+             { [timeout <:1-600000>] [max-reassemblies <:1-65536>] [max-reassembly-length <:1-8192>] [expire-walk-interval <:10-60000>] }",
         )
         .group(GROUP)
         .help("Say how long and how many packets wait for their fragments")
         .details(
-            "Times are in milliseconds, packets are those of one worker, lengths are counted in fragments. \
-             Without a kind or family, it holds for both. When there are more packets, the oldest makes room.",
+            "Times are in milliseconds, packets are those of one worker, lengths are counted in \
+             fragments. Without a kind or family, it holds for both. When there are more packets, \
+             the oldest makes room.",
         )
         .example("set ip reassembly full ip6 timeout 60000")
         .example("set ip reassembly virtual max-reassemblies 4096 max-reassembly-length 45")
@@ -143,10 +147,11 @@ fn interfaces(engine: &Engine, kind: Kind) -> Table {
     else {
         return table;
     };
-    for interface in engine.all_interfaces() {
+    for interface in engine.interfaces_by_name() {
         let who: Vec<&str> = interface.who_needs(arc, node).collect();
         if !who.is_empty() {
-            table.row().cell(interface.name.as_str()).cell(who.join(", "));
+            let needed_by = Cell::new(who.join(", "), who);
+            table.row().cell(interface.name.as_str()).cell(needed_by);
         }
     }
     table
@@ -220,30 +225,32 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             let which = if kind.is_virtual() { "virtual" } else { "full" };
             let family = if kind.is_six() { "ip6" } else { "ip4" };
             config.command(format_args!(
-                "set ip reassembly {which} {family} timeout {} max-reassemblies {} max-reassembly-length {} \
-                 expire-walk-interval {}",
+                "set ip reassembly {which} {family} timeout {} max-reassemblies {} \
+                 max-reassembly-length {} expire-walk-interval {}",
                 is.timeout_ms, is.reassemblies, is.fragments, is.walk_ms
             ));
         }
     }
-    for interface in quiver_control::interfaces_by_name(engine) {
-        let has = |kind: Kind| {
-            let ids = engine.arc_id(kind.arc()).zip(engine.node_id(kind.feature()));
-            ids.is_some_and(|(arc, node)| interface.who_needs(arc, node).any(|who| who == OPERATOR))
+}
+
+/// The part of `show running-config` of one interface.
+pub(super) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let has = |kind: Kind| {
+        let ids = engine.arc_id(kind.arc()).zip(engine.node_id(kind.feature()));
+        ids.is_some_and(|(arc, node)| interface.who_needs(arc, node).any(|who| who == OPERATOR))
+    };
+    for (which, four, six) in
+        [("full", Kind::Full4, Kind::Full6), ("virtual", Kind::Virtual4, Kind::Virtual6)]
+    {
+        let families = match (has(four), has(six)) {
+            (true, true) => "on",
+            (true, false) => "ip4",
+            (false, true) => "ip6",
+            (false, false) => continue,
         };
-        for (which, four, six) in
-            [("full", Kind::Full4, Kind::Full6), ("virtual", Kind::Virtual4, Kind::Virtual6)]
-        {
-            let families = match (has(four), has(six)) {
-                (true, true) => "on",
-                (true, false) => "ip4",
-                (false, true) => "ip6",
-                (false, false) => continue,
-            };
-            config.command(format_args!(
-                "set interface reassembly {} {which} {families}",
-                interface.name
-            ));
-        }
+        config.command(format_args!(
+            "set interface reassembly {} {which} {families}",
+            interface.name
+        ));
     }
 }

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use quiver_core::graph::arc::ArcId;
-use quiver_core::graph::node::{DROP, Reason, Wiring};
+use quiver_core::graph::drop_reason::DropReason;
+use quiver_core::graph::node::{DROP, Wiring};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::ReassemblyRequest;
 
 use crate::fragment::{self, Bad, Fragment};
@@ -52,9 +54,9 @@ impl Contexts {
         wiring: &Wiring<'_>,
     ) -> Contexts {
         let (arc_end, local, error) = if kind.is_six() {
-            ("ip6-lookup", "ip6-local", "ip6-icmp-error")
+            (nodes::ip6::LOOKUP, nodes::ip6::LOCAL, nodes::ip6::ICMP_ERROR)
         } else {
-            ("ip4-lookup", "ip4-local", "ip4-icmp-error")
+            (nodes::ip4::LOOKUP, nodes::ip4::LOCAL, nodes::ip4::ICMP_ERROR)
         };
         let next_nodes = NextNodes {
             arc,
@@ -74,7 +76,7 @@ impl Contexts {
     /// A fragment has come: read it.
     pub fn read(&mut self, cx: &mut Context<'_>, mut packet: Packet) -> Option<(Fragment, Packet)> {
         let read = if self.kind.is_six() { fragment::of_ip6 } else { fragment::of_ip4 };
-        match read(&packet, packet.index) {
+        match read(&packet, packet.handed_over()) {
             Ok(piece) => {
                 packet.trim(piece.packet_bytes());
                 Some((piece, packet))
@@ -242,7 +244,7 @@ impl Contexts {
         match bad.told {
             Some(told) => {
                 cx.count(bad.why, 1);
-                packet.index = told.to_index();
+                packet.hand_over(told);
                 self.send(cx, packet, self.next_nodes.error);
             }
             None => self.drop_packet(cx, packet, bad.why),
@@ -256,9 +258,9 @@ impl Contexts {
     }
 
     /// Send a packet on its way: back to where packets for the router are sorted, or on in the arc.
-    pub fn send_on(&self, cx: &mut Context<'_>, mut packet: Packet, request: u32) {
+    pub fn send_on(&self, cx: &mut Context<'_>, mut packet: Packet, request: ReassemblyRequest) {
         let next_nodes = &self.next_nodes;
-        let next = if ReassemblyRequest::from_index(request).is_local {
+        let next = if request.is_local {
             next_nodes.local
         } else {
             cx.behind(next_nodes.arc, packet.rx, next_nodes.feature, next_nodes.arc_end)
@@ -309,7 +311,7 @@ fn drop_nothing(_: Packet) {
 }
 
 pub(crate) fn kill(cx: &mut Context<'_>, mut packet: Packet, why: FragmentEnd) {
-    packet.index = u32::from(why.number());
+    packet.hand_over(DropReason::new(why));
     cx.trace(&packet, DROP);
     cx.kill(packet, why);
 }

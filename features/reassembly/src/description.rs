@@ -19,16 +19,11 @@ pub(crate) fn keeper(kind: Kind, record: &TraceRecord, names: &dyn Names) -> Str
             format!("{what}, handed to the worker that puts its packet together")
         }
         Some(what) if record.next == DROP => {
-            format!(
-                "{what}: {}",
-                names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff)
-            )
+            format!("{what}: {}", names.reason(record.drop_reason()))
         }
         Some(what) if kind.is_virtual() => format!("{what}, its ports are known, to {next}"),
         Some(what) => format!("{what}, to {next}"),
-        None if record.next == DROP => {
-            names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff)
-        }
+        None if record.next == DROP => names.reason(record.drop_reason()),
         None => format!("whole again, {} bytes, to {next}", record.packet_bytes),
     }
 }

@@ -3,7 +3,8 @@
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
-use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_core::memory::packet::handover::Handover;
+use quiver_forwarding::requests::{IcmpErrorRequest, ReassemblyRequest};
 use quiver_wire::ip6::extension::{Extension, Walk};
 use quiver_wire::upper::{Upper, UpperBad};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp6};
@@ -81,7 +82,7 @@ fn problem(why: FragmentEnd, code: u8, pointer: u16) -> Bad {
 }
 
 /// Read an IPv4 fragment.
-pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
+pub(crate) fn of_ip4(packet: &Packet, request: ReassemblyRequest) -> Result<Fragment, Bad> {
     let header = Ip4Header::overlay(packet.bytes()).ok_or(FragmentEnd::Truncated)?;
     let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
     if header_len < Ip4Header::LEN
@@ -108,7 +109,7 @@ pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
         source: header.source_bits().into(),
         destination: header.destination_bits().into(),
         identification: header.identification().into(),
-        scope,
+        scope: request.to_index(),
         protocol: header.protocol().0,
     };
     Ok(Fragment {
@@ -124,7 +125,7 @@ pub(crate) fn of_ip4(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
 }
 
 /// Read an IPv6 fragment.
-pub(crate) fn of_ip6(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
+pub(crate) fn of_ip6(packet: &Packet, request: ReassemblyRequest) -> Result<Fragment, Bad> {
     let (header, behind) = Ip6Header::split(packet.bytes()).ok_or(FragmentEnd::Truncated)?;
     let payload = usize::from(header.payload_length());
     if Ip6Header::LEN + payload > packet.length() {
@@ -154,7 +155,7 @@ pub(crate) fn of_ip6(packet: &Packet, scope: u32) -> Result<Fragment, Bad> {
         source: header.source_bits(),
         destination: header.destination_bits(),
         identification: fragment.identification,
-        scope,
+        scope: request.to_index(),
         protocol: 0,
     };
     Ok(Fragment {
@@ -189,7 +190,7 @@ fn fragment_header<'p>(
 fn has_whole_chain(packet: &Packet) -> bool {
     match Upper::of_ip6(packet.bytes()) {
         Ok(_) => true,
-        // A fragment header inside of a fragment: whoever gets the whole looks at it.
+        // A fragment header inside of a fragment: the receiver of the whole packet looks at it.
         Err(UpperBad::LaterFragment) => true,
         Err(UpperBad::Truncated) => false,
     }
@@ -209,6 +210,8 @@ fn check_span(length: u32, more: bool) -> Result<(), FragmentEnd> {
 mod tests {
     use quiver_core::memory::buffer::{BufferCache, BufferPool};
     use quiver_core::memory::mapping::PageSize;
+
+    const REQUEST: ReassemblyRequest = ReassemblyRequest { is_local: false, scope: 1 };
 
     use super::*;
 
@@ -241,7 +244,7 @@ mod tests {
         protocol: IpProtocol,
         payload: usize,
     ) -> Result<Fragment, Bad> {
-        with(&ip4(offset_bytes, more, protocol, payload), |packet| of_ip4(packet, 1))
+        with(&ip4(offset_bytes, more, protocol, payload), |packet| of_ip4(packet, REQUEST))
     }
 
     /// A fragment header behind `before` bytes of destination options, and `payload` bytes of UDP.
@@ -264,7 +267,7 @@ mod tests {
     }
 
     fn read6(bytes: &[u8]) -> Result<Fragment, Bad> {
-        with(bytes, |packet| of_ip6(packet, 1))
+        with(bytes, |packet| of_ip6(packet, REQUEST))
     }
 
     fn pointer(bad: Result<Fragment, Bad>) -> Option<(FragmentEnd, u8, u16)> {
@@ -332,7 +335,7 @@ mod tests {
         let whole = ip4(0, true, IpProtocol::UDP, 64);
         for length in [0, 10, 19, 20, 83] {
             assert_eq!(
-                with(&whole[..length], |p| of_ip4(p, 0)),
+                with(&whole[..length], |p| of_ip4(p, REQUEST)),
                 Err(FragmentEnd::Truncated.into())
             );
         }

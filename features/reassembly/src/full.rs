@@ -8,7 +8,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, Packet};
-use quiver_forwarding::requests::IcmpErrorRequest;
+use quiver_forwarding::requests::{IcmpErrorRequest, ReassemblyRequest};
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 
@@ -32,7 +32,7 @@ pub(crate) struct FullReassembly(Contexts);
 impl FullReassembly {
     fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let contexts = &mut self.0;
-        let request = packet.index;
+        let request = packet.handed_over();
         let Some((piece, packet)) = contexts.read(cx, packet) else { return };
         if piece.is_atomic() {
             return self.pass_atomic(cx, piece, packet, request);
@@ -52,7 +52,7 @@ impl FullReassembly {
         cx: &mut Context<'_>,
         piece: Fragment,
         mut packet: Packet,
-        request: u32,
+        request: ReassemblyRequest,
     ) {
         let contexts = &self.0;
         if contexts.kind.is_six() && !mend_ip6(&mut packet, &piece, piece.end) {
@@ -63,7 +63,7 @@ impl FullReassembly {
     }
 
     /// All pieces are there.
-    fn finish(&mut self, cx: &mut Context<'_>, place: Place, request: u32) {
+    fn finish(&mut self, cx: &mut Context<'_>, place: Place, request: ReassemblyRequest) {
         let contexts = &mut self.0;
         let context = contexts.store.at(place);
         let (end, marks) = (context.end().unwrap_or_default(), context.ecn);
@@ -197,8 +197,7 @@ impl Keeper for FullReassembly {
             } else {
                 icmp4::kind::TIME_EXCEEDED
             };
-            first.index =
-                IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 }.to_index();
+            first.hand_over(IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 });
             contexts.send(cx, first, contexts.next_nodes.error);
         }
         true

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 mod classify;
 mod commands;
@@ -45,6 +46,8 @@ pub fn register(registry: &mut Registry) {
     }
     commands::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
+    let interfaces = quiver_control::by_interface(commands::write_interface);
+    registry.running_config_in_slices(order::FEATURES, interfaces);
     registry.memory(config::memory);
     registry.on_start(|engine| config::start(engine, state));
 }

@@ -7,6 +7,7 @@ use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::{Context, Frame, Packet};
+use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::upper::Upper;
 
 use crate::context_owner::{EXPIRED_PER_VECTOR, Keeper};
@@ -21,7 +22,7 @@ pub(crate) struct VirtualReassembly(Contexts);
 impl VirtualReassembly {
     fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let contexts = &mut self.0;
-        let request = packet.index;
+        let request = packet.handed_over();
         let Some((piece, packet)) = contexts.read(cx, packet) else { return };
         if piece.is_atomic() {
             return contexts.send_on(cx, packet, request); // its bytes say everything
@@ -62,7 +63,7 @@ impl VirtualReassembly {
     }
 
     /// Keep the fragment while the first is missing, else let it go on.
-    fn pass(&mut self, cx: &mut Context<'_>, arrived: Arrived, request: u32) {
+    fn pass(&mut self, cx: &mut Context<'_>, arrived: Arrived, request: ReassemblyRequest) {
         let contexts = &mut self.0;
         let place = arrived.place;
         let Some(upper) = contexts.store.at(place).upper else {
@@ -86,7 +87,7 @@ impl VirtualReassembly {
         cx: &mut Context<'_>,
         mut packet: Packet,
         upper: &Upper,
-        request: u32,
+        request: ReassemblyRequest,
     ) {
         packet.set_note(upper.to_note());
         cx.count(FragmentEnd::WentOn, 1);

@@ -92,7 +92,7 @@ fn shows_tell_limits_and_what_waits() {
         assert_eq!(shown["buffers_held"], 2);
         assert_eq!(shown["timeout_ms"], 60_000);
         assert_eq!(shown["interfaces"][0]["interface"], "e0");
-        assert_eq!(shown["interfaces"][0]["needed_by"], "operator");
+        assert_eq!(shown["interfaces"][0]["needed_by"][0], "operator");
         assert_eq!(shown["packets"][0]["id"], 77);
         assert_eq!(shown["packets"][0]["fragments"], 2);
         assert_eq!(shown["packets"][0]["bytes"], 2464);

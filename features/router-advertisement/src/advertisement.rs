@@ -18,9 +18,9 @@ pub const ADVERTISEMENTS_PER_SECOND: u64 = 50;
 /// Advertisements that a worker may tell of at once.
 pub const ADVERTISEMENTS_BURST: u64 = 50;
 /// Prefixes of one advertisement that are told.
-pub const PREFIXES_TOLD_MAX: usize = 16;
+pub const PREFIXES_PER_EVENT_MAX: usize = 16;
 /// Routes of one advertisement that are told.
-pub const ROUTES_TOLD_MAX: usize = 16;
+pub const ROUTES_PER_EVENT_MAX: usize = 16;
 
 struct Advertisement {
     done: NodeId,
@@ -63,7 +63,7 @@ impl Advertisement {
         });
         let mut left_out = 0;
         for (place, says) in prefixes.enumerate() {
-            if place < PREFIXES_TOLD_MAX {
+            if place < PREFIXES_PER_EVENT_MAX {
                 Notification::Prefix { from, says }.send(cx, packet.rx);
             } else {
                 left_out += 1;
@@ -72,7 +72,7 @@ impl Advertisement {
         if left_out > 0 {
             cx.count(RouterDiscoveryDrop::PrefixesLeftOut, left_out);
         }
-        self.tell_routes(cx, packet.rx, from, options);
+        self.notify_routes(cx, packet.rx, from, options);
         cx.count(RouterDiscoveryDrop::Told, 1);
         Ok(self.done)
     }
@@ -80,7 +80,7 @@ impl Advertisement {
 
 impl Advertisement {
     /// Tell of routes behind the router (RFC 4191 §2.3).
-    fn tell_routes(
+    fn notify_routes(
         &self,
         cx: &mut Context<'_>,
         rx: InterfaceId,
@@ -93,7 +93,7 @@ impl Advertisement {
                 continue;
             };
             match RouteSays::parse(data) {
-                Some(says) if told < ROUTES_TOLD_MAX => {
+                Some(says) if told < ROUTES_PER_EVENT_MAX => {
                     Notification::Route { from, says }.send(cx, rx);
                     told += 1;
                 }

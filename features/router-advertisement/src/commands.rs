@@ -19,17 +19,17 @@ pub(crate) const GROUP: &str = "Layer 3";
 const SYNTAX: &str = "ip6 nd <interface> ( <negate:'no'> ( {[ra-suppress] [ra-managed-config-flag] \
     [ra-other-config-flag] [ra-suppress-link-layer] [ra-send-unicast] [ra-cease] [ra-lifetime] [ra-initial] \
     [ra-interval] [ra-hop-limit] [ra-reachable-time] [ra-retransmit-time] [ra-mtu] [ra-preference]} \
-    | prefix <prefix:prefix6> | ra-route <route:prefix6> | ra-dns-server <server:ip6> | ra-dns-search <domain:word> ) \
-    | {[ra-suppress] [ra-managed-config-flag] [ra-other-config-flag] [ra-suppress-link-layer] [ra-send-unicast] \
-    [ra-cease] [ra-lifetime <lifetime:0-9000>] [ra-initial <count:1-3> <every:1-16>] \
+    | prefix <prefix:prefix6> | ra-route <route:prefix6> | ra-dns-server <server:ip6> | \
+    ra-dns-search <domain:word> ) | \
+    {[ra-suppress] [ra-managed-config-flag] [ra-other-config-flag] [ra-suppress-link-layer] [ra-send-unicast] [ra-cease] [ra-lifetime <lifetime:0-9000>] [ra-initial <count:1-3> <every:1-16>] \
     [ra-interval <max:4-1800> [<min:3-1350>]] [ra-hop-limit <hop-limit:u8>] \
     [ra-reachable-time <reachable:0-3600000>] [ra-retransmit-time <retransmit:u32>] [ra-mtu <mtu:0-65535>] \
     [ra-preference <preference:high|medium|low>]} \
-    | prefix <prefix:prefix6> {[<valid:u32> <preferred:u32>] [default] [infinite] [off-link] [no-autoconfig] \
-    [no-onlink] [no-advertise]} \
-    | ra-route <route:prefix6> {[lifetime <seconds:u32>] [preference <preference:high|medium|low>]} \
-    | ra-dns-server <server:ip6> [lifetime <seconds:u32>] \
-    | ra-dns-search <domain:word> [lifetime <seconds:u32>] )";
+    | prefix <prefix:prefix6> \
+    {[<valid:u32> <preferred:u32>] [default] [infinite] [off-link] [no-autoconfig] [no-onlink] [no-advertise]} \
+    | ra-route <route:prefix6> \
+    {[lifetime <seconds:u32>] [preference <preference:high|medium|low>]} | ra-dns-server \
+    <server:ip6> [lifetime <seconds:u32>] | ra-dns-search <domain:word> [lifetime <seconds:u32>] )";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -37,17 +37,24 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Say what the router advertises to the IPv6 hosts on an interface")
             .details(
-                "Nothing is advertised before `ip6 nd INTERFACE no ra-suppress` (RFC 4861 §6.2.1). The subnets \
-                 of the interface are advertised without being configured, with lifetimes of 30 and 7 days, \
-                 until something else is said of them. What changes is told to hosts soon. `no` takes back what \
-                 was said: all is again as if it had not been configured.",
+                "Nothing is advertised before `ip6 nd INTERFACE no ra-suppress` (RFC 4861 \
+                 §6.2.1). The subnets of the interface are advertised without being configured, \
+                 with lifetimes of 30 and 7 days, until something else is said of them. What \
+                 changes is told to hosts soon. `no` takes back what was said: all is again as if \
+                 it had not been configured.",
             )
-            .word("ra-suppress", "advertise nothing; hosts are told that the router is none any more")
+            .word(
+                "ra-suppress",
+                "advertise nothing; hosts are told that the router is none any more",
+            )
             .word("ra-managed-config-flag", "hosts get addresses by DHCPv6")
             .word("ra-other-config-flag", "hosts get other configuration by DHCPv6")
             .word("ra-suppress-link-layer", "leave the router's MAC address out")
             .word("ra-send-unicast", "answer solicitations to their sender alone")
-            .word("ra-cease", "say that the router is none any more, and advertise nothing until `no ra-cease`")
+            .word(
+                "ra-cease",
+                "say that the router is none any more, and advertise nothing until `no ra-cease`",
+            )
             .word("lifetime", "seconds as a default router; 0: it is none")
             .word("count", "advertisements in the quick beginning")
             .word("every", "seconds between them at most")
@@ -69,8 +76,11 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("route", "a route behind this router (RFC 4191)")
             .word("server", "a name server (RFC 8106)")
             .word("domain", "a domain to search names in (RFC 8106)")
-            .word("seconds", "how long it may be used; when it is not said, a route as long as the router \
-                   is a default router, the others three times the longest interval")
+            .word(
+                "seconds",
+                "how long it may be used; when it is not said, a route as long as the router is a \
+                 default router, the others three times the longest interval",
+            )
             .example("ip6 nd e0 no ra-suppress")
             .example("ip6 nd e0 ra-interval 30 10 ra-lifetime 180")
             .example("ip6 nd e0 prefix 2001:db8:1::/64 86400 14400")

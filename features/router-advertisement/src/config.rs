@@ -229,7 +229,8 @@ impl RaConfig {
         {
             return Err((
                 format!(
-                    "a lifetime of {lifetime} s ends before the next advertisement, up to {max} s later"
+                    "a lifetime of {lifetime} s ends before the next advertisement, up to {max} s \
+                     later"
                 ),
                 format!("it must be 0, or {max} to {LIFETIME_S_MAX} s"),
             ));

@@ -31,7 +31,7 @@ pub struct Own {
 }
 
 /// Prefixes with what is said of each.
-pub type Told = Vec<(Ip6Prefix, PrefixConfig)>;
+pub type AdvertisedPrefixes = Vec<(Ip6Prefix, PrefixConfig)>;
 
 /// A prefix that is not told any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,11 @@ pub struct Gone {
 
 impl Gone {
     /// `gone`, when `before` was told until now and `now` is told from here on.
-    pub fn follow(gone: &mut Vec<Gone>, before: Told, now: &[(Ip6Prefix, PrefixConfig)]) {
+    pub fn follow(
+        gone: &mut Vec<Gone>,
+        before: AdvertisedPrefixes,
+        now: &[(Ip6Prefix, PrefixConfig)],
+    ) {
         let is_told = |prefix| now.iter().any(|(told, _)| *told == prefix);
         let vanished = before.into_iter().filter(|(prefix, _)| !is_told(*prefix));
         gone.extend(vanished.map(|(prefix, said)| Gone { prefix, said, left: GONE_COUNT }));
@@ -59,7 +63,7 @@ impl Gone {
 
 /// The prefixes that are told, with what is said of each: the interface's own and the configured
 /// ones, and those that have just gone, whose addresses hosts shall leave. And how many do not fit.
-pub fn prefixes(config: &RaConfig, own: &Own, gone: &[Gone]) -> (Told, usize) {
+pub fn prefixes(config: &RaConfig, own: &Own, gone: &[Gone]) -> (AdvertisedPrefixes, usize) {
     let mut all: BTreeMap<Ip6Prefix, PrefixConfig> =
         own.prefixes.iter().map(|prefix| (*prefix, PrefixConfig::default())).collect();
     all.extend(config.prefixes.iter().map(|(prefix, said)| (*prefix, *said)));
@@ -298,7 +302,7 @@ mod tests {
             let (told, _) = prefixes(&RaConfig::default(), &own(), &gone);
             let last = told.iter().find(|(told, _)| *told == prefix).unwrap().1;
             assert_eq!(last, PrefixConfig { valid_s: 0, preferred_s: 0, ..said });
-            Gone::follow(&mut gone, Told::new(), &[(prefix, said)]);
+            Gone::follow(&mut gone, AdvertisedPrefixes::new(), &[(prefix, said)]);
             assert_eq!(gone, [], "it is there again");
         }
     }

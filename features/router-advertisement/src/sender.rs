@@ -10,6 +10,7 @@ use quiver_core::worker::Worker;
 use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 use quiver_forwarding::fib::Fib;
+use quiver_forwarding::nodes;
 use quiver_wire::Ip6Prefix;
 use quiver_wire::icmp6::nd::PrefixInformation;
 use quiver_wire::ip6::address::{ALL_NODES, is_link_local, is_unicast};
@@ -261,7 +262,7 @@ fn send_to_all(
     frame.extend(packet);
     let output = info.output;
     let sent = engine.post(WorkerId(0), move |worker: &mut Worker| {
-        worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+        worker.inject(&frame, output, InterfaceId::NONE, id);
     });
     advertiser.last_ns = Some(engine.now_ns());
     let count = if sent { &mut advertiser.counts.sent } else { &mut advertiser.counts.not_sent };
@@ -275,10 +276,10 @@ fn send_to_one(
     advertiser: &mut Advertiser,
     packet: Option<Vec<u8>>,
 ) {
-    let lookup = engine.node_id("ip6-lookup");
+    let lookup = engine.node_id(nodes::ip6::LOOKUP);
     let Some((lookup, packet)) = lookup.zip(packet) else { return };
     let sent = engine.post(WorkerId(0), move |worker: &mut Worker| {
-        worker.inject(&packet, lookup, id, id, 0);
+        worker.inject(&packet, lookup, id, id);
     });
     let count =
         if sent { &mut advertiser.counts.sent_unicast } else { &mut advertiser.counts.not_sent };
@@ -293,7 +294,7 @@ fn hear(engine: &mut Engine, event: &Event) {
     }
     match notice {
         Some(Notification::Solicitation { from }) => {
-            work(engine, |engine, state| asked(engine, state, on, from))
+            work(engine, |engine, state| solicited(engine, state, on, from))
         }
         Some(Notification::Router { from, says }) => hear_router(engine, on, from, says),
         Some(Notification::Prefix { from, says }) => hear_prefix(engine, on, from, says),
@@ -302,7 +303,7 @@ fn hear(engine: &mut Engine, event: &Event) {
 }
 
 /// A host asks (RFC 4861 §6.2.6).
-fn asked(engine: &mut Engine, state: &mut RaState, on: InterfaceId, from: Ipv6Addr) {
+fn solicited(engine: &mut Engine, state: &mut RaState, on: InterfaceId, from: Ipv6Addr) {
     let now_ns = engine.now_ns();
     let RaState { interfaces, jitter, .. } = state;
     let Some(advertiser) = interfaces.get_mut(&on) else { return };

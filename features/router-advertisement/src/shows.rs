@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::commands::{GROUP, prefix_words};
 use crate::config::{FOREVER_S, Preference};
-use crate::message::{Told, prefixes};
+use crate::message::{AdvertisedPrefixes, prefixes};
 use crate::sender::own;
 use crate::state::{Advertiser, Phase, RaState};
 
@@ -56,7 +56,7 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
         let (min_s, max_s) = (config.min_interval_s(), config.max_interval_s);
         let interval =
             Cell::new(format!("{min_s}-{max_s}"), json!({ "min_s": min_s, "max_s": max_s }));
-        let (told, left_out) = told_prefixes(engine, *id, advertiser);
+        let (told, left_out) = advertised_prefixes(engine, *id, advertiser);
         let mut words: Vec<String> =
             told.iter().map(|(prefix, said)| format!("{prefix}{}", prefix_words(said))).collect();
         if left_out > 0 {
@@ -73,7 +73,7 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
             .cell(counts.sent_unicast)
             .cell(counts.not_sent)
             .cell(Cell::new(
-                asked_words(counts.solicitations, counts.unanswered),
+                solicitations_text(counts.solicitations, counts.unanswered),
                 counts.solicitations,
             ))
             .cell(counts.advertisements)
@@ -83,11 +83,15 @@ fn advertised(engine: &Engine, only: Option<InterfaceId>) -> Output {
     Output::none().table("interfaces", table)
 }
 
-fn asked_words(asked: u64, unanswered: u64) -> String {
+fn solicitations_text(asked: u64, unanswered: u64) -> String {
     if unanswered == 0 { asked.to_string() } else { format!("{asked} ({unanswered} unanswered)") }
 }
 
-fn told_prefixes(engine: &Engine, id: InterfaceId, advertiser: &Advertiser) -> (Told, usize) {
+fn advertised_prefixes(
+    engine: &Engine,
+    id: InterfaceId,
+    advertiser: &Advertiser,
+) -> (AdvertisedPrefixes, usize) {
     let (own, gone) = match &advertiser.phase {
         Phase::Advertising { own, gone, .. } => (Some(own.clone()), gone.as_slice()),
         _ => (own(engine, id), &[][..]),

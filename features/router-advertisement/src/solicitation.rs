@@ -22,24 +22,31 @@ quiver_core::reasons! {
     /// What becomes of messages between hosts and routers.
     pub enum RouterDiscoveryDrop {
         /// Not a whole message, or an option that lies.
-        BadMessage = "bad-message", "router discovery that is cut short, has a code other than 0 or an option of wrong length";
+        BadMessage = "bad-message", "router discovery that is cut short, has a code other than 0 \
+            or an option of wrong length";
         /// See [`NdBad`].
-        HopLimit = "bad-hop-limit", "router discovery with a hop limit below 255: it may come from afar";
+        HopLimit = "bad-hop-limit", "router discovery with a hop limit below 255: it may come \
+            from afar";
         /// See [`NdBad`].
         MacOfNobody = "mac-of-nobody", "a router solicitation with a MAC address for the source ::";
         /// See [`NdBad`].
-        SourceNotLinkLocal = "source-not-link-local", "a router advertisement from an address that is not link-local";
+        SourceNotLinkLocal = "source-not-link-local", "a router advertisement from an address \
+            that is not link-local";
         /// A storm.
-        TooMany = "too-many", "more router discovery than a worker may tell the control thread of in a second";
+        TooMany = "too-many", "more router discovery than a worker may tell the control thread of \
+            in a second";
         /// Told.
         Told = info "told", "messages told to the control thread";
         /// More than a router needs.
         /// RFC 4191 §2.3.
-        BadRoute = info "bad-route", "routes of advertisements that were not looked at: longer than their option";
+        BadRoute = info "bad-route", "routes of advertisements that were not looked at: longer \
+            than their option";
         /// More than a router needs.
-        RoutesLeftOut = info "routes-left-out", "routes of advertisements that were not looked at: too many in one message";
+        RoutesLeftOut = info "routes-left-out", "routes of advertisements that were not looked \
+            at: too many in one message";
         /// More than a router needs.
-        PrefixesLeftOut = info "prefixes-left-out", "prefixes of advertisements that were not looked at: too many in one message";
+        PrefixesLeftOut = info "prefixes-left-out", "prefixes of advertisements that were not \
+            looked at: too many in one message";
     }
 }
 
@@ -56,7 +63,7 @@ impl From<NdBad> for RouterDiscoveryDrop {
     }
 }
 
-/// Read a packet that `ip6-icmp-input` has let pass, and judge it.
+/// Read a packet that `ip6-icmp-input` has let pass, and classify it.
 pub(crate) fn read(bytes: &[u8]) -> Result<(&Ip6Header, nd::Message<'_>), RouterDiscoveryDrop> {
     let (header, message) = icmp6::within(bytes).ok_or(RouterDiscoveryDrop::BadMessage)?;
     let (source, destination) = (header.source(), header.destination());

@@ -336,7 +336,7 @@ fn who_goes_down_is_deleted_or_ends_says_farewell_on_the_port_and_on_its_parts()
 }
 
 /// Valid and preferred lifetimes of a prefix in the advertisements that were sent.
-fn told_of(router: &mut Router, wanted: Ipv6Addr) -> Vec<(u32, u32)> {
+fn advertised(router: &mut Router, wanted: Ipv6Addr) -> Vec<(u32, u32)> {
     let mut told = Vec::new();
     for frame in router.sent("e0") {
         let Some((header, message)) = within(&frame[14..]) else { continue };
@@ -360,14 +360,14 @@ fn a_prefix_that_was_named_is_deprecated_when_that_is_taken_back() {
     let mut router = advertising("prefix 2001:db8::/64 86400 14400");
     let old: Ipv6Addr = "2001:db8::".parse().unwrap();
     advance(&mut router, 20_000);
-    assert!(told_of(&mut router, old).iter().all(|times| *times == (86_400, 14_400)));
+    assert!(advertised(&mut router, old).iter().all(|times| *times == (86_400, 14_400)));
     router.cli("set interface ip address e0 2001:db8:2::1/64");
     router.cli("set interface ip address del e0 2001:db8::1/64");
     advance(&mut router, 60_000);
     // It was named: it is told as it was said.
-    assert!(told_of(&mut router, old).iter().all(|times| *times == (86_400, 14_400)));
+    assert!(advertised(&mut router, old).iter().all(|times| *times == (86_400, 14_400)));
     router.cli("ip6 nd e0 no prefix 2001:db8::/64");
     advance(&mut router, 60_000);
-    let last = told_of(&mut router, old);
+    let last = advertised(&mut router, old);
     assert!(!last.is_empty() && last.iter().all(|times| *times == (0, 0)), "{last:?}");
 }

@@ -17,8 +17,8 @@ pub(crate) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Let copies of what an interface receives, sends, or both leave by another interface")
         .details(
-            "Both directions, unless one is named. disable ends the mirror to this destination, or all mirrors of \
-             the interface when none is named.",
+            "Both directions, unless one is named. disable ends the mirror to this destination, \
+             or all mirrors of the interface when none is named.",
         )
         .example("set interface span memif0/0 destination memif1/0 rx")
         .run(set),

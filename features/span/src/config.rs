@@ -50,7 +50,7 @@ fn spans(engine: &mut Engine) -> Result<&mut Spans, Refusal> {
 }
 
 /// Put a mirror into force, or take it out.
-fn settle(engine: &mut Engine, from: InterfaceId, mirror: Mirror) -> Result<(), Refusal> {
+fn apply(engine: &mut Engine, from: InterfaceId, mirror: Mirror) -> Result<(), Refusal> {
     let spans = spans(engine)?;
     let before = spans.mirrors.get(&from).cloned().unwrap_or_default();
     if mirror == Mirror::default() {
@@ -91,9 +91,9 @@ pub fn set(
             )));
         }
     }
-    settle(engine, from, mirror).inspect_err(|_| {
+    apply(engine, from, mirror).inspect_err(|_| {
         // What was before was possible before.
-        let _ = settle(engine, from, before);
+        let _ = apply(engine, from, before);
     })
 }
 
@@ -122,7 +122,7 @@ pub fn end(
         };
         return Err(Refusal::new(what).remedy("`show interface span` lists what is"));
     }
-    settle(engine, from, mirror)
+    apply(engine, from, mirror)
 }
 
 /// An interface that goes is neither mirrored nor mirrored to any more.
@@ -141,7 +141,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         for direction in BOTH {
             mirror.of_mut(direction).retain(|to| from != id && *to != id);
         }
-        if let Err(refusal) = settle(engine, from, mirror) {
+        if let Err(refusal) = apply(engine, from, mirror) {
             tracing::warn!("{}: {refusal}", engine.interface_name(from));
         }
     }

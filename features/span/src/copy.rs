@@ -16,11 +16,13 @@ quiver_core::reasons! {
         /// Sent.
         Copied = info "copied", "copies given to the destinations of mirrors";
         /// Not sent.
-        DestinationDown = info "destination-down", "copies not made: the destination of a mirror is down";
+        DestinationDown = info "destination-down",
+            "copies not made: the destination of a mirror is down";
         /// Not sent.
         NoBuffer = info "no-buffer", "copies not made: no buffer; `show buffers`";
         /// A copy came round.
-        AlreadyCopy = info "already-a-copy", "frames not copied: they are copies themselves, whose way led to a mirrored interface";
+        AlreadyCopy = info "already-a-copy", "frames not copied: they are copies themselves, \
+            whose way led to a mirrored interface";
     }
 }
 

@@ -71,8 +71,8 @@ fn frame(number: u8, length: usize) -> Vec<u8> {
     frame
 }
 
-fn play(acts: Vec<Act>, superblocks: bool) {
-    let mut router = Router::with(Settings { superblocks, ..Settings::default() }, FEATURES);
+fn play(acts: Vec<Act>, block_driver: bool) {
+    let mut router = Router::with(Settings { block_driver, ..Settings::default() }, FEATURES);
     for name in PORTS {
         router.interface(name);
     }
@@ -152,8 +152,8 @@ proptest! {
     #[test]
     fn every_copy_that_a_naive_mirror_makes_is_made_and_no_other(
         acts in prop::collection::vec(act(), 1..60),
-        superblocks: bool,
+        block_driver: bool,
     ) {
-        play(acts, superblocks);
+        play(acts, block_driver);
     }
 }

@@ -15,7 +15,8 @@ const GROUP: &str = "Tunnels";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create teib interface <interface> peer <peer:ip> nh <nh:ip> [nh-table-id <nh-table-id:u32>]",
+            "create teib interface <interface> peer <peer:ip> nh <nh:ip> [nh-table-id \
+             <nh-table-id:u32>]",
         )
         .group(GROUP)
         .help("Say behind which outer address a next hop on a multipoint tunnel is")

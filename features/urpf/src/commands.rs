@@ -15,20 +15,23 @@ const GROUP: &str = "Layer 3";
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set urpf ip4|ip6 rx|tx off|loose|strict <interface> {[table <:u32>] [no-default]}")
-            .group(GROUP)
-            .help("Check that packets can come from where they come (uRPF)")
-            .details(
-                "`rx` checks what the interface receives, `tx` what is about to leave by it. `loose` asks for a \
-                 route to the source, `strict` for one that leads out of the interface that the packet came by; \
-                 of several equal paths one is enough. With `no-default` the default route does not count.",
-            )
-            .word("table", "look sources up in this table instead of the interface's own")
-            .word("no-default", "a source that only the default route covers does not pass")
-            .example("set urpf ip4 rx strict e0")
-            .example("set urpf ip6 rx loose e0 no-default")
-            .example("set urpf ip4 rx off e0")
-            .run(set),
+        Command::new(
+            "set urpf ip4|ip6 rx|tx off|loose|strict <interface> {[table <:u32>] [no-default]}",
+        )
+        .group(GROUP)
+        .help("Check that packets can come from where they come (uRPF)")
+        .details(
+            "`rx` checks what the interface receives, `tx` what is about to leave by it. `loose` \
+             asks for a route to the source, `strict` for one that leads out of the interface that \
+             the packet came by; of several equal paths one is enough. With `no-default` the \
+             default route does not count.",
+        )
+        .word("table", "look sources up in this table instead of the interface's own")
+        .word("no-default", "a source that only the default route covers does not pass")
+        .example("set urpf ip4 rx strict e0")
+        .example("set urpf ip6 rx loose e0 no-default")
+        .example("set urpf ip4 rx off e0")
+        .run(set),
     );
     registry.command(
         Command::new("set urpf-accept [table <:u32>] add|del <prefix>")
@@ -47,7 +50,7 @@ pub(crate) fn register(registry: &mut Registry) {
             )
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
 }
@@ -120,32 +123,32 @@ fn direction_word(direction: Direction) -> &'static str {
 }
 
 /// A row of `show urpf`.
-enum Shown {
+enum Row {
     Check(Place, Check),
     Exempt((Family, u32, IpPrefix)),
 }
 
-fn shown(engine: &mut Engine, only: Option<quiver_core::InterfaceId>) -> Work<Engine> {
+fn listing(engine: &mut Engine, only: Option<quiver_core::InterfaceId>) -> Work<Engine> {
     let columns =
         ["Interface", "Family", "Direction", "Mode", "Table", "Default route"].map(Column::left);
     let exempt = Table::new([Column::left("Exempt"), Column::right("Table")]);
     let Some(urpf) = engine.get::<Urpf>() else { return Work::Done(Output::none()) };
     let checks = urpf.checks().filter(|((on, ..), _)| only.is_none_or(|o| o == *on));
-    let checks = checks.map(|(place, check)| Shown::Check(*place, *check));
+    let checks = checks.map(|(place, check)| Row::Check(*place, *check));
     let rows = checks
-        .chain(urpf.exempt().filter(|_| only.is_none()).map(|row| Shown::Exempt(*row)))
+        .chain(urpf.exempt().filter(|_| only.is_none()).map(|row| Row::Exempt(*row)))
         .collect();
     let end = |_: &Engine, (checks, exempt): (Table, Table)| {
         let output = Output::none().table("checks", checks);
         if exempt.is_empty() { output } else { output.table("exempt", exempt) }
     };
-    in_slices(engine, rows, (Table::new(columns), exempt), add_shown, end)
+    in_slices(engine, rows, (Table::new(columns), exempt), add_row, end)
 }
 
-fn add_shown(engine: &Engine, (checks, exempt): &mut (Table, Table), row: Shown) {
+fn add_row(engine: &Engine, (checks, exempt): &mut (Table, Table), row: Row) {
     let Some(fib) = engine.get::<Fib>() else { return };
     match row {
-        Shown::Check((interface, family, direction), check) => {
+        Row::Check((interface, family, direction), check) => {
             checks
                 .row()
                 .cell(engine.interface_name(interface))
@@ -155,7 +158,7 @@ fn add_shown(engine: &Engine, (checks, exempt): &mut (Table, Table), row: Shown)
                 .cell(check.table.and_then(|index| fib.table_id(family, index)))
                 .cell(if check.default_route { "counts" } else { "does not count" });
         }
-        Shown::Exempt((family, index, prefix)) => {
+        Row::Exempt((family, index, prefix)) => {
             exempt.row().cell(Cell::display(prefix)).cell(fib.table_id(family, index));
         }
     }
@@ -163,14 +166,14 @@ fn add_shown(engine: &Engine, (checks, exempt): &mut (Table, Table), row: Shown)
 
 /// The part of `show running-config`: exempt prefixes, then interfaces by name.
 pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) -> bool {
-    let mut left: Option<std::vec::IntoIter<Shown>> = None;
+    let mut left: Option<std::vec::IntoIter<Row>> = None;
     move |engine, config, most| {
         let Some(urpf) = engine.get::<Urpf>() else { return true };
         let left = left.get_or_insert_with(|| {
-            let exempt = urpf.exempt().map(|row| Shown::Exempt(*row));
+            let exempt = urpf.exempt().map(|row| Row::Exempt(*row));
             let checks = urpf.checks().map(|(place, check)| (place.0, (*place, *check)));
             let checks = quiver_control::by_interface_name(engine, checks).into_iter();
-            let checks = checks.map(|(_, (place, check))| Shown::Check(place, check));
+            let checks = checks.map(|(_, (place, check))| Row::Check(place, check));
             exempt.chain(checks).collect::<Vec<_>>().into_iter()
         });
         left.by_ref().take(most).for_each(|row| write_row(engine, config, &row));
@@ -178,17 +181,17 @@ pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) ->
     }
 }
 
-fn write_row(engine: &Engine, config: &mut ConfigWriter, row: &Shown) {
+fn write_row(engine: &Engine, config: &mut ConfigWriter, row: &Row) {
     let Some(fib) = engine.get::<Fib>() else { return };
     match row {
-        Shown::Exempt((family, index, prefix)) => {
+        Row::Exempt((family, index, prefix)) => {
             let table = match fib.table_id(*family, *index) {
                 Some(id) if id != 0 => format!("table {id} "),
                 _ => String::new(),
             };
             config.command(format_args!("set urpf-accept {table}add {prefix}"));
         }
-        Shown::Check((on, family, direction), check) => {
+        Row::Check((on, family, direction), check) => {
             let (family_word, direction) = (family_word(*family), direction_word(*direction));
             let table = check.table.and_then(|index| fib.table_id(*family, index));
             let table = table.map_or(String::new(), |id| format!(" table {id}"));

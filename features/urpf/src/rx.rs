@@ -11,6 +11,7 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 
 use crate::source_check::{SourceCheck, UrpfDrop, appeal};
@@ -91,8 +92,8 @@ impl<F: IpFamily> LookUp for RxCheck<F> {
 pub(crate) fn spec<F: IpFamily>(arc: ArcId, checks: &Arc<Checks>) -> NodeSpec {
     let checks = checks.clone();
     let lookup = match F::FAMILY {
-        Family::Ip4 => "ip4-lookup",
-        Family::Ip6 => "ip6-lookup",
+        Family::Ip4 => nodes::ip4::LOOKUP,
+        Family::Ip6 => nodes::ip6::LOOKUP,
     };
     let help = "Drops packets whose source cannot come by the interface they came by";
     NodeSpec::look_up(help, move |wiring| RxCheck::<F> {

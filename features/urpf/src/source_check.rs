@@ -9,6 +9,7 @@ use quiver_core::{InterfaceId, NodeId};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{IpFamily, IpTables};
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 use quiver_tables::prefix::Address;
 
@@ -20,15 +21,18 @@ quiver_core::reasons! {
         /// RFC 3704 §2.4.
         NoRoute = "no-route", "uRPF: no route leads back to the source, or its route drops";
         /// RFC 3704 §2.2.
-        WrongInterface = "wrong-interface", "uRPF: no path back to the source leads out of the interface that the packet came by";
+        WrongInterface = "wrong-interface", "uRPF: no path back to the source leads out of the \
+            interface that the packet came by";
         /// RFC 3704 §2.4.
-        OnlyDefault = "only-default-route", "uRPF: nothing but the default route leads back to the source";
+        OnlyDefault = "only-default-route", "uRPF: nothing but the default route leads back to \
+            the source";
         /// Spoofed.
         Ours = "source-is-ours", "uRPF: the source is one of the router's own addresses";
         /// Deleted meanwhile.
         Gone = "interface-gone", "the interface was deleted while the packet was under way";
         /// Passed all the same.
-        Exempt = info "exempt", "uRPF: sources that no route leads back to, but are exempt (`set urpf-accept`)";
+        Exempt = info "exempt", "uRPF: sources that no route leads back to, but are exempt (`set \
+            urpf-accept`)";
     }
 }
 
@@ -49,33 +53,34 @@ impl SourceCheck {
     pub fn new<F: IpFamily>(wiring: &Wiring<'_>) -> SourceCheck {
         let names = match F::FAMILY {
             Family::Ip4 => [
-                "ip4-rewrite",
-                "ip4-confirm-neighbor",
-                "ip4-arp",
-                "ip4-glean",
-                "ip4-local",
-                "ip4-lookup-in-table",
-                "ip4-drop",
-                "ip4-punt",
-                "ip4-adjacency-counter",
+                nodes::ip4::REWRITE,
+                nodes::ip4::CONFIRM_NEIGHBOR,
+                nodes::ip4::ARP,
+                nodes::ip4::GLEAN,
+                nodes::ip4::LOCAL,
+                nodes::ip4::LOOKUP_IN_TABLE,
+                nodes::ip4::DROP,
+                nodes::ip4::PUNT,
+                nodes::ip4::ADJACENCY_COUNTER,
             ],
             Family::Ip6 => [
-                "ip6-rewrite",
-                "ip6-confirm-neighbor",
-                "ip6-discover-neighbor",
-                "ip6-glean",
-                "ip6-local",
-                "ip6-lookup-in-table",
-                "ip6-drop",
-                "ip6-punt",
-                "ip6-adjacency-counter",
+                nodes::ip6::REWRITE,
+                nodes::ip6::CONFIRM_NEIGHBOR,
+                nodes::ip6::DISCOVER_NEIGHBOR,
+                nodes::ip6::GLEAN,
+                nodes::ip6::LOCAL,
+                nodes::ip6::LOOKUP_IN_TABLE,
+                nodes::ip6::DROP,
+                nodes::ip6::PUNT,
+                nodes::ip6::ADJACENCY_COUNTER,
             ],
         };
         let [rewrite, confirm, incomplete, glean, local, lookup_in_table, drop, punt, count] =
             names.map(|name| wiring.node(name));
-        let link_local = (F::FAMILY == Family::Ip6).then(|| wiring.node("ip6-link-local"));
+        let link_local = (F::FAMILY == Family::Ip6).then(|| wiring.node(nodes::ip6::LINK_LOCAL));
         // A subnet's broadcast address is nobody's source.
-        let broadcast = (F::FAMILY == Family::Ip4).then(|| wiring.node("ip4-directed-broadcast"));
+        let broadcast =
+            (F::FAMILY == Family::Ip4).then(|| wiring.node(nodes::ip4::DIRECTED_BROADCAST));
         let dead = [drop, punt, broadcast.unwrap_or(drop)];
         SourceCheck {
             tables: wiring.shared(),

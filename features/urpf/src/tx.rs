@@ -137,7 +137,8 @@ pub(crate) fn spec<F: IpFamily>(checks: &Arc<Checks>) -> NodeSpec {
         Family::Ip4 => "ip4-tx-urpf",
         Family::Ip6 => "ip6-tx-urpf",
     };
-    let help = "Drops packets that are about to leave, whose source cannot come by the interface they came by";
+    let help = "Drops packets that are about to leave, whose source cannot come by the interface \
+        they came by";
     NodeSpec::new(name, help, move |wiring| {
         Box::new(TxCheck::<F> {
             checks: checks.clone(),

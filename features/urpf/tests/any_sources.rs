@@ -1,4 +1,4 @@
-//! Whatever routes there are, sources are judged as a naive reading of the table says (RFC 3704).
+//! Whatever routes there are, sources are checked as a naive reading of the table says (RFC 3704).
 
 use proptest::prelude::*;
 use quiver_testkit::Router;

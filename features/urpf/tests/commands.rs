@@ -278,7 +278,7 @@ fn a_trace_says_what_was_checked() {
 }
 
 #[test]
-fn sources_are_judged_alike_while_packets_are_counted_by_adjacency() {
+fn adjacency_counters_do_not_change_the_source_check() {
     let mut router = router();
     router.cli("adjacency counters enable");
     router.cli("set urpf ip4 rx strict e0");

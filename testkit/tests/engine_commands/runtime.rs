@@ -49,7 +49,7 @@ fn show_runtime_has_the_columns_that_operators_know() {
     assert!(verbose.contains("toy-watch"));
     let row = verbose.lines().find(|line| line.starts_with("toy-forward")).expect("a node");
     assert!(
-        verbose.contains("Vectors/Call  In superblocks\n") && row.ends_with("   0"),
+        verbose.contains("Vectors/Call In block driver\n") && row.ends_with("   0"),
         "{verbose}"
     );
     assert_eq!(router.cli("show run summary").lines().count(), 3);

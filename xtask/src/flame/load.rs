@@ -51,8 +51,9 @@ impl Load {
         fs::write(
             folder.join("startup.conf"),
             format!(
-                "unix {{ nodaemon cli-listen {place}/cli.sock runtime-dir {place} log {place}/quiverd.log \
-                 exec {place}/setup.cli }}\ncpu {{ main-core 0 corelist-workers {worker} }}\n"
+                "unix {{ nodaemon cli-listen {place}/cli.sock runtime-dir {place} log \
+                 {place}/quiverd.log exec {place}/setup.cli }}\ncpu \
+                 {{ main-core 0 corelist-workers {worker} }}\n"
             ),
         )?;
         let router = Command::new(program("quiverd")?)

@@ -77,8 +77,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn event() -> Result<&'static str> {
     let tried = Command::new("perf").args(["stat", "-x,", "-e", "cycles", "--", "true"]).output();
     let tried = tried.context(
-        "perf is not installed: `apt-get install linux-perf` (Debian), `linux-tools-generic` (Ubuntu), \
-         `dnf install perf` (Fedora)",
+        "perf is not installed: `apt-get install linux-perf` (Debian), `linux-tools-generic` \
+         (Ubuntu), `dnf install perf` (Fedora)",
     )?;
     let said = String::from_utf8_lossy(&tried.stderr).into_owned();
     let counts =
@@ -99,7 +99,8 @@ fn workers(pid: u32) -> Result<Vec<u32>> {
     }
     if threads.is_empty() {
         bail!(
-            "process {pid} has no thread called {WORKER}0: is it quiverd? `pidof quiverd` tells its number"
+            "process {pid} has no thread called {WORKER}0: is it quiverd? `pidof quiverd` tells \
+             its number"
         );
     }
     threads.sort_unstable();
@@ -120,7 +121,8 @@ fn record(event: &str, threads: &[u32], seconds: u64, data: &Path) -> Result<()>
         let paranoid =
             fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
         bail!(
-            "perf record: {}(kernel.perf_event_paranoid is {}; be root, or `sysctl kernel.perf_event_paranoid=1`)",
+            "perf record: {}(kernel.perf_event_paranoid is {}; be root, or `sysctl \
+             kernel.perf_event_paranoid=1`)",
             String::from_utf8_lossy(&done.stderr),
             paranoid.trim()
         );

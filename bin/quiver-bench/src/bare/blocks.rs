@@ -23,17 +23,17 @@ pub enum Layer {
 }
 
 /// Destinations of a block, and what was found for them.
-pub struct Asked {
+pub struct LookUpBlock {
     four: [u32; BLOCK],
     six: [u128; BLOCK],
     /// Next-hop groups, by place.
     pub found: [GroupId; BLOCK],
 }
 
-impl Asked {
+impl LookUpBlock {
     /// Nothing yet.
-    pub fn new() -> Asked {
-        Asked { four: [0; BLOCK], six: [0; BLOCK], found: [GroupId(0); BLOCK] }
+    pub fn new() -> LookUpBlock {
+        LookUpBlock { four: [0; BLOCK], six: [0; BLOCK], found: [GroupId(0); BLOCK] }
     }
 
     /// Look at the header that `behind` begins with, and note where it leads; false when it is not
@@ -70,7 +70,7 @@ impl Asked {
     /// Look the first `count` destinations up.
     #[inline(always)]
     pub fn look_up(&mut self, layer: Layer, variant: Variant, tables: &IpTables, count: usize) {
-        let Asked { four, six, found } = self;
+        let LookUpBlock { four, six, found } = self;
         match layer {
             Layer::Frame => {}
             Layer::Ip4 => {

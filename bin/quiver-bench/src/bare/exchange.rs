@@ -5,13 +5,14 @@
 use quiver_core::Frame;
 use quiver_core::cpu::Variant;
 use quiver_core::memory::packet::Packet;
+use quiver_forwarding::handover::NextHopIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_wire::checksum::{self, Sum};
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use super::Counted;
 pub use super::blocks::Layer;
-use super::blocks::{Asked, BLOCK};
+use super::blocks::{BLOCK, LookUpBlock};
 
 /// The longest front, in blocks: Ethernet, IPv6, an SRH of two segments.
 const BLOCKS: usize = 3;
@@ -141,7 +142,7 @@ pub fn exchange(
     let packets = frame.packets_mut();
     packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
-    let mut asked = Asked::new();
+    let mut asked = LookUpBlock::new();
     let mut at = 0;
     while at < count {
         let block = (count - at).min(BLOCK);
@@ -153,7 +154,7 @@ pub fn exchange(
         }
         asked.look_up(exchange.arrives, variant, tables, block);
         for (i, packet) in packets[at..at + block].iter_mut().enumerate() {
-            packet.index = asked.found[i].0;
+            packet.hand_over(NextHopIndex(asked.found[i].0));
             change(exchange, packet, counted);
             if exchange.looks_up {
                 asked.note(exchange.leaves, i, packet.bytes());

@@ -4,11 +4,12 @@
 use quiver_core::Frame;
 use quiver_core::cpu::Variant;
 use quiver_core::memory::packet::Packet;
+use quiver_forwarding::handover::NextHopIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_wire::{Header, Ip4Header, Ip6Header, checksum, flow};
 
 use super::Counted;
-use super::blocks::{Asked, BLOCK, Layer};
+use super::blocks::{BLOCK, Layer, LookUpBlock};
 
 /// Ethernet, IPv6, an SRH of two segments.
 const FRONT_BYTES: usize = 14 + 40 + 40;
@@ -39,7 +40,7 @@ pub fn encapsulate(
     let packets = frame.packets_mut();
     packets.iter().take(8).for_each(Packet::prefetch);
     let count = packets.len();
-    let mut asked = Asked::new();
+    let mut asked = LookUpBlock::new();
     let mut at = 0;
     while at < count {
         let block = (count - at).min(BLOCK);
@@ -51,7 +52,7 @@ pub fn encapsulate(
         }
         asked.look_up(inner, variant, tables, block);
         for (packet, found) in packets[at..at + block].iter_mut().zip(&asked.found) {
-            packet.index = found.0;
+            packet.hand_over(NextHopIndex(found.0));
             let mut about = (0, 1);
             if inner == Layer::Frame {
                 let behind = packet.bytes().get(14..).unwrap_or_default();

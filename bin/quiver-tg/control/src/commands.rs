@@ -5,14 +5,14 @@ use std::path::Path;
 use quiver_control::{Args, Command, Commands, Output, Refusal, Work};
 
 use super::job::{Changing, Linking, To, Waiting, numbered};
+use super::session::{Session, UNTIL_STOPPED_S, parse, read_regular};
 use super::shows;
-use super::station::{Station, UNTIL_STOPPED_S, parse, read};
 use quiver_tg_measuring::request::{Measure, WARMUP_S};
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_traffic::profile::StreamRate;
 
 /// All of them.
-pub fn commands<S: Surroundings + 'static>() -> Commands<Station<S>> {
+pub fn commands<S: Surroundings + 'static>() -> Commands<Session<S>> {
     let mut commands = Commands::new();
     add_profile(&mut commands);
     add_streams(&mut commands);
@@ -24,32 +24,34 @@ pub fn commands<S: Surroundings + 'static>() -> Commands<Station<S>> {
             .group("Session")
             .help("End the generator")
             .example("shutdown")
-            .run(|station: &mut Station<S>, _| {
-                station.quits = true;
+            .run(|session: &mut Session<S>, _| {
+                session.quits = true;
                 Ok(Output::text("ends"))
             }),
     );
     commands
 }
 
-fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     commands.add(
         Command::new("load (<file:path> | inline <profile:rest>)")
             .group("Profile")
             .help("Read a profile, make its ports and wait for their links")
             .details(
-                "What was loaded before goes, unless the new profile cannot be read; ports that are the same stay, \
-                 and their links with them. While a measurement is under way nothing is loaded. `inline` takes the profile itself, as JSON in one line.",
+                "What was loaded before goes, unless the new profile cannot be read; ports that \
+                 are the same stay, \
+                 and their links with them. While a measurement is under way nothing is loaded. \
+                 `inline` takes the profile itself, as JSON in one line.",
             )
             .word("file", "A profile, YAML or JSON; the path is the generator's")
             .word("profile", "A profile as JSON")
             .example("load profile.yaml")
-            .begin(|station: &mut Station<S>, args| {
+            .begin(|session: &mut Session<S>, args| {
                 let profile = match args.optional::<&str>("file")? {
-                    Some(file) => read(Path::new(file))?,
+                    Some(file) => read_regular(Path::new(file))?,
                     None => parse(args.get("profile")?)?,
                 };
-                station.load(profile)?;
+                session.load(profile)?;
                 Ok(Box::new(Linking))
             }),
     );
@@ -58,13 +60,14 @@ fn add_profile<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .group("Profile")
             .help("Let the ports of the profile go")
             .example("unload")
-            .run(|station: &mut Station<S>, _| station.unload().map(|()| Output::none())),
+            .run(|session: &mut Session<S>, _| session.unload().map(|()| Output::none())),
     );
 }
 
-fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     let definition = "A stream as a profile has it, as JSON";
-    let details = "Ports stay as they are. While a measurement is under way no stream comes or goes; one that the \
+    let details = "Ports stay as they are. While a measurement is under way no stream comes or \
+        goes; one that the \
                    profile has with `paused: true` is begun by `resume stream N`.";
     commands.add(
         Command::new("stream add <stream:rest>")
@@ -73,9 +76,9 @@ fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .details(details)
             .word("stream", definition)
             .example(r#"stream add {"from": 0, "to": 1, "rate": "10%"}"#)
-            .begin(|station: &mut Station<S>, args| {
+            .begin(|session: &mut Session<S>, args| {
                 let stream = args.get("stream")?;
-                station.change_streams(|streams| streams.add(stream))?;
+                session.change_streams(|streams| streams.add(stream))?;
                 Ok(Box::new(Linking))
             }),
     );
@@ -87,9 +90,9 @@ fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .word("number", "The stream's number in the profile")
             .word("stream", definition)
             .example(r#"stream replace 0 {"from": 0, "to": 1, "frame": "imix"}"#)
-            .begin(|station: &mut Station<S>, args| {
+            .begin(|session: &mut Session<S>, args| {
                 let (number, stream) = (args.get("number")?, args.get("stream")?);
-                station.change_streams(|streams| streams.replace(number, stream))?;
+                session.change_streams(|streams| streams.replace(number, stream))?;
                 Ok(Box::new(Linking))
             }),
     );
@@ -100,39 +103,41 @@ fn add_streams<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .details(details)
             .word("number", "The stream's number in the profile")
             .example("stream delete 1")
-            .begin(|station: &mut Station<S>, args| {
+            .begin(|session: &mut Session<S>, args| {
                 let number = args.get("number")?;
-                station.change_streams(|streams| streams.delete(number))?;
+                session.change_streams(|streams| streams.delete(number))?;
                 Ok(Box::new(Linking))
             }),
     );
 }
 
-fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     commands.add(
         with_words(Command::new(
-            "start { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] [histograms] }",
+            "start { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] \
+             [no-make-up] [histograms] }",
         ))
         .help("Begin to send, and say the measurement's number")
         .details("Without a duration it sends until `stop`, a day at most.")
         .example("start rate 1Mpps duration 10")
-        .run(|station: &mut Station<S>, args| {
-            let request = request(station, args, UNTIL_STOPPED_S)?;
-            Ok(numbered("has begun", station.start(&request)?))
+        .run(|session: &mut Session<S>, args| {
+            let request = request(session, args, UNTIL_STOPPED_S)?;
+            Ok(numbered("has begun", session.start(&request)?))
         }),
     );
     commands.add(
         with_words(Command::new(
-            "measure { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain <:seconds>] [no-make-up] [histograms] }",
+            "measure { [rate <:word>] [duration <:seconds>] [warmup <:seconds>] [drain \
+             <:seconds>] [no-make-up] [histograms] }",
         ))
         .help("Send, wait for the end, and answer with the result")
         .details("10 s unless a duration is given. It is stopped when its client leaves.")
         .example("measure rate 500kpps duration 2")
-        .run_or_begin(|station: &mut Station<S>, args| {
-            let request = request(station, args, DURATION_S)?;
-            let number = station.start(&request)?;
-            let (waiting, wanted) = Waiting::owning(number);
-            station.only_for = Some(wanted);
+        .run_or_begin(|session: &mut Session<S>, args| {
+            let request = request(session, args, DURATION_S)?;
+            let number = session.start(&request)?;
+            let (waiting, owner) = Waiting::owning(number);
+            session.owner = Some(owner);
             Ok(Work::Begun(Box::new(waiting)))
         }),
     );
@@ -141,30 +146,32 @@ fn add_measurement<S: Surroundings + 'static>(commands: &mut Commands<Station<S>
             .group("Measurement")
             .help("End the sending, wait for late frames, and answer with the result")
             .example("stop")
-            .begin(|station: &mut Station<S>, _| Ok(Box::new(Waiting::new(station.stop()?)))),
+            .begin(|session: &mut Session<S>, _| Ok(Box::new(Waiting::new(session.stop()?)))),
     );
     commands.add(
         Command::new("wait")
             .group("Measurement")
             .help("Wait for the end of the measurement, and answer with its result")
             .example("wait")
-            .begin(|station: &mut Station<S>, _| {
-                if station.measurement == 0 {
+            .begin(|session: &mut Session<S>, _| {
+                if session.measurement == 0 {
                     return Err(Refusal::new("nothing has been measured").remedy("`start` begins"));
                 }
-                Ok(Box::new(Waiting::new(station.measurement)))
+                Ok(Box::new(Waiting::new(session.measurement)))
             }),
     );
 }
 
-fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     commands.add(
         Command::new("rate <rate:word> [stream <:0-255>]")
             .group("Measurement")
             .help("Change how fast is sent, from now on, without a gap")
             .details(
-                "All streams together keep their shares; with a number, one stream has this rate. Bits a second \
-                 and per cent are those of a profile's rates; in per cent all together are as fast as the \
+                "All streams together keep their shares; with a number, one stream has this rate. \
+                 Bits a second \
+                 and per cent are those of a profile's rates; in per cent all together are as \
+                 fast as the \
                  line allows that has most to carry. While the warm-up lasts it waits for its end.",
             )
             .word("rate", RATE_WORDS)
@@ -173,10 +180,10 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .example("rate 100kpps stream 1")
             .example("rate 2.5Gbps")
             .example("rate 40%")
-            .begin(|station: &mut Station<S>, args| {
+            .begin(|session: &mut Session<S>, args| {
                 let (rate, stream) = (read_rate(args.get("rate")?)?, args.optional("stream")?);
-                station.measuring()?;
-                let rate = station.rate(rate, stream)?;
+                session.measuring()?;
+                let rate = session.rate(rate, stream)?;
                 Ok(Box::new(Changing { stream, to: To::Rate(rate) }))
             }),
     );
@@ -190,8 +197,8 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
                 .help(help)
                 .word("stream", "The stream's number in the profile; all when not given")
                 .example(if is_paused { "pause" } else { "resume" })
-                .begin(move |station: &mut Station<S>, args| {
-                    station.measuring()?;
+                .begin(move |session: &mut Session<S>, args| {
+                    session.measuring()?;
                     let to = if is_paused { To::Paused } else { To::Resumed };
                     Ok(Box::new(Changing { stream: args.optional("stream")?, to }))
                 }),
@@ -201,8 +208,9 @@ fn add_changes<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
 
 /// A measurement without a duration of its own, seconds.
 const DURATION_S: f64 = 10.0;
-/// What a rate may be.
-const RATE_WORDS: &str = "How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a wire), \
+/// Help text of rates.
+const RATE_WORDS: &str = "How fast, all streams together: 20000, 500kpps, 1.5Mpps, 10Gbps (on a \
+    wire), \
                           10GbpsL2 (with FCS), 40% (of the ports' line_rate), or max";
 
 fn with_words<S>(command: Command<S>) -> Command<S> {
@@ -221,12 +229,12 @@ fn read_rate(text: &str) -> Result<StreamRate, Refusal> {
 }
 
 fn request<S: Surroundings>(
-    station: &mut Station<S>,
+    session: &mut Session<S>,
     args: &Args<'_>,
     duration_s: f64,
 ) -> Result<Measure, Refusal> {
     let rate = args.optional::<&str>("rate")?.map_or(Ok(StreamRate::Max), read_rate)?;
-    let rate = station.rate(rate, None)?;
+    let rate = session.rate(rate, None)?;
     let usual = Measure::new(rate, args.or("duration", duration_s)?);
     let request = Measure {
         warmup_s: args.or("warmup", WARMUP_S)?,

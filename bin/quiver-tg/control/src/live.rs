@@ -1,17 +1,16 @@
-//! How a measurement goes, on a terminal: a table that is drawn over itself; elsewhere a line a
-//! second.
+//! Progress of a measurement: on a terminal a table that is redrawn, elsewhere a line a second.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write, stderr};
 
-use crate::Station;
+use crate::Session;
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_traffic::figures::{grouped, scaled};
 
 /// Streams in the table at most; the others are in its sum.
 const ROWS_MAX: usize = 16;
 
-/// What is drawn, and where.
+/// The live table on standard error.
 pub struct LiveTable {
     is_terminal: bool,
     /// Lines of the last drawing.
@@ -19,14 +18,14 @@ pub struct LiveTable {
 }
 
 impl LiveTable {
-    /// On standard error.
+    /// A table on standard error.
     pub fn new() -> LiveTable {
         LiveTable { is_terminal: stderr().is_terminal(), lines: 0 }
     }
 
-    /// Draw how it stands now.
-    pub fn draw<S: Surroundings>(&mut self, station: &mut Station<S>) {
-        let Some(text) = picture(station, self.is_terminal) else { return };
+    /// Draw the current counts and rates.
+    pub fn draw<S: Surroundings>(&mut self, session: &mut Session<S>) {
+        let Some(text) = picture(session, self.is_terminal) else { return };
         let mut out = String::new();
         if self.is_terminal && self.lines > 0 {
             let _ = write!(out, "\x1b[{}A\r", self.lines);
@@ -35,11 +34,11 @@ impl LiveTable {
             let _ = writeln!(out, "{line}{}", if self.is_terminal { "\x1b[K" } else { "" });
         }
         self.lines = text.lines().count();
-        // Nobody may be looking any more; the measurement goes on.
+        // Standard error may be closed; the measurement goes on.
         let _ = stderr().write_all(out.as_bytes());
     }
 
-    /// Take it away: the result comes.
+    /// Remove it before the result is printed.
     pub fn clear(&mut self) {
         if self.is_terminal && self.lines > 0 {
             let _ = write!(stderr(), "\x1b[{}A\r\x1b[J", self.lines);
@@ -48,22 +47,22 @@ impl LiveTable {
     }
 }
 
-fn picture<S: Surroundings>(station: &mut Station<S>, is_table: bool) -> Option<String> {
-    if let Some(look) = station.transactions() {
-        return Some(crate::transactions_line(station, &look));
+fn picture<S: Surroundings>(session: &mut Session<S>, is_table: bool) -> Option<String> {
+    if let Some(snapshot) = session.transactions() {
+        return Some(crate::transactions_line(session, &snapshot));
     }
-    let look = station.look()?;
-    let facts = station.generator()?.streams().to_vec();
-    let of = match look.of_s {
+    let snapshot = session.snapshot()?;
+    let facts = session.generator()?.streams().to_vec();
+    let of = match snapshot.of_s {
         of_s if of_s >= crate::UNTIL_STOPPED_S => String::new(),
         of_s => format!(" of {of_s:.1}"),
     };
-    let rates: Vec<_> = (0..facts.len()).map(|stream| station.rates(stream)).collect();
-    let sent: u64 = look.streams.iter().map(|s| s.0).sum();
-    let back: u64 = look.streams.iter().map(|s| s.1).sum();
+    let rates: Vec<_> = (0..facts.len()).map(|stream| session.rates(stream)).collect();
+    let sent: u64 = snapshot.streams.iter().map(|s| s.0).sum();
+    let back: u64 = snapshot.streams.iter().map(|s| s.1).sum();
     let mut text = format!(
         "{:6.1}{of} s  sent {} ({})  back {} ({})  missing {}\n",
-        look.at_s,
+        snapshot.at_s,
         grouped(sent),
         scaled(rates.iter().map(|r| r.sent_pps).sum(), "pps"),
         grouped(back),
@@ -76,10 +75,10 @@ fn picture<S: Surroundings>(station: &mut Station<S>, is_table: bool) -> Option<
     let _ = writeln!(
         text,
         "{:<8}{:<10}{:>16}{:>16}{:>12}{:>15}{:>15}{:>10}{:>10}",
-        "stream", "way", "sent", "back", "missing", "sends", "receives", "p50, µs", "p99, µs"
+        "stream", "ports", "sent", "back", "missing", "sends", "receives", "p50, µs", "p99, µs"
     );
     for (number, (facts, (sent, back))) in
-        facts.iter().zip(&look.streams).enumerate().take(ROWS_MAX)
+        facts.iter().zip(&snapshot.streams).enumerate().take(ROWS_MAX)
     {
         let _ = writeln!(
             text,

@@ -1,4 +1,4 @@
-//! `quiver-tg run`: measure once, show how it goes, print what came out.
+//! `quiver-tg run`: measure once, show the progress, print the result.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 
 use crate::live::LiveTable;
-use crate::{Host, Measured, Outcome, Places, read};
+use crate::{Endpoints, Host, Measured, Outcome, read};
 use quiver_tg_measuring::request::{Measure, Rate};
 use quiver_tg_traffic::profile::StreamRate;
 
 /// How often the live table is drawn.
 const DRAW_EVERY: Duration = Duration::from_secs(1);
 
-/// What to measure.
-pub struct Wishes {
+/// The options of `quiver-tg run`.
+pub struct Options {
     /// How fast.
     pub rate: StreamRate,
     /// How long counted frames are sent, seconds.
@@ -32,7 +32,7 @@ pub struct Wishes {
     pub histograms: bool,
 }
 
-impl Wishes {
+impl Options {
     fn request(&self, rate: Rate) -> Measure {
         let usual = Measure::new(rate, self.duration_s);
         Measure {
@@ -43,7 +43,7 @@ impl Wishes {
         }
     }
 
-    /// The rate where no frame is needed to tell it.
+    /// The rate, unless it depends on the length of frames.
     fn rate_without_frames(&self) -> Option<Rate> {
         match self.rate {
             StreamRate::Pps(rate) => Some(Rate::Pps(rate)),
@@ -53,24 +53,28 @@ impl Wishes {
     }
 }
 
-/// Measure once. `top` and other programs reach it at `places` meanwhile.
-pub fn run(profile: &Path, wishes: &Wishes, places: &Places) -> anyhow::Result<()> {
-    let simple = wishes.rate_without_frames();
-    wishes.request(simple.unwrap_or(Rate::Max)).check().map_err(anyhow::Error::msg)?;
+/// Measure once. `top` and other programs reach it at `endpoints` meanwhile.
+///
+/// # Errors
+/// When the request is impossible, the profile cannot be loaded, or the measurement fails or is
+/// interrupted three times.
+pub fn run(profile: &Path, options: &Options, endpoints: &Endpoints) -> anyhow::Result<()> {
+    let simple = options.rate_without_frames();
+    options.request(simple.unwrap_or(Rate::Max)).check().map_err(anyhow::Error::msg)?;
     let mut profile = read(profile).map_err(|refusal| anyhow!("{refusal}"))?;
-    if let Some(core) = wishes.core {
+    if let Some(core) = options.core {
         profile.cores = vec![core];
     }
     let mut host = Host::new()?;
-    if let Err(error) = host.listen(places) {
+    if let Err(error) = host.listen(endpoints) {
         eprintln!("quiver-tg: {error:#}; `top` cannot reach this run");
     }
     host.load(profile)?;
-    let rate = host.station.rate(wishes.rate, None).map_err(|refusal| anyhow!("{refusal}"))?;
+    let rate = host.session.rate(options.rate, None).map_err(|refusal| anyhow!("{refusal}"))?;
     let number =
-        host.station.start(&wishes.request(rate)).map_err(|refusal| anyhow!("{refusal}"))?;
+        host.session.start(&options.request(rate)).map_err(|refusal| anyhow!("{refusal}"))?;
     let measured = watch(&mut host, number)?;
-    let text = if wishes.json {
+    let text = if options.json {
         serde_json::to_string_pretty(&measured)? + "\n"
     } else {
         measured.report.render()
@@ -92,9 +96,9 @@ fn watch(host: &mut Host, number: u64) -> anyhow::Result<Measured> {
             if signals > 2 {
                 bail!("the measurement was interrupted");
             }
-            host.station.stop().map_err(|refusal| anyhow!("{refusal}"))?;
+            host.session.stop().map_err(|refusal| anyhow!("{refusal}"))?;
         }
-        match host.station.outcome(number) {
+        match host.session.outcome(number) {
             Outcome::Done(measured) => {
                 table.clear();
                 return Ok(measured.clone());
@@ -104,7 +108,7 @@ fn watch(host: &mut Host, number: u64) -> anyhow::Result<Measured> {
             Outcome::UnderWay => {}
         }
         if Instant::now() >= draw_at {
-            table.draw(&mut host.station);
+            table.draw(&mut host.session);
             draw_at += DRAW_EVERY;
         }
     }

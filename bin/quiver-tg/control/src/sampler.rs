@@ -1,12 +1,12 @@
-//! Rates of a measurement under way: what its streams counted between two looks.
+//! Rates of a measurement under way: the counts of its streams between two samples.
 
-use quiver_tg_measuring::generator::Look;
+use quiver_tg_measuring::generator::Snapshot;
 use quiver_tg_measuring::spread::{self, Summary};
 
-/// Looks are at least so far apart, nanoseconds.
+/// Interval of the samples at least, nanoseconds.
 const INTERVAL_NS: u64 = 500_000_000;
 
-/// What a stream does now, frames a second.
+/// Current rates of a stream, frames a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Made.
@@ -17,29 +17,29 @@ pub struct Rates {
     pub latency: Option<Summary>,
 }
 
-/// Keeps the last look, and what happened up to it.
+/// Keeps the last snapshot, and the rates up to it.
 #[derive(Default)]
 pub struct Sampler {
-    last: Option<Look>,
+    last: Option<Snapshot>,
     spreads: Vec<Vec<u64>>,
     rates: Vec<Rates>,
 }
 
 impl Sampler {
-    /// The counts are these now; `spreads` gives those of times.
-    pub fn see(&mut self, look: &Look, spreads: impl FnOnce() -> Vec<Vec<u64>>) {
+    /// Record the counts of a snapshot; `spreads` gives those of times.
+    pub fn record(&mut self, snapshot: &Snapshot, spreads: impl FnOnce() -> Vec<Vec<u64>>) {
         let Some(last) = &self.last else {
-            self.last = Some(look.clone());
+            self.last = Some(snapshot.clone());
             return;
         };
-        let passed_ns = look.now_ns.saturating_sub(last.now_ns);
+        let passed_ns = snapshot.now_ns.saturating_sub(last.now_ns);
         if passed_ns < INTERVAL_NS {
             return;
         }
         let rate =
             |now: u64, before: u64| now.saturating_sub(before) as f64 * 1e9 / passed_ns as f64;
         let times = std::mem::replace(&mut self.spreads, spreads());
-        let both = look.streams.iter().zip(&last.streams);
+        let both = snapshot.streams.iter().zip(&last.streams);
         self.rates = both
             .enumerate()
             .map(|(stream, (now, before))| Rates {
@@ -51,10 +51,10 @@ impl Sampler {
                 ),
             })
             .collect();
-        self.last = Some(look.clone());
+        self.last = Some(snapshot.clone());
     }
 
-    /// What a stream does now.
+    /// The state of a stream.
     pub fn rates(&self, stream: usize) -> Rates {
         self.rates.get(stream).copied().unwrap_or_default()
     }

@@ -1,18 +1,17 @@
-//! What profiles and results look like, as JSON Schema (2020-12): derived from the types that read
-//! and write them.
+//! JSON Schema (2020-12) of profiles and results, derived from the types that read and write them.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 
-use crate::Found;
+use crate::AnyReport;
 use quiver_tg_traffic::profile::Profile;
 
-/// What a schema can be asked of.
+/// The documents that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Of {
-    /// What `run --json` prints.
+    /// The output of `run --json`.
     Result,
-    /// What a profile may say.
+    /// A profile.
     Profile,
 }
 
@@ -20,7 +19,7 @@ pub enum Of {
 pub fn schema(of: Of) -> Json {
     let settings = SchemaSettings::draft2020_12();
     let schema = match of {
-        Of::Result => settings.for_serialize().into_generator().into_root_schema_for::<Found>(),
+        Of::Result => settings.for_serialize().into_generator().into_root_schema_for::<AnyReport>(),
         Of::Profile => {
             settings.for_deserialize().into_generator().into_root_schema_for::<Profile>()
         }

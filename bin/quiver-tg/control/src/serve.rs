@@ -8,56 +8,67 @@ use std::time::Duration;
 use anyhow::anyhow;
 use serde_json::{Value as Json, json};
 
-use crate::{Host, Places, read};
+use crate::{Endpoints, Host, read};
 
 /// How long the control loop waits for something to happen.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Serve until `shutdown`, a signal, or the end of standard input.
-pub fn serve(profile: Option<&Path>, core: Option<usize>, places: &Places) -> anyhow::Result<()> {
-    let result = prepare(profile, core, places);
+///
+/// # Errors
+/// When the profile cannot be loaded, or an endpoint cannot be bound.
+pub fn serve(
+    profile: Option<&Path>,
+    core: Option<usize>,
+    endpoints: &Endpoints,
+) -> anyhow::Result<()> {
+    let result = prepare(profile, core, endpoints);
     let mut host = match result {
         Ok(host) => host,
         Err(error) => {
-            if places.stdio {
+            if endpoints.stdio {
                 say(&json!({"jsonrpc": "2.0", "id": null,
                             "error": {"code": -32000, "message": format!("{error:#}")}}))?;
             }
             return Err(error);
         }
     };
-    while !host.station.quits() && !host.was_interrupted() {
+    while !host.session.quits() && !host.was_interrupted() {
         host.turn(WAIT_MAX);
     }
-    // What asked for the end hears that it comes.
+    // The client that sent `shutdown` gets its answer.
     host.turn(Duration::ZERO);
     Ok(())
 }
 
-/// Load, listen, and say so.
-fn prepare(profile: Option<&Path>, core: Option<usize>, places: &Places) -> anyhow::Result<Host> {
+/// Load the profile, listen, and print the endpoints.
+fn prepare(
+    profile: Option<&Path>,
+    core: Option<usize>,
+    endpoints: &Endpoints,
+) -> anyhow::Result<Host> {
     let mut host = Host::new()?;
-    host.station.core = core;
+    host.session.core = core;
     if let Some(path) = profile {
         host.load(read(path).map_err(|refusal| anyhow!("{refusal}"))?)?;
     }
-    if places.stdio {
+    if endpoints.stdio {
         say(&ready(&mut host))?;
     }
-    host.listen(places)?;
+    host.listen(endpoints)?;
     if let Some(address) = host.tcp() {
         eprintln!("quiver-tg: listens at {address}");
     }
-    if let Some(socket) = &places.socket {
+    if let Some(socket) = &endpoints.socket {
         eprintln!("quiver-tg: listens at {}", socket.display());
     }
     Ok(host)
 }
 
-/// What is told unasked: the generator takes requests from now on.
+/// The notification that the generator takes requests from now on.
 fn ready(host: &mut Host) -> Json {
     let counts =
-        host.station.generator().map_or((0, 0), |g| (g.port_states().len(), g.streams().len()));
+        host.session.generator().map_or((0, 0), |g| (g.port_states().len(), g.streams().len()));
     json!({"jsonrpc": "2.0", "method": "ready", "params": {
         "version": env!("CARGO_PKG_VERSION"), "ports": counts.0, "streams": counts.1,
     }})

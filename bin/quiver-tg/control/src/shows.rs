@@ -1,33 +1,34 @@
-//! What a generator says of itself: profile, live counts, results.
+//! The show commands: profile, statistics, results.
 
 use quiver_control::{Cell, Column, Command, Commands, Output, Refusal, Table};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use super::machine::Machine;
-use super::station::{Measured, Station};
+use super::ports::{link, ports};
+use super::session::{Measured, Session};
 use super::transactions;
-use quiver_tg_measuring::surroundings::{PortState, Surroundings};
+use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_traffic::figures::{grouped, scaled};
 
-/// Declare them.
-pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
+/// Declare the show commands.
+pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Session<S>>) {
     commands.add(
         Command::new("show profile")
             .group("Profile")
             .help("Show which ports and streams are loaded")
             .example("show profile")
-            .run(|station: &mut Station<S>, _| profile(station)),
+            .run(|session: &mut Session<S>, _| profile(session)),
     );
     commands.add(
         Command::new("show statistics")
             .group("Measurement")
             .help("Show what streams and ports do now")
             .details(
-                "Counts are of the measurement under way, or of nothing; rates are of the last half second \
+                "Counts are of the measurement under way, or of nothing; rates are of the last \
+                 half second \
                  or second. Frames that are still under way are among those not yet back.",
             )
             .example("show statistics")
-            .run(|station: &mut Station<S>, _| statistics(station)),
+            .run(|session: &mut Session<S>, _| statistics(session)),
     );
     commands.add(
         Command::new("show results [<count:1-64>]")
@@ -35,9 +36,9 @@ pub fn add<S: Surroundings + 'static>(commands: &mut Commands<Station<S>>) {
             .help("Show the results of the last measurements, the newest last")
             .word("count", "So many")
             .example("show results 1")
-            .run(|station: &mut Station<S>, args| {
-                let count = args.or("count", super::station::RESULTS_MAX)?;
-                let mut kept: Vec<&Measured> = station.results().rev().take(count).collect();
+            .run(|session: &mut Session<S>, args| {
+                let count = args.or("count", super::session::RESULTS_MAX)?;
+                let mut kept: Vec<&Measured> = session.results().rev().take(count).collect();
                 kept.reverse();
                 let texts = kept
                     .iter()
@@ -53,8 +54,8 @@ pub fn result(measured: &Measured) -> Output {
 }
 
 /// Ports and streams.
-pub fn profile<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refusal> {
-    let loaded = station.loaded()?;
+pub fn profile<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refusal> {
+    let loaded = session.loaded()?;
     let ports = loaded.generator.port_states();
     let mut streams = Table::new([
         Column::right("Stream").key("stream"),
@@ -89,41 +90,28 @@ pub fn profile<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refu
     Ok(output.table("ports", table).table("streams", streams))
 }
 
-fn link(is_up: bool) -> &'static str {
-    if is_up { "up" } else { "down" }
-}
-
-/// What ports do now.
-pub fn ports<S: Surroundings>(machine: &mut Machine<S>) -> Vec<Json> {
-    let one = |(number, port): (usize, &PortState)| {
-        json!({
-            "port": number, "name": port.name, "link": link(port.is_up),
-            "tx_frames": port.tx_frames, "tx_bytes": port.tx_bytes, "tx_refused": port.tx_refused,
-            "rx_frames": port.rx_frames, "rx_bytes": port.rx_bytes,
-        })
-    };
-    machine.port_states().iter().enumerate().map(one).collect()
-}
-
-/// What streams and ports do now.
-fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refusal> {
-    if station.loaded()?.generator.of_transactions().is_some() {
-        return transactions::statistics(station);
+/// Counts and rates of streams and ports.
+fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refusal> {
+    if session.loaded()?.generator.as_transactions().is_some() {
+        return transactions::statistics(session);
     }
-    let look = station.look();
-    let state = match &look {
-        None if station.loaded()?.waits_until_ns.is_some() => "waiting for links",
+    let snapshot = session.snapshot();
+    let state = match &snapshot {
+        None if session.loaded()?.waits_until_ns.is_some() => "waiting for links",
         None => "idle",
-        Some(look) if look.is_sending && look.plans.iter().all(|plan| plan.1) => "paused",
-        Some(look) if look.is_sending => "sending",
+        Some(snapshot) if snapshot.is_sending && snapshot.plans.iter().all(|plan| plan.1) => {
+            "paused"
+        }
+        Some(snapshot) if snapshot.is_sending => "sending",
         Some(_) => "waiting for late frames",
     };
     let mut text = format!("{state}\n");
     let mut streams = Vec::new();
-    let facts = station.loaded()?.generator.streams().to_vec();
+    let facts = session.loaded()?.generator.streams().to_vec();
     for (number, facts) in facts.iter().enumerate() {
-        let (sent, received) = look.as_ref().map_or((0, 0), |look| look.streams[number]);
-        let rates = station.sampler.rates(number);
+        let (sent, received) =
+            snapshot.as_ref().map_or((0, 0), |snapshot| snapshot.streams[number]);
+        let rates = session.rates(number);
         text += &format!(
             "stream {number} ({} -> {})  sent {} ({})  back {} ({})  not yet back {}{}\n",
             facts.from,
@@ -137,8 +125,8 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
                 format!("  p50 {:.1} µs, p99 {:.1} µs", l.p50 as f64 / 1e3, l.p99 as f64 / 1e3)
             }),
         );
-        let (rate, is_paused) = look.as_ref().map_or((None, false), |look| {
-            let (rate, is_paused) = look.plans[number];
+        let (rate, is_paused) = snapshot.as_ref().map_or((None, false), |snapshot| {
+            let (rate, is_paused) = snapshot.plans[number];
             (Some(rate), is_paused)
         });
         streams.push(json!({
@@ -148,14 +136,14 @@ fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refus
             "latency_ns": rates.latency,
         }));
     }
-    let generator = &mut station.loaded()?.generator;
+    let generator = &mut session.loaded()?.generator;
     let now_ns = generator.engine().now_ns();
     let ports = ports(generator);
     let json = json!({
-        "state": state, "now_ns": now_ns, "profile": station.loaded()?.profile.path.display().to_string(),
-        "measurement": station.measurement,
-        "elapsed_s": look.as_ref().map(|look| look.at_s),
-        "duration_s": look.as_ref().map(|look| look.of_s),
+        "state": state, "now_ns": now_ns, "profile": session.loaded()?.profile.path.display().to_string(),
+        "measurement": session.measurement,
+        "elapsed_s": snapshot.as_ref().map(|snapshot| snapshot.at_s),
+        "duration_s": snapshot.as_ref().map(|snapshot| snapshot.of_s),
         "streams": streams, "ports": ports,
     });
     Ok(Output::both(text, json))

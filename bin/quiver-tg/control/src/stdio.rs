@@ -11,15 +11,18 @@ use signal_hook::consts::SIGTERM;
 /// Bytes moved at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The server's end. When standard input ends, what was asked for is still answered, and then the
-/// program is told to end; when nobody reads standard output any more, it is told so at once.
+/// The server's end. When standard input ends, pending requests are still answered, and then the
+/// program gets SIGTERM; when the reader of standard output is gone, it gets it at once.
+///
+/// # Errors
+/// When the system gives no socket pair or no thread.
 pub fn client() -> io::Result<UnixStream> {
     let (ours, theirs) = UnixStream::pair()?;
     let requests = ours.try_clone()?;
     thread::Builder::new().name("quiver-stdin".into()).spawn(move || {
         let ended = copy(io::stdin(), &requests);
         let _ = requests.shutdown(if ended.is_ok() { Shutdown::Write } else { Shutdown::Both });
-        // Without interest, poll tells only that the reader is gone.
+        // Without interest, poll reports only that the reader is gone.
         let out = io::stdout();
         if poll(&mut [PollFd::new(&out, PollFlags::empty())], None).is_ok() {
             let _ = requests.shutdown(Shutdown::Both);

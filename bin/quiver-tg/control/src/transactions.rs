@@ -1,19 +1,19 @@
-//! What transactions do now: for `show statistics`, and on a line.
+//! Statistics of transactions: for `show statistics`, and as a line of progress.
 
 use quiver_control::{Output, Refusal};
 use serde_json::{Value as Json, json};
 
-use super::shows::ports;
-use super::station::Station;
+use super::ports::ports;
+use super::session::Session;
 use quiver_tg_measuring::surroundings::Surroundings;
 use quiver_tg_stateful::counters::Counters;
-use quiver_tg_stateful::look::Look;
 use quiver_tg_stateful::rates::Rates;
 use quiver_tg_stateful::report::SideReport;
+use quiver_tg_stateful::snapshot::Snapshot;
 use quiver_tg_traffic::figures::{grouped, scaled};
 use quiver_tg_traffic::profile::stateful::Kind;
 
-/// One side: what it counted, and how fast it goes.
+/// Counts and rates of one side.
 fn side(counters: Option<&Counters>, rates: Rates) -> Json {
     let Some(counters) = counters else { return Json::Null };
     let mut json = json!(SideReport::new(counters));
@@ -21,29 +21,30 @@ fn side(counters: Option<&Counters>, rates: Rates) -> Json {
     json
 }
 
-/// How fast both sides go.
-fn rates_of<S: Surroundings>(station: &mut Station<S>) -> [Rates; 2] {
-    let generator = station.generator().and_then(|machine| machine.of_transactions());
+/// The rates of both sides.
+fn rates_of<S: Surroundings>(session: &mut Session<S>) -> [Rates; 2] {
+    session.sample();
+    let generator = session.generator().and_then(|generator| generator.as_transactions());
     generator.map(|generator| generator.sampler.rates()).unwrap_or_default()
 }
 
-/// What clients, servers and ports do now.
-pub fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, Refusal> {
-    let look = station.transactions();
-    let rates = rates_of(station);
+/// Counts and rates of clients, servers and ports.
+pub fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refusal> {
+    let snapshot = session.transactions();
+    let rates = rates_of(session);
     let (measurement, profile) =
-        (station.last(), station.loaded()?.profile.path.display().to_string());
-    let state = match &look {
-        None if station.loaded()?.waits_until_ns.is_some() => "waiting for links",
+        (session.last(), session.loaded()?.profile.path.display().to_string());
+    let state = match &snapshot {
+        None if session.loaded()?.waits_until_ns.is_some() => "waiting for links",
         None => "idle",
-        Some(look) => look.state,
+        Some(snapshot) => snapshot.state,
     };
-    let machine = &mut station.loaded()?.generator;
-    let (now_ns, ports) = (machine.engine().now_ns(), ports(machine));
-    let kind = machine.of_transactions().map(|generator| generator.stateful().kind);
-    let (clients, servers) = look
-        .as_ref()
-        .map_or((None, None), |look| (look.clients.as_deref(), look.servers.as_deref()));
+    let generator = &mut session.loaded()?.generator;
+    let (now_ns, ports) = (generator.engine().now_ns(), ports(generator));
+    let kind = generator.as_transactions().map(|generator| generator.stateful().kind);
+    let (clients, servers) = snapshot.as_ref().map_or((None, None), |snapshot| {
+        (snapshot.clients.as_deref(), snapshot.servers.as_deref())
+    });
     let mut text = format!("{state}\n");
     for (name, counters, rates) in [("clients", clients, rates[0]), ("servers", servers, rates[1])]
     {
@@ -53,13 +54,13 @@ pub fn statistics<S: Surroundings>(station: &mut Station<S>) -> Result<Output, R
     }
     let json = json!({
         "state": state, "now_ns": now_ns, "profile": profile, "measurement": measurement,
-        "elapsed_s": look.as_ref().map(|look| look.at_s),
-        "duration_s": look.as_ref().map(|look| look.of_s),
+        "elapsed_s": snapshot.as_ref().map(|snapshot| snapshot.at_s),
+        "duration_s": snapshot.as_ref().map(|snapshot| snapshot.of_s),
         "streams": [], "ports": ports,
         "transactions": {
             "kind": if kind == Some(Kind::Udp) { "udp" } else { "tcp" },
-            "rate_cps": look.as_ref().map(|look| look.rate),
-            "is_paused": look.as_ref().is_some_and(|look| look.is_paused),
+            "rate_cps": snapshot.as_ref().map(|snapshot| snapshot.rate),
+            "is_paused": snapshot.as_ref().is_some_and(|snapshot| snapshot.is_paused),
             "clients": side(clients, rates[0]),
             "servers": side(servers, rates[1]),
         },
@@ -90,21 +91,21 @@ fn describe(name: &str, counters: &Counters, rates: &Rates) -> String {
     text
 }
 
-/// How it goes, on a line.
-pub(crate) fn line<S: Surroundings>(station: &mut Station<S>, look: &Look) -> String {
-    let rates = rates_of(station);
-    let Some((counters, rates)) = look
+/// The progress of a measurement in one line.
+pub(crate) fn line<S: Surroundings>(session: &mut Session<S>, snapshot: &Snapshot) -> String {
+    let rates = rates_of(session);
+    let Some((counters, rates)) = snapshot
         .clients
         .as_ref()
         .map(|c| (c, rates[0]))
-        .or(look.servers.as_ref().map(|c| (c, rates[1])))
+        .or(snapshot.servers.as_ref().map(|c| (c, rates[1])))
     else {
         return String::new();
     };
-    let of = match look.of_s {
+    let of = match snapshot.of_s {
         of_s if of_s >= super::UNTIL_STOPPED_S => String::new(),
         of_s => format!(" of {of_s:.1}"),
     };
-    let name = if look.clients.is_some() { "clients" } else { "servers" };
-    format!("{:6.1}{of} s  {}", look.at_s, describe(name, counters, &rates))
+    let name = if snapshot.clients.is_some() { "clients" } else { "servers" };
+    format!("{:6.1}{of} s  {}", snapshot.at_s, describe(name, counters, &rates))
 }

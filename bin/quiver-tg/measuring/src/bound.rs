@@ -5,7 +5,7 @@ use crate::report::{GeneratorBound, Limit, Report};
 use quiver_tg_traffic::figures::scaled;
 
 /// Say of a report what was measured before, and whether the generator was the limit.
-pub fn judge(report: &mut Report, own: Option<&OwnShare>, is_flat_out: bool) {
+pub fn classify(report: &mut Report, own: Option<&OwnShare>, is_flat_out: bool) {
     report.own_latency = own.and_then(|own| own.latency_at(report.offered_pps)).cloned();
     report.self_test = own.cloned();
     let Some(side) = report.limit else { return };
@@ -14,10 +14,15 @@ pub fn judge(report: &mut Report, own: Option<&OwnShare>, is_flat_out: bool) {
             "the forwarder took nearly every burst: it may forward more than was offered".to_owned()
         }
         Limit::Transmit => {
-            format!("frames were offered at {}, slower than asked for", scaled(report.offered_pps, "pps"))
+            format!(
+                "frames were offered at {}, slower than \
+                requested",
+                scaled(report.offered_pps, "pps")
+            )
         }
         Limit::Receive => {
-            "its receive ring was full while it ran, so that what was lost may have found no room in it"
+            "its receive ring was full while it ran, so that what was lost may have found no room \
+             in it"
                 .to_owned()
         }
     };

@@ -19,7 +19,7 @@ use crate::own_share::OwnShare;
 use crate::surroundings::{Rings, Surroundings, WORKER};
 use quiver_tg_traffic::profile::{Memif, MemifRole, Port, Profile, XdpTransmit};
 
-/// Buffers for each port: its vectors on both ways, and what its rings hold.
+/// Buffers for each port: vectors in both directions, and the entries of its rings.
 const BUFFERS_PER_PORT: usize = 2048;
 /// Buffers besides for a port with faults: what is held back, and what waits for its fate.
 const BUFFERS_PER_FAULTS: usize = 2 * HELD_FRAMES_MAX + RING_FRAMES;
@@ -120,7 +120,7 @@ impl Drivers {
 }
 
 /// A path to the same file. The driver knows a socket by its path and one role; when a generator
-/// plays both ends, the second is named in another way.
+/// plays both ends, the second gets another name.
 fn other_spelling(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default();
     path.parent().unwrap_or(Path::new("")).join(".").join(name)
@@ -128,7 +128,7 @@ fn other_spelling(path: &Path) -> PathBuf {
 
 impl Surroundings for Drivers {
     fn register(&mut self, registry: &mut Registry) {
-        // Where drivers send frames unless told otherwise. Ports have nodes of their own before
+        // The default input node of drivers. Ports have nodes of their own before
         // they are up.
         registry.graph.node(NodeSpec::input("ethernet-input", "The drivers' usual next node"));
         quiver_memif::register(registry);
@@ -211,14 +211,14 @@ impl Surroundings for Drivers {
 
     fn own_share(&mut self, engine: &mut Engine, profile: &Profile) -> Option<OwnShare> {
         let self_test = self.self_test?;
-        // The measurement needs the worker's core: the worker waits until `go_on` is dropped.
-        let (go_on, wait) = mpsc::channel::<()>();
-        let stands = profile.self_test
+        // The measurement needs the worker's core: the worker waits until `resume` is dropped.
+        let (resume, wait) = mpsc::channel::<()>();
+        let is_paused = profile.self_test
             && engine.post(WORKER, move |_| {
                 let _ = wait.recv(); // it ends with the sender
             });
-        let own = stands.then(|| self_test(profile)).flatten();
-        drop(go_on);
+        let own = is_paused.then(|| self_test(profile)).flatten();
+        drop(resume);
         own
     }
 

@@ -2,86 +2,14 @@
 //! they are looked at. Seeded, and counted one by one, so that what was done can be compared with
 //! what was found. A port without faults has nothing of this on its way.
 
+mod counts;
 mod line;
 mod node;
+mod port;
 mod subject;
 
-use quiver_core::graph::counters::Count;
-use schemars::JsonSchema;
-use serde::Serialize;
-
+pub use counts::{FaultCounts, FaultsReport};
 pub use line::{FaultLine, HELD_FRAMES_MAX, REORDER_HOLD_NS_MAX};
 pub use node::{FaultNode, RING_FRAMES};
+pub use port::FaultPort;
 pub use subject::Subject;
-
-/// What was done to the counted frames of a measurement. The worker writes it.
-#[derive(Default)]
-pub struct Done {
-    /// The measurement whose frames are counted; the control thread writes it. 256 = none.
-    pub measurement: Count,
-    /// Lost.
-    pub lost: Count,
-    /// Repeated.
-    pub duplicated: Count,
-    /// Overtaken by at least one frame of their stream.
-    pub reordered: Count,
-    /// Damaged.
-    pub corrupted: Count,
-    /// Delayed.
-    pub delayed: Count,
-    /// Frames that should have had a fault and had none: as many as may be were held back already,
-    /// or no buffer was free.
-    pub missed: Count,
-    /// Lost besides: more frames came than the fault line has room for.
-    pub overflowed: Count,
-}
-
-/// As a report tells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct FaultsReport {
-    /// Lost.
-    pub lost: u64,
-    /// Repeated.
-    pub duplicated: u64,
-    /// Overtaken by at least one frame of their stream.
-    pub reordered: u64,
-    /// Damaged.
-    pub corrupted: u64,
-    /// Delayed.
-    pub delayed: u64,
-    /// Should have had a fault and had none, for want of room.
-    pub missed: u64,
-    /// Lost besides, for want of room.
-    pub overflowed: u64,
-}
-
-impl Done {
-    /// Count the frames of this measurement from now on.
-    pub fn begin(&self, measurement: u8) {
-        for count in self.counts() {
-            count.set(0);
-        }
-        self.measurement.set(u64::from(measurement));
-    }
-
-    fn counts(&self) -> [&Count; 7] {
-        let Done {
-            measurement: _,
-            lost,
-            duplicated,
-            reordered,
-            corrupted,
-            delayed,
-            missed,
-            overflowed,
-        } = self;
-        [lost, duplicated, reordered, corrupted, delayed, missed, overflowed]
-    }
-
-    /// What has been done.
-    pub fn report(&self) -> FaultsReport {
-        let [lost, duplicated, reordered, corrupted, delayed, missed, overflowed] =
-            self.counts().map(Count::get);
-        FaultsReport { lost, duplicated, reordered, corrupted, delayed, missed, overflowed }
-    }
-}

@@ -14,7 +14,7 @@ pub struct Gaps {
     pub runs: u64,
     /// Frames in the longest.
     pub longest_frames: u64,
-    /// Frames in all of them: what is lost, counted in another way.
+    /// Frames in all of them: the lost frames, counted independently of `received`.
     #[serde(skip)]
     pub frames: u64,
     /// Frames in the run that has not ended.

@@ -8,7 +8,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The longest that is told apart, nanoseconds (a minute).
+/// The highest value of the histograms, nanoseconds (a minute).
 pub const LATENCY_NS_MAX: u64 = 60_000_000_000;
 /// Values are kept to three decimal digits: a latency is right within 0.1 %.
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -19,7 +19,7 @@ pub fn histogram() -> Histogram<u64> {
         .expect("bounds are constant and valid")
 }
 
-/// What is told of a histogram, nanoseconds.
+/// Summary of a histogram, nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Distribution {
     /// Values in it.

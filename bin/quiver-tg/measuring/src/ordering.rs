@@ -16,7 +16,7 @@ use quiver_tg_traffic::profile::quantity::RATE_PPS_MAX;
 use quiver_tg_traffic::profile::timing::Timing;
 use quiver_tg_traffic::profile::{BURST_MAX, Bursts, Pacing, Profile, Stream};
 
-/// What a profile says of a stream's times.
+/// Rate, pacing and order of a stream, from its profile.
 #[derive(Clone, Debug)]
 pub struct Sending {
     /// The port that sends.
@@ -27,7 +27,7 @@ pub struct Sending {
     pub rate: Option<Rate>,
     /// Bytes of a frame on average, without FCS.
     pub frame_bytes: f64,
-    /// Bits a second of the line that the sending port stands for, if it says so.
+    /// Line rate of the sending port, bits a second, if the profile gives one.
     pub line_rate_bps: Option<f64>,
     /// Which of its frames are timed.
     pub timing: Timing,
@@ -44,7 +44,10 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// Of a stream of a profile that was checked; `source` makes its frames.
+    /// The timing of a stream of a checked profile; `source` makes its frames.
+    ///
+    /// # Errors
+    /// When a rate in per cent needs a line rate that the profile does not give.
     pub fn new(profile: &Profile, stream: &Stream, source: &Source) -> Result<Sending, String> {
         let line_rate = profile.ports[stream.from].value.line_rate;
         let mean_bytes = source.frame_bytes_mean();
@@ -109,7 +112,7 @@ fn shared(sendings: &[Sending]) -> f64 {
 pub struct Ordering<'a> {
     /// By stream.
     pub sendings: &'a [Sending],
-    /// What is asked for.
+    /// The request.
     pub request: &'a Measure,
     /// Of the warm-up; the next one is that of the frames that count.
     pub measurement: u8,
@@ -135,7 +138,7 @@ impl Ordering<'_> {
 
     fn transmission(&self, mut legs: Vec<Leg>) -> Transmission {
         let counted_from_ns = self.start_ns + (self.request.warmup_s * 1e9) as u64;
-        // The ring takes frames from the front: those that must leave in time come first.
+        // The ring takes the first frames of a burst: those that must leave in time come first.
         legs.sort_by_key(|leg| leg.is_flat_out);
         let is_flat_out = legs.iter().any(|leg| leg.is_flat_out);
         let mut transmission = Transmission {

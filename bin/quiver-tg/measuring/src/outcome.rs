@@ -16,7 +16,7 @@ use crate::request::Measure;
 use crate::stall::Stalls;
 use crate::transmission::{Leg, Transmission};
 
-/// Slower than this part of the rate that was asked for: the generator was the limit.
+/// Slower than this part of the rate that was requested: the generator was the limit.
 const RATE_PART_MIN: f64 = 0.995;
 /// Flat out, the forwarder kept up when fewer bursts than this part met a full ring.
 const FULL_BURSTS_PART_MIN: f64 = 0.1;
@@ -26,10 +26,10 @@ const OVERLOAD_PART_MIN: f64 = 0.02;
 /// Flat out, a smaller part of the frames may be lost without the received rate saying less.
 const LOST_PART_MIN: f64 = 1.0 - RATE_PART_MIN;
 
-/// What a report must know of a stream.
+/// Properties of a stream for the report.
 #[derive(Clone, Debug)]
 pub struct StreamFacts {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The port that sends.
     pub from: usize,
@@ -39,23 +39,23 @@ pub struct StreamFacts {
     pub frame_bytes: f64,
     /// The sequence of its sizes (RFC 6985), unless it is drawn at random.
     pub genome: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
 }
 
-/// What became of a measurement, as the workers gave it back: by port.
+/// Results of a measurement as the worker returned them, by port.
 pub struct Outcome {
-    /// What was sent.
+    /// Transmissions.
     pub sent: Vec<Transmission>,
-    /// What was received.
+    /// Receptions.
     pub received: Vec<Reception>,
-    /// What faults were done to the frames that came, where there are any.
+    /// Faults of received frames, at ports that have faults.
     pub faults: Vec<Option<FaultsReport>>,
     /// Times in which the worker did not run.
     pub stalls: Arc<Stalls>,
 }
 
-/// Who else than the forwarder had a part in what was lost or not sent.
+/// Whether generator or host, rather than the forwarder, lost or delayed frames.
 struct Verdict {
     limit: Option<Limit>,
     is_host_stalled: bool,
@@ -78,9 +78,9 @@ impl Sums {
         let _ = self.ipdv.add(&arrivals.times.ipdv);
     }
 
-    fn told(&self, whole: bool) -> (Option<Distribution>, Option<Distribution>) {
-        let told = |histogram| Distribution::with_histogram(histogram, whole);
-        (told(&self.latency), told(&self.ipdv))
+    fn distribution(&self, whole: bool) -> (Option<Distribution>, Option<Distribution>) {
+        let distribution = |histogram| Distribution::with_histogram(histogram, whole);
+        (distribution(&self.latency), distribution(&self.ipdv))
     }
 }
 
@@ -132,7 +132,7 @@ impl Outcome {
         let arrivals = self.arrivals(stream, facts);
         let count = |of: fn(&Arrivals) -> u64| arrivals.map_or(0, of);
         let (received, received_bytes) = (count(|a| a.received), count(|a| a.received_bytes));
-        let told = |of: fn(&Arrivals) -> &Histogram<u64>| {
+        let distribution = |of: fn(&Arrivals) -> &Histogram<u64>| {
             arrivals.and_then(|a| Distribution::with_histogram(of(a), whole))
         };
         let bits =
@@ -174,8 +174,8 @@ impl Outcome {
             received_pps: received as f64 / duration_s,
             received_l2_bps: bits(FCS_BYTES) / duration_s,
             received_l1_bps: bits(FCS_BYTES + WIRE_OVERHEAD_BYTES) / duration_s,
-            latency_ns: told(|a| &a.times.latency),
-            ipdv_ns: told(|a| &a.times.ipdv),
+            latency_ns: distribution(|a| &a.times.latency),
+            ipdv_ns: distribution(|a| &a.times.ipdv),
         }
     }
 
@@ -210,15 +210,15 @@ impl Outcome {
                 sums.add(arrivals);
             }
         }
-        let told = |(direction, sums, frame_bytes): (Direction, Sums, f64)| {
-            let (latency_ns, ipdv_ns) = sums.told(whole);
+        let distribution = |(direction, sums, frame_bytes): (Direction, Sums, f64)| {
+            let (latency_ns, ipdv_ns) = sums.distribution(whole);
             let frame_bytes = frame_bytes / (direction.offered as f64).max(1.0);
             Direction { frame_bytes, latency_ns, ipdv_ns, ..direction }
         };
-        all.into_iter().map(told).collect()
+        all.into_iter().map(distribution).collect()
     }
 
-    /// What came to a port.
+    /// The report of a port.
     fn port(&self, port: usize) -> PortReport {
         let reception = &self.received[port];
         let of_streams = |of: fn(&crate::reception::StreamReception) -> u64| {
@@ -289,7 +289,7 @@ impl Outcome {
                 sums.add(arrivals);
             }
         }
-        sums.told(whole)
+        sums.distribution(whole)
     }
 
     /// Add everything up.

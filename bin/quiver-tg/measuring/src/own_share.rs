@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::latency::Distribution;
 
-/// What the generator can do by itself.
+/// Limits of the generator itself: rates of its self-test, and its own latency.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OwnShare {
     /// Frames a second made and thrown away.

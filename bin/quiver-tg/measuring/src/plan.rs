@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use quiver_core::graph::counters::Count;
 
-/// The end of a transmission that goes on until it is told to end, and the frames of its legs.
+/// The end of a transmission without an end of its own, and the frames of its legs.
 pub const ENDLESS: u64 = u64::MAX;
 
 /// How often a stream has ended. Its leg writes it, those behind it in the chain read it.
 pub type Rounds = Arc<Count>;
 
-/// What a stream does besides being sent from the beginning to the end.
+/// Bursts, delays and chains of a stream that is not sent continuously.
 #[derive(Default)]
 pub struct Plan {
     /// Frames of a burst.
@@ -35,7 +35,7 @@ pub struct Plan {
     pub(crate) bursts_left: u64,
 }
 
-/// What a stream does now.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Step {
     /// It waits for another one.
@@ -49,7 +49,7 @@ pub(crate) enum Step {
     Ended,
 }
 
-/// What a plan allows now.
+/// Frames that a plan allows now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     /// Nothing.
@@ -61,7 +61,7 @@ pub enum Allowance {
 }
 
 impl Plan {
-    /// What may be sent at `now_ns`; nothing counts before `from_ns`.
+    /// Frames that may be sent at `now_ns`; none counts before `from_ns`.
     #[inline]
     pub fn allow(&mut self, now_ns: u64, from_ns: u64) -> Allowance {
         if self.step == Step::Waiting && now_ns >= from_ns && self.may_begin() {

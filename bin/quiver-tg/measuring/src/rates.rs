@@ -7,8 +7,12 @@ use quiver_tg_traffic::profile::StreamRate;
 use quiver_tg_traffic::profile::no_stream;
 use quiver_tg_traffic::profile::quantity::{FCS_BYTES, RATE_PPS_MAX, WIRE_OVERHEAD_BYTES};
 
-/// Frames a second of one stream, or of all together. In per cent all together are as fast as the
-/// line allows that has most to carry of them. The message says what would be right.
+/// Frames a second of one stream, or of all together. A percentage of all together loads the line
+/// that has most to carry of them to that share.
+///
+/// # Errors
+/// When there is no such stream, or a rate in per cent needs a line rate that the profile does not
+/// give; the message says what would be right.
 pub fn in_frames(
     sendings: &[Sending],
     rate: StreamRate,
@@ -85,7 +89,8 @@ mod tests {
             let line = lines[number];
             let line = if line.is_empty() { String::new() } else { format!(", line_rate: {line}") };
             format!(
-                "{{tap: {{name: t{number}}}, ip4: [10.0.{number}.1], gateway_mac: \"02:00:00:00:00:09\"{line}}}"
+                "{{tap: {{name: t{number}}}, ip4: [10.0.{number}.1], gateway_mac: \
+                 \"02:00:00:00:00:09\"{line}}}"
             )
         };
         let text = format!("ports: [{}, {}]\nstreams: {streams}", port(0), port(1));

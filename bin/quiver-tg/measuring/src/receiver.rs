@@ -8,7 +8,7 @@ use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
 
 use crate::neighbours::{ANSWER_BYTES_MAX, Neighbours};
 use crate::reception::{Reception, Seen};
-use crate::stall::{Patience, Wake};
+use crate::stall::{PassBudget, StallWindow};
 use crate::surroundings::Rings;
 use quiver_tg_traffic::stamp::STAMP_BYTES;
 use quiver_tg_traffic::stamp::end_of_chain;
@@ -16,14 +16,14 @@ use quiver_tg_traffic::stamp::end_of_chain;
 /// Replies that wait to be sent.
 pub const REPLIES_MAX: usize = 64;
 
-/// The control thread's hold on a receiver.
+/// The control thread's handle of a receiver.
 pub struct ReceiverHandle {
     orders: Producer<Box<Reception>>,
     done: Consumer<Box<Reception>>,
 }
 
 impl ReceiverHandle {
-    /// Fill this one from now on. Takes effect with the next frame, real or [a knock](Receiver).
+    /// Fill this one from now on. Takes effect with the next frame, real or [empty](Receiver).
     pub fn begin(&mut self, reception: Box<Reception>) {
         // The ring has room: an order is given only after the one before was answered.
         let _ = self.orders.put(reception);
@@ -35,8 +35,8 @@ impl ReceiverHandle {
     }
 }
 
-/// The node. It looks for orders whenever it runs; a packet that comes from no interface (a knock)
-/// makes it run without a frame.
+/// The node. It looks for orders whenever it runs; a packet that comes from no interface (an empty
+/// one) makes it run without a frame.
 pub struct Receiver {
     clock: Clock,
     current: Box<Reception>,
@@ -51,9 +51,9 @@ pub struct Receiver {
     /// As many full vectors hold what the port's receive ring does, where its driver does not say
     /// when it is full.
     ring_vectors: Option<u64>,
-    /// What the driver had counted.
+    /// The driver's count at the beginning.
     filled_before: u64,
-    wake: Wake,
+    wake: StallWindow,
     /// When the vector before came.
     last_ns: u64,
 }
@@ -65,7 +65,7 @@ impl Receiver {
         neighbours: Neighbours,
         replies: Producer<Packet>,
         rings: Rings,
-        patience: Patience,
+        budget: PassBudget,
     ) -> (Receiver, ReceiverHandle) {
         let (orders_put, orders) = ring(2);
         let (done, done_take) = ring(2);
@@ -82,7 +82,7 @@ impl Receiver {
                 .untold_frames
                 .map(|frames| (frames / FRAME_PACKETS_MAX).max(1) as u64),
             filled_before: 0,
-            wake: Wake::new(patience),
+            wake: StallWindow::new(budget),
             last_ns: 0,
         };
         (receiver, ReceiverHandle { orders: orders_put, done: done_take })
@@ -122,11 +122,11 @@ impl Receiver {
         }
     }
 
-    /// A frame that is not ours: a question of a neighbour, or nothing.
+    /// A frame that is not ours: a request of a neighbour, or something else.
     #[cold]
     fn answer(&mut self, packet: &Packet, cx: &mut Context<'_>) {
         if packet.rx == InterfaceId::NONE {
-            self.current.frames -= 1; // a knock
+            self.current.frames -= 1; // an empty packet
             return;
         }
         self.current.foreign += 1;

@@ -1,4 +1,4 @@
-//! What a port has received in one measurement: counts, windows of sequence numbers, latencies.
+//! Received frames of a port in one measurement: counts, windows of sequence numbers, latencies.
 //! Made by the control thread, filled by the worker, given back.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Live {
     pub spread: Spread,
 }
 
-/// What arrived of a stream at the port where it should.
+/// Frames of a stream that arrived at the right port.
 pub struct Arrivals {
     /// Frames received, each number once.
     pub received: u64,
@@ -41,7 +41,7 @@ pub struct Arrivals {
     window: Window,
 }
 
-/// What a port must know of a stream.
+/// The properties of a stream that the receiver needs.
 pub struct Wanted {
     /// The port where it should arrive.
     pub to: usize,
@@ -66,7 +66,7 @@ pub struct StreamReception {
 
 /// Frames of one stream that come one after the other: nothing is counted before the run ends.
 struct Run {
-    /// What the stamps begin with: magic, measurement, stream.
+    /// Beginning of the stamps: magic, measurement, stream.
     head: u32,
     /// The stream's place.
     stream: usize,
@@ -85,7 +85,7 @@ impl Run {
     const NONE: Run = Run { head: 0, stream: 0, next: 0, end: 0, count: 0, bytes: 0 };
 }
 
-/// What one port has received.
+/// Received frames of one port.
 pub struct Reception {
     measurement: Option<u8>,
     run: Run,
@@ -109,7 +109,7 @@ pub struct Reception {
     pub clock_steps: u64,
 }
 
-/// What to do with a frame that has been looked at.
+/// The result of examining a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// It was counted.

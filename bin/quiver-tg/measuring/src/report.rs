@@ -1,4 +1,4 @@
-//! What one measurement found. README.md says what each count is.
+//! The report of one measurement. README.md defines each count.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub enum Limit {
     Receive,
 }
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -64,16 +64,16 @@ impl NotSent {
     }
 }
 
-/// What became of one stream.
+/// The report of one stream.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StreamReport {
     /// Its place in the profile.
     pub stream: usize,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The sequence of its sizes (RFC 6985), unless it is drawn at random.
     pub genome: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
     /// The port that sent.
     pub from: usize,
@@ -127,7 +127,7 @@ pub struct StreamReport {
     pub ipdv_ns: Option<Distribution>,
 }
 
-/// What came to one port: every frame is in exactly one of the counts behind `frames`.
+/// The report of one port: every received frame is in exactly one of the counts after `frames`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PortReport {
     /// Its number.
@@ -252,7 +252,7 @@ pub struct Report {
     pub held_up_s: f64,
     /// Times in which the worker did not run, behind the warm-up.
     pub host_stalls: HostStalls,
-    /// What was lost or not sent may be the work of such stalls: neither the generator's limit nor
+    /// Such stalls may have caused the missing frames: neither the generator's limit nor
     /// the forwarder's.
     pub host_stalled: bool,
     /// The number says more about the generator than about the forwarder.
@@ -262,7 +262,7 @@ pub struct Report {
     /// The same with the ceiling, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_bound: Option<GeneratorBound>,
-    /// What the generator can do by itself with this profile here, measured before the run.
+    /// Limits of the generator itself with this profile on this host, measured before the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub self_test: Option<OwnShare>,
     /// Its own part of `latency_ns`, measured before the run at about this rate.
@@ -307,7 +307,7 @@ pub struct Report {
 pub struct GeneratorBound {
     /// Which side of it was at its end.
     pub side: Limit,
-    /// What it sends and receives at most with this profile on this host, frames a second, all
+    /// Highest rate of its self-loop with this profile on this host, frames a second, all
     /// ports together, when that was measured.
     pub ceiling_pps: Option<f64>,
     /// In words.

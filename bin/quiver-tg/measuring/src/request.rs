@@ -1,4 +1,4 @@
-//! What is asked of a generator: one measurement.
+//! The request for one measurement.
 
 use serde::Serialize;
 use serde::ser::Serializer;
@@ -37,9 +37,9 @@ pub struct Measure {
     pub histograms: bool,
 }
 
-/// How long is sent before what counts unless something else is asked for, seconds.
+/// Default duration of the warm-up, seconds.
 pub const WARMUP_S: f64 = 0.05;
-/// How long to wait for late frames unless something else is asked for, seconds.
+/// Default time to wait for late frames, seconds.
 const DRAIN_S: f64 = 0.02;
 
 impl Measure {
@@ -68,7 +68,10 @@ impl Measure {
         }
     }
 
-    /// What is impossible about it, and what would be possible.
+    /// Check the ranges of the request.
+    ///
+    /// # Errors
+    /// When a time or a rate is outside its range; the message names the range.
     pub fn check(&self) -> Result<(), String> {
         if !(self.duration_s > 0.0 && self.duration_s <= DURATION_S_MAX) {
             return Err(format!(
@@ -84,7 +87,8 @@ impl Measure {
         if let Rate::Pps(rate) = self.rate {
             if !(rate > 0.0 && rate <= RATE_PPS_MAX) {
                 return Err(format!(
-                    "a rate of {rate} frames a second; it is above 0 and at most {RATE_PPS_MAX}, or max"
+                    "a rate of {rate} frames a second; it is above 0 and at most {RATE_PPS_MAX}, \
+                     or max"
                 ));
             }
             if self.frames(rate, self.duration_s) == 0 {

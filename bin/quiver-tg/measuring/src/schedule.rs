@@ -1,4 +1,4 @@
-//! What was meant to be sent when rates change, or streams pause, while a measurement runs.
+//! Intended frames when rates change, or streams pause, during a measurement.
 
 use crate::request::Rate;
 

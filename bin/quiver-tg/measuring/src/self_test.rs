@@ -25,15 +25,15 @@ use crate::own_share::OwnShare;
 use crate::report::Report;
 use crate::request::{Measure, Rate};
 use crate::session;
-use crate::surroundings::{Nobody, Surroundings};
+use crate::surroundings::{NoObserver, Surroundings};
 use quiver_tg_traffic::figures::scaled;
 use quiver_tg_traffic::profile::Profile;
 
 /// Latency is measured at this part of the highest rate.
 const LATENCY_PART: f64 = 0.1;
 
-/// What to test.
-pub struct Wishes {
+/// Options of the self-test.
+pub struct Options {
     /// Core of the generator.
     pub core: Option<usize>,
     /// Core of a bare forwarder.
@@ -48,6 +48,9 @@ pub struct Wishes {
 
 /// As [`session::make`], after the generator has measured itself with the profile's streams, unless
 /// the profile says `self_test: false`.
+///
+/// # Errors
+/// When the generator cannot be made, or its self-test fails.
 pub fn make_tested(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<session::Session> {
     let own = tested(profile);
     let drivers = Drivers::new(quit).with_self_test(tested);
@@ -56,7 +59,7 @@ pub fn make_tested(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<se
     Ok(session)
 }
 
-/// What the generator can do by itself with a profile's streams, unless the profile says
+/// Limits of the generator itself with a profile's streams, unless the profile says
 /// `self_test: false`.
 pub fn tested(profile: &Profile) -> Option<OwnShare> {
     let own = profile.self_test.then(|| own_share(profile)).transpose();
@@ -77,7 +80,7 @@ pub struct Part {
     pub lost: i64,
     /// How long frames took at a tenth of that rate.
     pub latency_ns: Option<Distribution>,
-    /// What limited it, as the report says.
+    /// The limit, as in the report.
     pub limited_by_generator: bool,
 }
 
@@ -109,7 +112,7 @@ impl Part {
     }
 }
 
-/// A profile of two ports with a stream each way.
+/// A profile of two ports with a stream in each direction.
 fn profile(core: usize, frame: usize, ports: &[String; 2]) -> anyhow::Result<Profile> {
     let stream = |from: usize, to: usize| {
         format!(
@@ -130,60 +133,63 @@ fn profile(core: usize, frame: usize, ports: &[String; 2]) -> anyhow::Result<Pro
 
 /// Flat out, then slowly.
 fn both<S: Surroundings>(generator: &mut Generator<S>, duration_s: f64) -> anyhow::Result<Part> {
-    let flat_out = generator.measure(&Measure::new(Rate::Max, duration_s), &mut Nobody)?;
+    let flat_out = generator.measure(&Measure::new(Rate::Max, duration_s), &mut NoObserver)?;
     let rate = flat_out.received_pps * LATENCY_PART;
     let slow = (rate * duration_s >= 1.0).then(|| Measure::new(Rate::Pps(rate), duration_s));
-    let slow = slow.map(|request| generator.measure(&request, &mut Nobody)).transpose()?;
+    let slow = slow.map(|request| generator.measure(&request, &mut NoObserver)).transpose()?;
     Ok(Part::new(&flat_out, slow))
 }
 
-fn transmit(core: usize, wishes: &Wishes) -> anyhow::Result<Part> {
+fn transmit(core: usize, options: &Options) -> anyhow::Result<Part> {
     let ports = ["tap: {name: sink0}".to_owned(), "tap: {name: sink1}".to_owned()];
-    let profile = profile(core, wishes.frame, &ports)?;
+    let profile = profile(core, options.frame, &ports)?;
     let mut generator = Generator::new(&profile, engine_config(&profile), Clock::tsc(), Sink)?;
     generator.start()?;
-    let request = Measure { drain_s: 0.0, ..Measure::new(Rate::Max, wishes.duration_s) };
-    Ok(Part::new(&generator.measure(&request, &mut Nobody)?, None))
+    let request = Measure { drain_s: 0.0, ..Measure::new(Rate::Max, options.duration_s) };
+    Ok(Part::new(&generator.measure(&request, &mut NoObserver)?, None))
 }
 
-fn own_loop(core: usize, wishes: &Wishes, folder: &Path) -> anyhow::Result<Part> {
+fn own_loop(core: usize, options: &Options, folder: &Path) -> anyhow::Result<Part> {
     let socket = folder.join("loop.sock");
     let port = |role| format!("memif: {{socket: \"{}\", role: {role}}}", socket.display());
-    let profile = profile(core, wishes.frame, &[port("master"), port("slave")])?;
-    both(&mut session::open_profile(&profile)?, wishes.duration_s)
+    let profile = profile(core, options.frame, &[port("master"), port("slave")])?;
+    both(&mut session::open_profile(&profile)?, options.duration_s)
 }
 
 fn over_peer(
     core: usize,
     peer_core: usize,
-    wishes: &Wishes,
+    options: &Options,
     folder: &Path,
 ) -> anyhow::Result<Part> {
     let socket = folder.join("peer.sock");
     let port = |id| format!("memif: {{socket: \"{}\", id: {id}}}", socket.display());
-    let profile = profile(core, wishes.frame, &[port(0), port(1)])?;
+    let profile = profile(core, options.frame, &[port(0), port(1)])?;
     let peer = Peer::start(peer_core, &socket)?;
-    let part = both(&mut session::open_profile(&profile)?, wishes.duration_s);
+    let part = both(&mut session::open_profile(&profile)?, options.duration_s);
     peer.stop();
     part
 }
 
-/// Do all parts and print them.
-pub fn self_test(wishes: &Wishes) -> anyhow::Result<()> {
-    let core = wishes.core.unwrap_or_else(first_core);
+/// Measure all parts and print the result.
+///
+/// # Errors
+/// When a part cannot be set up or measured, or standard output fails.
+pub fn self_test(options: &Options) -> anyhow::Result<()> {
+    let core = options.core.unwrap_or_else(first_core);
     let folder = Folder::new()?;
     let result = SelfTest {
         core,
-        frame_bytes: wishes.frame,
-        transmit: transmit(core, wishes).context("transmit only")?,
-        own_loop: own_loop(core, wishes, &folder.0).context("loop")?,
-        peer: wishes
+        frame_bytes: options.frame,
+        transmit: transmit(core, options).context("transmit only")?,
+        own_loop: own_loop(core, options, &folder.0).context("loop")?,
+        peer: options
             .peer_core
-            .map(|peer| over_peer(core, peer, wishes, &folder.0).context("peer"))
+            .map(|peer| over_peer(core, peer, options, &folder.0).context("peer"))
             .transpose()?,
     };
     let text =
-        if wishes.json { serde_json::to_string_pretty(&result)? + "\n" } else { render(&result) };
+        if options.json { serde_json::to_string_pretty(&result)? + "\n" } else { render(&result) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

@@ -41,7 +41,7 @@ fn longest_ns(class: usize) -> u64 {
     }
 }
 
-/// What is told of the times of an interval, nanoseconds, each at most an eighth too long.
+/// Summary of the times of an interval, nanoseconds, each at most an eighth too long.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Frames that were timed.
@@ -67,8 +67,8 @@ impl Spread {
     }
 }
 
-/// What was counted between two readings; `None` when nothing was. Without an earlier reading it is
-/// all.
+/// Summary of the counts between two readings; `None` when there are none. Without an earlier
+/// reading it is all.
 pub fn between(before: &[u64], now: &[u64]) -> Option<Summary> {
     let old = before.iter().copied().chain(std::iter::repeat(0));
     let grown: Vec<u64> = now.iter().zip(old).map(|(now, old)| now.saturating_sub(old)).collect();

@@ -19,9 +19,9 @@ const KERNEL_PASS_NS: u64 = 500_000;
 const FRAME_NS: u64 = 250;
 /// The same through the kernel, which may do its own work in the same call.
 const KERNEL_FRAME_NS: u64 = 10_000;
-/// What a stall left in rings is worked off so long after it at the latest, nanoseconds: two rings
+/// Time after a stall in which its backlog in the rings arrives, nanoseconds: two rings
 /// of 1,024 frames at 2 Mpps.
-const WAKE_NS: u64 = 1_000_000;
+const STALL_WINDOW_NS: u64 = 1_000_000;
 
 /// Stalls of one measurement. One worker writes, others may read.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub struct Stalls {
     longest_ns: Count,
 }
 
-/// What a report says of stalls.
+/// Stalls in a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HostStalls {
     /// How many began while counted frames were sent.
@@ -52,7 +52,7 @@ impl Stalls {
         self.longest_ns.max(ns);
     }
 
-    /// What there was, when rings were found full behind them so often.
+    /// The report, with the number of stalls after which a ring was full.
     pub fn report(&self, rings_filled: u64) -> HostStalls {
         let seconds = |ns: &Count| ns.get() as f64 / 1e9;
         HostStalls {
@@ -66,20 +66,20 @@ impl Stalls {
 
 /// How long a pass of the worker may take by its own work.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct PassBudget {
     pass_ns: u64,
     frame_ns: u64,
     /// Inputs of the worker: each has a vector in a pass at most.
     inputs: u64,
 }
 
-impl Patience {
+impl PassBudget {
     /// Of a generator with so many ports, frames going through the kernel or not.
-    pub fn new(ports: usize, through_kernel: bool) -> Patience {
+    pub fn new(ports: usize, through_kernel: bool) -> PassBudget {
         let (pass_ns, frame_ns) =
             if through_kernel { (KERNEL_PASS_NS, KERNEL_FRAME_NS) } else { (PASS_NS, FRAME_NS) };
         // A port receives, makes frames, and may hold some back on purpose.
-        Patience { pass_ns, frame_ns, inputs: 3 * ports as u64 }
+        PassBudget { pass_ns, frame_ns, inputs: 3 * ports as u64 }
     }
 
     /// The last pass was so much longer than its work explains that the worker did not run; how
@@ -101,23 +101,23 @@ impl Patience {
 
 /// Remembers whether a stall was a moment ago: what it left in the rings comes now.
 #[derive(Clone, Copy, Debug)]
-pub struct Wake {
-    patience: Patience,
+pub struct StallWindow {
+    budget: PassBudget,
     until_ns: u64,
 }
 
-impl Wake {
+impl StallWindow {
     /// No stall so far.
-    pub fn new(patience: Patience) -> Wake {
-        Wake { patience, until_ns: 0 }
+    pub fn new(budget: PassBudget) -> StallWindow {
+        StallWindow { budget, until_ns: 0 }
     }
 
     /// Is what comes at `now_ns` perhaps what a stall left? Asked with every vector, `is_full` or
     /// not: a vector that is not shows that the ring has run empty.
     #[inline]
     pub fn is_on(&mut self, cx: &Context<'_>, now_ns: u64, is_full: bool) -> bool {
-        if self.patience.stall_before(cx).is_some() || self.patience.stalls_within(cx, now_ns) {
-            self.until_ns = now_ns + WAKE_NS;
+        if self.budget.stall_before(cx).is_some() || self.budget.stalls_within(cx, now_ns) {
+            self.until_ns = now_ns + STALL_WINDOW_NS;
         }
         let is_on = now_ns < self.until_ns;
         if !is_full {

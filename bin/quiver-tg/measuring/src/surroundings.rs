@@ -1,4 +1,4 @@
-//! What a generator stands on: an engine with one worker, ports, and time.
+//! The environment of a generator: an engine with one worker, ports, and time.
 
 use quiver_control::Registry;
 use quiver_core::clock::Clock;
@@ -32,11 +32,14 @@ impl Rings {
         Rings { untold_frames: None, refuses_the_rest: true, is_kernel: false };
 }
 
-/// What differs between a generator that runs and one that a test steps.
+/// The parts of a generator that tests replace: ports, time, threads.
 pub trait Surroundings {
     /// Register the drivers.
     fn register(&mut self, registry: &mut Registry);
     /// Make a port's interface; its frames go to the node `input`.
+    ///
+    /// # Errors
+    /// When the device cannot be opened.
     fn make_port(
         &mut self,
         engine: &mut Engine,
@@ -61,33 +64,33 @@ pub trait Surroundings {
         let _ = (engine, id);
         "its link is down".to_owned()
     }
-    /// Measure what the generator can do by itself with other streams, while its worker stands
-    /// still, if that is wanted and can be done here.
+    /// Measure what the generator can do by itself with other streams, while its worker is paused,
+    /// if that is wanted and can be done here.
     fn own_share(&mut self, engine: &mut Engine, profile: &Profile) -> Option<OwnShare> {
         let _ = (engine, profile);
         None
     }
-    /// Should a measurement under way be given up?
+    /// The measurement under way shall be aborted.
     fn is_interrupted(&self) -> bool {
         false
     }
 }
 
-/// Looks on while a measurement runs.
-pub trait Onlooker {
+/// Receives the progress of a measurement.
+pub trait ProgressObserver {
     /// So many frames have been sent and have come back, all streams together, after so many
     /// seconds of `of_s`.
-    fn see(&mut self, at_s: f64, of_s: f64, sent: u64, received: u64);
+    fn progress(&mut self, at_s: f64, of_s: f64, sent: u64, received: u64);
 }
 
-/// Nobody looks on.
-pub struct Nobody;
+/// Discards the progress.
+pub struct NoObserver;
 
-impl Onlooker for Nobody {
-    fn see(&mut self, _: f64, _: f64, _: u64, _: u64) {}
+impl ProgressObserver for NoObserver {
+    fn progress(&mut self, _: f64, _: f64, _: u64, _: u64) {}
 }
 
-/// What a port has done since it was made. Frames are without FCS.
+/// Link and counters of a port since it was made. Frames are without FCS.
 #[derive(Clone, Debug)]
 pub struct PortState {
     /// The interface's name.
@@ -106,7 +109,7 @@ pub struct PortState {
     pub rx_bytes: u64,
 }
 
-/// What the port with this name and interface has done since it was made.
+/// Link and counters of the port with this name and interface since it was made.
 pub fn port_state(engine: &Engine, name: &str, interface: InterfaceId) -> PortState {
     let totals = engine.interface_totals(interface);
     PortState {
@@ -122,6 +125,9 @@ pub fn port_state(engine: &Engine, name: &str, interface: InterfaceId) -> PortSt
 
 /// An engine with the drivers of `surroundings`, and the interface that the generator's own inputs
 /// belong to.
+///
+/// # Errors
+/// When the engine or a driver cannot be set up.
 pub fn make_engine<S: Surroundings>(
     config: EngineConfig,
     clock: Clock,

@@ -1,4 +1,4 @@
-//! A report as people read it.
+//! A report as text: tables for people.
 
 use std::fmt::Write;
 
@@ -12,24 +12,41 @@ fn micros(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
 }
 
-/// `0: 0 -> 1`: the stream, and its way.
-fn name(stream: &StreamReport) -> String {
-    format!("{}: {} -> {}", stream.stream, stream.from, stream.to)
+/// Characters of the first column at least.
+const LABEL_WIDTH_MIN: usize = 14;
+
+/// `0: 0 -> 1`: number, sending port, receiving port; `0 up: 0 -> 1` of a stream with a name.
+fn label(stream: &StreamReport) -> String {
+    let number = stream.stream.to_string();
+    let name = if stream.name == number { String::new() } else { format!(" {}", stream.name) };
+    format!("{number}{name}: {} -> {}", stream.from, stream.to)
 }
 
-/// Times in a table of their own, a row each.
-fn times(text: &mut String, title: &str, rows: &[(String, Option<&Distribution>)]) {
+/// Characters of the first column: the longest label and a space behind it.
+fn label_width(report: &Report) -> usize {
+    let longest = report.per_stream.iter().map(|stream| label(stream).chars().count()).max();
+    LABEL_WIDTH_MIN.max(longest.unwrap_or(0) + 1)
+}
+
+/// A signed count in groups of three digits.
+fn signed(count: i64) -> String {
+    let sign = if count < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(count.unsigned_abs()))
+}
+
+/// A table of times with a row for each distribution.
+fn times(text: &mut String, width: usize, title: &str, rows: &[(String, Option<&Distribution>)]) {
     if rows.iter().all(|(_, row)| row.is_none()) {
         return;
     }
-    let _ = write!(text, "{title:<14}");
+    let _ = write!(text, "{title:<width$}");
     for heading in ["min", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.9999", "max"] {
         let _ = write!(text, "{heading:>9}");
     }
     let _ = writeln!(text, "{:>12}", "frames");
     for (name, row) in rows {
         let Some(d) = row else { continue };
-        let _ = write!(text, "{name:<14}");
+        let _ = write!(text, "{name:<width$}");
         for value in
             [d.min, d.mean as u64, d.p50, d.p90, d.p99, d.p99_9, d.p99_99, d.p99_9999, d.max]
         {
@@ -40,10 +57,10 @@ fn times(text: &mut String, title: &str, rows: &[(String, Option<&Distribution>)
 }
 
 /// Counts of each stream.
-fn streams(text: &mut String, report: &Report) {
+fn streams(text: &mut String, width: usize, report: &Report) {
     let _ = writeln!(
         text,
-        "{:<14}{:>14}{:>14}{:>11}{:>9}{:>10}{:>10}{:>10}{:>14}{:>17}",
+        "{:<width$}{:>14}{:>14}{:>11}{:>9}{:>10}{:>10}{:>10}{:>14}{:>17}",
         "stream",
         "offered",
         "received",
@@ -59,11 +76,11 @@ fn streams(text: &mut String, report: &Report) {
         let counts = [s.gaps.runs, s.gaps.longest_frames, s.reordered, s.duplicated].map(grouped);
         let _ = writeln!(
             text,
-            "{:<14}{:>14}{:>14}{:>11}{:>9}{:>10}{:>10}{:>10}{:>14}{:>17}{}",
-            name(s),
+            "{:<width$}{:>14}{:>14}{:>11}{:>9}{:>10}{:>10}{:>10}{:>14}{:>17}{}",
+            label(s),
             grouped(s.offered),
             grouped(s.received),
-            grouped(s.lost.unsigned_abs()),
+            signed(s.lost),
             counts[0],
             counts[1],
             counts[2],
@@ -75,7 +92,7 @@ fn streams(text: &mut String, report: &Report) {
     }
 }
 
-/// What came and counts as received nowhere, and what disturbed.
+/// Frames that count nowhere as received, captures, faults, and disturbances of the generator.
 fn others(text: &mut String, report: &Report) {
     let others = [
         ("misdelivered", report.misdelivered),
@@ -136,8 +153,9 @@ fn others(text: &mut String, report: &Report) {
         let HostStalls { count, total_s, longest_s, rings_filled } = report.host_stalls;
         let _ = writeln!(
             text,
-            "stalls      the host let it stand {count} times, {:.1} ms together, {:.1} ms the longest; a \
-             receive ring was full behind one {rings_filled} times",
+            "stalls      the host stopped the worker {count} times, {:.1} ms in all, {:.1} ms the \
+             longest; a \
+             receive ring was full after {rings_filled} of them",
             total_s * 1e3,
             longest_s * 1e3
         );
@@ -154,12 +172,13 @@ fn others(text: &mut String, report: &Report) {
 /// The whole report.
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
-    streams(&mut text, report);
+    let width = label_width(report);
+    streams(&mut text, width, report);
     let percent = 100.0 * report.lost as f64 / (report.offered as f64).max(1.0);
     let _ = writeln!(
         text,
         "lost        {} of {} ({percent:.4} %)",
-        grouped(report.lost.unsigned_abs()),
+        signed(report.lost),
         grouped(report.offered)
     );
     let _ = writeln!(
@@ -173,13 +192,13 @@ pub fn render(report: &Report) -> String {
     );
     others(&mut text, report);
     let of = |each: fn(&StreamReport) -> Option<&Distribution>| -> Vec<_> {
-        report.per_stream.iter().map(|s| (name(s), each(s))).collect()
+        report.per_stream.iter().map(|s| (label(s), each(s))).collect()
     };
-    times(&mut text, "latency, µs", &of(|s| s.latency_ns.as_ref()));
-    times(&mut text, "jitter, µs", &of(|s| s.ipdv_ns.as_ref()));
+    times(&mut text, width, "latency, µs", &of(|s| s.latency_ns.as_ref()));
+    times(&mut text, width, "jitter, µs", &of(|s| s.ipdv_ns.as_ref()));
     if let Some(own) = &report.own_latency {
         let row = [(format!("at {}", scaled(own.offered_pps, "pps")), Some(&own.latency_ns))];
-        times(&mut text, "own share, µs", &row);
+        times(&mut text, width, "own share, µs", &row);
     }
     if report.host_stalled {
         let _ = writeln!(text, "host-stalled: what is missing may be the work of these stalls");

@@ -1,4 +1,4 @@
-//! What a port sends in one measurement: how much, how fast, and what became of it. Made by the
+//! A port's transmission in one measurement: frames, rates and results. Made by the
 //! control thread, worked off by the worker, given back.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::plan::{Allowance, ENDLESS, Plan};
 use crate::reception::Live;
 use crate::stall::Stalls;
 
-/// How much longer than asked for the sending may take, to make up for a delay: a part of the
+/// How much longer than requested the sending may take, to make up for a delay: a part of the
 /// duration, at least and at most so long.
 const OVERTIME_PART: u64 = 20;
 const OVERTIME_NS: std::ops::RangeInclusive<u64> = 20_000_000..=500_000_000;
@@ -23,9 +23,9 @@ pub enum Speed {
     Max,
 }
 
-/// What is changed about a transmission while it runs. It takes effect between two passes of the
-/// worker; frames of other streams do not notice. `stream` is a number in the profile; `None` means
-/// all of the port.
+/// A change of a transmission under way. It takes effect between two passes of the worker; frames
+/// of other streams are not affected. `stream` is a number in the profile; `None` means all of the
+/// port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
     /// Another rate. The next frame leaves when the rest of its interval, scaled to the new rate,
@@ -98,11 +98,11 @@ pub struct Leg {
     pub is_paused: bool,
     /// Sends nothing any more.
     pub is_ended: bool,
-    /// Shown to the receiver and to who looks on.
+    /// Published to the receiver and to observers.
     pub live: Arc<Live>,
 }
 
-/// What one port sends.
+/// The transmission of one port.
 pub struct Transmission {
     /// Stamped into frames of the warm-up; those that count have the next number.
     pub measurement: u8,
@@ -243,7 +243,7 @@ impl Transmission {
     /// each leg had made, in order. They were not sent, and so not offered. Their numbers are used
     /// again where they are known to be `the_last`.
     pub fn note_refused(&mut self, mut refused: u64, last: &[u64], the_last: bool) {
-        // The ring takes frames from the front: those of the last legs were refused.
+        // The ring takes the first frames of a burst: those of the last legs were refused.
         for (leg, made) in self.legs.iter_mut().zip(last).rev() {
             let here = refused.min(*made);
             if the_last {
@@ -337,7 +337,7 @@ impl Leg {
         self.is_paused = false;
     }
 
-    /// What to make of this stream now, at most `room` frames. In flat-out mode `room` is the whole
+    /// Frames of this stream to make now, at most `room`. In flat-out mode `room` is the whole
     /// burst, of which the stream has its share.
     #[inline]
     pub fn batch(&mut self, now_ns: u64, times: Times, room: u64) -> Batch {

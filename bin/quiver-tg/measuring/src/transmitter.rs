@@ -8,7 +8,7 @@ use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::MacAddress;
 
-use crate::stall::Patience;
+use crate::stall::PassBudget;
 use crate::transmission::{Batch, Change, Leg, Times, Transmission};
 use quiver_tg_traffic::frames::Source;
 use quiver_tg_traffic::profile::BURST_MAX;
@@ -20,7 +20,7 @@ const PROBE_FRAMES: u64 = 4;
 /// Changes that wait for the worker.
 pub const CHANGES_MAX: usize = 64;
 
-/// The control thread's hold on a transmitter.
+/// The control thread's handle of a transmitter.
 pub struct TransmitterHandle {
     orders: Producer<Box<Transmission>>,
     changes: Producer<Change>,
@@ -49,8 +49,11 @@ impl TransmitterHandle {
         let _ = self.orders.put(transmission);
     }
 
-    /// Change the one that runs, from the worker's next pass on. The change comes back when
-    /// [`CHANGES_MAX`] wait already: the worker does not answer.
+    /// Change the transmission under way, from the worker's next pass on.
+    ///
+    /// # Errors
+    /// When [`CHANGES_MAX`] changes wait already, for the worker does not answer: the change comes
+    /// back.
     pub fn change(&mut self, change: Change) -> Result<(), Change> {
         self.changes.put(change)
     }
@@ -67,9 +70,9 @@ impl TransmitterHandle {
     }
 }
 
-/// Where a port's frames go, and how they are taken there.
+/// Output interface and node of a port, and how its device takes frames.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct TxPath {
     /// The port's interface.
     pub interface: InterfaceId,
     /// Its output node.
@@ -77,13 +80,13 @@ pub struct Way {
     /// A full ring takes no frame behind the first one that it refused.
     pub refuses_the_rest: bool,
     /// How long a pass of the worker may take.
-    pub patience: Patience,
+    pub budget: PassBudget,
 }
 
 /// The input of one port.
 pub struct Transmitter {
     clock: Clock,
-    way: Way,
+    path: TxPath,
     /// The port's streams, in the order of the transmission's legs.
     sources: Box<[Source]>,
     current: Box<Transmission>,
@@ -94,7 +97,7 @@ pub struct Transmitter {
     other_sources: Consumer<Box<[Source]>>,
     sources_before: Producer<Box<[Source]>>,
     replies: Consumer<Packet>,
-    /// What the interface had refused when the last burst was handed over.
+    /// Frames that the interface had refused before the last burst.
     refused_before: u64,
     /// Frames of the last burst.
     burst: u64,
@@ -109,7 +112,7 @@ impl Transmitter {
     /// For a port; `sources` are its streams, `replies` what its receiver wants sent.
     pub fn new(
         clock: Clock,
-        way: Way,
+        path: TxPath,
         sources: Vec<Source>,
         replies: Consumer<Packet>,
     ) -> (Transmitter, TransmitterHandle) {
@@ -121,7 +124,7 @@ impl Transmitter {
         let (sources_before, sources_before_take) = ring(2);
         let transmitter = Transmitter {
             clock,
-            way,
+            path,
             sources: sources.into_boxed_slice(),
             current: Transmission::idle(),
             orders,
@@ -177,25 +180,25 @@ impl Transmitter {
     fn look_for_stalls(&self, cx: &Context<'_>) {
         if let Some(stalls) = &self.current.stalls
             && cx.now_ns >= self.current.counted_from_ns
-            && let Some(ns) = self.way.patience.stall_before(cx)
+            && let Some(ns) = self.path.budget.stall_before(cx)
             && self.current.is_sending(cx.now_ns.saturating_sub(ns))
         {
             stalls.note(ns);
         }
     }
 
-    /// What became of the last burst.
+    /// Account for the last burst: frames sent and frames refused.
     #[inline]
-    fn settle(&mut self, cx: &Context<'_>) {
+    fn account_last_burst(&mut self, cx: &Context<'_>) {
         if self.burst == 0 {
             return;
         }
         let refused =
-            cx.interface_counters(self.way.interface).tx_errors.get() - self.refused_before;
+            cx.interface_counters(self.path.interface).tx_errors.get() - self.refused_before;
         let limit = self.current.burst_frames_max as u64;
         if refused > 0 {
             let legs = self.current.legs.len();
-            self.current.note_refused(refused, &self.counted[..legs], self.way.refuses_the_rest);
+            self.current.note_refused(refused, &self.counted[..legs], self.path.refuses_the_rest);
             self.quota = (self.burst.saturating_sub(refused) + PROBE_FRAMES).min(limit);
         } else {
             self.quota = (self.quota + self.quota / 4 + PROBE_FRAMES).min(limit);
@@ -295,7 +298,7 @@ impl Order<'_> {
     #[inline(always)]
     fn write_all(&self, source: &mut Source, cx: &mut Context<'_>, frame: &mut Frame) -> u64 {
         let source = match source {
-            Source::Made(made) => &mut **made,
+            Source::Generated(made) => &mut **made,
             Source::Replay(replay, _) => {
                 return self
                     .write(cx, frame, |p, s, bytes, cache| replay.write(p, s, bytes, cache));
@@ -352,7 +355,7 @@ impl Order<'_> {
 
 impl RxQueue for Transmitter {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
-        self.settle(cx);
+        self.account_last_burst(cx);
         self.look_for_orders(cx.now_ns);
         self.look_for_stalls(cx);
         self.send_replies(cx, frame);
@@ -363,8 +366,8 @@ impl RxQueue for Transmitter {
                 self.make(cx, frame);
             }
         }
-        self.refused_before = cx.interface_counters(self.way.interface).tx_errors.get();
-        Some(self.way.output)
+        self.refused_before = cx.interface_counters(self.path.interface).tx_errors.get();
+        Some(self.path.output)
     }
 
     fn sets_rx(&self) -> bool {

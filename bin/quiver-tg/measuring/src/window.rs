@@ -3,7 +3,7 @@
 
 use crate::gaps::Gaps;
 
-/// What a sequence number says about the frame that brings it.
+/// Classification of a frame by its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Higher than all before.
@@ -31,7 +31,7 @@ pub struct Window {
 impl Window {
     /// Remembers at least `frames` numbers behind the highest.
     pub fn new(frames: usize) -> Window {
-        // One word more than asked for: the newest word is partly filled.
+        // One word more than requested: the newest word is partly filled.
         let words = (frames.div_ceil(64) + 1).next_power_of_two();
         Window { words: vec![0; words].into_boxed_slice(), next: 0, settled: Gaps::default() }
     }
@@ -81,7 +81,7 @@ impl Window {
             let bits = (u64::MAX >> (64 - here)) << bit;
             if bit == 0 {
                 // What a word had before the first of its numbers came is long ago.
-                self.settle(self.next / 64);
+                self.close_word(self.next / 64);
                 self.words[word] = bits;
             } else {
                 self.words[word] |= bits;
@@ -92,7 +92,7 @@ impl Window {
 
     /// The word that number `word` × 64 falls into begins: what stood there before is settled.
     #[inline(always)]
-    fn settle(&mut self, word: u64) {
+    fn close_word(&mut self, word: u64) {
         let count = self.words.len() as u64;
         if word >= count {
             self.settled.word(self.words[word as usize & (count as usize - 1)]);
@@ -109,7 +109,7 @@ impl Window {
         let once_around = last.min(first + count - 1);
         debug_assert!(first <= last, "words begin one after the other");
         for word in first..=once_around {
-            self.settle(word);
+            self.close_word(word);
             self.words[word as usize & (count as usize - 1)] = 0;
         }
         self.settled.lost(64 * (last - once_around));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use quiver_tg_measuring::generator::Generator;
 use quiver_tg_measuring::report::Report;
 use quiver_tg_measuring::request::{Measure, Rate};
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use wire::{BOTH_WAYS, Bench, check_balance, check_counts, cross, generator};
 
 /// A file that goes away with the test.
@@ -67,7 +67,7 @@ fn capturing(captures: &str) -> Generator<Bench> {
 
 fn measure(generator: &mut Generator<Bench>) -> Report {
     let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(10_000.0), 0.1) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_counts(&report);
     check_balance(generator);
     report
@@ -114,7 +114,8 @@ fn a_device_that_is_always_full_costs_no_frame_and_is_told() {
 fn a_capture_that_cannot_be_is_refused_with_its_line() {
     let refused = |capture: &str| {
         let text = format!(
-            "ports: [{{tap: {{name: a}}}}]\nstreams: [{{from: 0, to: 0}}]\ncaptures:\n  - {capture}\n"
+            "ports: [{{tap: {{name: a}}}}]\nstreams: [{{from: 0, to: 0}}]\ncaptures:\n  - \
+             {capture}\n"
         );
         quiver_tg_traffic::profile::Profile::parse(&text, Path::new("p.yaml"))
             .expect_err("must be refused")

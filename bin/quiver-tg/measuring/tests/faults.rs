@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use quiver_tg_measuring::generator::Generator;
 use quiver_tg_measuring::report::Report;
 use quiver_tg_measuring::request::{Measure, Rate};
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use wire::{BOTH_WAYS, Bench, ONE_WAY, check_balance, check_counts, cross, generator_with};
 
 const NO_LIMIT: usize = usize::MAX;
@@ -56,7 +56,7 @@ fn faulty_with_steps(
 fn measure(generator: &mut Generator<Bench>) -> Report {
     let request =
         Measure { warmup_s: 0.0, drain_s: 0.03, ..Measure::new(Rate::Pps(20_000.0), 0.2) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_counts(&report);
     report
 }

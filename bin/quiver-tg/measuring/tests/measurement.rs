@@ -5,7 +5,7 @@ use crate::wire;
 use quiver_tg_measuring::generator::Generator;
 use quiver_tg_measuring::report::{Limit, NotSent, Report};
 use quiver_tg_measuring::request::{Measure, Rate};
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use wire::{BOTH_WAYS, Bench, Fate, ONE_WAY, check_balance, check_counts, cross, generator};
 
 const NO_LIMIT: usize = usize::MAX;
@@ -13,7 +13,7 @@ const NO_LIMIT: usize = usize::MAX;
 /// 10,000 frames a second for a second, behind a warm-up of 100 ms; a wire takes 5 µs.
 fn measure(generator: &mut Generator<Bench>, rate: Rate) -> Report {
     let request = Measure { warmup_s: 0.1, ..Measure::new(rate, 1.0) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_counts(&report);
     check_balance(generator);
     report
@@ -68,7 +68,7 @@ fn a_paced_load_sends_all_that_came_due_while_a_pass_was_slow() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
     generator.surroundings().pass_ns = 200_000;
     let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(1e6), 0.1) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_counts(&report);
     assert_eq!((report.intended, report.offered), (100_000, 100_000));
     assert_eq!((report.limit, report.not_sent), (None, NotSent::default()));
@@ -183,7 +183,7 @@ fn frames_of_an_earlier_measurement_that_arrive_late_are_stale() {
     let first = measure(&mut generator, Rate::Pps(10_000.0));
     assert_eq!((first.received, first.lost), (9_950, 50));
     let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(10_000.0), 2.0) };
-    let second = generator.measure(&request, &mut Nobody).expect("report");
+    let second = generator.measure(&request, &mut NoObserver).expect("report");
     assert_eq!((second.received, second.lost, second.stale), (20_000, 0, 50));
 }
 
@@ -214,7 +214,7 @@ fn flat_out_a_full_ring_is_waited_for_and_nothing_is_lost() {
 fn flat_out_before_a_wire_that_takes_everything_the_generator_is_the_limit() {
     let mut generator = generator(ONE_WAY, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
     let request = Measure { warmup_s: 0.0, drain_s: 0.001, ..Measure::new(Rate::Max, 0.001) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     assert_eq!((report.lost, report.limit), (0, Some(Limit::Transmit)));
     // 256 frames in each of a thousand passes.
     assert!((250_000..=256_256).contains(&report.offered), "{}", report.offered);
@@ -228,7 +228,7 @@ fn a_rate_that_the_generator_cannot_reach_is_told_and_is_no_loss() {
     for (duration_s, offered) in [(0.002, 200_000..=200_000), (0.1, 7_600_000..=7_700_000)] {
         let request =
             Measure { warmup_s: 0.0, drain_s: 0.001, ..Measure::new(Rate::Pps(100e6), duration_s) };
-        let report = generator.measure(&request, &mut Nobody).expect("report");
+        let report = generator.measure(&request, &mut NoObserver).expect("report");
         assert_eq!((report.intended as f64, report.lost), (100e6 * duration_s, 0));
         // A short one is completed in its overtime (20 ms), and was too slow all the same.
         assert!(offered.contains(&report.offered), "{}", report.offered);
@@ -291,7 +291,7 @@ fn every_frame_is_timed_or_some_or_none_as_the_profile_says() {
         let streams = format!("{ONE_WAY}latency: {word}\n");
         let mut generator = generator(&streams, NO_LIMIT, Box::new(|_, _, _| vec![(1, 5_000)]));
         let request = Measure { warmup_s: 0.0, ..Measure::new(Rate::Pps(1e6), 0.02) };
-        let report = generator.measure(&request, &mut Nobody).expect("report");
+        let report = generator.measure(&request, &mut NoObserver).expect("report");
         assert_eq!((report.received, report.lost), (20_000, 0));
         let timed = report.latency_ns.map_or(0, |latency| latency.count);
         assert_eq!(timed, 20_000u64.checked_div(every).unwrap_or(0), "{word}");
@@ -303,7 +303,8 @@ fn every_frame_is_timed_or_some_or_none_as_the_profile_says() {
 #[test]
 fn a_latency_stream_goes_beside_the_load_and_is_in_none_of_its_counts() {
     let streams = format!(
-        "{ONE_WAY}  - {{from: 0, to: 1, latency: true, frame: 64, layers: {{ethernet: {{dst: \"02:00:00:00:00:02\"}}}}}}\nlatency: off\n"
+        "{ONE_WAY}  - {{from: 0, to: 1, latency: true, frame: 64, layers: {{ethernet: {{dst: \
+         \"02:00:00:00:00:02\"}}}}}}\nlatency: off\n"
     );
     // Every tenth frame of the load is lost, none of the other stream.
     let fault = |_: usize, number: u64, bytes: &mut Vec<u8>| {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use quiver_tg_measuring::request::{Measure, Rate};
 use quiver_tg_measuring::session;
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use quiver_tg_traffic::profile::Profile;
 
 const STREAMS: &str = r#"
@@ -37,7 +37,7 @@ fn what_goes_in_at_one_end_comes_out_at_the_other() {
     // Twice, so that nothing of the first is seen in the second.
     for rate in [Rate::Pps(20_000.0), Rate::Max] {
         let request = Measure { drain_s: 0.1, ..Measure::new(rate, 0.2) };
-        let report = session.measure(&request, &mut Nobody).expect("report");
+        let report = session.measure(&request, &mut NoObserver).expect("report");
         assert!(report.offered > 0);
         assert_eq!(report.lost, 0, "{report:?}");
         let not_sent = report.not_sent;
@@ -65,7 +65,7 @@ fn before_a_profile_is_opened_the_generator_measures_itself_and_results_say_what
             .expect("session");
     session.wait_for_links().expect("links");
     let report =
-        session.measure(&Measure::new(Rate::Pps(20_000.0), 0.1), &mut Nobody).expect("report");
+        session.measure(&Measure::new(Rate::Pps(20_000.0), 0.1), &mut NoObserver).expect("report");
     let own = report.self_test.as_ref().expect("a self-test");
     assert!(own.transmit_pps > 20_000.0 && own.loop_pps > 20_000.0, "{own:?}");
     let latency = report.own_latency.as_ref().expect("an own latency");
@@ -77,7 +77,7 @@ fn before_a_profile_is_opened_the_generator_measures_itself_and_results_say_what
     let again = quiver_tg_measuring::self_test::own_share(&profile).expect("own share");
     assert_eq!((again.transmit_pps, again.loop_pps), (own.transmit_pps, own.loop_pps));
     // Flat out over a wire that takes everything, the generator is the limit, and says its ceiling.
-    let report = session.measure(&Measure::new(Rate::Max, 0.1), &mut Nobody).expect("report");
+    let report = session.measure(&Measure::new(Rate::Max, 0.1), &mut NoObserver).expect("report");
     let bound = report.generator_bound.as_ref();
     assert_eq!(bound.is_some(), report.limited_by_generator);
     assert!(bound.is_none_or(|bound| bound.ceiling_pps == Some(own.loop_pps)), "{bound:?}");

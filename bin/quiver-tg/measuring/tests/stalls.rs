@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use quiver_tg_measuring::generator::Generator;
 use quiver_tg_measuring::report::{Limit, Report};
 use quiver_tg_measuring::request::{Measure, Rate};
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use wire::{Bench, Fault, ONE_WAY, check_balance, check_counts, generator};
 
 const NO_LIMIT: usize = usize::MAX;
@@ -22,7 +22,7 @@ const STALLS_AT: u64 = 5_000;
 fn measure(generator: &mut Generator<Bench>, rate_pps: f64) -> Report {
     let rate = Rate::Pps(rate_pps);
     let request = Measure { warmup_s: 0.0, make_up: false, ..Measure::new(rate, 0.5) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_counts(&report);
     check_balance(generator);
     report

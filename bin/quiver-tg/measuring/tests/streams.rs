@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use quiver_tg_measuring::report::{Kind, Report, StreamReport};
 use quiver_tg_measuring::request::{Measure, Rate};
-use quiver_tg_measuring::surroundings::Nobody;
+use quiver_tg_measuring::surroundings::NoObserver;
 use wire::{check_balance, cross, generator};
 
 const NO_LIMIT: usize = usize::MAX;
@@ -25,7 +25,7 @@ fn measure(streams: &str, rate: Rate, duration_s: f64) -> (Report, Vec<(usize, V
     let mut generator = generator(streams, NO_LIMIT, Box::new(note));
     seen.lock().expect("seen").clear();
     let request = Measure { warmup_s: 0.0, drain_s: 0.02, ..Measure::new(rate, duration_s) };
-    let report = generator.measure(&request, &mut Nobody).expect("report");
+    let report = generator.measure(&request, &mut NoObserver).expect("report");
     check_balance(&mut generator);
     let seen = seen.lock().expect("seen").clone();
     (report, seen)
@@ -126,7 +126,8 @@ fn poisson_and_bursts_have_the_rate_that_was_asked_for() {
 fn packets_are_sent_as_they_are_written_and_counted_by_their_stamps() {
     let udp = "02fe00000001 020000000001 0800 4500002c00004000 4011 26bf 0a000001 0a010001 \
                0400 0400 0018 0000 00112233445566778899aabbccddeeff";
-    let arp = "ffffffffffff 020000000001 0806 0001080006040001 020000000001 0a000001 000000000000 0a010001";
+    let arp = "ffffffffffff 020000000001 0806 0001080006040001 020000000001 0a000001 000000000000 \
+        0a010001";
     let streams = format!(
         "streams:\n  - {{from: 0, to: 1, packets: [\"{udp}\", \"{arp}\"]}}\n\
          \x20 - {{from: 1, to: 0, packets: [\"{arp}\"], stamp: false, rate: 1000}}\n"

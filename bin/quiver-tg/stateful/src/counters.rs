@@ -1,4 +1,4 @@
-//! What is counted. The worker writes, anybody reads.
+//! Counters of a side. The worker writes, any thread reads.
 
 use quiver_core::graph::counters::Count;
 

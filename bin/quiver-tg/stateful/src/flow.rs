@@ -1,11 +1,11 @@
-//! What the table's owner asks of a machine, whichever transport it speaks.
+//! Interface of the state machines of both transports.
 
 use super::frame::Content;
 use super::io::{Io, Line};
 use super::program::Ending;
 use quiver_tg_traffic::profile::stateful::Kind;
 
-/// What became of a transaction whose time to be looked at came.
+/// Result of a timer of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
     /// It goes on.
@@ -18,7 +18,7 @@ pub enum Expiry {
 
 /// One end of a transaction.
 pub trait Flow: Copy + Default + Send + 'static {
-    /// What it takes.
+    /// Its parameters.
     type Packet<'a>: Copy;
     /// Its transport.
     const KIND: Kind;
@@ -53,7 +53,7 @@ pub trait Flow: Copy + Default + Send + 'static {
     fn output<L: Line>(&mut self, io: &mut Io<'_, L>);
 
     /// When it wants to be looked at, at the latest, as a tick of the wheel.
-    fn next_look<L>(&self, io: &Io<'_, L>) -> u32;
+    fn next_deadline<L>(&self, io: &Io<'_, L>) -> u32;
 
     /// Its time to be looked at has come, or it is early.
     fn expire<L: Line>(&mut self, io: &mut Io<'_, L>) -> Expiry;

@@ -25,19 +25,19 @@ const OPTION_MSS: u8 = 2;
 pub struct Segment<'a> {
     /// Of its first byte.
     pub sequence: u32,
-    /// What the other side expects next.
+    /// Next sequence number that the other side expects.
     pub acknowledgement: u32,
     /// Control bits.
     pub flags: tcp::Flags,
     /// Bytes that the other side takes.
     pub window: u16,
-    /// What the other side wants at most in a segment, if it says so.
+    /// Maximum segment size of the other side, if it gives one.
     pub segment_bytes_max: Option<u16>,
     /// Data.
     pub data: &'a [u8],
 }
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     /// A UDP packet's data.
@@ -55,7 +55,7 @@ pub struct Arrival<'a> {
     pub key: Key,
     /// The layer 2 address that it came from.
     pub from: MacAddress,
-    /// What it carries.
+    /// Its content.
     pub content: Content<'a>,
 }
 
@@ -82,7 +82,10 @@ struct Ip<'a> {
     payload: &'a [u8],
 }
 
-/// What a frame for one of a side's hosts says.
+/// Parse a frame for one of a side's hosts.
+///
+/// # Errors
+/// When the frame belongs to no transaction; the value says why.
 #[inline]
 pub fn read<'a>(frame: &'a [u8], heading: &Heading, kind: Kind) -> Result<Arrival<'a>, Unread> {
     let hosts = &heading.hosts;
@@ -247,7 +250,7 @@ fn about(
 pub struct Outgoing {
     /// Of its first byte.
     pub sequence: u32,
-    /// What we expect next.
+    /// Next sequence number that we expect.
     pub acknowledgement: u32,
     /// Control bits.
     pub flags: tcp::Flags,

@@ -1,4 +1,4 @@
-//! What a machine can do besides thinking: send a packet of its transaction, and count.
+//! Context of a state machine: it sends packets of its transaction, and counts.
 
 use quiver_wire::MacAddress;
 
@@ -14,13 +14,13 @@ pub trait Line {
     fn frame(&mut self, bytes: usize, write: impl FnOnce(&mut [u8])) -> bool;
 }
 
-/// What a machine is lent for one transaction.
+/// Context of a state machine for one transaction.
 pub struct Io<'a, L> {
     /// Where frames leave.
     pub line: &'a mut L,
-    /// What they begin with.
+    /// Template of its frames.
     pub heading: &'a Heading,
-    /// What the transaction consists of.
+    /// The program of the transaction.
     pub program: &'a Program,
     /// Packets counted here.
     pub packets: &'a Packets,

@@ -1,4 +1,4 @@
-//! What tells a transaction from the others on its side: the far address and both ports.
+//! Key of a transaction on its side: the far address and both ports.
 
 /// Three words: two hold the far address, the third the place of the near host, and both ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 pub mod counters;
 pub mod flow;
@@ -9,7 +10,6 @@ pub mod index;
 pub mod io;
 pub mod key;
 pub mod link;
-pub mod look;
 pub mod next_hop;
 pub mod pattern;
 pub mod plan;
@@ -20,7 +20,8 @@ pub mod report;
 pub mod schedule;
 pub mod session;
 pub mod side;
-pub mod stage;
+pub mod snapshot;
+pub mod stateful_node;
 pub mod table;
 pub mod tcp;
 pub mod udp;

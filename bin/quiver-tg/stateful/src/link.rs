@@ -1,4 +1,4 @@
-//! What stands in front of a side's IP packets: Ethernet header and the port's tags (IEEE 802.1Q).
+//! Link header of a side's IP packets: Ethernet header and the port's tags (IEEE 802.1Q).
 
 use quiver_wire::{EtherType, MacAddress};
 
@@ -54,7 +54,7 @@ impl Link {
         Some(packet)
     }
 
-    /// Take it off: who sent the frame, and what is behind. `None` when it is for another station,
+    /// Take it off: who sent the frame, and what is behind. `None` when it is for another host,
     /// has other tags, or is not IP of the side's family. Priorities do not matter.
     #[inline]
     pub fn open<'a>(&self, frame: &'a [u8]) -> Option<(MacAddress, &'a [u8])> {
@@ -97,7 +97,7 @@ mod tests {
                     (other == *tags).then_some((OURS, 64 - bytes))
                 );
             }
-            assert!(link(OURS, tags).open(&frame).is_none(), "it is for another station");
+            assert!(link(OURS, tags).open(&frame).is_none(), "it is for another host");
             if place > 0 {
                 frame[14] |= 0xe0;
                 assert!(link(THEIRS, tags).open(&frame).is_some(), "a priority does not matter");

@@ -1,4 +1,4 @@
-//! Whom frames of a side go to, on layer 2: asked for by ARP (RFC 826) or neighbour discovery (RFC
+//! Next hops of a side: resolved by ARP (RFC 826) or neighbour discovery (RFC
 //! 4861) before anything is sent.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,21 +11,21 @@ use quiver_wire::{EtherType, Header, Ip6Header, IpProtocol, MacAddress, WireErro
 use quiver_tg_measuring::neighbours::Envelope;
 use quiver_tg_traffic::profile::stateful::hosts::{Hosts, bits_of};
 
-/// How long an answer may take before the question is asked again.
+/// How long an answer may take before the solicitation is sent again.
 const AGAIN_NS: u64 = 500_000_000;
-/// Questions asked at once.
+/// Solicitations sent at once.
 const AT_ONCE: usize = 16;
-/// Bytes of the longest question: Ethernet, two tags, IPv6, a solicitation with one option.
-const QUESTION_BYTES: usize = 14 + 8 + 40 + 24 + 8;
+/// Bytes of the longest solicitation: Ethernet, two tags, IPv6, a solicitation with one option.
+const SOLICITATION_BYTES: usize = 14 + 8 + 40 + 24 + 8;
 
-/// A question.
+/// An ARP request or a neighbour solicitation.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
-    bytes: [u8; QUESTION_BYTES],
+pub struct Solicitation {
+    bytes: [u8; SOLICITATION_BYTES],
     length: usize,
 }
 
-impl Question {
+impl Solicitation {
     /// The frame.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -34,16 +34,16 @@ impl Question {
 
 /// The next hops of one side.
 pub struct NextHop {
-    /// Who asks.
+    /// Source of the solicitations.
     envelope: Envelope,
     from: IpAddr,
-    /// Who is asked for: the gateway alone, or everybody who is sent to.
+    /// Addresses to resolve: the gateway alone, or every destination.
     targets: Hosts,
     /// Their layer 2 addresses, as they become known.
     macs: Box<[Option<MacAddress>]>,
     unknown: usize,
     is_gateway: bool,
-    asked_ns: u64,
+    solicited_ns: u64,
     /// The next target to look at.
     place: usize,
 }
@@ -59,7 +59,7 @@ impl NextHop {
             macs,
             targets,
             is_gateway,
-            asked_ns: 0,
+            solicited_ns: 0,
             place: 0,
         }
     }
@@ -87,9 +87,9 @@ impl NextHop {
         self.macs.get(place as usize).copied().flatten()
     }
 
-    /// A frame that came may tell one; true when it did.
+    /// Learn from a received frame; true when it resolved an address.
     pub fn learn(&mut self, frame: &[u8]) -> bool {
-        let Some((ip, mac)) = self.said(frame) else { return false };
+        let Some((ip, mac)) = self.neighbor_in(frame) else { return false };
         if ip.is_ipv6() != self.targets.is_ip6() || !mac.is_unicast() {
             return false;
         }
@@ -102,20 +102,21 @@ impl NextHop {
         true
     }
 
-    /// What to ask now, a few at a time, each again until it is answered.
-    pub fn ask(&mut self, now_ns: u64, mut send: impl FnMut(&Question)) {
-        if self.unknown == 0 || now_ns.wrapping_sub(self.asked_ns) < AGAIN_NS && self.place == 0 {
+    /// Send the solicitations that are due, a few at a time, each again until it is answered.
+    pub fn solicit(&mut self, now_ns: u64, mut send: impl FnMut(&Solicitation)) {
+        if self.unknown == 0 || now_ns.wrapping_sub(self.solicited_ns) < AGAIN_NS && self.place == 0
+        {
             return;
         }
         if self.place == 0 {
-            self.asked_ns = now_ns;
+            self.solicited_ns = now_ns;
         }
         let mut left = AT_ONCE;
         while left > 0 && self.place < self.macs.len() {
             if self.macs[self.place].is_none()
-                && let Some(question) = self.question(self.targets.at(self.place as u32))
+                && let Some(solicitation) = self.solicitation(self.targets.at(self.place as u32))
             {
-                send(&question);
+                send(&solicitation);
                 left -= 1;
             }
             self.place += 1;
@@ -125,22 +126,29 @@ impl NextHop {
         }
     }
 
-    fn question(&self, target: IpAddr) -> Option<Question> {
-        let mut bytes = [0; QUESTION_BYTES];
+    fn solicitation(&self, target: IpAddr) -> Option<Solicitation> {
+        let mut bytes = [0; SOLICITATION_BYTES];
         let length = match (self.from, target) {
-            (IpAddr::V4(from), IpAddr::V4(target)) => self.ask_arp(&mut bytes, from, target)?,
-            (IpAddr::V6(from), IpAddr::V6(target)) => self.ask_nd(&mut bytes, from, target)?,
+            (IpAddr::V4(from), IpAddr::V4(target)) => self.arp_request(&mut bytes, from, target)?,
+            (IpAddr::V6(from), IpAddr::V6(target)) => {
+                self.neighbor_solicitation(&mut bytes, from, target)?
+            }
             _ => return None,
         };
-        Some(Question { bytes, length })
+        Some(Solicitation { bytes, length })
     }
 
-    fn ask_arp(&self, out: &mut [u8], from: Ipv4Addr, target: Ipv4Addr) -> Option<usize> {
-        let question = arp::Repr::request(self.envelope.mac(), from, target);
-        self.envelope.seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| question.emit(out))
+    fn arp_request(&self, out: &mut [u8], from: Ipv4Addr, target: Ipv4Addr) -> Option<usize> {
+        let solicitation = arp::Repr::request(self.envelope.mac(), from, target);
+        self.envelope.seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| solicitation.emit(out))
     }
 
-    fn ask_nd(&self, out: &mut [u8], from: Ipv6Addr, target: Ipv6Addr) -> Option<usize> {
+    fn neighbor_solicitation(
+        &self,
+        out: &mut [u8],
+        from: Ipv6Addr,
+        target: Ipv6Addr,
+    ) -> Option<usize> {
         let group = address::solicited_node(target);
         // RFC 4861 §4.6.1: source link-layer address, one unit of eight octets.
         let mut option = [0; 8];
@@ -161,22 +169,24 @@ impl NextHop {
     }
 
     /// Which address is at which layer 2 address, if a frame says so.
-    fn said(&self, frame: &[u8]) -> Option<(IpAddr, MacAddress)> {
+    fn neighbor_in(&self, frame: &[u8]) -> Option<(IpAddr, MacAddress)> {
         let letter = self.envelope.open(frame)?;
         match letter.ether_type {
             EtherType::ARP => {
-                let (said, _) = arp::Repr::parse(letter.packet).ok()?;
-                Some((said.sender_ip.into(), said.sender_mac))
+                let (neighbor_in, _) = arp::Repr::parse(letter.packet).ok()?;
+                Some((neighbor_in.sender_ip.into(), neighbor_in.sender_mac))
             }
             EtherType::IPV6 => {
                 let (ip, message) = within(letter.packet)?;
-                let Message::Nd(said) =
+                let Message::Nd(neighbor_in) =
                     Message::parse(ip.source(), ip.destination(), message).ok()?
                 else {
                     return None;
                 };
-                said.check(ip.source(), ip.destination(), ip.hop_limit()).ok()?;
-                let Nd::NeighborAdvertisement { target, options, .. } = said else { return None };
+                neighbor_in.check(ip.source(), ip.destination(), ip.hop_limit()).ok()?;
+                let Nd::NeighborAdvertisement { target, options, .. } = neighbor_in else {
+                    return None;
+                };
                 Some((target.into(), options.target_mac().unwrap_or(letter.from)))
             }
             _ => None,
@@ -202,9 +212,9 @@ mod tests {
         let neighbours = Neighbours::new(THEIRS, &port, &std::sync::Arc::default());
         let mut answers = Vec::new();
         for pass in 1..20 {
-            hop.ask(pass * AGAIN_NS, |question| {
+            hop.solicit(pass * AGAIN_NS, |solicitation| {
                 let mut out = vec![0; ANSWER_BYTES_MAX];
-                if let Some(length) = neighbours.answer(question.bytes(), &mut out) {
+                if let Some(length) = neighbours.answer(solicitation.bytes(), &mut out) {
                     out.truncate(length);
                     answers.push(out);
                 }

@@ -146,7 +146,8 @@ mod tests {
         for (hosts, sessions) in scales {
             for order in ["sequential", "random, seed: 9"] {
                 let text = format!(
-                    "{{kind: udp, order: {order}, clients: {{on: 0, first: 10.0.0.0, count: {hosts}}}, \
+                    "{{kind: udp, order: {order}, clients: {{on: 0, first: 10.0.0.0, count: \
+                     {hosts}}}, \
                      servers: {{on: 1, first: 20.0.0.0, count: {hosts}, port: same}}}}"
                 );
                 let stateful: Stateful = serde_saphyr::from_str(&text).expect("YAML");

@@ -1,4 +1,4 @@
-//! What both ends of a transaction do, as the machines need it.
+//! The program of both ends of a transaction, for the state machines.
 
 use super::wheel::ticks;
 use quiver_tg_traffic::profile::stateful::{Closer, Stateful, Success};
@@ -25,7 +25,7 @@ pub struct Program {
     pub packet_bytes: u16,
     /// TCP: who closes first.
     pub closer: Closer,
-    /// What is successful.
+    /// The condition of success.
     pub success: Success,
     /// A rest; 0 is none.
     pub hold: u32,
@@ -61,14 +61,14 @@ impl Program {
         }
     }
 
-    /// What this end sends.
+    /// Data that this end sends.
     #[inline(always)]
     pub fn sends(&self) -> u32 {
         if self.role == Role::Client { self.request } else { self.response }
     }
 
     /// How an ending counts when less than all of a transaction is asked for.
-    pub fn judge(&self, is_connected: bool, ending: Ending) -> Ending {
+    pub fn classify(&self, is_connected: bool, ending: Ending) -> Ending {
         match ending {
             Ending::Failed(Failure::Corrupted) => ending,
             _ if is_connected && self.success == Success::Connected => Ending::Complete,
@@ -76,7 +76,7 @@ impl Program {
         }
     }
 
-    /// What this end receives.
+    /// Data that this end receives.
     #[inline(always)]
     pub fn receives(&self) -> u32 {
         if self.role == Role::Client { self.response } else { self.request }

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::counters::Counters;
-use super::look::Look;
+use super::snapshot::Snapshot;
 
 /// Looks are at least so far apart, nanoseconds.
 const INTERVAL_NS: u64 = 500_000_000;
 
-/// What a side does now, each a second.
+/// Current rates of a side, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
     /// Transactions that began.
@@ -42,7 +42,7 @@ fn sums(counters: &Counters) -> Sums {
     ]
 }
 
-/// Keeps the last look, and what happened up to it.
+/// Keeps the last snapshot, and what happened up to it.
 #[derive(Default)]
 pub struct Sampler {
     last: Option<(u64, [Sums; 2])>,
@@ -50,17 +50,17 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// The counts are these now.
-    pub fn see(&mut self, look: &Look) {
+    /// Record the counts of a snapshot.
+    pub fn record(&mut self, snapshot: &Snapshot) {
         let of = |counters: &Option<_>| {
             counters.as_ref().map_or([0; 7], |c: &std::sync::Arc<_>| sums(c))
         };
-        let now = [of(&look.clients), of(&look.servers)];
+        let now = [of(&snapshot.clients), of(&snapshot.servers)];
         let Some((then_ns, before)) = self.last else {
-            self.last = Some((look.now_ns, now));
+            self.last = Some((snapshot.now_ns, now));
             return;
         };
-        let passed_ns = look.now_ns.saturating_sub(then_ns);
+        let passed_ns = snapshot.now_ns.saturating_sub(then_ns);
         if passed_ns < INTERVAL_NS {
             return;
         }
@@ -78,10 +78,10 @@ impl Sampler {
                 retransmitted_pps: rate(6),
             };
         }
-        self.last = Some((look.now_ns, now));
+        self.last = Some((snapshot.now_ns, now));
     }
 
-    /// What clients and servers do now.
+    /// Current rates of clients and servers.
     pub fn rates(&self) -> [Rates; 2] {
         self.rates
     }

@@ -1,6 +1,6 @@
-//! Is everything on the way ready? Before the first transaction each client's host pings its server
-//! through the forwarder. The first ping makes the forwarder ask for its neighbours; an answer has
-//! gone there and back, so both next hops are known.
+//! Is the path through the forwarder ready? Before the first transaction each client's host pings
+//! its server through the forwarder. The first ping makes the forwarder ask for its neighbours; an
+//! answer has gone there and back, so both next hops are known.
 
 use std::net::IpAddr;
 
@@ -10,17 +10,17 @@ use quiver_wire::{EtherType, Header, Ip6Header, IpProtocol, MacAddress, WireErro
 use quiver_tg_measuring::neighbours::{Envelope, Letter};
 use quiver_tg_traffic::profile::stateful::hosts::{Hosts, bits_of};
 
-/// Hosts of the clients that ask; those behind them share their ways.
+/// Hosts that ping at most; further hosts use the same paths.
 pub const ASKED_MAX: u32 = 4096;
-/// How long an answer may take before the question is asked again, nanoseconds.
+/// How long an answer may take before the ping is sent again, nanoseconds.
 const AGAIN_NS: u64 = 50_000_000;
-/// Questions asked at once.
+/// Pings sent at once.
 const AT_ONCE: usize = 16;
-/// What pings of this program are known by.
+/// Identifier of this program's pings.
 const IDENTIFIER: u16 = 0x5170;
 /// Bytes of a ping's frame: Ethernet, two tags, IPv6, an echo request.
-const QUESTION_BYTES: usize = 14 + 8 + 40 + 8 + 8;
-/// Hops that a question may take.
+const SOLICITATION_BYTES: usize = 14 + 8 + 40 + 8 + 8;
+/// Hops that a solicitation may take.
 const HOPS: u8 = 64;
 /// Bytes behind the header of an echo request.
 const DATA: [u8; 8] = *b"Qv ready";
@@ -32,7 +32,7 @@ pub struct Readiness {
     servers: Hosts,
     answered: Box<[bool]>,
     left: usize,
-    asked_ns: u64,
+    solicited_ns: u64,
     /// The next host to look at.
     place: usize,
 }
@@ -42,7 +42,7 @@ impl Readiness {
     pub fn new(envelope: Envelope, clients: Hosts, servers: Hosts) -> Readiness {
         let answered = vec![false; clients.count().min(ASKED_MAX) as usize].into_boxed_slice();
         let left = answered.len();
-        Readiness { envelope, clients, servers, answered, left, asked_ns: 0, place: 0 }
+        Readiness { envelope, clients, servers, answered, left, solicited_ns: 0, place: 0 }
     }
 
     /// Hosts that have not been answered.
@@ -68,18 +68,18 @@ impl Readiness {
         mac_of: impl Fn(u128) -> MacAddress,
         mut send: impl FnMut(&[u8]),
     ) {
-        if self.left == 0 || self.place == 0 && now_ns.wrapping_sub(self.asked_ns) < AGAIN_NS {
+        if self.left == 0 || self.place == 0 && now_ns.wrapping_sub(self.solicited_ns) < AGAIN_NS {
             return;
         }
         if self.place == 0 {
-            self.asked_ns = now_ns;
+            self.solicited_ns = now_ns;
         }
         let mut more = AT_ONCE;
         while more > 0 && self.place < self.answered.len() {
             if !self.answered[self.place] {
-                let mut out = [0; QUESTION_BYTES];
+                let mut out = [0; SOLICITATION_BYTES];
                 let to = mac_of(bits_of(self.pair(self.place).1));
-                if let Some(length) = self.question(&mut out, to, self.place) {
+                if let Some(length) = self.solicitation(&mut out, to, self.place) {
                     send(&out[..length]);
                 }
                 more -= 1;
@@ -91,7 +91,7 @@ impl Readiness {
         }
     }
 
-    fn question(&self, out: &mut [u8], to: MacAddress, place: usize) -> Option<usize> {
+    fn solicitation(&self, out: &mut [u8], to: MacAddress, place: usize) -> Option<usize> {
         let sequence = place as u16;
         match self.pair(place) {
             (IpAddr::V4(from), IpAddr::V4(target)) => {
@@ -144,7 +144,7 @@ fn behind(out: &mut [u8], at: usize) -> Result<&mut [u8], WireError> {
     out.get_mut(at..).ok_or(WireError::NoRoom { need: at, have })
 }
 
-/// Whom an echo reply is for, whom it is from, and its number, if it is one of ours.
+/// Destination, source and number of an echo reply, if it is one of ours.
 fn answer_in(letter: &Letter<'_>) -> Option<(IpAddr, IpAddr, u16)> {
     match letter.ether_type {
         EtherType::IPV4 => {
@@ -196,9 +196,9 @@ mod tests {
             readiness.ask(
                 AGAIN_NS + pass * AGAIN_NS / 10,
                 |_| THEIRS,
-                |question| {
+                |solicitation| {
                     let mut out = vec![0; ANSWER_BYTES_MAX];
-                    if let Some(length) = neighbours.answer(question, &mut out) {
+                    if let Some(length) = neighbours.answer(solicitation, &mut out) {
                         out.truncate(length);
                         answers.push(out);
                     }
@@ -231,8 +231,8 @@ mod tests {
     fn other_frames_are_no_answers() {
         let mut readiness =
             ask(hosts("10.0.0.0", 3), hosts("20.0.0.0", 3), hosts("20.0.0.9", 1), "[]");
-        let mut out = [0; QUESTION_BYTES];
-        let length = readiness.question(&mut out, OURS, 0).expect("a question");
+        let mut out = [0; SOLICITATION_BYTES];
+        let length = readiness.solicitation(&mut out, OURS, 0).expect("a solicitation");
         assert!(
             !readiness.hear(&out[..length]) && !readiness.hear(&[]) && !readiness.hear(&[0; 60])
         );

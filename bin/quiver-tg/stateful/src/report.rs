@@ -1,4 +1,4 @@
-//! What one measurement of transactions found.
+//! The report of one measurement of transactions.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 
 use super::counters::{Counters, Transactions};
 use super::schedule::Schedule;
-use super::stage::Remains;
+use super::stateful_node::FinalState;
 use quiver_tg_measuring::capture::CaptureReport;
 use quiver_tg_measuring::faults::FaultsReport;
 use quiver_tg_measuring::latency::Distribution;
 use quiver_tg_traffic::figures::{grouped, scaled};
 use quiver_tg_traffic::profile::stateful::{Kind, Stateful};
 
-/// Begun at less than this part of the rate asked for: the generator was the limit.
+/// Begun at less than this part of the requested rate: the generator was the limit.
 const RATE_PART_MIN: f64 = 0.995;
 
-/// What the report is made of besides counters.
+/// Facts for the report besides counters.
 pub struct Facts<'a> {
-    /// What was asked for.
+    /// The request.
     pub stateful: &'a Stateful,
     /// When transactions came due.
     pub schedule: Schedule,
@@ -35,11 +35,11 @@ pub struct Facts<'a> {
     pub tx_ring_full: u64,
     /// Somebody ended it.
     pub is_interrupted: bool,
-    /// The histograms of times are asked for.
+    /// The histograms of times are requested.
     pub histograms: bool,
-    /// What was done on purpose to what came to each port.
+    /// Faults at each port.
     pub faults: Vec<Option<FaultsReport>>,
-    /// What was written to files.
+    /// Captures.
     pub captures: Vec<CaptureReport>,
 }
 
@@ -52,7 +52,7 @@ pub struct Counts {
     pub started: u64,
     /// Of these, those whose handshake was done or first response came.
     pub connected: u64,
-    /// Came to the end that is asked for.
+    /// Came to the end that was requested.
     pub successful: u64,
     /// Did not.
     pub failed: u64,
@@ -102,7 +102,7 @@ impl SideReport {
     }
 }
 
-/// What was done on purpose to packets of transactions that came to a port.
+/// Faults of packets of transactions at a port.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PortFaults {
     /// The port.
@@ -114,7 +114,8 @@ pub struct PortFaults {
 
 /// Packets from one side to the other: `offered` = `received` + `lost`, always.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Way {
+#[schemars(rename = "Way")]
+pub struct DirectionReport {
     /// The port that sent.
     pub from: usize,
     /// The port where they should have come.
@@ -123,21 +124,24 @@ pub struct Way {
     pub offered: u64,
     /// Packets that came, damaged ones too.
     pub received: u64,
-    /// The difference; below zero when packets were doubled on the way.
+    /// The difference; below zero when packets were duplicated in the network.
     pub lost: i64,
 }
 
-impl Way {
-    fn new((from, sender): (usize, &Counters), (to, receiver): (usize, &Counters)) -> Way {
+impl DirectionReport {
+    fn new(
+        (from, sender): (usize, &Counters),
+        (to, receiver): (usize, &Counters),
+    ) -> DirectionReport {
         let came = &receiver.packets;
         let damaged = came.bad_checksum.get() + came.malformed.get() + came.fragments.get();
         let (offered, received) =
             (sender.packets.tx_packets.get(), came.rx_packets.get() + damaged);
-        Way { from, to, offered, received, lost: offered as i64 - received as i64 }
+        DirectionReport { from, to, offered, received, lost: offered as i64 - received as i64 }
     }
 }
 
-/// What was found. README.md says what each count is.
+/// The report. README.md says what each count is.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StatefulReport {
     /// `udp` or `tcp`.
@@ -156,8 +160,8 @@ pub struct StatefulReport {
     pub tx_pps: f64,
     /// Packets of both sides received a second.
     pub rx_pps: f64,
-    /// What went each way, where both sides are played.
-    pub per_direction: Vec<Way>,
+    /// Packets in each direction, where the generator plays both sides.
+    pub per_direction: Vec<DirectionReport>,
     /// Clients whose ping through the forwarder had not come back when the first transaction began.
     pub unready_hosts: usize,
     /// One of them, and its server.
@@ -171,7 +175,7 @@ pub struct StatefulReport {
     pub captures: Vec<CaptureReport>,
     /// Packets that found a transmit ring full; the forwarder did not take them.
     pub tx_ring_full: u64,
-    /// Transactions did not begin at the rate asked for.
+    /// Transactions did not begin at the requested rate.
     pub limited_by_generator: bool,
     /// It was ended before its time.
     pub interrupted: bool,
@@ -195,7 +199,7 @@ impl StatefulReport {
         facts: &Facts<'_>,
         clients: Option<&Counters>,
         servers: Option<&Counters>,
-        remains: Remains,
+        final_state: FinalState,
     ) -> StatefulReport {
         let schedule = &facts.schedule;
         let whole_s = (schedule.end_ns - schedule.start_ns) as f64 / 1e9;
@@ -217,7 +221,7 @@ impl StatefulReport {
         let is_paced = schedule.rate_cps.is_finite() && !facts.is_interrupted;
         let is_slow =
             is_paced && (rate(facts.begun) < RATE_PART_MIN * asked_cps || not_attempted > 0);
-        let times = remains.times.as_ref();
+        let times = final_state.times.as_ref();
         StatefulReport {
             kind: if facts.stateful.kind == Kind::Udp { "udp" } else { "tcp" },
             intended,
@@ -227,9 +231,9 @@ impl StatefulReport {
             successful_cps: rate(of(|t| t.successful.get())),
             tx_pps: rate(packets(|c| c.packets.tx_packets.get())),
             rx_pps: rate(packets(|c| c.packets.rx_packets.get())),
-            per_direction: ways(facts.stateful, clients, servers),
-            unready_hosts: remains.unready,
-            unready_example: remains.unready_pair,
+            per_direction: directions(facts.stateful, clients, servers),
+            unready_hosts: final_state.unready,
+            unready_example: final_state.unready_pair,
             faults: port_faults(&facts.faults),
             captures: facts.captures.clone(),
             tx_ring_full: facts.tx_ring_full,
@@ -241,8 +245,8 @@ impl StatefulReport {
                 .and_then(|times| Distribution::with_histogram(&times.connected, facts.histograms)),
             transaction_ns: times
                 .and_then(|times| Distribution::with_histogram(&times.complete, facts.histograms)),
-            table_bytes: remains.table_bytes,
-            table_entries: remains.table_entries,
+            table_bytes: final_state.table_bytes,
+            table_entries: final_state.table_entries,
         }
     }
 
@@ -274,33 +278,39 @@ impl StatefulReport {
         );
         for (name, side) in [("clients", &self.clients), ("servers", &self.servers)] {
             let Some(side) = side else { continue };
-            told(&mut text, &format!("{name} failed"), &side.transactions.failures, |_| true);
-            told(&mut text, &format!("{name} saw"), &side.packets, |name| {
+            append_counts(
+                &mut text,
+                &format!("{name} failed"),
+                &side.transactions.failures,
+                |_| true,
+            );
+            append_counts(&mut text, &format!("{name} saw"), &side.packets, |name| {
                 !["tx_packets", "tx_bytes", "rx_packets", "rx_bytes"].contains(&name)
             });
         }
         self.render_times(&mut text);
-        for way in &self.per_direction {
-            let (offered, received) = (grouped(way.offered), grouped(way.received));
-            let sign = if way.lost < 0 { "-" } else { "" };
-            let lost = grouped(way.lost.unsigned_abs());
+        for direction in &self.per_direction {
+            let (offered, received) = (grouped(direction.offered), grouped(direction.received));
+            let sign = if direction.lost < 0 { "-" } else { "" };
+            let lost = grouped(direction.lost.unsigned_abs());
             let _ = writeln!(
                 text,
                 "packets     port {} -> {}: sent {offered}, came {received}, lost {sign}{lost}",
-                way.from, way.to
+                direction.from, direction.to
             );
         }
         if let Some((client, server)) = self.unready_example {
             let _ = writeln!(
                 text,
-                "not ready   {} clients' pings did not come back before the first transaction, like that of {client} to {server}",
+                "not ready   {} clients' pings did not come back before the first transaction, \
+                 like that of {client} to {server}",
                 grouped(self.unready_hosts as u64)
             );
         }
         for PortFaults { port, faults } in &self.faults {
             let faults = serde_json::to_value(faults).unwrap_or_default();
             let counts = faults.as_object().cloned().unwrap_or_default();
-            told(&mut text, &format!("faults on port {port}"), &counts, |_| true);
+            append_counts(&mut text, &format!("faults on port {port}"), &counts, |_| true);
         }
         if self.tx_ring_full > 0 {
             let _ = writeln!(text, "ring full   {} packets", grouped(self.tx_ring_full));
@@ -344,12 +354,16 @@ impl StatefulReport {
 }
 
 /// Both directions, where both sides are played.
-fn ways(stateful: &Stateful, clients: Option<&Counters>, servers: Option<&Counters>) -> Vec<Way> {
+fn directions(
+    stateful: &Stateful,
+    clients: Option<&Counters>,
+    servers: Option<&Counters>,
+) -> Vec<DirectionReport> {
     let on = stateful.clients.as_ref().map(|clients| clients.on);
     let (Some(clients), Some(servers)) = (on.zip(clients), stateful.servers.on.zip(servers)) else {
         return Vec::new();
     };
-    vec![Way::new(clients, servers), Way::new(servers, clients)]
+    vec![DirectionReport::new(clients, servers), DirectionReport::new(servers, clients)]
 }
 
 fn port_faults(faults: &[Option<FaultsReport>]) -> Vec<PortFaults> {
@@ -358,7 +372,7 @@ fn port_faults(faults: &[Option<FaultsReport>]) -> Vec<PortFaults> {
 }
 
 /// The counts that are not zero, on a line.
-fn told(
+fn append_counts(
     text: &mut String,
     heading: &str,
     counts: &Map<String, Value>,

@@ -16,6 +16,9 @@ const STATEFUL_BUFFERS_FACTOR: usize = 4;
 
 /// Make a profile's generator with the drivers around it and start it, without waiting for links.
 /// `quit` ends whatever it waits for.
+///
+/// # Errors
+/// When the ports or the worker cannot be made.
 pub fn make(profile: &Profile, quit: Rc<Cell<bool>>) -> anyhow::Result<StatefulGenerator<Drivers>> {
     let config = engine_config(profile);
     let config = EngineConfig { buffers: config.buffers * STATEFUL_BUFFERS_FACTOR, ..config };

@@ -19,12 +19,12 @@ use quiver_tg_traffic::profile::stateful::ServerPort;
 
 /// Entries that may have something to send at the end of a vector.
 const LISTED_MAX: usize = 512;
-/// Lists of timers passed in one look.
+/// Lists of timers passed in one poll.
 const LISTS_PER_LOOK: u32 = 64;
 
 /// Where servers answer.
 #[derive(Clone, Copy, Debug)]
-pub enum Listens {
+pub enum ListenPorts {
     /// Nowhere: these are clients.
     Nowhere,
     /// At one port.
@@ -33,20 +33,20 @@ pub enum Listens {
     Everywhere,
 }
 
-impl Listens {
+impl ListenPorts {
     /// Where servers with this port answer.
-    pub fn at(port: ServerPort) -> Listens {
+    pub fn at(port: ServerPort) -> ListenPorts {
         match port {
-            ServerPort::One(port) => Listens::One(port),
-            ServerPort::Same => Listens::Everywhere,
+            ServerPort::One(port) => ListenPorts::One(port),
+            ServerPort::Same => ListenPorts::Everywhere,
         }
     }
 
     fn has(self, port: u16) -> bool {
         match self {
-            Listens::Nowhere => false,
-            Listens::One(own) => own == port,
-            Listens::Everywhere => true,
+            ListenPorts::Nowhere => false,
+            ListenPorts::One(own) => own == port,
+            ListenPorts::Everywhere => true,
         }
     }
 }
@@ -74,7 +74,7 @@ impl Times {
 pub struct Side<F> {
     program: Program,
     heading: Heading,
-    listens: Listens,
+    listen_ports: ListenPorts,
     /// Where all frames go, once it is known and if there is one.
     pub gateway: Option<MacAddress>,
     table: Table<F>,
@@ -92,7 +92,7 @@ pub struct Side<F> {
     pub times: Times,
 }
 
-/// Lend a machine what it needs.
+/// Builds the context of a state machine.
 macro_rules! io {
     ($side:ident, $line:expr, $now_ns:expr, $key:expr, $to:expr) => {
         Io {
@@ -113,7 +113,7 @@ impl<F: Flow> Side<F> {
     pub fn new(
         program: Program,
         heading: Heading,
-        listens: Listens,
+        listen_ports: ListenPorts,
         entries: usize,
         seed: u64,
         now_ns: u64,
@@ -121,7 +121,7 @@ impl<F: Flow> Side<F> {
         Side {
             program,
             heading,
-            listens,
+            listen_ports,
             gateway: None,
             table: Table::new(entries, Secret::new(seed), tick_of(now_ns)),
             counters: Arc::default(),
@@ -135,7 +135,7 @@ impl<F: Flow> Side<F> {
         }
     }
 
-    /// What it counts.
+    /// Its counters.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
@@ -215,14 +215,14 @@ impl<F: Flow> Side<F> {
         let number = self.number(&key, now_ns);
         let mut io = io!(self, line, now_ns, key, to.0);
         let flow = F::begin(&mut io, number);
-        let look = flow.next_look(&io);
-        self.take_up(slot, flow, look);
+        let deadline = flow.next_deadline(&io);
+        self.take_up(slot, flow, deadline);
     }
 
     /// Put a new transaction in its slot.
-    fn take_up(&mut self, slot: u32, flow: F, look: u32) {
+    fn take_up(&mut self, slot: u32, flow: F, deadline: u32) {
         self.table.entry(slot).flow = flow;
-        self.table.wheel.arm(slot, look);
+        self.table.wheel.arm(slot, deadline);
         self.open += 1;
         self.unanswered += 1;
         self.counters.transactions.started.add(1);
@@ -319,12 +319,12 @@ impl<F: Flow> Side<F> {
         line: &mut L,
     ) {
         let key = arrival.key;
-        let listens = self.listens.has(key.near_port());
-        let slot = if listens { self.table.insert(key, hash, F::default()) } else { None };
+        let listen_ports = self.listen_ports.has(key.near_port());
+        let slot = if listen_ports { self.table.insert(key, hash, F::default()) } else { None };
         let number = self.number(&key, now_ns);
         let mut io = io!(self, line, now_ns, key, arrival.from.0);
         let Some(slot) = slot else {
-            if listens && F::begins(packet) {
+            if listen_ports && F::begins(packet) {
                 self.counters.transactions.attempted.add(1);
                 return self.counters.transactions.fail(Failure::TableFull);
             }
@@ -336,9 +336,9 @@ impl<F: Flow> Side<F> {
             F::answer_stray(&mut io, packet);
             return self.table.remove(slot);
         };
-        let look = flow.next_look(&io);
+        let deadline = flow.next_deadline(&io);
         self.counters.transactions.attempted.add(1);
-        self.take_up(slot, flow, look);
+        self.take_up(slot, flow, deadline);
         if F::FIRST_IS_INPUT {
             self.input(now_ns, slot, packet, line);
         }
@@ -362,11 +362,11 @@ impl<F: Flow> Side<F> {
         match ending {
             Some(ending) => self.end(now_ns, slot, ending, line),
             None => {
-                let look = entry.flow.next_look(&io);
+                let deadline = entry.flow.next_deadline(&io);
                 if entry.flow.list() {
                     self.listed.push(slot);
                 }
-                self.table.wheel.arm(slot, look);
+                self.table.wheel.arm(slot, deadline);
             }
         }
         if self.listed.len() == LISTED_MAX {
@@ -382,8 +382,8 @@ impl<F: Flow> Side<F> {
             let mut io = io!(self, line, now_ns, entry.key, entry.flow.to());
             entry.flow.output(&mut io);
             if !entry.flow.is_free() {
-                let look = entry.flow.next_look(&io);
-                self.table.wheel.arm(slot, look);
+                let deadline = entry.flow.next_deadline(&io);
+                self.table.wheel.arm(slot, deadline);
             }
         }
         self.listed.clear();
@@ -398,17 +398,17 @@ impl<F: Flow> Side<F> {
         if !needs_no_reset {
             entry.flow.abort(&mut io);
         }
-        let judged = self.program.judge(entry.flow.is_connected(), ending);
-        if judged == Ending::Complete {
+        let outcome = self.program.classify(entry.flow.is_connected(), ending);
+        if outcome == Ending::Complete {
             self.times.complete.saturating_record(now_ns - entry.flow.started_ns());
         }
-        self.counters.transactions.end(judged);
+        self.counters.transactions.end(outcome);
         self.open -= 1;
         self.unanswered -= u64::from(!entry.flow.is_connected());
         self.stalled -= u64::from(entry.flow.is_stalled());
         if ending == Ending::Complete && entry.flow.linger(&io) {
-            let look = entry.flow.next_look(&io);
-            self.table.wheel.arm(slot, look);
+            let deadline = entry.flow.next_deadline(&io);
+            self.table.wheel.arm(slot, deadline);
         } else {
             self.table.remove(slot);
         }
@@ -428,8 +428,8 @@ impl<F: Flow> Side<F> {
                         self.stalled += 1;
                         self.stalls += 1;
                     }
-                    let look = entry.flow.next_look(&io);
-                    self.table.wheel.arm(slot, look);
+                    let deadline = entry.flow.next_deadline(&io);
+                    self.table.wheel.arm(slot, deadline);
                 }
                 Expiry::Ended(ending) => self.end(now_ns, slot, ending, line),
                 Expiry::Forget => self.table.remove(slot),

@@ -12,7 +12,7 @@ use super::frame::Heading;
 use super::io::Line;
 use super::plan::Plan;
 use super::program::{Program, Role};
-use super::side::{Listens, Side};
+use super::side::{ListenPorts, Side};
 use quiver_tg_traffic::frames::random::Random;
 use quiver_tg_traffic::profile::Tags;
 use quiver_tg_traffic::profile::stateful::Stateful;
@@ -74,12 +74,12 @@ impl<F: Flow> Simulation<F> {
         let (near, far) =
             (clients.hosts().expect("hosts"), stateful.servers.hosts().expect("hosts"));
         let start = 1_000_000_000;
-        let side = |role, hosts, mac, listens| {
+        let side = |role, hosts, mac, listen_ports| {
             let program = Program::new(stateful, role);
             Side::new(
                 program,
                 Heading::new(mac, &Tags::default(), hosts),
-                listens,
+                listen_ports,
                 stateful.concurrent(),
                 seed,
                 start,
@@ -87,8 +87,8 @@ impl<F: Flow> Simulation<F> {
         };
         Simulation {
             sides: [
-                side(Role::Client, near, MACS[CLIENT], Listens::Nowhere),
-                side(Role::Server, far, MACS[SERVER], Listens::at(stateful.servers.port)),
+                side(Role::Client, near, MACS[CLIENT], ListenPorts::Nowhere),
+                side(Role::Server, far, MACS[SERVER], ListenPorts::at(stateful.servers.port)),
             ],
             now_ns: start,
             plan: Plan::new(stateful, &clients, far),

@@ -9,9 +9,9 @@ use quiver_tg_traffic::profile::stateful::ENTRIES_MAX;
 /// An entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry<F> {
-    /// Who.
+    /// Key.
     pub key: Key,
-    /// What its machine knows.
+    /// State machine.
     pub flow: F,
 }
 

@@ -242,7 +242,8 @@ proptest! {
     ) {
         let close = if by_client { "client" } else { "server" };
         let keys = format!(
-            "request_bytes: {request}, response_bytes: {response}, segment: {segment}, close: {close}, timeout_s: 20"
+            "request_bytes: {request}, response_bytes: {response}, segment: {segment}, close: \
+             {close}, timeout_s: 20"
         );
         let mut simulation = tcp(&keys, Faults { loss, repeat, damage, jitter_ns }, seed);
         if translated {
@@ -287,12 +288,14 @@ proptest! {
 
     #[test]
     fn hostile_segments_neither_panic_nor_leave_anything_behind(seed: u64) {
-        assail(&mut tcp("request_bytes: 5000, response_bytes: 5000, timeout_s: 3", Faults::default(), seed), seed, true);
+        assail(&mut tcp("request_bytes: 5000, response_bytes: 5000, timeout_s: \
+            3", Faults::default(), seed), seed, true);
     }
 
     #[test]
     fn hostile_datagrams_neither_panic_nor_leave_anything_behind(seed: u64) {
-        assail(&mut udp("requests: 3, responses: 3, timeout_s: 3", Faults::default(), seed), seed, false);
+        assail(&mut udp("requests: 3, responses: 3, timeout_s: \
+            3", Faults::default(), seed), seed, false);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub struct Exchange {
     is_stalled: bool,
 }
 
-/// What a label says: the packet's number and the transaction's.
+/// A label: numbers of the packet and of the transaction.
 fn label_of(data: &[u8]) -> Option<(u16, u32)> {
     let [m, n, a, b, c, d, e, f] = *data.first_chunk::<LABEL_BYTES>()?;
     ([m, n] == MAGIC).then(|| (u16::from_be_bytes([a, b]), u32::from_be_bytes([c, d, e, f])))
@@ -168,7 +168,7 @@ impl Flow for Exchange {
 
     fn output<L: Line>(&mut self, _: &mut Io<'_, L>) {}
 
-    fn next_look<L>(&self, io: &Io<'_, L>) -> u32 {
+    fn next_deadline<L>(&self, io: &Io<'_, L>) -> u32 {
         let end = tick_of(self.started_ns).wrapping_add(io.program.life);
         let stall = self.stalls_at(io);
         if self.rests && has_come(self.due, end) {

@@ -52,7 +52,8 @@ fn check_all(report: &StatefulReport, transactions: u64) {
 }
 
 const HOSTS: &str = "clients: {on: 0, first: 10.0.0.0, count: 16}, \
-                     servers: {on: 1, first: 20.0.0.0, count: 16, port: same}, limit: 500, timeout_s: 60";
+                     servers: {on: 1, first: 20.0.0.0, count: 16, port: same}, limit: 500, \
+                     timeout_s: 60";
 const MACS: [&str; 2] =
     ["gateway_mac: \"02:00:00:00:00:01\"", "gateway_mac: \"02:00:00:00:00:00\""];
 const BY_QUESTION: [&str; 2] =
@@ -187,7 +188,8 @@ fn a_gateway_that_does_not_answer_is_named() {
         )
     };
     let text = format!(
-        "ports: [{}, {}]\nstateful: {{kind: tcp, clients: {{on: 0, first: 10.0.0.0}}, servers: {{first: 20.0.0.0}}}}",
+        "ports: [{}, {}]\nstateful: {{kind: tcp, clients: {{on: 0, first: 10.0.0.0}}, servers: \
+         {{first: 20.0.0.0}}}}",
         port("master"),
         port("slave")
     );

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
+mod bounded_file;
 pub mod check;
 pub mod figures;
 pub mod frames;

@@ -22,7 +22,7 @@ const MAGIC: u64 = 0x7451; // "Qt"
 const TIME_MASK: u64 = (1 << 40) - 1;
 const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// What a frame says about itself.
+/// The stamp of a frame: measurement, stream, sequence number, time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Which measurement it belongs to; counts up and wraps.
@@ -79,7 +79,7 @@ impl Stamp {
         (u128::from(low) | u128::from(high) << 64).to_le_bytes()
     }
 
-    /// What its bytes begin with.
+    /// The first bytes of its encoding.
     pub fn head(&self) -> u32 {
         MAGIC as u32 | u32::from(self.measurement) << 16 | u32::from(self.stream) << 24
     }
@@ -105,7 +105,10 @@ impl Stamp {
         (bytes[2], bytes[3])
     }
 
-    /// Read a stamp.
+    /// Decode a stamp.
+    ///
+    /// # Errors
+    /// When the bytes are no stamp, or a damaged one.
     #[inline(always)]
     pub fn decode(bytes: &[u8; STAMP_BYTES]) -> Result<Stamp, NoStamp> {
         let both = u128::from_le_bytes(*bytes);

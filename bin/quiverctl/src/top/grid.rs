@@ -56,7 +56,7 @@ impl View for Picture {
         "/            filter by name (Enter keeps, Esc clears)",
         "w            nodes of all workers, or of one",
         "a            also what stands still",
-        "e            also events, which no packet died of",
+        "e            also events, which drop no packet",
         "p, Space     let the picture stand still",
         "+ -          longer or shorter interval",
         "j k, arrows  scroll; PgUp, PgDn, Home, End too",
@@ -92,7 +92,7 @@ impl View for Picture {
         let total = &self.total;
         let busiest = self.workers.iter().map(|worker| worker.busy).fold(0.0, f64::max);
         format!(
-            "rx {} pkt/s {} bit/s  tx {} pkt/s {} bit/s  died {}/s  busy {:.0} %",
+            "rx {} pkt/s {} bit/s  tx {} pkt/s {} bit/s  drop {}/s  busy {:.0} %",
             scaled(total.rx_pps),
             scaled(total.rx_bps),
             scaled(total.tx_pps),

@@ -27,7 +27,7 @@ pub struct Traffic {
     pub rx_bps: f64,
     pub tx_pps: f64,
     pub tx_bps: f64,
-    /// Packets that died.
+    /// Packets that were dropped.
     pub drops_pps: f64,
     /// Frames that a device could not receive or send.
     pub errors_pps: f64,
@@ -139,7 +139,7 @@ impl Picture {
         nodes.collect()
     }
 
-    /// Why packets died: the drops per second, all reasons together.
+    /// Why packets were dropped: the drops per second, all reasons together.
     pub fn deaths_per_s(&self) -> f64 {
         self.reasons.iter().filter(|reason| reason.is_drop).map(|reason| reason.per_s).sum()
     }

@@ -65,18 +65,18 @@ pub struct Interface {
     pub rx_bytes: u64,
     pub tx_packets: u64,
     pub tx_bytes: u64,
-    /// Received here, and died in the graph.
+    /// Received here, and dropped in the graph.
     pub drops: u64,
     /// Not received or not sent: no buffer, a broken frame, a full ring.
     pub errors: u64,
 }
 
-/// Why packets died, or what a node counted.
+/// Why packets were dropped, or what a node counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reason {
     pub count: u64,
     pub text: String,
-    /// A packet died.
+    /// A packet was dropped.
     pub is_drop: bool,
 }
 

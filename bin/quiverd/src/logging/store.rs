@@ -77,6 +77,9 @@ impl Log {
     }
 
     /// A log that is written to this file, or to standard error without one.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
     pub fn open(path: Option<&Path>) -> io::Result<Log> {
         Ok(Log::to(match path {
             Some(path) => Sink::File { path: path.to_owned(), file: open(path)? },
@@ -86,6 +89,9 @@ impl Log {
 
     /// Open the file again, by its name: what logrotate moved away is not written to any more. When
     /// it cannot be opened, the log goes on where it is.
+    ///
+    /// # Errors
+    /// The file cannot be opened; the log goes on where it is.
     pub fn reopen(&self) -> io::Result<()> {
         if let Sink::File { path, file } = &mut *held(&self.sink) {
             *file = open(path)?;

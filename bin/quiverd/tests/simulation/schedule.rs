@@ -42,11 +42,11 @@ fn golden() -> &'static [Seed] {
     GOLDEN.get_or_init(|| seeds(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../features")))
 }
 
-fn router(folder: &'static Path, workers: usize, superblocks: bool) -> Router {
+fn router(folder: &'static Path, workers: usize, block_driver: bool) -> Router {
     let settings = Settings {
         workers,
         buffers: BUFFERS,
-        superblocks,
+        block_driver,
         unasked: true,
         runtime_dir: Some(folder),
         ..Settings::default()
@@ -256,11 +256,11 @@ impl Simulation<'_> {
             0,
             "buffers that nothing gives back, with\n{config}"
         );
-        let (workers, superblocks) = (self.router.engine().worker_count(), true);
+        let (workers, block_driver) = (self.router.engine().worker_count(), true);
         assert_eq!(config, running(&mut self.router), "time alone changes the configuration");
         drop(self.router);
         if let Some(fault) =
-            loads_again(router(self.folder, workers, superblocks), &config, &config)
+            loads_again(router(self.folder, workers, block_driver), &config, &config)
         {
             panic!("{}: {}", fault.kind, fault.text);
         }

@@ -4,7 +4,7 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
-use super::{FakeSlave, accept_with_eventfds, assert_in_order, has_died, init, lent_ring};
+use super::{FakeSlave, accept_with_eventfds, assert_in_order, borrowed_ring, has_died, init};
 use crate::config::Role;
 use crate::interrupt::tests::fill;
 use crate::protocol::{AddRing, MESSAGE_BYTES, Message};
@@ -155,7 +155,7 @@ fn a_master_that_makes_our_eventfd_block_holds_up_nobody() {
         let (mut slave, id) = Router::with(&path, Role::Slave, change);
         let (channel, regions, eventfds) = accept_with_eventfds(&listener, &mut slave);
         eventfds.iter().for_each(|fd| fill(fd.as_raw_fd()));
-        let s2m = lent_ring(&regions, 0);
+        let s2m = borrowed_ring(&regions, 0);
         s2m.set_flags(0);
         for number in 0..8 {
             slave.send(id, &frame(number, 64));
@@ -224,8 +224,8 @@ impl SilentFuse {
 impl Drop for SilentFuse {
     fn drop(&mut self) {
         let target = std::ffi::CString::new(self.folder.to_str().expect("UTF-8")).expect("no zero");
-        // SAFETY: a string that ends with a zero. A forced unmount ends whoever waits for an
-        // answer.
+        // SAFETY: a string that ends with a zero. A forced unmount ends the process that waits for
+        // an answer.
         unsafe { libc::umount2(target.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
         let _ = std::fs::remove_dir(&self.folder);
     }

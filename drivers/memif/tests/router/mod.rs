@@ -118,7 +118,7 @@ impl Router {
     pub fn send_on(&mut self, worker: u16, id: InterfaceId, bytes: &[u8]) {
         let output = self.engine.interface(id).expect("interface").row().output;
         let worker = self.engine.inline_worker(WorkerId(worker)).expect("worker");
-        assert!(worker.inject(bytes, output, InterfaceId::NONE, id, 0));
+        assert!(worker.inject(bytes, output, InterfaceId::NONE, id));
     }
 
     pub fn send(&mut self, id: InterfaceId, bytes: &[u8]) {

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::types;
 
-use super::words::{Word, Words, number};
+use super::words::{Tokens, Word, number};
 use super::{Description, Field, TextError};
 use crate::edit::Order;
 
@@ -107,7 +107,7 @@ const TCP_FLAGS: [(&str, u8); 6] =
     [("fin", 0x01), ("syn", 0x02), ("rst", 0x04), ("psh", 0x08), ("ack", 0x10), ("urg", 0x20)];
 
 /// Read all layers, up to the payload.
-pub(super) fn parse(words: &mut Words<'_>, packet: &mut Description) -> Result<(), TextError> {
+pub(super) fn parse(words: &mut Tokens<'_>, packet: &mut Description) -> Result<(), TextError> {
     let mut expect = Expect::Anything;
     let mut count = 0;
     while let Some(word) = words.peek() {
@@ -123,7 +123,7 @@ pub(super) fn parse(words: &mut Words<'_>, packet: &mut Description) -> Result<(
 
 /// Read one layer; `None` when the word begins none.
 fn layer(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     word: Word<'_>,
     packet: &mut Description,
     expect: Expect,
@@ -197,7 +197,7 @@ struct Range {
 
 /// `A`, `A - B` (in turn) or `A + B` (at random), also without the spaces.
 fn range(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     first: Word<'_>,
     what: &str,
     read: impl Fn(&str) -> Option<u128>,
@@ -229,7 +229,7 @@ fn range(
 
 /// Both sides of `A -> B`.
 fn pair(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     first: Word<'_>,
     what: &str,
     read: impl Fn(&str) -> Option<u128> + Copy,
@@ -264,7 +264,7 @@ fn read_mac(text: &str) -> Option<u128> {
 
 /// `IP4: MAC -> MAC [vlan N]… [dot1ad N]…`.
 fn ethernet(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     word: Word<'_>,
     name: &str,
     first: Word<'_>,
@@ -277,7 +277,10 @@ fn ethernet(
     let known = ETHER_TYPES.iter().find(|(n, _)| name.eq_ignore_ascii_case(n)).map(|(_, t)| *t);
     let ether_type = known.or_else(|| number(name).and_then(|n| u16::try_from(n).ok()));
     let ether_type = ether_type.ok_or_else(|| {
-        word.wrong("the kind of the frame is IP4, IP6, ARP, MPLS, LLDP, LOOPBACK or a number such as 0x88b5")
+        word.wrong(
+            "the kind of the frame is IP4, IP6, ARP, MPLS, LLDP, LOOPBACK or a number such as \
+             0x88b5",
+        )
     })?;
     let (source, destination) =
         pair(words, first, "a MAC address such as 02:fe:00:00:00:01 or 1.2.3", read_mac)?;
@@ -313,7 +316,7 @@ fn protocol(word: Word<'_>, name: &str) -> Result<u8, TextError> {
 /// `PROTOCOL: ADDRESS -> ADDRESS [ttl N] [tos N] [fragment-id N] [offset N] [df] [mf] [length N]
 /// [checksum N]` (RFC 791 §3.1).
 fn ip4(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     word: Word<'_>,
     name: &str,
     first: (Word<'_>, Ipv4Addr),
@@ -365,7 +368,7 @@ fn ip4(
 /// `PROTOCOL: ADDRESS -> ADDRESS [hop-limit N] [traffic-class N] [flow-label N] [length N]`
 /// (RFC 8200 §3).
 fn ip6(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     word: Word<'_>,
     name: &str,
     first: Word<'_>,
@@ -405,7 +408,7 @@ fn ip6(
 /// `UDP: PORT -> PORT [length N] [checksum N]` (RFC 768), or `TCP: PORT -> PORT [seq N] [ack-number
 /// N] [window N] [FLAG]… [checksum N]` (RFC 9293 §3.1).
 fn ports(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     word: Word<'_>,
     name: &str,
     first: Word<'_>,
@@ -478,7 +481,7 @@ fn ports(
 
 /// `ICMP [TYPE|N] [code N] [id N] [seq N] [checksum N]`, for ICMPv6 as well (RFC 792, RFC 4443).
 fn icmp_layer(
-    words: &mut Words<'_>,
+    words: &mut Tokens<'_>,
     word: Word<'_>,
     name: &str,
     packet: &mut Description,

@@ -13,7 +13,7 @@ pub use plan::Plan;
 
 use crate::edit::Order;
 use layers::Fix;
-use words::Words;
+use words::Tokens;
 
 /// Why a description is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,8 +60,11 @@ pub struct Description {
 
 impl Description {
     /// Read a description, with or without the braces around it.
+    ///
+    /// # Errors
+    /// The text is no description; the error names the word.
     pub fn parse(text: &str) -> Result<Description, TextError> {
-        let mut words = Words::new(text)?;
+        let mut words = Tokens::new(text)?;
         let mut description = Description {
             headers: Vec::new(),
             payload: Payload::None,

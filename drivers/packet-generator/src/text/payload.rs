@@ -1,7 +1,7 @@
 //! What follows the headers.
 
 use super::TextError;
-use super::words::Words;
+use super::words::Tokens;
 
 /// Longest payload, bytes.
 const PAYLOAD_BYTES_MAX: u64 = 65_535;
@@ -38,7 +38,7 @@ impl Payload {
 }
 
 /// `incrementing N`, `zero N`, `hex 0x… [0x… …]`, or nothing.
-pub(super) fn parse(words: &mut Words<'_>) -> Result<Payload, TextError> {
+pub(super) fn parse(words: &mut Tokens<'_>) -> Result<Payload, TextError> {
     if words.take("incrementing") {
         return Ok(Payload::Incrementing(
             words.number("the count of bytes", PAYLOAD_BYTES_MAX)? as usize

@@ -26,6 +26,9 @@ pub struct Plan {
 impl Description {
     /// Make packets, of the size that the description has or of each size from the first to the
     /// second of `sizes`. Longer sizes are padded, shorter ones cut.
+    ///
+    /// # Errors
+    /// The sizes do not fit the description.
     pub fn plan(&self, sizes: Option<(u64, u64)>) -> Result<Plan, TextError> {
         let natural = (self.headers.len() + self.payload.bytes()) as u64;
         let (low, high) = sizes.unwrap_or((natural, natural));

@@ -5,7 +5,7 @@ use super::TextError;
 /// Longest description, bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Characters of a wrong word that a message shows.
-const SHOWN_CHARS_MAX: usize = 40;
+const QUOTED_CHARS_MAX: usize = 40;
 
 /// A word and its number.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ impl Word<'_> {
         let text = self.text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
         TextError::Word {
             number: self.number,
-            text: text.take(SHOWN_CHARS_MAX).collect(),
+            text: text.take(QUOTED_CHARS_MAX).collect(),
             what: what.into(),
         }
     }
@@ -32,15 +32,15 @@ impl Word<'_> {
 }
 
 /// All words, and where the reader is.
-pub(super) struct Words<'a> {
+pub(super) struct Tokens<'a> {
     words: Vec<&'a str>,
     at: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Tokens<'a> {
     /// Split at white space; `->` is a word of its own; `#` begins a comment. Braces around the
     /// whole are taken off.
-    pub(super) fn new(text: &'a str) -> Result<Words<'a>, TextError> {
+    pub(super) fn new(text: &'a str) -> Result<Tokens<'a>, TextError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(TextError::Whole("the description is longer than 1 MiB".into()));
         }
@@ -61,7 +61,7 @@ impl<'a> Words<'a> {
                 words.extend((!rest.is_empty()).then_some(rest));
             }
         }
-        Ok(Words { words, at: 0 })
+        Ok(Tokens { words, at: 0 })
     }
 
     pub(super) fn joined(&self) -> String {

@@ -35,12 +35,13 @@ pub(super) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Write packets down as they are received, sent or dropped, until pcap trace off")
         .details(
-            "A file name without a folder stands in files-dir; other users than root and the router's own \
-             name files there alone. A file that exists is replaced when the capture ends. Symbolic links \
-             are not followed.",
+            "A file name without a folder stands in files-dir; other users than root and the \
+             router's own name files there alone. A file that exists is replaced when the capture \
+             ends. Symbolic links are not followed.",
         )
         .word("max", "packets of each worker, 1000 unless given")
-        .word("intfc", "only this interface: where packets came in, for rx and drop, or go out, for tx")
+        .word("intfc", "only this interface: where packets came in, for rx and drop, or go out, \
+            for tx")
         .word("file", "trace.pcap unless given")
         .example("pcap trace rx tx drop max 100 intfc any file all.pcap")
         .run(start),

@@ -18,9 +18,9 @@ pub(super) fn register(registry: &mut Registry) {
             .group("Seeing inside")
             .help("Show how long clients' commands keep the control loop from its timers")
             .details(
-                "A turn ends when its time (4 ms) or its units of work are used up; the step of a command that \
-                 has begun ends first. A unit is a command, a row of a table, or an entry that is changed. A \
-                 command rests while its client does not read.",
+                "A turn ends when its time (4 ms) or its units of work are used up; the step of a \
+                 command that has begun ends first. A unit is a command, a row of a table, or an \
+                 entry that is changed. A command rests while its client does not read.",
             )
             .example("show control")
             .run(show),

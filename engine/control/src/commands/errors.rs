@@ -1,4 +1,4 @@
-//! `show errors`: why packets died, and what nodes counted.
+//! `show errors`: why packets were dropped, and what nodes counted.
 
 use quiver_core::control::statistics::ReasonCount;
 use quiver_core::graph::node::Severity;
@@ -19,7 +19,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show errors [verbose]")
             .also("show node counters [verbose]")
             .group(GROUP)
-            .help("Show why packets died, and what nodes counted")
+            .help("Show why packets were dropped, and what nodes counted")
             .word("verbose", "also the short names, and what never happened")
             .run_or_begin(show),
     );
@@ -27,7 +27,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("clear errors")
             .also("clear node counters")
             .group(GROUP)
-            .help("Count why packets die from here")
+            .help("Count why packets are dropped from here")
             .run(|engine: &mut Engine, _| {
                 engine.clear_reasons();
                 Ok(Output::none())

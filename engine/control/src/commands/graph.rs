@@ -83,7 +83,7 @@ impl Edges {
         let mut edges = Edges::default();
         for (id, node) in engine.all_nodes() {
             node.edges.iter().for_each(|next| edges.add(id, *next));
-            // Whoever has a reason to drop has the edge.
+            // A node with a drop reason has the edge.
             if id != DROP && node.spec.reasons.iter().any(|r| r.severity == Severity::Error) {
                 edges.add(id, DROP);
             }
@@ -239,7 +239,8 @@ fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refu
     let end = move |_: &Engine, Drawn { list, table, dot: [nodes, edges] }: Drawn| {
         let text = match is_dot {
             true => format!(
-                "digraph quiver {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n{nodes}{edges}}}\n"
+                "digraph quiver \
+                 {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n{nodes}{edges}}}\n"
             ),
             false => Output::from(table).to_text(),
         };

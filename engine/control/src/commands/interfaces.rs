@@ -38,7 +38,10 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface mtu [packet|ip4|ip6] <mtu:0-65535> <interface>")
             .group(GROUP)
-            .help("Set the largest layer 3 packet of an interface, in bytes, for all protocols or for one")
+            .help(
+                "Set the largest layer 3 packet of an interface, in bytes, for all protocols or \
+                 for one",
+            )
             .details("The smaller of both holds. For one protocol, 0 leaves it to the interface's.")
             .example("set interface mtu packet 9000 e0")
             .example("set interface mtu ip6 1400 e0")
@@ -132,7 +135,8 @@ fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let name = engine.interface_name(id);
     Ok(match now < mtu {
         true => Output::text(format!(
-            "{name} has an MTU of {now} bytes for now: what it sends through takes no more (`show mode`)"
+            "{name} has an MTU of {now} bytes for now: what it sends through takes no more (`show \
+             mode`)"
         )),
         false => Output::none(),
     })

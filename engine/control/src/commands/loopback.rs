@@ -22,10 +22,11 @@ const MTU_BYTES: u32 = 9000;
 const INSTANCE_MAX: u32 = 16_383;
 
 quiver_core::reasons! {
-    /// Why what comes back from a loopback dies.
+    /// Why a packet that comes back from a loopback is dropped.
     enum LoopbackDrop {
         Down = "interface-down", "the loopback is down (`set interface state IF up`)";
-        Loop = "loop", "the packet came back from loopbacks too often: a route or bridge points at them in a circle";
+        Loop = "loop", "the packet came back from loopbacks too often: a route or bridge points \
+            at them in a circle";
     }
 }
 
@@ -109,7 +110,12 @@ pub(super) fn register(registry: &mut Registry) {
             .also("loopback create-interface {[mac <:mac>] [instance <:0-16383>]}")
             .group(GROUP)
             .help("Create a loopback, an interface of the router's own")
-            .details("What is sent to it comes back as received on it. The first free loopN is taken unless instance says which. Without mac, its layer 2 address is made of the machine, the runtime-dir and the instance: the same at every start, and another than on another router.")
+            .details(
+                "What is sent to it comes back as received on it. The first free loopN is taken \
+                 unless instance says which. Without mac, its layer 2 address is made of the \
+                 machine, the runtime-dir and the instance: the same at every start, and another \
+                 than on another router.",
+            )
             .example("create loopback interface mac 02:fe:00:00:00:01 instance 7")
             .run(create),
     );

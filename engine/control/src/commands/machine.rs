@@ -84,7 +84,10 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show cpu")
             .group(GROUP)
-            .help("Show the processor, what of it matters, and which form of the look-up kernels is used")
+            .help(
+                "Show the processor, what of it matters, and which form of the look-up kernels is \
+                 used",
+            )
             .run(show_cpu),
     );
 }

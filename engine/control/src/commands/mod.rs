@@ -25,7 +25,6 @@ use quiver_core::{Engine, InterfaceId, WorkerId};
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::registry::Registry;
-use crate::running::interfaces_by_name as by_name;
 
 pub use counters::counters_reference;
 pub use loopback::RouterNumber;
@@ -78,7 +77,7 @@ fn ids(engine: &Engine, only: Option<InterfaceId>) -> Vec<InterfaceId> {
 /// The same in the order of their names.
 fn ids_by_name(engine: &Engine, only: Option<InterfaceId>) -> Vec<InterfaceId> {
     only.map_or_else(
-        || by_name(engine).iter().map(|interface| interface.id).collect(),
+        || engine.interfaces_by_name().map(|interface| interface.id).collect(),
         |id| vec![id],
     )
 }

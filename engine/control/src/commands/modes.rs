@@ -16,7 +16,10 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface l3 <interface>")
             .group(GROUP)
-            .help("Take an interface out of its bridge domain or cross-connect, and route what it receives")
+            .help(
+                "Take an interface out of its bridge domain or cross-connect, and route what it \
+                 receives",
+            )
             .example("set interface l3 memif0/0")
             .run(|engine: &mut Engine, args| {
                 let id = args.interface(engine, "interface")?;

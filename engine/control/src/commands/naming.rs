@@ -29,8 +29,8 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Give an interface another name")
             .details(
-                "Its nodes and its sub-interfaces are called after the new name. The name that it was made with \
-                 stays taken, and it may have it again.",
+                "Its nodes and its sub-interfaces are called after the new name. The name that it \
+                 was made with stays taken, and it may have it again.",
             )
             .example("set interface name memif0/0 uplink")
             .run(set_name),

@@ -21,16 +21,18 @@ const GROUP: &str = "Interfaces";
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set interface rx-mode <interface> [queue <:u16>] <mode:polling|interrupt|adaptive>")
-            .group(GROUP)
-            .help("Say how the receive queues of an interface are served")
-            .details(
-                "Polling looks in every pass and never sleeps. Interrupt sleeps until the device wakes it. \
-             Adaptive polls while packets come, and sleeps when they do not. Without a queue it holds \
-             for all, and for those that come later.",
-            )
-            .example("set interface rx-mode e0 queue 0 adaptive")
-            .run(set_mode),
+        Command::new(
+            "set interface rx-mode <interface> [queue <:u16>] <mode:polling|interrupt|adaptive>",
+        )
+        .group(GROUP)
+        .help("Say how the receive queues of an interface are served")
+        .details(
+            "Polling looks in every pass and never sleeps. Interrupt sleeps until the device wakes \
+             it. Adaptive polls while packets come, and sleeps when they do not. Without a queue \
+             it holds for all, and for those that come later.",
+        )
+        .example("set interface rx-mode e0 queue 0 adaptive")
+        .run(set_mode),
     );
     registry.command(
         Command::new("set interface rx-placement <interface> [queue <:u16>] worker <:u16>")

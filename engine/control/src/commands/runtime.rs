@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use quiver_core::control::statistics::{LoopTotals, NodeTotals};
 use quiver_core::graph::builtin::HANDOFF;
-use quiver_core::graph::counters::{LONG_ERRAND_NS, LONG_PASS_CLASSES, LONG_PASS_NS};
+use quiver_core::graph::counters::{LONG_PASS_CLASSES, LONG_PASS_NS, LONG_WORKER_CALL_NS};
 use quiver_core::graph::node::{DROP, NodeKind};
 use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, NodeId, WorkerId};
@@ -32,14 +32,15 @@ pub(super) fn register(registry: &mut Registry) {
             .group("Seeing inside")
             .help("Show what each node did on each worker, and what it cost in clocks")
             .details(
-                "Calls, vectors (packets) and clocks count from the last clear runtime; loops/sec and the \
-                 node vector rate look back ten seconds at most. Clocks is per packet, or per call for a \
-                 node that had none. The maxima of max are since the start.",
+                "Calls, vectors (packets) and clocks count from the last clear runtime; loops/sec \
+                 and the node vector rate look back ten seconds at most. Clocks is per packet, or \
+                 per call for a node that had none. The maxima of max are since the start.",
             )
             .word("max", "the dearest call of each node instead")
             .word(
                 "what",
-                "only the heads, or also nodes that did nothing, and how many calls of each were in superblocks",
+                "only the heads, or also nodes that did nothing, and how many calls of each were \
+                 in the block driver",
             )
             .example("show runtime")
             .example("show runtime max verbose")
@@ -221,7 +222,7 @@ enum Piece {
 }
 
 /// The answer as far as it is made.
-struct Told {
+struct RuntimeTables {
     is_max: bool,
     is_summary: bool,
     is_verbose: bool,
@@ -232,7 +233,7 @@ struct Told {
 
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let what = args.or("what", "")?;
-    let told = Told {
+    let told = RuntimeTables {
         is_max: args.has("max"),
         is_summary: what == "summary",
         is_verbose: what == "verbose",
@@ -250,18 +251,18 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         pieces.extend((0..nodes.len()).map(Piece::Line));
         pieces.push(Piece::End(worker));
     }
-    let end = |_: &Engine, told: Told| {
+    let end = |_: &Engine, told: RuntimeTables| {
         Output::none().items("threads", told.text, told.threads).nullable(&[
             "threads[].core",
             "threads[].nodes[].clocks_per_packet",
             "threads[].nodes[].vectors_per_call",
         ])
     };
-    Ok(in_slices(engine, pieces, told, Told::add, end))
+    Ok(in_slices(engine, pieces, told, RuntimeTables::add, end))
 }
 
-impl Told {
-    fn add(engine: &Engine, told: &mut Told, piece: Piece) {
+impl RuntimeTables {
+    fn add(engine: &Engine, told: &mut RuntimeTables, piece: Piece) {
         match piece {
             Piece::Node(worker, id) => told.thread.add(engine, worker, id),
             Piece::Head(worker) => {
@@ -309,7 +310,8 @@ impl Told {
             let LoopTotals { passes, sleeps, no_frame, events_lost, .. } = thread.loops;
             let _ = writeln!(
                 self.text,
-                "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, {events_lost} events lost"
+                "  {passes} passes, {sleeps} sleeps, {no_frame} packets without a vector, \
+                 {events_lost} events lost"
             );
             write_long(&thread.loops, &mut self.text);
         }
@@ -333,11 +335,16 @@ fn classes_json(counts: [u64; LONG_PASS_CLASSES], least_ns: u64) -> Value {
 
 /// What the control thread had the worker do, and what took long.
 fn write_long(loops: &LoopTotals, text: &mut String) {
-    let _ =
-        writeln!(text, "  {} errands in {:.1} us", loops.errands, loops.errand_ns as f64 / 1000.0);
-    let errands = classes(loops.long_errands, LONG_ERRAND_NS).map(|class| ("errands", class));
+    let _ = writeln!(
+        text,
+        "  {} worker calls in {:.1} us",
+        loops.worker_calls,
+        loops.worker_call_ns as f64 / 1000.0
+    );
+    let worker_calls =
+        classes(loops.long_worker_calls, LONG_WORKER_CALL_NS).map(|class| ("worker calls", class));
     let passes = classes(loops.long_passes, LONG_PASS_NS).map(|class| ("passes", class));
-    for (what, (from_us, count)) in errands.chain(passes) {
+    for (what, (from_us, count)) in worker_calls.chain(passes) {
         let _ =
             writeln!(text, "  {count} {what} of {from_us} us or more, and less than twice that");
     }
@@ -361,7 +368,7 @@ fn write_head(thread: &Thread, (worker, core): (WorkerId, Option<usize>), text: 
     );
 }
 
-/// With `verbose` also how many calls of each node were part of a superblock.
+/// With `verbose` also how many calls of each node were in a pass of the block driver.
 fn write_title(width: usize, verbose: bool, text: &mut String) {
     let _ = writeln!(
         text,
@@ -373,7 +380,7 @@ fn write_title(width: usize, verbose: bool, text: &mut String) {
         "Suspends",
         "Clocks",
         "Vectors/Call",
-        if verbose { format!("{:>16}", "In superblocks") } else { String::new() }
+        if verbose { format!("{:>16}", "In block driver") } else { String::new() }
     );
 }
 
@@ -429,7 +436,7 @@ fn line_json(line: &Line) -> Value {
         "state": line.state.replace(' ', "_"),
         "calls": calls,
         "vectors": vectors,
-        "calls_in_superblocks": fused,
+        "calls_in_block_driver": fused,
         "suspends": 0,
         "clocks": clocks,
         "clocks_per_packet": ratio_json(clocks, vectors),
@@ -454,9 +461,9 @@ fn thread_json(thread: Thread, worker: WorkerId, core: Option<usize>) -> Value {
         "vector_rate_punt": punt,
         "passes": thread.loops.passes,
         "long_passes": classes_json(thread.loops.long_passes, LONG_PASS_NS),
-        "errands": thread.loops.errands,
-        "errand_us": thread.loops.errand_ns as f64 / 1000.0,
-        "long_errands": classes_json(thread.loops.long_errands, LONG_ERRAND_NS),
+        "worker_calls": thread.loops.worker_calls,
+        "worker_call_us": thread.loops.worker_call_ns as f64 / 1000.0,
+        "long_worker_calls": classes_json(thread.loops.long_worker_calls, LONG_WORKER_CALL_NS),
         "sleeps": thread.loops.sleeps,
         "packets_without_vector": thread.loops.no_frame,
         "events_lost": thread.loops.events_lost,

@@ -4,7 +4,7 @@ use quiver_core::Engine;
 use serde_json::Value;
 
 use crate::args::Args;
-use crate::error::{Refusal, either, nearest, shown};
+use crate::error::{Refusal, either, nearest, printable};
 use crate::grammar::Command;
 use crate::output::Output;
 use crate::registry::{Answers, Registry};
@@ -15,8 +15,8 @@ pub(super) fn register(registry: &mut Registry) {
             .group("Session")
             .help("Show the JSON Schema of a show's JSON answer, or of all of them")
             .details(
-                "The method `commands` of the API has the same beside each command. A member that is not \
-                 among the required ones may be missing.",
+                "The method `commands` of the API has the same beside each command. A member that \
+                 is not among the required ones may be missing.",
             )
             .word("command", "the show, its first words written out")
             .example("show schema show interface")
@@ -41,7 +41,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             true => "`show schema` lists all".to_owned(),
             false => format!("did you mean {}?", either(&near)),
         };
-        Refusal::new(format!("no form of an answer is published for '{}'", shown(&full)))
+        Refusal::new(format!("no form of an answer is published for '{}'", printable(&full)))
             .remedy(remedy)
     })
 }

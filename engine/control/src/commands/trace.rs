@@ -18,7 +18,7 @@ use crate::registry::Registry;
 
 const GROUP: &str = "Seeing inside";
 /// Packets that `show trace` shows of each worker unless `max N` says otherwise.
-const SHOWN_DEFAULT: usize = 50;
+const TRACES_DEFAULT: usize = 50;
 /// Bytes in a line of a hex dump.
 const DUMP_LINE_BYTES: usize = 16;
 
@@ -69,7 +69,10 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("trace filter include|exclude <node>")
             .group(GROUP)
             .help("Show only the traced packets that pass a node, or that do not")
-            .details("It chooses among the packets that are traced; `trace add` decides which those are.")
+            .details(
+                "It chooses among the packets that are traced; `trace add` decides which those \
+                 are.",
+            )
             .example("trace filter include error-drop")
             .run(set_filter),
     );
@@ -154,7 +157,7 @@ fn pieces(at: usize, trace: &WorkerTrace, view: &View, max: usize, out: &mut Vec
 }
 
 /// The answer as far as it is made.
-struct Told {
+struct TraceListing {
     traces: Vec<WorkerTrace>,
     verbose: bool,
     text: String,
@@ -163,29 +166,29 @@ struct Told {
 }
 
 fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let max: usize = args.or("max", SHOWN_DEFAULT)?;
+    let max: usize = args.or("max", TRACES_DEFAULT)?;
     let traces = engine.traces()?;
     let view = engine_view(engine);
     let mut all = Vec::new();
     for (at, trace) in traces.iter().enumerate() {
         pieces(at, trace, &view, max, &mut all);
     }
-    let told = Told {
+    let told = TraceListing {
         traces,
         verbose: view.verbose,
         text: String::new(),
         threads: Vec::new(),
         packets: Vec::new(),
     };
-    let end = |_: &Engine, told: Told| {
+    let end = |_: &Engine, told: TraceListing| {
         let output = Output::none().items("threads", told.text, told.threads);
         output.nullable(&["threads[].packets[].from", "threads[].packets[].nodes[].next"])
     };
-    Ok(in_slices(engine, all, told, Told::add, end))
+    Ok(in_slices(engine, all, told, TraceListing::add, end))
 }
 
-impl Told {
-    fn add(engine: &Engine, told: &mut Told, piece: Piece) {
+impl TraceListing {
+    fn add(engine: &Engine, told: &mut TraceListing, piece: Piece) {
         match piece {
             Piece::Begin(at) => {
                 let worker = told.traces[at].worker;

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use quiver_core::control::watchdog::{
-    Activity, ERRANDS_WAITING_MAX, Health, RETIRED_MAX, STALL_NS_DEFAULT, STRETCHES_MAX,
+    Activity, Health, RETIRED_MAX, STALL_NS_DEFAULT, STRETCHES_MAX, WORKER_CALLS_WAITING_MAX,
 };
 use quiver_core::cpu::clocks_per_second;
 use quiver_core::graph::node::NodeKind;
@@ -28,10 +28,11 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show what each worker is at, whether it stalls, and what waits for it")
             .details(
-                "A worker stalls when it neither sleeps nor finishes a pass for as long as set watchdog \
-                 timeout says; the log names it too, once per stall, and says when it goes on. Memory that \
-                 was replaced waits until every worker has finished a pass. When as much waits as may, \
-                 commands that change something are refused until the worker goes on.",
+                "A worker stalls when it neither sleeps nor finishes a pass for as long as set \
+                 watchdog timeout says; the log names it too, once per stall, and says when it \
+                 goes on. Memory that was replaced waits until every worker has finished a pass. \
+                 When as much waits as may, commands that change something are refused until the \
+                 worker goes on.",
             )
             .run(show),
     );
@@ -78,7 +79,7 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         Column::right("Sleeps"),
         Column::right("Stalls"),
         Column::right("Longest"),
-        Column::right("Errands"),
+        Column::right("Worker calls"),
     ]);
     let mut list = Vec::new();
     for worker in all_workers(engine) {
@@ -93,16 +94,16 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
         let row = row.cell(engine.activity_text(health.activity));
         let row = row.cell(counters.passes.get()).cell(counters.sleeps.get()).cell(health.stalls);
         row.cell(format!("{:.1} s", seconds(health.longest_ns)))
-            .cell(health.errands_waiting as u64);
+            .cell(health.worker_calls_waiting as u64);
         list.push(worker_json(engine, worker, &health));
     }
     let waiting = engine.waiting();
     let mut text = Output::from(table).to_text();
     let _ = writeln!(
         text,
-        "Waiting for workers: {} of {RETIRED_MAX} replaced values, {} of {STRETCHES_MAX} stretches of tables, \
-         {} of {ERRANDS_WAITING_MAX} errands",
-        waiting.retired, waiting.stretches, waiting.errands
+        "Waiting for workers: {} of {RETIRED_MAX} replaced values, {} of {STRETCHES_MAX} \
+         stretches of tables, {} of {WORKER_CALLS_WAITING_MAX} worker calls",
+        waiting.retired, waiting.stretches, waiting.worker_calls
     );
     let json = json!({
         "now_ns": engine.now_ns(),
@@ -113,8 +114,8 @@ fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
             "retired_max": RETIRED_MAX,
             "stretches": waiting.stretches,
             "stretches_max": STRETCHES_MAX,
-            "errands": waiting.errands,
-            "errands_max": ERRANDS_WAITING_MAX,
+            "worker_calls": waiting.worker_calls,
+            "worker_calls_max": WORKER_CALLS_WAITING_MAX,
         },
         "workers": list,
     });
@@ -151,7 +152,7 @@ fn worker_json(engine: &Engine, worker: WorkerId, health: &Health) -> Value {
         "stalled_s": health.stalled_ns.map(seconds),
         "stalls": health.stalls,
         "longest_stall_s": seconds(health.longest_ns),
-        "errands_waiting": health.errands_waiting,
+        "worker_calls_waiting": health.worker_calls_waiting,
         "passes": counters.passes.get(),
         "sleeps": counters.sleeps.get(),
         "node_clocks": clocks,

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::{Access, Places, Trust};
@@ -83,7 +83,7 @@ fn links_lead_nowhere() {
     }
     fs::hard_link(here.folder.join("secret"), here.file("hard")).unwrap();
     assert!(here.refused("hard").contains("hard links"));
-    // Whoever has all rights does not write through a link either: another user may have put it
+    // A user with all rights does not write through a link either: another user may have put it
     // there.
     assert!(here.full.create(&here.file("link")).unwrap_err().contains("symbolic link"));
     assert!(here.full.open_to_continue(&here.file("link")).unwrap_err().contains("symbolic link"));
@@ -157,6 +157,41 @@ fn a_confined_client_reads_what_its_user_may() {
     assert!(text(&in_group, "inner/here").is_ok());
     set(0o600);
     assert!(text(&in_group, "inner/here").is_err());
+}
+
+#[test]
+fn a_confined_client_replaces_its_own_files_alone() {
+    let here = Fixture::new("own");
+    let client = |user| Access {
+        trust: Trust::Confined { user, group: user },
+        places: here.confined.places.clone(),
+    };
+    let (one, other) = (client(4_000_001), client(4_000_002));
+    let write = |access: &Access, text: &str| {
+        let mut new = access.create(Path::new("capture"))?;
+        new.file().write_all(text.as_bytes()).unwrap();
+        new.finish().map(drop)
+    };
+    write(&one, "first").unwrap();
+    if !rustix::process::geteuid().is_root() {
+        // A file that the router could not give away may be anybody's.
+        assert!(write(&one, "second").unwrap_err().contains("belongs to user"));
+        return;
+    }
+    let about = fs::metadata(here.file("capture")).unwrap();
+    assert_eq!((about.uid(), about.gid(), about.mode() & 0o777), (4_000_001, 4_000_001, 0o640));
+    write(&one, "second").unwrap();
+    let said = write(&other, "third").unwrap_err();
+    assert!(said.contains("belongs to user 4000001: remove it"), "{said}");
+    assert!(other.open_to_continue(Path::new("capture")).unwrap_err().contains("belongs to"));
+    assert!(one.open_to_continue(Path::new("capture")).unwrap().is_some());
+    // Nor one that another user put there while it was written.
+    let new = other.create(Path::new("late")).unwrap();
+    one.create(Path::new("late")).unwrap().finish().unwrap();
+    assert!(new.finish().unwrap_err().contains("belongs to"));
+    assert_eq!(fs::read(here.file("capture")).unwrap(), b"second");
+    write(&here.full, "root's").unwrap();
+    assert!(write(&one, "mine").unwrap_err().contains("belongs to user 0"));
 }
 
 #[test]

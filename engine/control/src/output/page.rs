@@ -80,7 +80,7 @@ impl Output {
     }
 
     /// As text, or as JSON when the command said so; a page as the piece that it is of the whole.
-    pub(crate) fn as_told(&self) -> String {
+    pub(crate) fn as_printed(&self) -> String {
         self.written(Form::AsTold)
     }
 
@@ -205,7 +205,7 @@ mod tests {
                         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
                     assert_eq!(parsed, whole.to_json(), "{lengths:?}");
                 }
-                let text: String = pages.iter().map(Output::as_told).collect();
+                let text: String = pages.iter().map(Output::as_printed).collect();
                 assert_eq!(text.lines().count(), whole.to_text().lines().count());
                 assert_eq!(text.matches("Name").count(), 1, "one heading: {text}");
             }

@@ -11,7 +11,7 @@ use super::run::Script;
 use super::{Context, Execution, Kind, OnRefusal};
 use crate::background::Elsewhere;
 use crate::batch::lines_in;
-use crate::error::{Refusal, shown_path};
+use crate::error::{Refusal, printable_path};
 use crate::files::Access;
 use crate::grammar::{Action, Commands, closed};
 use crate::job::Sink;
@@ -30,6 +30,9 @@ pub(super) type FileId = (u64, u64);
 impl<S: Names + 'static> Commands<S> {
     /// Execute a file to its end, up to the first command that is refused. Returns how many were
     /// applied.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a command of it is refused.
     pub fn execute_file(
         &self,
         state: &mut S,
@@ -40,6 +43,9 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// The same, and say what happens when a command is refused.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a command of it is refused and `on_refusal` says to stop.
     pub fn execute_file_with(
         &self,
         state: &mut S,
@@ -50,7 +56,7 @@ impl<S: Names + 'static> Commands<S> {
         let mut context = Context::default();
         let (text, id) = read(path, &context.access, &[])?;
         context.files.push(id);
-        let script = Script::new(text, Some(shown_path(path)), on_refusal, context);
+        let script = Script::new(text, Some(printable_path(path)), on_refusal, context);
         let output = Execution(Kind::Script(Box::new(script))).finish(self, state, sink)?;
         Ok(output.to_json()["commands"].as_u64().unwrap_or(0))
     }
@@ -76,7 +82,7 @@ impl<S: Names + 'static> Commands<S> {
             return Ok(());
         }
         checked.under_way.push(id);
-        let name = shown_path(path);
+        let name = printable_path(path);
         let (mut at, mut line, mut words) = (0, 1, Vec::new());
         while let Some((length, end)) = words::logical_line(&script[at..], &mut words, true) {
             let text = &script[at..at + length];
@@ -141,7 +147,7 @@ impl Reading {
     /// The script, once the file is read.
     pub(super) fn look<S: Names + 'static>(&mut self) -> Result<Option<Script<S>>, Refusal> {
         let Some((text, id)) = self.text.look()? else { return Ok(None) };
-        let name = Some(shown_path(&self.path));
+        let name = Some(printable_path(&self.path));
         let mut context = self.context.clone();
         context.files.push(id);
         Ok(Some(Script::new(text, name, OnRefusal::Stop, context)))
@@ -150,7 +156,7 @@ impl Reading {
 
 /// Read a file of commands, which the files `outer` execute, each the next.
 fn read(path: &Path, access: &Access, outer: &[FileId]) -> Result<(String, FileId), Refusal> {
-    let name = shown_path(path);
+    let name = printable_path(path);
     let failed = |why: String| Refusal::new(format!("cannot read {why}"));
     let file = access.open_to_read(path).map_err(failed)?;
     let about = file.metadata().map_err(|error| failed(format!("{name}: {error}")))?;

@@ -80,6 +80,9 @@ impl<S> Execution<S> {
 
 impl<S: Names + 'static> Execution<S> {
     /// Do a little.
+    ///
+    /// # Errors
+    /// The command is refused; what was done before stays.
     pub fn step(
         &mut self,
         commands: &Commands<S>,
@@ -120,7 +123,7 @@ impl<S: Names + 'static> Execution<S> {
                         Ok(Step::Done(output))
                     }
                     Step::Done(output) => {
-                        Ok(Step::Done(Output::text(filters.end(&output.as_told()))))
+                        Ok(Step::Done(Output::text(filters.end(&output.as_printed()))))
                     }
                     step => Ok(step),
                 }
@@ -159,6 +162,9 @@ impl<S: Names + 'static> Execution<S> {
     }
 
     /// Do all of it, waiting where it waits.
+    ///
+    /// # Errors
+    /// The command is refused; what was done before stays.
     pub fn finish(
         mut self,
         commands: &Commands<S>,

@@ -19,6 +19,9 @@ use crate::words::{self, Word};
 
 impl<S: Names + 'static> Commands<S> {
     /// Execute one line to its end. An empty line, or a comment, does nothing.
+    ///
+    /// # Errors
+    /// The line is no command, or the command is refused.
     pub fn execute(&self, state: &mut S, line: &str) -> Result<Output, Refusal> {
         match self.start(state, line)? {
             Started::Done(output) => Ok(output),
@@ -36,11 +39,17 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// Begin one line, with the router's own rights.
+    ///
+    /// # Errors
+    /// The line is no command, or the command is refused.
     pub fn start(&self, state: &mut S, line: &str) -> Result<Started<S>, Refusal> {
         self.start_as(state, line, Trust::Full)
     }
 
     /// Begin one line of somebody's.
+    ///
+    /// # Errors
+    /// The line is no command, this client may not give it, or the command is refused.
     pub fn start_as(&self, state: &mut S, line: &str, trust: Trust) -> Result<Started<S>, Refusal> {
         let mut words = Vec::new();
         let split = words::split(line, &mut words).and_then(|end| closed(end, words.len()));
@@ -94,7 +103,7 @@ impl<S: Names + 'static> Commands<S> {
             let mut filters = Filters::read(line, words, pipe).map_err(Refused::NoCommand)?;
             return Ok(match self.start_words(state, line, &words[..pipe], slots, context)? {
                 Started::Done(output) => {
-                    Started::Done(Output::text(filters.end(&output.as_told())))
+                    Started::Done(Output::text(filters.end(&output.as_printed())))
                 }
                 Started::Running(inner) => {
                     Started::Running(Execution(Kind::Filtered { inner: Box::new(inner), filters }))

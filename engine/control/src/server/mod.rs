@@ -2,13 +2,13 @@
 //! also comes over loopback TCP or a connection that is there already.
 //!
 //! One thread of its own moves bytes and never waits for a client; commands go through a channel to
-//! the [`Desk`] on the control thread, one at a time per client. A client that sends what is not
-//! text, or too much of it, is dropped, and what it began is cancelled. Answers are made as they
-//! are read: the command of a client that does not read rests. When all places are taken, idle
+//! the [`Dispatcher`] on the control thread, one at a time per client. A client that sends what is
+//! not text, or too much of it, is dropped, and what it began is cancelled. Answers are made as
+//! they are read: the command of a client that does not read rests. When all places are taken, idle
 //! clients give way; root and the router's own user always get in.
 
 mod client;
-mod desk;
+mod dispatcher;
 mod flow;
 mod peer;
 mod plain;
@@ -41,7 +41,7 @@ use crate::job::Progress;
 use crate::output::Output;
 use crate::script::OnRefusal;
 use client::{Client, Protocol};
-pub use desk::{ControlLoad, Desk, UNITS_PER_TURN_MAX};
+pub use dispatcher::{ControlLoad, Dispatcher, UNITS_PER_TURN_MAX};
 use flow::Flow;
 use peer::{Entry, Seat, entry};
 use socket::Listener;
@@ -62,6 +62,9 @@ pub struct MoreDoors {
 
 /// Read a request of the API socket without doing what it asks for; the error is the response to
 /// send.
+///
+/// # Errors
+/// The line is no request of JSON-RPC; the text is the response.
 pub fn check_request(line: &[u8]) -> Result<(), String> {
     rpc::parse(line).map(drop)
 }
@@ -215,16 +218,22 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listen, and start to serve. The desk belongs to the control thread.
-    pub fn start<S>(config: &ServerConfig) -> Result<(Server, Desk<S>), Refusal> {
+    /// Listen, and start to serve. The dispatcher belongs to the control thread.
+    ///
+    /// # Errors
+    /// A socket cannot be made, or the system refuses a thread.
+    pub fn start<S>(config: &ServerConfig) -> Result<(Server, Dispatcher<S>), Refusal> {
         Server::start_with(config, MoreDoors::default())
     }
 
     /// The same, with more doors.
+    ///
+    /// # Errors
+    /// A socket cannot be made, or the system refuses a thread.
     pub fn start_with<S>(
         config: &ServerConfig,
         more: MoreDoors,
-    ) -> Result<(Server, Desk<S>), Refusal> {
+    ) -> Result<(Server, Dispatcher<S>), Refusal> {
         let mut listeners = Vec::new();
         let mut paths = Vec::new();
         let doors = [(&config.cli_socket, Protocol::Plain), (&config.api_socket, Protocol::Rpc)];
@@ -273,7 +282,7 @@ impl Server {
             .name("quiver-server".into())
             .spawn(move || serving.serve())?;
         let server = Server { stop, bell: bell.clone(), thread: Some(thread), paths, tcp };
-        Ok((server, Desk::new(requested, answers, desk_bell, bell)))
+        Ok((server, Dispatcher::new(requested, answers, desk_bell, bell)))
     }
 
     /// Where it listens for TCP; says which port it was given.

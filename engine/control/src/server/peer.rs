@@ -18,7 +18,7 @@ impl Peer {
         Peer { user: None, trust: Trust::Full }
     }
 
-    /// Whoever connected to a Unix socket. One of whom the kernel says nothing is nobody.
+    /// The process that connected to a Unix socket. One of whom the kernel says nothing is nobody.
     pub(crate) fn of(stream: impl AsFd) -> Peer {
         let known = rustix::net::sockopt::socket_peercred(stream);
         let (user, group) =

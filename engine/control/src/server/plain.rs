@@ -142,7 +142,7 @@ fn not_text() -> Refusal {
 /// What the client reads of an answer.
 pub(crate) fn text_of(answer: &Answer) -> String {
     match answer {
-        Answer::Part { output, .. } | Answer::Done(Ok(output)) => output.as_told(),
+        Answer::Part { output, .. } | Answer::Done(Ok(output)) => output.as_printed(),
         Answer::Refused(refusal) | Answer::Done(Err(refusal)) => error_text(refusal),
         Answer::Progress(_) => String::new(),
     }

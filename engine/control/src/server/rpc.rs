@@ -199,7 +199,8 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
         "commands" => Ask::Schema,
         "authenticate" => Ask::Authenticate(required("token")?),
         _ => {
-            let what = "there is no such method; there are cli, script, command, complete, history, help and commands";
+            let what = "there is no such method; there are cli, script, command, complete, \
+                history, help and commands";
             return Err((METHOD_NOT_FOUND, what.into()));
         }
     })

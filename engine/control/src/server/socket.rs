@@ -86,6 +86,9 @@ pub(crate) fn listen(path: &Path, group: Option<&str>) -> Result<UnixListener, R
 }
 
 /// The number of a group, by number or by name.
+///
+/// # Errors
+/// There is no such group.
 pub fn group_id(group: &str) -> Result<u32, Refusal> {
     if let Ok(id) = group.parse() {
         return Ok(id);

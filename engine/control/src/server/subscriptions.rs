@@ -1,9 +1,9 @@
 //! Subscriptions: clients hear of events (a neighbour, a learned MAC address, a link) as they
 //! happen.
 //!
-//! A topic is declared once ([`Topic`]): its name, what it says, and its fields. Whoever knows of
-//! an event calls [`publish`] with one value for each field. `subscribe` is a job like `ping`: its
-//! client gets one answer for each event until it leaves.
+//! A topic is declared once ([`Topic`]): its name, what it says, and its fields. A crate that knows
+//! of an event calls [`publish`] with one value for each field. `subscribe` is a job like `ping`:
+//! its client gets one answer for each event until it leaves.
 //!
 //! Memory is bounded whatever clients do. Each topic has one ring of [`EVENTS_MAX`] events for all
 //! clients, and a client is a place in each ring. A client that does not read fast enough loses the
@@ -266,7 +266,7 @@ impl Subscription {
             else {
                 break;
             };
-            out.push(shown(topic, event));
+            out.push(rendered(topic, event));
             self.cursors[which].1 += 1;
         }
         out
@@ -288,7 +288,7 @@ impl Drop for Subscription {
 }
 
 /// An event in words and in JSON.
-fn shown(topic: &Topic, event: &Event) -> Next {
+fn rendered(topic: &Topic, event: &Event) -> Next {
     let time_s = event.at_ns as f64 / 1e9;
     let mut text = format!("{time_s:.3} {}", topic.name);
     let mut object = Map::new();
@@ -399,10 +399,11 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Hear of events as they happen: of those named, or of all")
             .details(
-                "The command goes on until its client leaves, or until so many events as count says were told. A \
-                 client of the JSON-RPC socket gets each event as an `output` notification, whose `json` has the \
-                 fields that `show subscriptions` lists. 4096 events of each kind wait for a client that does not \
-                 read; then it loses the oldest ones and is told how many (`lost`).",
+                "The command goes on until its client leaves, or until so many events as count \
+                 says were told. A client of the JSON-RPC socket gets each event as an `output` \
+                 notification, whose `json` has the fields that `show subscriptions` lists. 4096 \
+                 events of each kind wait for a client that does not read; then it loses the \
+                 oldest ones and is told how many (`lost`).",
             )
             .word("event", "this kind of event; `show subscriptions` lists them")
             .example("subscribe event interface count 1")
@@ -412,7 +413,8 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show subscriptions")
             .group(GROUP)
             .help(
-                "Show the events that clients can subscribe to, the fields of each, and how many clients did",
+                "Show the events that clients can subscribe to, the fields of each, and how many \
+                 clients did",
             )
             .run(|engine: &mut Engine, _| Ok(show(engine))),
     );

@@ -25,6 +25,9 @@ impl std::fmt::Debug for Token {
 
 impl Token {
     /// The token in a file, which is made when it is not there, for its owner alone to read.
+    ///
+    /// # Errors
+    /// The file can neither be read nor made, or others may read it.
     pub fn in_file(path: &Path) -> Result<Token, Refusal> {
         let failed =
             |error: std::io::Error| Refusal::new(format!("token file {}: {error}", path.display()));

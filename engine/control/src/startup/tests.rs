@@ -156,3 +156,21 @@ fn a_port_to_listen_at_is_refused_with_what_to_do() {
         "{refusal}"
     );
 }
+
+#[test]
+fn an_entry_under_its_old_name_has_the_same_effect_and_is_named_with_the_new_one() {
+    let schema = StartupSchema::default();
+    for (word, notes) in [
+        ("no-block-driver", vec![]),
+        (
+            "no-superblocks",
+            vec!["startup.conf:2: cpu no-superblocks is an old name: write no-block-driver"],
+        ),
+    ] {
+        let text = format!("cpu {{\n {word}\n}}");
+        let file = StartupFile::from_text("startup.conf", &text);
+        let startup = schema.parse(&file).expect("both names parse");
+        assert!(startup.cpu().expect("a section").no_block_driver);
+        assert_eq!(startup.idle(), notes);
+    }
+}

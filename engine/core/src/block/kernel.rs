@@ -66,7 +66,7 @@ pub(crate) struct Block<'f> {
     pub rx: InterfaceId,
     /// Is that known? A kernel is run only if it is.
     pub is_rx_known: bool,
-    /// [`Packet::index`] of all live packets is the same.
+    /// The index of all live packets is the same.
     pub is_same_index: bool,
     /// Bytes of all live packets, if somebody has added them up.
     pub bytes: Option<u64>,

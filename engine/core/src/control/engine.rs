@@ -19,6 +19,7 @@ use crate::graph::arc::ArcId;
 use crate::graph::builder::{ArcSpec, BuildError, EngineConfig, GraphBuilder};
 use crate::graph::counters::WorkerCounters;
 use crate::graph::directory::Directory;
+use crate::graph::drop_reason::DropReason;
 use crate::graph::interface::InterfaceRows;
 use crate::graph::node::Names;
 use crate::ids::{InterfaceId, NodeId};
@@ -68,6 +69,10 @@ pub struct Engine {
 impl Engine {
     /// Build the graph that was declared. Its workers run on the calling thread, one pass per
     /// [`step`](Self::step), until [`start_threads`](Self::start_threads).
+    ///
+    /// # Errors
+    /// Names of nodes, edges or arcs do not fit together, or there is no memory for buffers and
+    /// counters.
     pub fn build(builder: GraphBuilder) -> Result<Engine, BuildError> {
         builder.check_memory()?;
         let directory = builder.directory()?;
@@ -208,10 +213,11 @@ impl Names for Engine {
         self.node_name(id)
     }
 
-    fn reason(&self, index: u32) -> String {
-        let info = self.node_info(NodeId((index >> 16) as u16));
-        let text = info.and_then(|n| n.spec.reasons.get((index & 0xffff) as usize));
-        text.map_or_else(|| format!("reason {}", index & 0xffff), |t| t.text.to_owned())
+    fn reason(&self, reason: DropReason) -> String {
+        let number = reason.number;
+        let info = self.node_info(reason.node);
+        let text = info.and_then(|info| info.spec.reasons.get(usize::from(number)));
+        text.map_or_else(|| format!("reason {number}"), |text| text.text.to_owned())
     }
 }
 

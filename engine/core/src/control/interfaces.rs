@@ -6,7 +6,7 @@ mod naming;
 mod receive;
 mod settings;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::control::engine::{Engine, Stalled};
 use crate::graph::arc::{ArcId, FEATURES_PER_CHAIN_MAX};
@@ -217,7 +217,7 @@ type Observer = Box<dyn FnMut(&mut Engine, InterfaceId, InterfaceChange)>;
 #[derive(Default)]
 pub(crate) struct Interfaces {
     pub(crate) list: Vec<Option<Interface>>,
-    pub(crate) by_name: HashMap<String, InterfaceId>,
+    pub(crate) by_name: BTreeMap<String, InterfaceId>,
     /// Names that interfaces were made with which have other names now.
     made_names: BTreeSet<String>,
     /// Sub-interfaces by the interface that they are a part of.
@@ -261,6 +261,12 @@ impl Engine {
     /// All interfaces, by number.
     pub fn all_interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.list.iter().flatten()
+    }
+
+    /// All interfaces in the order of their names: the order in which they are written, so that
+    /// the same configuration reads the same however it came about.
+    pub fn interfaces_by_name(&self) -> impl Iterator<Item = &Interface> {
+        self.interfaces.by_name.values().filter_map(|id| self.interface(*id))
     }
 
     /// Call `observer` after every change of any interface.

@@ -121,12 +121,12 @@ pub struct LoopTotals {
     /// Passes that took from [`LONG_PASS_NS`](crate::graph::counters::LONG_PASS_NS) × 2^k, by k.
     pub long_passes: [u64; LONG_PASS_CLASSES],
     /// Worker calls of the control thread.
-    pub errands: u64,
+    pub worker_calls: u64,
     /// Nanoseconds that they took.
-    pub errand_ns: u64,
-    /// Worker calls that took from [`LONG_ERRAND_NS`](crate::graph::counters::LONG_ERRAND_NS) ×
+    pub worker_call_ns: u64,
+    /// Worker calls that took from [`LONG_WORKER_CALL_NS`](crate::graph::counters::LONG_WORKER_CALL_NS) ×
     /// 2^k, by k.
-    pub long_errands: [u64; LONG_PASS_CLASSES],
+    pub long_worker_calls: [u64; LONG_PASS_CLASSES],
     /// Times it slept.
     pub sleeps: u64,
     /// Packets that found no free vector.
@@ -255,9 +255,9 @@ impl Engine {
         LoopTotals {
             passes: counters.passes.get(),
             long_passes: std::array::from_fn(|class| counters.long_passes[class].get()),
-            errands: counters.errands.get(),
-            errand_ns: counters.errand_ns.get(),
-            long_errands: std::array::from_fn(|class| counters.long_errands[class].get()),
+            worker_calls: counters.worker_calls.get(),
+            worker_call_ns: counters.worker_call_ns.get(),
+            long_worker_calls: std::array::from_fn(|class| counters.long_worker_calls[class].get()),
             sleeps: counters.sleeps.get(),
             no_frame: counters.no_frame.get(),
             events_lost: counters.events_lost.get(),
@@ -274,10 +274,10 @@ impl Engine {
             long_passes: std::array::from_fn(|class| {
                 now.long_passes[class].saturating_sub(base.long_passes[class])
             }),
-            errands: now.errands.saturating_sub(base.errands),
-            errand_ns: now.errand_ns.saturating_sub(base.errand_ns),
-            long_errands: std::array::from_fn(|class| {
-                now.long_errands[class].saturating_sub(base.long_errands[class])
+            worker_calls: now.worker_calls.saturating_sub(base.worker_calls),
+            worker_call_ns: now.worker_call_ns.saturating_sub(base.worker_call_ns),
+            long_worker_calls: std::array::from_fn(|class| {
+                now.long_worker_calls[class].saturating_sub(base.long_worker_calls[class])
             }),
             sleeps: now.sleeps.saturating_sub(base.sleeps),
             no_frame: now.no_frame.saturating_sub(base.no_frame),
@@ -304,6 +304,9 @@ impl Engine {
     // Traces and captures.
 
     /// Trace the next `packets` packets that `input` receives, on each worker.
+    ///
+    /// # Errors
+    /// A worker does not answer in time.
     pub fn trace_add(&mut self, input: NodeId, packets: u32) -> Result<(), Stalled> {
         for worker in 0..self.worker_count() {
             let id = WorkerId(worker as u16);
@@ -318,6 +321,9 @@ impl Engine {
     }
 
     /// What has been traced so far.
+    ///
+    /// # Errors
+    /// A worker does not answer in time.
     pub fn traces(&mut self) -> Result<Vec<WorkerTrace>, Stalled> {
         let mut traces = Vec::new();
         for worker in 0..self.worker_count() {
@@ -335,6 +341,9 @@ impl Engine {
     }
 
     /// Forget all traces, and trace no more.
+    ///
+    /// # Errors
+    /// A worker does not answer in time.
     pub fn trace_clear(&mut self) -> Result<(), Stalled> {
         for worker in 0..self.worker_count() {
             let mut empty = Tracer::default();
@@ -347,6 +356,9 @@ impl Engine {
     }
 
     /// Write packets down from now on.
+    ///
+    /// # Errors
+    /// A worker does not answer in time.
     pub fn capture_start(&mut self, spec: CaptureSpec) -> Result<(), Stalled> {
         for worker in 0..self.worker_count() {
             let mut capture = Some(Box::new(Capture::new(spec)));
@@ -358,6 +370,9 @@ impl Engine {
     }
 
     /// Stop writing packets down. The packets are written to a file by whoever has the time.
+    ///
+    /// # Errors
+    /// A worker does not answer in time.
     pub fn capture_stop(&mut self) -> Result<Captured, Stalled> {
         let captures = self.call_all(|w: &mut Worker| w.capture.take())?;
         Ok(Captured(captures.into_iter().flatten().collect()))

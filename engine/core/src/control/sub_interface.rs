@@ -48,6 +48,10 @@ impl Device for NoDevice {
 
 impl Engine {
     /// Make a sub-interface. It is down until [`set_admin_up`](Self::set_admin_up).
+    ///
+    /// # Errors
+    /// The name is taken or malformed, the parent does not exist or is no port, its tags are taken,
+    /// or a worker does not answer.
     pub fn create_sub_interface(
         &mut self,
         spec: SubInterfaceSpec,

@@ -12,7 +12,7 @@ use crate::ids::{NodeId, WorkerId};
 pub const STALL_NS_DEFAULT: u64 = 1_000_000_000;
 /// Worker calls that wait in the control thread for one worker at most; changes that need more are
 /// refused.
-pub const ERRANDS_WAITING_MAX: usize = 1024;
+pub const WORKER_CALLS_WAITING_MAX: usize = 1024;
 /// Replaced values ([`Published`](crate::memory::epoch::Published), interface rows) that wait until
 /// no worker sees them, at most. Some are as long as there are interfaces: 64 KiB each.
 pub const RETIRED_MAX: usize = 1024;
@@ -38,7 +38,7 @@ pub enum Activity {
 }
 
 /// How [`Activity`] stands in a counter: 0 before the first pass, a node's number and 1, or this.
-const ERRAND: u64 = u64::MAX;
+const WORKER_CALL: u64 = u64::MAX;
 
 impl WorkerCounters {
     /// The worker is about to run a node.
@@ -49,15 +49,15 @@ impl WorkerCounters {
 
     /// The worker is about to carry out a worker call.
     #[inline]
-    pub(crate) fn enters_errand(&self) {
-        self.running.set(ERRAND);
+    pub(crate) fn enters_worker_call(&self) {
+        self.running.set(WORKER_CALL);
     }
 
     /// What the worker has noted down last.
     pub fn activity(&self) -> Activity {
         match self.running.get() {
             0 => Activity::Starting,
-            ERRAND => Activity::WorkerCall,
+            WORKER_CALL => Activity::WorkerCall,
             node => Activity::Node(NodeId((node - 1) as u16)),
         }
     }
@@ -152,7 +152,7 @@ pub struct Health {
     /// The longest so far, nanoseconds.
     pub longest_ns: u64,
     /// Worker calls that wait in the control thread for a place in the worker's ring.
-    pub errands_waiting: usize,
+    pub worker_calls_waiting: usize,
 }
 
 /// What waits until workers have finished a pass.
@@ -162,8 +162,8 @@ pub struct Waiting {
     pub retired: usize,
     /// Stretches of tables; [`STRETCHES_MAX`] at most.
     pub stretches: usize,
-    /// Worker calls for the worker for which most wait; [`ERRANDS_WAITING_MAX`] at most.
-    pub errands: usize,
+    /// Worker calls for the worker for which most wait; [`WORKER_CALLS_WAITING_MAX`] at most.
+    pub worker_calls: usize,
 }
 
 impl Waiting {
@@ -171,7 +171,7 @@ impl Waiting {
     pub fn is_full(self) -> bool {
         self.retired >= RETIRED_MAX
             || self.stretches >= STRETCHES_MAX
-            || self.errands >= ERRANDS_WAITING_MAX
+            || self.worker_calls >= WORKER_CALLS_WAITING_MAX
     }
 }
 
@@ -201,7 +201,7 @@ impl Engine {
             } else {
                 seen.longest_ns
             },
-            errands_waiting: handle.waiting.len(),
+            worker_calls_waiting: handle.waiting.len(),
         })
     }
 
@@ -217,11 +217,11 @@ impl Engine {
 
     /// What waits for workers now.
     pub fn waiting(&self) -> Waiting {
-        let errands = self.workers.iter().map(|handle| handle.waiting.len()).max();
+        let worker_calls = self.workers.iter().map(|handle| handle.waiting.len()).max();
         Waiting {
             retired: self.epochs.retired(),
             stretches: self.epochs.stretches(),
-            errands: errands.unwrap_or(0),
+            worker_calls: worker_calls.unwrap_or(0),
         }
     }
 
@@ -293,6 +293,9 @@ impl Engine {
     /// Before a change: is there room for what it retires? When there is none, workers get a moment
     /// to finish their pass; when one does not, the change is refused, and nothing grows without
     /// bound.
+    ///
+    /// # Errors
+    /// A worker does not answer in time.
     pub fn make_room(&mut self) -> Result<(), Stalled> {
         if !self.waiting().is_full() {
             return Ok(());
@@ -339,9 +342,9 @@ impl Engine {
     /// The worker that everything waits for.
     fn last_worker(&self, waiting: Waiting) -> Option<WorkerId> {
         let all = || (0..self.workers.len()).map(|index| WorkerId(index as u16));
-        let errands = |worker: &WorkerId| self.workers[worker.index()].waiting.len();
-        if waiting.errands >= ERRANDS_WAITING_MAX {
-            return all().max_by_key(errands);
+        let worker_calls = |worker: &WorkerId| self.workers[worker.index()].waiting.len();
+        if waiting.worker_calls >= WORKER_CALLS_WAITING_MAX {
+            return all().max_by_key(worker_calls);
         }
         all()
             .filter_map(|worker| Some((self.epochs.last_seen(worker.index())?, worker)))

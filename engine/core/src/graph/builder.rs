@@ -48,7 +48,7 @@ pub struct EngineConfig {
     /// is replaced by the best it has.
     pub variant: Variant,
     /// Do blocks go on from node to node in one pass? Otherwise every vector goes node by node.
-    pub superblocks: bool,
+    pub block_driver: bool,
 }
 
 impl Default for EngineConfig {
@@ -61,7 +61,7 @@ impl Default for EngineConfig {
             pages: PageSize::Best,
             runtime_dir: "/run/quiver".into(),
             variant: Variant::best(),
-            superblocks: true,
+            block_driver: true,
         }
     }
 }
@@ -142,6 +142,9 @@ pub struct GraphBuilder {
 impl GraphBuilder {
     /// An almost empty graph: where packets die, and the arcs `device-input` and
     /// `interface-output`.
+    ///
+    /// # Errors
+    /// A size of the configuration is out of range, or there is no memory for the buffers.
     pub fn new(config: EngineConfig, clock: Clock) -> Result<GraphBuilder, BuildError> {
         if config.worker_cores.is_empty() || config.worker_cores.len() > WORKERS_MAX {
             return Err(BuildError::TooMany(format!(

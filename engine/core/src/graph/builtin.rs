@@ -2,6 +2,7 @@
 
 use crate::block::OutputKernel;
 use crate::graph::context::Context;
+use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::node::{Node, NodeSpec, Reason};
 use crate::ids::{InterfaceId, NodeId};
@@ -52,7 +53,8 @@ struct ErrorDrop;
 impl Node for ErrorDrop {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         for packet in frame.drain() {
-            cx.counters.reason(NodeId((packet.index >> 16) as u16), packet.index as u16).add(1);
+            let DropReason { node, number } = packet.handed_over();
+            cx.counters.reason(node, number).add(1);
             cx.counters.interface(packet.rx).drops.add(1);
             cx.buffers.free(packet);
         }
@@ -99,8 +101,8 @@ pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
         })
         .sink()
         .describe(|record, names| {
-            let from = names.node(NodeId((record.index >> 16) as u16));
-            format!("dropped by {from}: {}", names.reason(record.index))
+            let reason: DropReason = record.handed_over();
+            format!("dropped by {}: {}", names.node(reason.node), names.reason(reason))
         }),
         NodeSpec::input("handoff-input", "Packets that another worker has handed over"),
         NodeSpec::input("null-node", "Stands in for nodes that are not there")

@@ -119,6 +119,9 @@ pub struct Captured(pub(crate) Vec<Box<Capture>>);
 
 impl Captured {
     /// Write them as one pcap file; how many packets.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
     pub fn write(&self, out: &mut impl Write) -> io::Result<usize> {
         write_pcap(&self.0, out)
     }

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use crate::cpu::Variant;
 use crate::graph::arc::{ARCS_MAX, ArcId, FEATURES_PER_CHAIN_MAX};
 use crate::graph::counters::{InterfaceCounters, WorkerCounters};
+use crate::graph::drop_reason::DropReason;
 use crate::graph::interface::{InterfaceRow, InterfaceRows};
 use crate::graph::node::Reason;
 use crate::graph::outbox::Outbox;
@@ -173,7 +174,7 @@ impl<'p> Context<'p> {
 
     /// Let one packet die beside the vector, for a reason of the running node.
     pub fn kill(&mut self, mut packet: Packet, reason: impl Reason) {
-        packet.index = reason.number() as u32 | (self.node.0 as u32) << 16;
+        packet.hand_over(DropReason::of(self.node, reason));
         self.emit(packet, crate::graph::node::DROP);
     }
 
@@ -184,6 +185,9 @@ impl<'p> Context<'p> {
 
     /// Hand a packet to another worker, who sends it to `next`. It comes back when the ring between
     /// the two is full, or `worker` is this one or does not exist.
+    ///
+    /// # Errors
+    /// The ring to that worker is full; the packet comes back.
     pub fn hand_off(
         &mut self,
         packet: Packet,

@@ -13,7 +13,7 @@ pub const INTERFACES_MAX: usize = 8_192;
 /// A pass that takes at least so long is counted as a long one, nanoseconds.
 pub const LONG_PASS_NS: u64 = 1 << 16;
 /// A worker call that takes at least so long is counted as a long one, nanoseconds.
-pub const LONG_ERRAND_NS: u64 = 1 << 13;
+pub const LONG_WORKER_CALL_NS: u64 = 1 << 13;
 /// Classes of long passes and worker calls: each from twice as long as the one before, the last
 /// without an end.
 pub const LONG_PASS_CLASSES: usize = 8;
@@ -155,11 +155,11 @@ pub struct WorkerCounters {
     /// so long.
     pub long_passes: [Count; LONG_PASS_CLASSES],
     /// Worker calls carried out.
-    pub errands: Count,
+    pub worker_calls: Count,
     /// Nanoseconds that they took: the worker looked at no queue meanwhile.
-    pub errand_ns: Count,
-    /// Worker calls that took from [`LONG_ERRAND_NS`] × 2^k, by k.
-    pub long_errands: [Count; LONG_PASS_CLASSES],
+    pub worker_call_ns: Count,
+    /// Worker calls that took from [`LONG_WORKER_CALL_NS`] × 2^k, by k.
+    pub long_worker_calls: [Count; LONG_PASS_CLASSES],
     /// Times the worker slept.
     pub sleeps: Count,
     /// Clocks that went into asking queues which had nothing.
@@ -192,9 +192,9 @@ impl Default for WorkerCounters {
             last_pass_ns: Count::default(),
             last_pass_packets: Count::default(),
             long_passes: Default::default(),
-            errands: Count::default(),
-            errand_ns: Count::default(),
-            long_errands: Default::default(),
+            worker_calls: Count::default(),
+            worker_call_ns: Count::default(),
+            long_worker_calls: Default::default(),
             sleeps: Count::default(),
             idle_clocks: Count::default(),
             running: Count::default(),
@@ -221,11 +221,11 @@ impl WorkerCounters {
     }
 
     /// A worker call took so long.
-    pub fn note_errand(&self, ns: u64) {
-        self.errands.add(1);
-        self.errand_ns.add(ns);
-        if ns >= LONG_ERRAND_NS {
-            self.long_errands[class_of(ns, LONG_ERRAND_NS)].add(1);
+    pub fn note_worker_call(&self, ns: u64) {
+        self.worker_calls.add(1);
+        self.worker_call_ns.add(ns);
+        if ns >= LONG_WORKER_CALL_NS {
+            self.long_worker_calls[class_of(ns, LONG_WORKER_CALL_NS)].add(1);
         }
     }
 
@@ -266,16 +266,16 @@ mod tests {
     }
 
     #[test]
-    fn errands_are_counted_with_their_time() {
+    fn worker_calls_are_counted_with_their_time() {
         let counters = WorkerCounters::default();
-        [100, LONG_ERRAND_NS, 5 * LONG_ERRAND_NS]
+        [100, LONG_WORKER_CALL_NS, 5 * LONG_WORKER_CALL_NS]
             .into_iter()
-            .for_each(|ns| counters.note_errand(ns));
+            .for_each(|ns| counters.note_worker_call(ns));
         assert_eq!(
-            (counters.errands.get(), counters.errand_ns.get()),
-            (3, 100 + 6 * LONG_ERRAND_NS)
+            (counters.worker_calls.get(), counters.worker_call_ns.get()),
+            (3, 100 + 6 * LONG_WORKER_CALL_NS)
         );
-        let counts: Vec<u64> = counters.long_errands.iter().map(Count::get).collect();
+        let counts: Vec<u64> = counters.long_worker_calls.iter().map(Count::get).collect();
         assert_eq!(counts, [1, 0, 1, 0, 0, 0, 0, 0]);
     }
 }

@@ -5,6 +5,7 @@ mod sorting;
 
 use std::mem::MaybeUninit;
 
+use crate::graph::drop_reason::DropReason;
 use crate::graph::node::{DROP, Reason};
 use crate::graph::visits::Age;
 use crate::ids::NodeId;
@@ -179,6 +180,9 @@ impl Frame {
     }
 
     /// Append a packet; it comes back when the vector is full.
+    ///
+    /// # Errors
+    /// The vector is full; the packet comes back.
     #[inline(always)]
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
         if self.length == FRAME_PACKETS_MAX {
@@ -352,7 +356,7 @@ pub fn next_or_drop<R: Reason>(decision: Result<NodeId, R>, packet: &mut Packet)
     match decision {
         Ok(next) => next,
         Err(reason) => {
-            packet.index = reason.number() as u32;
+            packet.hand_over(DropReason::new(reason));
             DROP
         }
     }

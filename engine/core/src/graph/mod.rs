@@ -7,6 +7,7 @@ pub mod capture;
 pub mod context;
 pub mod counters;
 pub(crate) mod directory;
+pub mod drop_reason;
 pub mod frame;
 pub mod interface;
 pub mod node;

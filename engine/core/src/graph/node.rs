@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::block::{Kernel, MakeKernel};
 use crate::graph::context::Context;
 use crate::graph::directory::Directory;
+use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::trace::TraceRecord;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
@@ -53,6 +54,13 @@ pub struct ReasonText {
     pub severity: Severity,
 }
 
+impl ReasonText {
+    /// Why packets die.
+    pub const fn error(name: &'static str, text: &'static str) -> ReasonText {
+        ReasonText { name, text, severity: Severity::Error }
+    }
+}
+
 /// A node's enum of reasons; made by [`reasons!`](crate::reasons).
 pub trait Reason: Copy {
     /// All, in the order of their numbers.
@@ -73,7 +81,8 @@ impl Reason for Never {
 }
 
 /// Declare a node's reasons: variant, short name, sentence. `info` before the name marks an event
-/// that is no death.
+/// that is no death. A first variant that holds another enum stands for all reasons of that one,
+/// which has `ALL`, `name` and `text`, and whose numbers come first.
 ///
 /// ```
 /// quiver_core::reasons! {
@@ -101,6 +110,43 @@ macro_rules! reasons {
             },)*];
             #[inline(always)]
             fn number(self) -> u16 { self as u16 }
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis enum $name:ident { $(#[$fdoc:meta])* $first:ident($inner:ident); $($(#[$vdoc:meta])* $variant:ident = $short:literal, $text:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name { $(#[$fdoc])* $first($inner), $($(#[$vdoc])* $variant,)* }
+        impl From<$inner> for $name {
+            fn from(inner: $inner) -> $name { $name::$first(inner) }
+        }
+        impl $crate::graph::node::Reason for $name {
+            const ALL: &'static [$crate::graph::node::ReasonText] = {
+                use $crate::graph::node::ReasonText;
+                const OWN: &[ReasonText] = &[$(ReasonText::error($short, $text),)*];
+                const INNER: usize = $inner::ALL.len();
+                const ALL: [ReasonText; INNER + OWN.len()] = {
+                    let mut all = [ReasonText::error("", ""); INNER + OWN.len()];
+                    let mut at = 0;
+                    while at < all.len() {
+                        all[at] = if at < INNER {
+                            ReasonText::error($inner::ALL[at].name(), $inner::ALL[at].text())
+                        } else {
+                            OWN[at - INNER]
+                        };
+                        at += 1;
+                    }
+                    all
+                };
+                &ALL
+            };
+            fn number(self) -> u16 {
+                #[repr(u16)]
+                enum Own { $($variant,)* }
+                match self {
+                    $name::$first(inner) => inner as u16,
+                    $($name::$variant => $inner::ALL.len() as u16 + Own::$variant as u16,)*
+                }
+            }
         }
     };
     (@severity info) => { $crate::graph::node::Severity::Info };
@@ -195,9 +241,8 @@ pub trait Names {
     fn interface(&self, id: InterfaceId) -> String;
     /// A node's name.
     fn node(&self, id: NodeId) -> String;
-    /// The sentence of a drop reason, as [`Packet::index`](crate::memory::packet::Packet::index)
-    /// holds it in the drop node.
-    fn reason(&self, index: u32) -> String;
+    /// The sentence of a drop reason.
+    fn reason(&self, reason: DropReason) -> String;
 }
 
 /// Makes a worker's instance of a node.
@@ -316,5 +361,55 @@ impl NodeSpec {
     ) -> NodeSpec {
         self.describe = Some(Arc::new(words));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Header {
+        Short,
+        Long,
+    }
+
+    impl Header {
+        const ALL: &'static [Header] = &[Header::Short, Header::Long];
+
+        const fn name(self) -> &'static str {
+            match self {
+                Header::Short => "short",
+                Header::Long => "long",
+            }
+        }
+
+        const fn text(self) -> &'static str {
+            match self {
+                Header::Short => "the header is too short",
+                Header::Long => "the header is too long",
+            }
+        }
+    }
+
+    crate::reasons! {
+        /// Why a node drops.
+        enum Drop {
+            /// The header is wrong.
+            Header(Header);
+            /// The packet is.
+            Old = "old", "the packet is too old";
+            /// It came in by the wrong interface.
+            Stray = "stray", "the packet came from elsewhere";
+        }
+    }
+
+    #[test]
+    fn a_variant_that_holds_reasons_stands_for_all_of_them_before_the_others() {
+        let reasons = [Drop::from(Header::Short), Header::Long.into(), Drop::Old, Drop::Stray];
+        let named: Vec<_> =
+            reasons.iter().map(|reason| Drop::ALL[usize::from(reason.number())].name).collect();
+        assert_eq!(named, ["short", "long", "old", "stray"]);
+        assert_eq!(Drop::ALL.len(), reasons.len());
     }
 }

@@ -138,9 +138,10 @@ mod tests {
     use super::*;
     use crate::memory::buffer::BufferPool;
     use crate::memory::mapping::PageSize;
+    use crate::memory::packet::handover::Label;
 
     fn indices(frame: &Frame) -> Vec<u32> {
-        frame.packets().iter().map(|packet| packet.index).collect()
+        frame.packets().iter().map(|packet| packet.index()).collect()
     }
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
         let mut frame = Frame::new();
         for index in 0..200 {
             let mut packet = cache.packet().expect("a buffer");
-            packet.index = index;
+            packet.hand_over(Label(index));
             frame.push(packet).expect("room");
         }
         let mut order = Order::new();
@@ -167,7 +168,7 @@ mod tests {
         order.note(frame.packets());
         for at in [150, 7] {
             let mut fragment = frame.packets()[at].duplicate(&mut cache).expect("a buffer");
-            fragment.index = 1000 + at as u32;
+            fragment.hand_over(Label(1000 + at as u32));
             order.follow(&fragment, &frame.packets()[at]);
             frame.push(fragment).expect("room");
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::graph::counters::{NODES_MAX, WorkerCounters};
+use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::{FRAME_PACKETS_MAX, Frame, Sorting};
 use crate::graph::node::DROP;
 use crate::graph::order::Order;
@@ -363,5 +364,5 @@ impl Outbox {
 /// The number of the node goes in front of the number of the reason.
 #[inline(always)]
 fn name_the_dead(from: NodeId, packet: &mut Packet) {
-    packet.index = (packet.index & 0xffff) | (from.0 as u32) << 16;
+    packet.hand_over(packet.handed_over::<DropReason>().with_node(from));
 }

@@ -122,6 +122,9 @@ pub trait Stage: Send + 'static {
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::InterfaceState;
 
     /// Where the packet goes next. An error is a drop.
+    ///
+    /// # Errors
+    /// The reason of the drop.
     fn decide(
         &self,
         context: StageContext<'_>,
@@ -159,7 +162,7 @@ pub trait Stage: Send + 'static {
         (interface_state, rx)
     }
 
-    /// Ask for the memory that [`decide`](Self::decide) will read of what [`Packet::index`] names.
+    /// Ask for the memory that [`decide`](Self::decide) will read of what the packet's index names.
     /// It is called for a block's packets before the first of them is decided about, and only for
     /// the first one when the indices of all are the same.
     #[inline(always)]
@@ -215,7 +218,7 @@ pub trait LookUp: Send + 'static {
     /// What holds for packets that came in by `rx`.
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Self::InterfaceState;
 
-    /// Ask for the memory that [`key`](Self::key) will read of what [`Packet::index`] names.
+    /// Ask for the memory that [`key`](Self::key) will read of what the packet's index names.
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
         let _ = packet;
@@ -224,7 +227,7 @@ pub trait LookUp: Send + 'static {
     /// The packet's key; what can be done with the packet before the answer is there is done.
     fn key(&self, interface_state: Self::InterfaceState, packet: &mut Packet) -> Self::Key;
 
-    /// The keys of packets whose [`Packet::index`] is the same: what that names need be read only
+    /// The keys of packets whose index is the same: what that names need be read only
     /// once.
     #[inline(always)]
     fn keys(
@@ -248,6 +251,9 @@ pub trait LookUp: Send + 'static {
     );
 
     /// What was found says where the packet goes. An error is a drop.
+    ///
+    /// # Errors
+    /// The reason of the drop.
     fn resolve(
         &self,
         context: StageContext<'_>,

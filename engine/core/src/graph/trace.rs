@@ -1,8 +1,10 @@
 //! Sampled traces: what each node saw and decided about a packet, written down by the worker as
 //! bytes and put in words by the control thread.
 
+use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::memory::packet::handover::{Handover, MarkedHandover};
 use crate::memory::packet::{Packet, PacketFlags};
 
 /// Bytes of the packet that a record keeps.
@@ -29,7 +31,7 @@ pub struct TraceRecord {
     pub rx: InterfaceId,
     /// [`Packet::tx`](crate::memory::packet::Packet::tx) afterwards.
     pub tx: InterfaceId,
-    /// [`Packet::index`](crate::memory::packet::Packet::index) afterwards.
+    /// The packet's index afterwards; [`handed_over`](TraceRecord::handed_over) reads it.
     pub index: u32,
     /// [`Packet::hash`](crate::memory::packet::Packet::hash) afterwards.
     pub hash: u32,
@@ -42,6 +44,21 @@ pub struct TraceRecord {
 }
 
 impl TraceRecord {
+    /// What the node handed over, in a record whose `next` says that it is of this type.
+    pub fn handed_over<T: Handover>(&self) -> T {
+        T::from_index(self.index)
+    }
+
+    /// What the node handed over, if it is of this type.
+    pub fn handed_over_if<T: MarkedHandover>(&self) -> Option<T> {
+        T::is_marked(self.index).then(|| self.handed_over())
+    }
+
+    /// Why the packet dies, in a record whose `next` is the drop node.
+    pub fn drop_reason(&self) -> DropReason {
+        self.handed_over::<DropReason>().with_node(self.node)
+    }
+
     /// The packet's first bytes as the node left them.
     pub fn bytes(&self) -> &[u8] {
         &self.data[..(self.length as usize).min(TRACE_BYTES)]
@@ -193,7 +210,7 @@ impl Tracer {
             clocks: crate::cpu::clocks(),
             rx: packet.rx,
             tx: packet.tx,
-            index: packet.index,
+            index: packet.index(),
             hash: packet.hash,
             packet_bytes: packet.length() as u32,
             length: length as u8,

@@ -114,6 +114,9 @@ pub enum PoolError {
 
 impl BufferPool {
     /// A pool of `buffers` buffers of `data_bytes` each.
+    ///
+    /// # Errors
+    /// A size is out of range, or the system refuses the memory.
     pub fn new(
         buffers: usize,
         data_bytes: usize,

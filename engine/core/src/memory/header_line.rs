@@ -3,7 +3,8 @@
 //! here.
 //!
 //! ```text
-//!   in use   0  next segment, length of all, span of this segment, trace, offload, note, age
+//!   in use   0  next segment, length of all, span of this segment, trace, offload, note, age;
+//!               in debug builds the type of the packet's index
 //!   free     0  15 numbers of buffers, when the line belongs to one of the first of a batch
 //!           60  the next batch on the stack
 //! ```
@@ -14,6 +15,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::memory::buffer::CACHE_LINE_BYTES;
 use crate::memory::mapping::{PAGE_BYTES, PrivateMemory};
+#[cfg(debug_assertions)]
+use crate::memory::packet::handover::Kind;
 
 /// Pools that can exist at a time in one process: a router has one, a test program many.
 pub const POOLS_MAX: usize = 512;
@@ -41,7 +44,12 @@ pub struct BufferHeader {
     pub(crate) note: [u8; NOTE_BYTES],
     /// How old the packet is at least, in parts of a visit; valid when the packet says so.
     pub(crate) age_parts: u16,
-    unused: [u8; 28 - NOTE_BYTES],
+    /// The type of what is handed over in the packet's index.
+    #[cfg(debug_assertions)]
+    pub(crate) kind: Option<Kind>,
+    #[cfg(not(debug_assertions))]
+    unused_kind: [u8; size_of::<Option<fn()>>()],
+    unused: [u8; 20 - NOTE_BYTES],
     /// The batch below on the stack of free ones, as number plus one. A late look at it is allowed
     /// at any time, so it shares its place with nothing.
     pub(crate) below: AtomicU32,

@@ -41,6 +41,9 @@ unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
     /// Map at least `size_bytes`, rounded up to whole pages.
+    ///
+    /// # Errors
+    /// The system refuses the memory.
     pub fn new(name: &str, size_bytes: usize, pages: PageSize) -> io::Result<SharedMemory> {
         match pages {
             PageSize::Small => Self::with_pages(name, size_bytes, PAGE_BYTES),
@@ -127,6 +130,9 @@ unsafe impl Sync for PrivateMemory {}
 
 impl PrivateMemory {
     /// Map at least `size_bytes`, rounded up to whole pages.
+    ///
+    /// # Errors
+    /// The system refuses the memory.
     pub fn new(size_bytes: usize) -> io::Result<PrivateMemory> {
         let size_bytes = size_bytes.next_multiple_of(PAGE_BYTES);
         let protection = libc::PROT_READ | libc::PROT_WRITE;

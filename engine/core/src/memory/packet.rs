@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod front;
+pub mod handover;
 mod segments;
 
 use std::ptr::NonNull;
@@ -83,9 +84,8 @@ pub struct Packet {
     pub rx: InterfaceId,
     /// Where it goes out, for the features of `interface-output`.
     pub tx: InterfaceId,
-    /// An index whose meaning the node before and the node behind agree on (adjacency, next-hop
-    /// group, drop reason, FIB).
-    pub index: u32,
+    /// What the node before hands over to the node behind ([`Handover`](handover::Handover)).
+    index: u32,
     /// The flow hash once computed, or a feature's own word.
     pub hash: u32,
 }
@@ -99,7 +99,7 @@ impl Packet {
     /// An empty packet in a fresh buffer.
     #[inline]
     pub fn new(buffer: Buffer) -> Packet {
-        Packet {
+        let mut packet = Packet {
             buffer: buffer.0,
             offset: DATA_OFFSET,
             length: 0,
@@ -111,7 +111,9 @@ impl Packet {
             tx: InterfaceId::NONE,
             index: 0,
             hash: 0,
-        }
+        };
+        packet.note_kind(None);
+        packet
     }
 
     /// Give up the packet for its first buffer. Further segments must have been taken care of.

@@ -54,6 +54,9 @@ pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 
 impl<T: Send> Producer<T> {
     /// Put one; it comes back when the ring is full.
+    ///
+    /// # Errors
+    /// The ring is full; the item comes back.
     #[inline]
     pub fn put(&mut self, item: T) -> Result<(), T> {
         self.put_unseen(item)?;
@@ -63,6 +66,9 @@ impl<T: Send> Producer<T> {
 
     /// Put one that the consumer does not see before [`show`](Self::show); it comes back when the
     /// ring is full. What was never shown is forgotten with the ring.
+    ///
+    /// # Errors
+    /// The ring is full; the item comes back.
     #[inline]
     pub fn put_unseen(&mut self, item: T) -> Result<(), T> {
         if self.room() == 0 {

@@ -79,18 +79,27 @@ pub trait Device: Send {
     fn kind(&self) -> &'static str;
 
     /// The interface was set up or down by the operator.
+    ///
+    /// # Errors
+    /// The device refuses; the text says why.
     fn set_admin_up(&mut self, up: bool) -> Result<(), String> {
         let _ = up;
         Ok(())
     }
 
     /// Take another layer 2 address.
+    ///
+    /// # Errors
+    /// The device refuses; the text says why.
     fn set_mac(&mut self, mac: [u8; 6]) -> Result<(), String> {
         let _ = mac;
         Ok(())
     }
 
     /// Let frames for other addresses through, or not.
+    ///
+    /// # Errors
+    /// The device refuses; the text says why.
     fn set_promiscuous(&mut self, on: bool) -> Result<(), String> {
         let _ = on;
         Ok(())

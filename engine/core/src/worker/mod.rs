@@ -19,9 +19,10 @@ use crate::graph::builtin::{NULL, NullDrop};
 use crate::graph::capture::{Capture, Point};
 use crate::graph::context::{Context, WorkerContext};
 use crate::graph::counters::{NODES_MAX, WorkerCounters};
+use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::interface::InterfaceRows;
-use crate::graph::node::{DROP, Node, Reason};
+use crate::graph::node::{DROP, Node};
 use crate::graph::outbox::{Outbox, Place};
 use crate::graph::trace::Tracer;
 use crate::graph::visits::Age;
@@ -43,7 +44,7 @@ pub const ADAPTIVE_IDLE_PASSES: u32 = 2000;
 /// passes.
 const LOOK_AT_SLEEPERS_PASSES: u32 = 64;
 /// Worker calls carried out between two passes at most.
-const ERRANDS_PER_PASS: usize = 8;
+const WORKER_CALLS_PER_PASS: usize = 8;
 /// Vectors run in one pass at most before the worker reports quiescent again; what a loop in the
 /// graph makes more than that waits for the next pass.
 const VECTORS_PER_PASS_MAX: usize = 4096;
@@ -114,8 +115,8 @@ pub struct Worker {
     pub(crate) inputs: Vec<Input>,
     pub(crate) outbox: Outbox,
     pub(crate) events: RefCell<Events>,
-    pub(crate) errands: Consumer<Box<dyn WorkerCall>>,
-    pub(crate) errands_done: Producer<Box<dyn WorkerCall>>,
+    pub(crate) worker_calls: Consumer<Box<dyn WorkerCall>>,
+    pub(crate) worker_calls_done: Producer<Box<dyn WorkerCall>>,
     pub(crate) handoff: Handoff,
     pub(crate) tracer: Tracer,
     pub(crate) capture: Option<Box<Capture>>,
@@ -189,7 +190,7 @@ impl Worker {
             }
         }
         packets += self.receive_handoff(now_ns);
-        self.run_graph(now_ns); // also what errands have put in
+        self.run_graph(now_ns); // also what worker calls have put in
         self.shared.counters.passes.add(1);
         self.shared.counters.last_pass_packets.set(packets as u64);
         self.buffers.report();
@@ -202,14 +203,14 @@ impl Worker {
     }
 
     fn run_worker_calls(&mut self) {
-        for _ in 0..ERRANDS_PER_PASS {
-            let Some(mut errand) = self.errands.take() else { break };
-            self.shared.counters.enters_errand();
+        for _ in 0..WORKER_CALLS_PER_PASS {
+            let Some(mut call) = self.worker_calls.take() else { break };
+            self.shared.counters.enters_worker_call();
             let begun_ns = self.clock.now_ns();
-            errand.run(self);
-            self.shared.counters.note_errand(self.clock.now_ns().saturating_sub(begun_ns));
+            call.run(self);
+            self.shared.counters.note_worker_call(self.clock.now_ns().saturating_sub(begun_ns));
             // Never full: the sender keeps no more than the ring's size under way.
-            let _ = self.errands_done.put(errand);
+            let _ = self.worker_calls_done.put(call);
         }
     }
 
@@ -307,7 +308,7 @@ impl Worker {
     /// Nothing to do: wait for a descriptor or the bell.
     fn sleep(&mut self) {
         self.shared.asleep.store(true, Ordering::SeqCst);
-        if self.errands.is_empty() && self.handoff.is_idle() {
+        if self.worker_calls.is_empty() && self.handoff.is_idle() {
             self.reader.sleep();
             self.shared.counters.sleeps.add(1);
             self.wait(SLEEP_MS_MAX);
@@ -339,7 +340,7 @@ impl Worker {
             let Some((id, frame)) = self.outbox.pop() else { break };
             start = self.run_node(id, frame, now_ns, start);
         }
-        self.outbox.begin(Age::NEW); // what comes in, and what errands put in
+        self.outbox.begin(Age::NEW); // what comes in, and what worker calls put in
         self.handoff.show();
     }
 
@@ -438,8 +439,7 @@ impl Worker {
     fn bury_the_old(&mut self, frame: &mut Frame) -> bool {
         let Worker { outbox, buffers, shared, .. } = self;
         frame.count_visits(|mut packet| {
-            let why = NullDrop::TooManyVisits.number();
-            packet.index = u32::from(why) | u32::from(NULL.0) << 16;
+            packet.hand_over(DropReason::of(NULL, NullDrop::TooManyVisits));
             outbox.put(DROP, packet, true, false, buffers, &shared.counters);
         });
         outbox.begin(frame.age);
@@ -491,18 +491,10 @@ impl Worker {
     }
 
     /// Put a packet of these bytes before `next`; false when there is no buffer.
-    pub fn inject(
-        &mut self,
-        bytes: &[u8],
-        next: NodeId,
-        rx: InterfaceId,
-        tx: InterfaceId,
-        index: u32,
-    ) -> bool {
+    pub fn inject(&mut self, bytes: &[u8], next: NodeId, rx: InterfaceId, tx: InterfaceId) -> bool {
         let Some(mut packet) = self.buffers.packet() else { return false };
         packet.rx = rx;
         packet.tx = tx;
-        packet.index = index;
         packet.set(crate::memory::packet::PacketFlags::LOCALLY_ORIGINATED);
         if !packet.append(bytes, &mut self.buffers) {
             self.buffers.free(packet);

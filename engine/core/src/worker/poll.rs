@@ -9,6 +9,9 @@ pub struct Bell(OwnedFd);
 
 impl Bell {
     /// A silent bell.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
     pub fn new() -> io::Result<Bell> {
         // SAFETY: a plain system call; the result is checked.
         let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
@@ -47,6 +50,9 @@ const EVENTS_AT_ONCE: usize = 64;
 
 impl Poll {
     /// An empty set.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
     pub fn new() -> io::Result<Poll> {
         // SAFETY: a plain system call; the result is checked.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };

@@ -28,7 +28,7 @@ fn version(bytes: &[u8]) -> u8 {
 
 impl<P: TunnelProtocol> BehindOutput<P> {
     fn decide(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         if adjacency.tx != packet.tx || adjacency.entry == 0 {
             return Err(TunnelDrop::NoTunnel);
         }

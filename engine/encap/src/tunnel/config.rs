@@ -350,6 +350,10 @@ fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
 }
 
 /// Make a tunnel; returns its interface.
+///
+/// # Errors
+/// The endpoints do not fit together or are taken, the instance or the table is not free or
+/// missing, or a table is full.
 pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
     mut config: TunnelConfig,

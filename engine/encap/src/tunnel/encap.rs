@@ -23,7 +23,7 @@ use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapLink, EncapOutput, IcmpRecipient, push_link};
 
 /// The node for inner packets of family `F` and outer headers of family `O`. A stacked adjacency is
-/// in [`Packet::index`].
+/// in the packet's index.
 pub struct TunnelEncap<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> {
     output: EncapOutput<Stack<P, O>>,
     error: NodeId,
@@ -86,11 +86,11 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
     #[cold]
     #[inline(never)]
     fn slow(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
-        let adjacency = *self.output.tables.adjacencies.get(packet.index);
+        let adjacency = *self.output.tables.adjacencies.of(packet);
         let counts_hop = !packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if counts_hop && let Some((request, why)) = F::refusal(packet.bytes())? {
             context.count(TunnelDrop::from(why), 1);
-            packet.index = request.to_index();
+            packet.hand_over(request);
             return Ok(self.error);
         }
         let row = context
@@ -135,7 +135,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             return Some(self.fragment);
         };
         context.count(TunnelDrop::TooBig, 1);
-        packet.index = request.to_index();
+        packet.hand_over(request);
         Some(self.error)
     }
 
@@ -146,7 +146,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         packet: &mut Packet,
         counts_hop: bool,
     ) -> Result<NodeId, TunnelDrop> {
-        let entry = self.output.entries.get(self.output.tables.adjacencies.get(packet.index).entry);
+        let entry = self.output.entries.get(self.output.tables.adjacencies.of(packet).entry);
         if entry.header_len() == 0 {
             return Err(TunnelDrop::NoTunnel);
         }
@@ -161,7 +161,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
                 F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len()))
             {
                 context.count(TunnelDrop::TooBig, 1);
-                packet.index = request.to_index();
+                packet.hand_over(request);
                 return Ok(self.error);
             }
             context.count(TunnelDrop::Fragmented, 1);
@@ -196,7 +196,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.output.entries.prefetch(self.output.tables.adjacencies.get(packet.index).entry);
+        self.output.entries.prefetch(self.output.tables.adjacencies.of(packet).entry);
     }
 
     #[inline(always)]
@@ -206,7 +206,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let tunnel = self.output.tables.adjacencies.get(packet.index);
+        let tunnel = self.output.tables.adjacencies.of(packet);
         let entry = self.output.entries.get(tunnel.entry);
         let hop = match O::HAS_FLOW {
             true => self.output.hop(entry, flow_hash::<F>(packet)),
@@ -233,8 +233,8 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> Stage for TunnelEncap<P,
         packets: &mut [Packet],
         mut decided: impl FnMut(&Packet, NodeId),
     ) -> bool {
-        let Some(index) = packets.first().map(|packet| packet.index) else { return false };
-        let tunnel = self.output.tables.adjacencies.get(index);
+        let Some(first) = packets.first() else { return false };
+        let tunnel = self.output.tables.adjacencies.of(first);
         let entry = self.output.entries.get(tunnel.entry);
         let link =
             self.output.only_hop(entry).and_then(|hop| self.link(context, tunnel, entry, hop));

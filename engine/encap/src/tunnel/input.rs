@@ -9,6 +9,7 @@ use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
+use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_tables::exact::NOT_FOUND;
@@ -29,8 +30,22 @@ pub struct TunnelInput<P, O> {
     kind: std::marker::PhantomData<(P, O)>,
 }
 
-/// In [`Packet::index`]: the headers could not be read.
+/// The headers of an outer packet could not be read.
+#[derive(Clone, Copy)]
+struct Unread;
+
 const UNREAD: u32 = u32::MAX;
+
+impl Handover for Unread {
+    #[inline(always)]
+    fn to_index(self) -> u32 {
+        UNREAD
+    }
+
+    fn from_index(_: u32) -> Unread {
+        Unread
+    }
+}
 
 /// What was read of an outer packet's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +58,7 @@ struct Read {
     has_checksum: bool,
 }
 
-impl Read {
+impl Handover for Read {
     #[inline(always)]
     fn to_index(self) -> u32 {
         let payload = match self.payload {
@@ -70,6 +85,13 @@ impl Read {
             payload,
             has_checksum: index >> 28 & 1 != 0,
         }
+    }
+}
+
+impl MarkedHandover for Read {
+    #[inline(always)]
+    fn is_marked(index: u32) -> bool {
+        index != UNREAD
     }
 }
 
@@ -122,7 +144,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
     #[inline(always)]
     fn enter(interface: InterfaceId, packet: &mut Packet) {
         packet.rx = interface;
-        packet.index = 0;
+        packet.hand_over_nothing();
         packet.clear(PacketFlags::L2_GROUP.union(PacketFlags::NOTED));
         packet.arc_restart();
     }
@@ -173,13 +195,13 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         Ok(row.first(self.arcs[family], self.look_up[family]))
     }
 
-    /// As [`open`](Self::open) for packets of one tunnel, whose headers and `index` are the same.
+    /// As [`open`](Self::open) for packets of one tunnel, whose headers are the same.
     /// `None`, and nothing changes, unless all of them are ordinary.
     #[inline(always)]
     fn open_all(
         &self,
         context: StageContext<'_>,
-        (header, index): (Read, u32),
+        header: Read,
         end: End,
         packets: &mut [Packet],
     ) -> Option<NodeId> {
@@ -189,13 +211,14 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         }
         let row = context.interface(end.interface).filter(|row| row.up)?;
         let at = usize::from(header.header_len);
+        let first = packets.first()?;
         let mut good = true;
         for packet in &*packets {
             let is_inner_good = match is_ip4 {
                 true => decapsulated::is_plain_ip4::<O>(packet, at),
                 false => decapsulated::is_plain_ip6::<O>(packet, at),
             };
-            good &= (packet.index == index) & packet.may_turn() & is_inner_good;
+            good &= packet.hands_over_same(first) & packet.may_turn() & is_inner_good;
         }
         if !good {
             return None;
@@ -251,14 +274,14 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
 
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
-    /// What was read is kept in [`Packet::index`], for [`resolve`](Self::resolve).
+    /// What was read is kept in the packet's index, for [`resolve`](Self::resolve).
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> Key {
         let Ok(outer) = self.outer(packet) else {
-            packet.index = UNREAD;
+            packet.hand_over(Unread);
             return [0; _];
         };
-        packet.index = outer.header.to_index();
+        packet.hand_over(outer.header);
         outer.key
     }
 
@@ -275,12 +298,12 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         found: &[u32],
         packets: &mut [Packet],
     ) -> Option<NodeId> {
-        let (first, index) = (*found.first()?, packets.first()?.index);
+        let (first, header) = (*found.first()?, packets.first()?.handed_over_if()?);
         let differing = found.iter().fold(0, |differing, found| differing | (found ^ first));
-        if (differing != 0) | (first == NOT_FOUND) | (index == UNREAD) {
+        if (differing != 0) | (first == NOT_FOUND) {
             return None;
         }
-        self.open_all(context, (Read::from_index(index), index), self.table.end(first), packets)
+        self.open_all(context, header, self.table.end(first), packets)
     }
 
     #[inline(always)]
@@ -292,10 +315,10 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         found: u32,
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        if packet.index == UNREAD {
+        let Some(header) = packet.handed_over_if() else {
             return self.outer(packet).and(Err(TunnelDrop::Truncated));
-        }
-        let outer = Outer { key, header: Read::from_index(packet.index) };
+        };
+        let outer = Outer { key, header };
         if found == NOT_FOUND {
             return self.open_any(context, &outer, packet);
         }
@@ -335,7 +358,7 @@ mod tests {
             for has_checksum in [false, true] {
                 let read = Read { header_len: 1_000, tunnel_len: 16, payload, has_checksum };
                 assert_eq!(Read::from_index(read.to_index()), read);
-                assert_ne!(read.to_index(), UNREAD);
+                assert!(Read::is_marked(read.to_index()));
             }
         }
     }

@@ -81,9 +81,15 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     fn header(key: Option<u32>) -> Vec<u8>;
 
     /// Write the fields of these bytes that differ from packet to packet.
+    ///
+    /// # Errors
+    /// `header` is shorter than the protocol's header.
     fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated>;
 
     /// Read the header that stands behind an outer IP header which names `protocol`.
+    ///
+    /// # Errors
+    /// The reason of the drop.
     fn parse(protocol: IpProtocol, bytes: &[u8]) -> Result<Parsed, TunnelDrop>;
 
     /// Is the checksum of a header right, which begins at `at` and covers `length` bytes of the

@@ -87,6 +87,10 @@ impl Teib {
 
     /// Add, change or remove (`None`) the entry of a next hop. Nothing changes when the tunnel
     /// cannot send there.
+    ///
+    /// # Errors
+    /// The interface is no multipoint tunnel, the addresses do not fit it, or there is no such
+    /// entry.
     pub fn set(
         engine: &mut Engine,
         interface: InterfaceId,

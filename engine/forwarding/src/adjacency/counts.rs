@@ -8,6 +8,7 @@ use quiver_tables::counted_lines::{CountedLines, WorkerLines};
 use quiver_tables::memory::MemoryError;
 
 use crate::adjacency::ADJACENCIES_MAX;
+use crate::handover::AdjacencyIndex;
 
 /// Counters of all adjacencies: each worker has its own.
 pub struct AdjacencyCounts {
@@ -17,6 +18,9 @@ pub struct AdjacencyCounts {
 
 impl AdjacencyCounts {
     /// Address space for as many adjacencies as there can be; memory is committed as used.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(workers: usize) -> Result<AdjacencyCounts, MemoryError> {
         let lines = CountedLines::new("adjacency counters", ADJACENCIES_MAX, workers)?;
         Ok(AdjacencyCounts { lines, counts: AtomicBool::new(false) })
@@ -54,7 +58,7 @@ pub struct WorkerCounts(WorkerLines);
 impl WorkerCounts {
     /// Count a packet of so many bytes, with its layer 2 header.
     #[inline]
-    pub fn add(&self, index: u32, bytes: usize) {
+    pub fn add(&self, AdjacencyIndex(index): AdjacencyIndex, bytes: usize) {
         let line = self.0.line(index);
         line.add(0, 1);
         line.add(1, bytes as u64);

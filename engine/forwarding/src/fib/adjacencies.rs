@@ -21,7 +21,7 @@ use crate::neighbour::{NeighbourState, Neighbours};
 use crate::next_hop_group::Hop;
 
 /// What an adjacency is for: packets of one family, to a next hop on an interface, or (without) to
-/// whoever is on that interface.
+/// the neighbours on that interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AdjacencyKey {
     /// The interface that sends.
@@ -118,7 +118,7 @@ impl AdjacencyBook {
         self.counts.is_some()
     }
 
-    /// Count from zero, or no more. Whoever calls refreshes all adjacencies.
+    /// Count from zero, or no more. The caller refreshes all adjacencies.
     pub fn count(&mut self, counts: Option<Arc<AdjacencyCounts>>) {
         if let Some(old) = std::mem::replace(&mut self.counts, counts) {
             old.set(false);

@@ -201,7 +201,7 @@ impl Fib {
         paths.extend(wanted);
         paths.sort_unstable();
         let change = if paths.is_empty() { Change::Remove } else { Change::Replace(0) };
-        // No sweep here: whoever began the change still names groups.
+        // No sweep here: the caller that began the change still names groups.
         let path_sets = [paths];
         let series = Series { table, source: Source::Neighbour, path_sets: &path_sets };
         match prefix {

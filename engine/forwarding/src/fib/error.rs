@@ -77,7 +77,10 @@ pub enum FibError {
     #[error("route {0}: a look-up in the route's own table would never end; name another table")]
     LookupInItself(IpPrefix),
     /// A replacement is under way.
-    #[error("the static routes of that {} table are being replaced already; end or cancel that first", .0)]
+    #[error(
+        "the static routes of that {} table are being replaced already; end or cancel that first",
+        .0
+    )]
     ReplaceBegun(Family),
     /// No replacement is under way.
     #[error("the static routes of that {} table are not being replaced; begin that first", .0)]
@@ -109,11 +112,15 @@ pub enum FibError {
     NoAddress(IpAddr, u8, InterfaceId),
     /// Another interface has that subnet.
     #[error(
-        "{0} is already connected in that table by another interface; delete it there or use another table"
+        "{0} is already connected in that table by another interface; delete it there or use \
+         another table"
     )]
     SubnetConnected(IpPrefix),
     /// The interface has addresses.
-    #[error("interface number {} has addresses in {family} table index {table}; delete them first", interface.0)]
+    #[error(
+        "interface number {} has addresses in {family} table index {table}; delete them first",
+        interface.0
+    )]
     InterfaceHasAddresses {
         /// The interface.
         interface: InterfaceId,
@@ -139,12 +146,14 @@ pub enum FibError {
     AdjacenciesFull(usize),
     /// Too many lists of paths.
     #[error(
-        "there are {0} different lists of paths already; remove routes with paths of their own, or raise the limit (`show fib limits`)"
+        "there are {0} different lists of paths already; remove routes with paths of their own, \
+         or raise the limit (`show fib limits`)"
     )]
     PathListsFull(usize),
     /// Too many routes.
     #[error(
-        "there are {max} {family} routes already, in all tables; remove some, or raise the limit (`show fib limits`)"
+        "there are {max} {family} routes already, in all tables; remove some, or raise the limit \
+         (`show fib limits`)"
     )]
     RoutesFull {
         /// Their family.

@@ -1,4 +1,4 @@
-//! Why a path is used or not, for whoever asks: the resolver walks once more, and makes nothing.
+//! Explains why a path is used or not: the resolver walks once more, and makes nothing.
 
 use std::fmt;
 use std::net::IpAddr;

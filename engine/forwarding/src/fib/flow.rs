@@ -12,6 +12,9 @@ impl Fib {
     }
 
     /// Let these fields make a flow, from now on: one store for each group of the table.
+    ///
+    /// # Errors
+    /// The table does not exist, or there is no memory for its groups.
     pub fn set_flow_fields(
         &mut self,
         family: Family,

@@ -102,6 +102,10 @@ impl Interface {
 
 impl Fib {
     /// Tell the FIB of an interface, or of a change to it. Addresses keep it in its tables.
+    ///
+    /// # Errors
+    /// The table does not exist, addresses keep the interface in its table, or there are too many
+    /// adjacencies.
     pub fn set_interface(&mut self, info: InterfaceInfo) -> Result<(), FibError> {
         for family in [Family::Ip4, Family::Ip6] {
             let table = info.table(family);
@@ -147,6 +151,9 @@ impl Fib {
     }
 
     /// Forget an interface: its addresses, its neighbours, and every path that names it.
+    ///
+    /// # Errors
+    /// The FIB does not know the interface, or a table is out of memory.
     pub fn remove_interface(&mut self, id: InterfaceId) -> Result<(), FibError> {
         let Some(interface) = self.interfaces.get(&id) else {
             return Err(FibError::NoInterface { asked: "delete".into(), interface: id });
@@ -250,6 +257,10 @@ impl Fib {
     }
 
     /// Give an interface an address: local, its subnet connected.
+    ///
+    /// # Errors
+    /// The address is none of a host, the interface is unknown or has it already, or a table is
+    /// full.
     pub fn add_address(
         &mut self,
         id: InterfaceId,
@@ -273,6 +284,9 @@ impl Fib {
     }
 
     /// Take an address from an interface.
+    ///
+    /// # Errors
+    /// The interface is unknown or does not have the address, or a table is out of memory.
     pub fn remove_address(
         &mut self,
         id: InterfaceId,
@@ -294,6 +308,9 @@ impl Fib {
     }
 
     /// Let broadcasts into the IPv4 subnets of an interface be forwarded, or not (RFC 2644).
+    ///
+    /// # Errors
+    /// The interface is unknown, or a table is full.
     pub fn set_directed_broadcast(
         &mut self,
         id: InterfaceId,
@@ -305,6 +322,9 @@ impl Fib {
 
     /// Let an interface have a table for link-local destinations, with fe80::/64 connected
     /// (RFC 4291 §2.5.6). Its first IPv6 address does this, too.
+    ///
+    /// # Errors
+    /// The interface is unknown, or there is no table left.
     pub fn enable_ip6(&mut self, id: InterfaceId) -> Result<u32, FibError> {
         if let Some(table) = self.known(id, || "IPv6".into())?.link_local_table {
             return Ok(table);

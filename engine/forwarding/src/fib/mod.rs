@@ -258,6 +258,9 @@ pub struct Fib {
 
 impl Fib {
     /// A FIB with table 0 of each family.
+    ///
+    /// # Errors
+    /// The system refuses the address space of a table.
     pub fn new(epochs: &Arc<Epochs>, nodes: FibNodes) -> Result<Fib, FibError> {
         let mut groups = GroupSlots::new(epochs)?;
         let drop = |next, index| [(Hop { next, index }, 1)];
@@ -341,10 +344,13 @@ impl Fib {
         let [groups4, groups6] =
             self.groups_lead.map_or([Target::Drop; 2], |nodes| nodes.map(lead));
         let routes = match family {
-            // RFC 5771 §3, RFC 1112 §4, RFC 919 §7: routed by other means or not at all.
-            Family::Ip4 => {
-                vec![(prefix("224.0.0.0", 4), groups4), (prefix("240.0.0.0", 4), Target::Drop)]
-            }
+            // RFC 5771 §3, RFC 1112 §4: routed by other means or not at all. RFC 919 §7: the
+            // limited broadcast is for every host that hears it, and is never forwarded.
+            Family::Ip4 => vec![
+                (prefix("224.0.0.0", 4), groups4),
+                (prefix("240.0.0.0", 4), Target::Drop),
+                (prefix("255.255.255.255", 32), Target::Local),
+            ],
             // RFC 4291 §2.5.6 and §2.7: link-local destinations mean nothing without an interface;
             // link-local groups are the router's to hear.
             Family::Ip6 => vec![
@@ -365,6 +371,9 @@ impl Fib {
 
     /// From now on packets to groups go to these nodes, with the small number of their table, and
     /// those to IPv4 groups of the link to the router itself.
+    ///
+    /// # Errors
+    /// A table is full.
     pub fn lead_groups(&mut self, ip4: NodeId, ip6: NodeId) -> Result<(), FibError> {
         self.groups_lead = Some([ip4, ip6]);
         for family in [Family::Ip4, Family::Ip6] {
@@ -376,12 +385,18 @@ impl Fib {
     }
 
     /// Add a table with the operator's number `id`; returns its small number.
+    ///
+    /// # Errors
+    /// The number is taken, or there is no table left.
     pub fn add_table(&mut self, family: Family, id: u32) -> Result<u32, FibError> {
         self.make_table(family, Some(id))
     }
 
     /// Add a table that has no number for operators: a feature's own, to hold what routes of other
     /// tables are resolved by ([`Path::resolved`]). Returns its small number.
+    ///
+    /// # Errors
+    /// There is no table left.
     pub fn add_own_table(&mut self, family: Family) -> Result<u32, FibError> {
         self.make_table(family, None)
     }
@@ -400,6 +415,9 @@ impl Fib {
 
     /// Delete a table with all its routes. Interfaces must have left it, and no route of another
     /// table may look up in it.
+    ///
+    /// # Errors
+    /// There is no such table, or it is in use.
     pub fn delete_table(&mut self, family: Family, id: u32) -> Result<(), FibError> {
         let index = self.table_index(family, id).ok_or(FibError::NoTable { family, id })?;
         let in_use = |user: String| FibError::TableInUse { family, id, user };
@@ -598,8 +616,8 @@ impl Fib {
         }
     }
 
-    /// See that the adjacencies of `keys` are as interfaces and neighbours say; whoever uses one
-    /// that changes moves to its new slot by a store per group.
+    /// See that the adjacencies of `keys` are as interfaces and neighbours say; a group
+    /// that uses one that changes moves to its new slot by one store.
     fn refresh_adjacencies(&mut self, keys: &[AdjacencyKey]) {
         let around = Surroundings {
             nodes: &self.nodes,

@@ -48,6 +48,10 @@ impl Fib {
     }
 
     /// A neighbour was heard (ARP, ND), and can surely be reached.
+    ///
+    /// # Errors
+    /// The address or the MAC address is none of a host, the interface is unknown, or a table is
+    /// full.
     pub fn learn_neighbour(
         &mut self,
         interface: InterfaceId,
@@ -60,6 +64,9 @@ impl Fib {
 
     /// A neighbour was heard (ARP, ND), and is as sure as `state` says:
     /// [`NeighbourState::Reachable`] or [`NeighbourState::Stale`].
+    ///
+    /// # Errors
+    /// As for [`learn_neighbour`](Self::learn_neighbour).
     pub fn learn_neighbour_as(
         &mut self,
         state: NeighbourState,
@@ -126,6 +133,9 @@ impl Fib {
     }
 
     /// A neighbour is configured.
+    ///
+    /// # Errors
+    /// As for [`learn_neighbour`](Self::learn_neighbour).
     pub fn set_static_neighbour(
         &mut self,
         interface: InterfaceId,
@@ -143,7 +153,10 @@ impl Fib {
         Ok(())
     }
 
-    /// Forget a neighbour; whoever sends to it asks again.
+    /// Forget a neighbour; the next packet to it is resolved again.
+    ///
+    /// # Errors
+    /// There is no such neighbour, or a table is out of memory.
     pub fn remove_neighbour(
         &mut self,
         interface: InterfaceId,

@@ -71,6 +71,9 @@ impl Fib {
     /// Check a change of `count` consecutive prefixes, without making any of it. It is made by
     /// [`step_range`](Self::step_range) and ended by [`end_range`](Self::end_range), or taken back
     /// by [`undo_range`](Self::undo_range).
+    ///
+    /// # Errors
+    /// The table does not exist, the range leaves the address space, or a path is invalid.
     pub fn begin_range(
         &self,
         table: u32,
@@ -105,6 +108,9 @@ impl Fib {
 
     /// Change at most `most` prefixes more. Returns whether any are left. After an error, which
     /// changes nothing, call [`undo_range`](Self::undo_range).
+    ///
+    /// # Errors
+    /// A table is full; the prefixes changed so far stay changed.
     pub fn step_range(&mut self, range: &mut RangeChange, most: u64) -> Result<bool, FibError> {
         let count = most.clamp(1, SLICE_PREFIXES).min(range.count - range.done);
         match range.first {

@@ -23,6 +23,9 @@ pub struct Swept {
 
 impl Fib {
     /// From now on static routes of a table (its small number) that are not given again are stale.
+    ///
+    /// # Errors
+    /// The table does not exist, or a replacement is under way.
     pub fn begin_replace(&mut self, family: Family, table: u32) -> Result<(), FibError> {
         if !self.families.exists(family, table) {
             return Err(FibError::NoTableIndex { family, index: table });
@@ -40,12 +43,18 @@ impl Fib {
     }
 
     /// Nothing is stale any more.
+    ///
+    /// # Errors
+    /// No replacement is under way.
     pub fn cancel_replace(&mut self, family: Family, table: u32) -> Result<(), FibError> {
         self.replacing.remove(&(family, table)).map(|_| ()).ok_or(FibError::ReplaceNotBegun(family))
     }
 
     /// Remove stale routes: look at `most` routes behind `after`. When none are left
     /// ([`Swept::next`]), call [`cancel_replace`](Self::cancel_replace).
+    ///
+    /// # Errors
+    /// No replacement is under way, or a table is out of memory.
     pub fn sweep_stale(
         &mut self,
         family: Family,

@@ -81,7 +81,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
         }
     }
 
-    /// `own` is being walked from now on: whoever comes back to it has gone round.
+    /// `own` is being walked from now on: a path that comes back to it is a loop.
     pub fn enter(&mut self, own: Option<GroupId>) {
         self.walk.extend(own);
     }

@@ -14,6 +14,9 @@ use crate::next_hop_group::PATHS_MAX;
 impl Fib {
     /// Add paths to the route that `source` gives for `prefix`; the route is made if need be. A
     /// path that is there already gets the new weight.
+    ///
+    /// # Errors
+    /// The table does not exist, a path is invalid, or a table is full. Nothing changes then.
     pub fn add_route(
         &mut self,
         table: u32,
@@ -26,6 +29,9 @@ impl Fib {
 
     /// [`add_route`](Self::add_route) for `count` consecutive prefixes of one length. All or none;
     /// callers that show progress use [`begin_range`](Self::begin_range).
+    ///
+    /// # Errors
+    /// As for [`add_route`](Self::add_route), or the range leaves the address space.
     pub fn add_routes(
         &mut self,
         table: u32,
@@ -38,6 +44,9 @@ impl Fib {
     }
 
     /// Make `paths` the only ones of the route that `source` gives for `prefix`.
+    ///
+    /// # Errors
+    /// As for [`add_route`](Self::add_route).
     pub fn replace_route(
         &mut self,
         table: u32,
@@ -86,6 +95,9 @@ impl Fib {
 
     /// Take paths from the route that `source` gives for `prefix`; without any left it goes.
     /// A path's weight does not matter here.
+    ///
+    /// # Errors
+    /// The table, the route or a path does not exist, or a table is out of memory.
     pub fn remove_paths(
         &mut self,
         table: u32,
@@ -97,6 +109,9 @@ impl Fib {
     }
 
     /// Remove the route that `source` gives for `prefix`.
+    ///
+    /// # Errors
+    /// The table or the route does not exist, or a table is out of memory.
     pub fn remove_route(
         &mut self,
         table: u32,
@@ -107,6 +122,9 @@ impl Fib {
     }
 
     /// Remove what `source` gives for `count` consecutive prefixes; returns how many there were.
+    ///
+    /// # Errors
+    /// The table does not exist, the range leaves the address space, or a table is out of memory.
     pub fn remove_routes(
         &mut self,
         table: u32,
@@ -121,6 +139,9 @@ impl Fib {
     /// a decision of its own; it follows interfaces, neighbours and routes as a route's does. Next
     /// hops without an interface are looked up in `table`. It stays until
     /// [`release_paths`](Self::release_paths); each hold needs one release.
+    ///
+    /// # Errors
+    /// The table does not exist, a path is invalid, or there is no group left.
     pub fn hold_paths(
         &mut self,
         family: Family,

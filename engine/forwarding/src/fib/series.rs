@@ -86,6 +86,10 @@ struct Known {
 impl Fib {
     /// Make a series of changes of one IPv4 table, as if one after the other. `path_sets` is what
     /// the changes name.
+    ///
+    /// # Errors
+    /// The table does not exist, a change is invalid, or a table is full; changes before it are
+    /// made.
     pub fn change_ip4_routes(
         &mut self,
         table: u32,
@@ -97,6 +101,9 @@ impl Fib {
     }
 
     /// [`change_ip4_routes`](Self::change_ip4_routes) for an IPv6 table.
+    ///
+    /// # Errors
+    /// As for [`change_ip4_routes`](Self::change_ip4_routes).
     pub fn change_ip6_routes(
         &mut self,
         table: u32,

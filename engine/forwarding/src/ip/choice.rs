@@ -16,7 +16,7 @@ pub fn destination<F: IpFamily>(packet: &Packet) -> F::Address {
 }
 
 /// What the group found means for this packet: the next node, with the adjacency in
-/// [`Packet::index`].
+/// the packet's index.
 #[inline(always)]
 pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet) -> NodeId {
     let word = groups.word(group);
@@ -30,8 +30,7 @@ pub fn choose<F: IpFamily>(groups: &Groups, group: GroupId, packet: &mut Packet)
         };
         groups.choose(word, hash)
     };
-    packet.index = hop.index;
-    hop.next
+    hop.route(packet)
 }
 
 /// The hop of all packets for which these groups were found, if they are one group of one path.
@@ -50,7 +49,7 @@ pub fn one_hop(groups: &Groups, found: &[GroupId]) -> Option<Hop> {
 #[inline(always)]
 pub fn take_hop(hop: Hop, packets: &mut [Packet]) -> NodeId {
     for packet in packets {
-        packet.index = hop.index;
+        hop.route(packet);
     }
     hop.next
 }

@@ -8,10 +8,6 @@ mod family;
 mod interfaces;
 mod neighbour_counts;
 
-/// Before `ip4-local` and `ip6-local`, in a packet's index: its multicast route leads to the router
-/// itself, whether or not the interface listens to the group.
-pub const GROUP_ACCEPTED: u32 = u32::MAX;
-
 pub use addresses::Addresses;
 pub use autoconfig::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};
 pub use choice::{choose, destination, flow_hash, noted, one_hop, take_hop};

@@ -11,60 +11,17 @@ use quiver_wire::Header;
 use quiver_wire::ip4::{self, Ip4Bad, Ip4Header};
 
 use crate::ip::IpTables;
+use crate::nodes;
 
 quiver_core::reasons! {
-    /// Why `ip4-input` drops; the first ones in the order of [`Ip4Bad`].
+    /// Why `ip4-input` drops.
     pub enum Ip4InputDrop {
-        /// See [`Ip4Bad`].
-        Truncated = "truncated", "fewer bytes than an IPv4 header";
-        /// See [`Ip4Bad`].
-        BadVersion = "bad-version", "IP version is not 4";
-        /// See [`Ip4Bad`].
-        HeaderTooShort = "bad-header-length", "IPv4 header length below 20 bytes or beyond the packet";
-        /// See [`Ip4Bad`].
-        LengthTooShort = "length-too-short", "IPv4 total length below the header's";
-        /// See [`Ip4Bad`].
-        LengthBeyondPacket = "length-beyond-packet", "IPv4 total length beyond the packet";
-        /// See [`Ip4Bad`].
-        BadChecksum = "bad-checksum", "IPv4 header checksum wrong";
-        /// See [`Ip4Bad`].
-        SourceIsMulticast = "source-multicast", "IPv4 source is a multicast group";
-        /// See [`Ip4Bad`].
-        SourceIsBroadcast = "source-broadcast", "IPv4 source is the broadcast address";
-        /// See [`Ip4Bad`].
-        SourceIsLoopback = "source-loopback", "IPv4 source is a loopback address";
-        /// See [`Ip4Bad`].
-        SourceIsThisNetwork = "source-this-network", "IPv4 source is in network 0";
-        /// See [`Ip4Bad`].
-        SourceIsReserved = "source-reserved", "IPv4 source is reserved (240.0.0.0/4)";
-        /// See [`Ip4Bad`].
-        DestinationIsLoopback = "destination-loopback", "IPv4 destination is a loopback address";
-        /// See [`Ip4Bad`].
-        DestinationIsThisNetwork = "destination-this-network", "IPv4 destination is in network 0";
-        /// See [`Ip4Bad`].
-        DestinationIsReserved = "destination-reserved", "IPv4 destination is reserved (240.0.0.0/4)";
+        /// The header is wrong.
+        Header(Ip4Bad);
         /// RFC 1122 §3.3.6, RFC 1812 §5.3.4.
         UnicastInGroupFrame = "unicast-in-l2-group", "unicast IPv4 destination in a broadcast or multicast frame";
     }
 }
-
-/// Numbers of [`Ip4InputDrop`] that are those of [`Ip4Bad`].
-const BAD: [Ip4InputDrop; Ip4Bad::ALL.len()] = [
-    Ip4InputDrop::Truncated,
-    Ip4InputDrop::BadVersion,
-    Ip4InputDrop::HeaderTooShort,
-    Ip4InputDrop::LengthTooShort,
-    Ip4InputDrop::LengthBeyondPacket,
-    Ip4InputDrop::BadChecksum,
-    Ip4InputDrop::SourceIsMulticast,
-    Ip4InputDrop::SourceIsBroadcast,
-    Ip4InputDrop::SourceIsLoopback,
-    Ip4InputDrop::SourceIsThisNetwork,
-    Ip4InputDrop::SourceIsReserved,
-    Ip4InputDrop::DestinationIsLoopback,
-    Ip4InputDrop::DestinationIsThisNetwork,
-    Ip4InputDrop::DestinationIsReserved,
-];
 
 /// Checks the IPv4 header of a packet. Leaves the packet exactly as long as its header says.
 pub struct Ip4Input {
@@ -80,7 +37,7 @@ impl Ip4Input {
     #[inline(never)]
     fn take_slow_path(&self, packet: &mut Packet) -> Result<(), Ip4InputDrop> {
         let available = packet.length();
-        let header = ip4::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
+        let header = ip4::validate(packet.bytes(), available)?;
         let (total, destination) = (usize::from(header.total_length()), header.destination());
         if packet.has(PacketFlags::L2_GROUP) && !self.may_be_in_group_frame(packet.rx, destination)
         {
@@ -105,7 +62,7 @@ impl Ip4Input {
 }
 
 impl Stage for Ip4Input {
-    const NAME: &'static str = "ip4-input";
+    const NAME: &'static str = nodes::ip4::INPUT;
     const LOOKS_FIRST: bool = true;
     type Reason = Ip4InputDrop;
     /// The first feature of the arc, or the look-up.
@@ -124,7 +81,7 @@ impl Stage for Ip4Input {
     ) -> Result<NodeId, Ip4InputDrop> {
         packet.arc_restart();
         let available = packet.segment_length();
-        let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4InputDrop::Truncated)?;
+        let header = Ip4Header::overlay(packet.bytes()).ok_or(Ip4Bad::Truncated)?;
         let plain = ip4::is_plain(header, available);
         let exact = usize::from(header.total_length()) == available;
         if !(plain & exact & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::L2_GROUP))) {
@@ -143,8 +100,8 @@ pub fn spec(arc: ArcId, tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::stage("Checks IPv4 headers", move |wiring| Ip4Input {
         arc,
-        lookup: wiring.node("ip4-lookup"),
-        broadcast: wiring.number("ip4-directed-broadcast").unwrap_or(DROP),
+        lookup: wiring.node(nodes::ip4::LOOKUP),
+        broadcast: wiring.number(nodes::ip4::DIRECTED_BROADCAST).unwrap_or(DROP),
         tables: tables.clone(),
     })
     .describe(|record, names| {

@@ -10,6 +10,7 @@ use quiver_wire::{Header, checksum};
 
 use crate::adjacency::Adjacency;
 use crate::ip::IpTables;
+use crate::nodes;
 use crate::requests::IcmpErrorRequest;
 
 /// ICMP time exceeded in transit (RFC 792).
@@ -25,7 +26,7 @@ quiver_core::reasons! {
     }
 }
 
-/// `ip4-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+/// `ip4-rewrite`, a packet's part of it. The adjacency is in the packet's index.
 pub struct Ip4Rewrite {
     tables: IpTables,
     error: NodeId,
@@ -33,6 +34,9 @@ pub struct Ip4Rewrite {
 }
 
 /// Put the adjacency's header in front, and say where the frame leaves.
+///
+/// # Errors
+/// The buffer has no headroom for the header.
 #[inline(always)]
 pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4RewriteDrop> {
     let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
@@ -48,7 +52,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4
 }
 
 impl Stage for Ip4Rewrite {
-    const NAME: &'static str = "ip4-rewrite";
+    const NAME: &'static str = nodes::ip4::REWRITE;
     const SENDS: bool = true;
     type Reason = Ip4RewriteDrop;
     type InterfaceState = ();
@@ -62,7 +66,7 @@ impl Stage for Ip4Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip4RewriteDrop> {
-        self.rewrite(self.tables.adjacencies.get(packet.index), packet)
+        self.rewrite(self.tables.adjacencies.of(packet), packet)
     }
 
     #[inline(always)]
@@ -74,7 +78,7 @@ impl Stage for Ip4Rewrite {
         mut decided: impl FnMut(&Packet, NodeId),
     ) -> bool {
         let Some(first) = packets.first() else { return false };
-        let adjacency = self.tables.adjacencies.get(first.index);
+        let adjacency = self.tables.adjacencies.of(first);
         for packet in packets {
             let next = next_or_drop(self.rewrite(adjacency, packet), packet);
             decided(packet, next);
@@ -114,7 +118,7 @@ impl Ip4Rewrite {
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
         if !own && header.ttl() <= 1 {
-            packet.index = TIME_EXCEEDED.to_index();
+            packet.hand_over(TIME_EXCEEDED);
             packet.tx = adjacency.tx;
             return Ok(Some(self.error));
         }
@@ -134,8 +138,8 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
         Ip4Rewrite {
             tables: tables.clone(),
-            error: wiring.node("ip4-icmp-error"),
-            too_big: wiring.node("ip4-too-big"),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
+            too_big: wiring.node(nodes::ip4::TOO_BIG),
         }
     })
     .describe(|record, names| {

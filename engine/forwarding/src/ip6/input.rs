@@ -8,49 +8,19 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
 use quiver_wire::ip6::{self, Ip6Bad, Ip6Header, address};
 
+use crate::nodes;
+
 quiver_core::reasons! {
-    /// Why `ip6-input` drops; the first ones in the order of [`Ip6Bad`].
+    /// Why `ip6-input` drops.
     pub enum Ip6InputDrop {
-        /// See [`Ip6Bad`].
-        Truncated = "truncated", "fewer bytes than an IPv6 header";
-        /// See [`Ip6Bad`].
-        BadVersion = "bad-version", "IP version is not 6";
-        /// See [`Ip6Bad`].
-        PayloadBeyondPacket = "length-beyond-packet", "IPv6 payload length beyond the packet";
-        /// See [`Ip6Bad`].
-        SourceIsMulticast = "source-multicast", "IPv6 source is a multicast group";
-        /// See [`Ip6Bad`].
-        SourceIsLoopback = "source-loopback", "IPv6 source is the loopback address";
-        /// See [`Ip6Bad`].
-        SourceIsV4Mapped = "source-v4-mapped", "IPv6 source is an IPv4-mapped address";
-        /// See [`Ip6Bad`].
-        DestinationIsUnspecified = "destination-unspecified", "IPv6 destination is the unspecified address";
-        /// See [`Ip6Bad`].
-        DestinationIsLoopback = "destination-loopback", "IPv6 destination is the loopback address";
-        /// See [`Ip6Bad`].
-        DestinationIsV4Mapped = "destination-v4-mapped", "IPv6 destination is an IPv4-mapped address";
-        /// See [`Ip6Bad`].
-        DestinationIsInterfaceLocal = "destination-interface-local", "IPv6 destination group does not leave its interface";
+        /// The header is wrong.
+        Header(Ip6Bad);
         /// RFC 4291 §2.5.2: only to find out about an address, which is asked of a group.
         SourceIsUnspecified = "source-unspecified", "IPv6 source is the unspecified address, and the destination is no group";
         /// As for IPv4.
         UnicastInGroupFrame = "unicast-in-l2-group", "unicast IPv6 destination in a multicast frame";
     }
 }
-
-/// Numbers of [`Ip6InputDrop`] that are those of [`Ip6Bad`].
-const BAD: [Ip6InputDrop; Ip6Bad::ALL.len()] = [
-    Ip6InputDrop::Truncated,
-    Ip6InputDrop::BadVersion,
-    Ip6InputDrop::PayloadBeyondPacket,
-    Ip6InputDrop::SourceIsMulticast,
-    Ip6InputDrop::SourceIsLoopback,
-    Ip6InputDrop::SourceIsV4Mapped,
-    Ip6InputDrop::DestinationIsUnspecified,
-    Ip6InputDrop::DestinationIsLoopback,
-    Ip6InputDrop::DestinationIsV4Mapped,
-    Ip6InputDrop::DestinationIsInterfaceLocal,
-];
 
 /// `ip6-input`, a packet's part of it. Leaves the packet exactly as long as its header says.
 pub struct Ip6Input {
@@ -62,7 +32,7 @@ pub struct Ip6Input {
 #[inline(never)]
 fn take_slow_path(packet: &mut Packet) -> Result<(), Ip6InputDrop> {
     let available = packet.length();
-    let header = ip6::validate(packet.bytes(), available).map_err(|bad| BAD[bad as usize])?;
+    let header = ip6::validate(packet.bytes(), available)?;
     let total = usize::from(header.payload_length()) + Ip6Header::LEN;
     if !address::is_multicast(header.destination()) {
         if address::is_unspecified(header.source()) {
@@ -77,7 +47,7 @@ fn take_slow_path(packet: &mut Packet) -> Result<(), Ip6InputDrop> {
 }
 
 impl Stage for Ip6Input {
-    const NAME: &'static str = "ip6-input";
+    const NAME: &'static str = nodes::ip6::INPUT;
     const LOOKS_FIRST: bool = true;
     type Reason = Ip6InputDrop;
     /// The first feature of the arc, or the look-up.
@@ -96,7 +66,7 @@ impl Stage for Ip6Input {
     ) -> Result<NodeId, Ip6InputDrop> {
         packet.arc_restart();
         let available = packet.segment_length();
-        let header = Ip6Header::overlay(packet.bytes()).ok_or(Ip6InputDrop::Truncated)?;
+        let header = Ip6Header::overlay(packet.bytes()).ok_or(Ip6Bad::Truncated)?;
         let plain = ip6::is_plain(header, available);
         let exact = usize::from(header.payload_length()) + Ip6Header::LEN == available;
         if !(plain & exact & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::L2_GROUP))) {
@@ -114,7 +84,7 @@ impl Stage for Ip6Input {
 pub fn spec(arc: ArcId) -> NodeSpec {
     NodeSpec::stage("Checks IPv6 headers", move |wiring| Ip6Input {
         arc,
-        lookup: wiring.node("ip6-lookup"),
+        lookup: wiring.node(nodes::ip6::LOOKUP),
     })
     .describe(|record, names| {
         format!("{}, to {}", crate::ip6::describe(record.bytes()), names.node(record.next))

@@ -7,6 +7,7 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 
 use crate::ip::{Ip6, choose, destination};
 use crate::ip::{IpTables, NOT_ENABLED};
+use crate::nodes;
 
 quiver_core::reasons! {
     /// Why `ip6-link-local` drops.
@@ -48,11 +49,11 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
     let adjacencies = tables.adjacencies.clone();
     NodeSpec::new(
-        "ip6-link-local",
+        nodes::ip6::LINK_LOCAL,
         "Finds link-local destinations on their interface",
         move |wiring| {
             crate::ip6::wire_route_targets(wiring);
-            Box::new(LinkLocal { tables: tables.clone(), local: wiring.node("ip6-local") })
+            Box::new(LinkLocal { tables: tables.clone(), local: wiring.node(nodes::ip6::LOCAL) })
         },
     )
     .reasons::<LinkLocalDrop>()

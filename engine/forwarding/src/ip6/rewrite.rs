@@ -12,6 +12,7 @@ use quiver_wire::ip6::extension::upper_layer;
 
 use crate::adjacency::Adjacency;
 use crate::ip::IpTables;
+use crate::nodes;
 use crate::offload::fits_in_segments;
 use crate::requests::IcmpErrorRequest;
 
@@ -41,7 +42,7 @@ quiver_core::reasons! {
     }
 }
 
-/// `ip6-rewrite`, a packet's part of it. The adjacency is in [`Packet::index`].
+/// `ip6-rewrite`, a packet's part of it. The adjacency is in the packet's index.
 pub struct Ip6Rewrite {
     tables: IpTables,
     error: NodeId,
@@ -93,12 +94,15 @@ fn take_slow_path(
         context.count(Ip6RewriteDrop::TooBig, 1);
         IcmpErrorRequest { kind: kind::PACKET_TOO_BIG, code: 0, detail: adjacency.mtu_bytes }
     };
-    packet.index = request.to_index();
+    packet.hand_over(request);
     packet.tx = adjacency.tx;
     Ok(error)
 }
 
 /// Put the adjacency's header in front, and say where the frame leaves.
+///
+/// # Errors
+/// The buffer has no headroom for the header.
 #[inline(always)]
 pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip6RewriteDrop> {
     let (field, count) = (adjacency.rewrite_field(), adjacency.rewrite_len());
@@ -114,7 +118,7 @@ pub fn prepend(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip6
 }
 
 impl Stage for Ip6Rewrite {
-    const NAME: &'static str = "ip6-rewrite";
+    const NAME: &'static str = nodes::ip6::REWRITE;
     const SENDS: bool = true;
     type Reason = Ip6RewriteDrop;
     type InterfaceState = ();
@@ -128,7 +132,7 @@ impl Stage for Ip6Rewrite {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, Ip6RewriteDrop> {
-        self.rewrite(context, self.tables.adjacencies.get(packet.index), packet)
+        self.rewrite(context, self.tables.adjacencies.of(packet), packet)
     }
 
     #[inline(always)]
@@ -140,7 +144,7 @@ impl Stage for Ip6Rewrite {
         mut decided: impl FnMut(&Packet, NodeId),
     ) -> bool {
         let Some(first) = packets.first() else { return false };
-        let adjacency = self.tables.adjacencies.get(first.index);
+        let adjacency = self.tables.adjacencies.of(first);
         for packet in packets {
             let next = next_or_drop(self.rewrite(context, adjacency, packet), packet);
             decided(packet, next);
@@ -176,8 +180,8 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
     NodeSpec::stage("Counts a hop and puts the neighbour's header in front", move |wiring| {
         Ip6Rewrite {
             tables: tables.clone(),
-            error: wiring.node("ip6-icmp-error"),
-            fragment: wiring.node("ip6-frag"),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
+            fragment: wiring.node(nodes::ip6::FRAG),
         }
     })
     .describe(|record, names| {

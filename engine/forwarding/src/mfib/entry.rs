@@ -88,7 +88,7 @@ pub struct Entry {
     pub accept_all: bool,
     /// The router itself gets a copy.
     pub local: bool,
-    /// Packets die here.
+    /// Packets are dropped here.
     pub drop: bool,
     /// The control thread hears of packets.
     pub signal: bool,

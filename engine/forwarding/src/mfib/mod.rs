@@ -111,7 +111,7 @@ pub struct Route {
     pub accept_all: bool,
     /// The control thread hears of packets.
     pub signal: bool,
-    /// Packets die here.
+    /// Packets are dropped here.
     pub drop: bool,
 }
 
@@ -189,6 +189,9 @@ pub struct Mfib {
 
 impl Mfib {
     /// No routes, for so many workers.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>, workers: usize) -> Result<Mfib, MemoryError> {
         let objects = ObjectsWriter::new(epochs, LIMITS)?;
         let writer = LongWriter::new(epochs, LIMITS, Seed::random(), objects.objects().clone())?;
@@ -289,6 +292,9 @@ impl Mfib {
     }
 
     /// Let a route say this, whether or not it was there.
+    ///
+    /// # Errors
+    /// Too many interfaces would get a copy, or the table is full.
     pub fn set(&mut self, key: RouteKey, route: Route, fib: &Fib) -> Result<(), MfibError> {
         let learned = self.book.get(&key).map(|record| record.learned.clone()).unwrap_or_default();
         self.put(key, route, learned, fib)
@@ -296,6 +302,9 @@ impl Mfib {
 
     /// Let a route say this too, because a protocol learned it; nothing ends it. What the operator
     /// says of the route stays.
+    ///
+    /// # Errors
+    /// As for [`set`](Self::set).
     pub fn set_learned(
         &mut self,
         key: RouteKey,
@@ -346,6 +355,9 @@ impl Mfib {
     }
 
     /// Take away what the operator says of a route.
+    ///
+    /// # Errors
+    /// There is no such route.
     pub fn remove(&mut self, key: &RouteKey, fib: &Fib) -> Result<(), MfibError> {
         self.get(key).ok_or(MfibError::NoRoute)?;
         self.set(*key, Route::default(), fib)

@@ -1,4 +1,4 @@
-//! Changes of neighbours, kept for whoever publishes them.
+//! Changes of neighbours, kept for the code that publishes them.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,8 +1,9 @@
 //! What a node that has made a long packet asks of the node that cuts it.
 
-/// Into which fragments, and where they go, carried in
-/// [`Packet::index`](quiver_core::Packet::index) to `ip6-frag-in-table`: MTU 16 bits, table 16
-/// bits.
+use quiver_core::memory::packet::handover::Handover;
+
+/// Into which fragments, and where they go; handed over to `ip6-frag-in-table`: MTU 16 bits, table
+/// 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentRequest {
     /// The longest fragment, in bytes.
@@ -13,16 +14,14 @@ pub struct FragmentRequest {
 
 const _: () = assert!(quiver_tables::lpm::TABLES_MAX <= 1 << 16);
 
-impl FragmentRequest {
-    /// As one word.
+impl Handover for FragmentRequest {
     #[inline]
-    pub fn to_index(self) -> u32 {
+    fn to_index(self) -> u32 {
         u32::from(self.mtu_bytes) << 16 | self.table & 0xffff
     }
 
-    /// From that word.
     #[inline]
-    pub fn from_index(index: u32) -> FragmentRequest {
+    fn from_index(index: u32) -> FragmentRequest {
         FragmentRequest { mtu_bytes: (index >> 16) as u16, table: index & 0xffff }
     }
 }

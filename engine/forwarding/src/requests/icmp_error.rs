@@ -1,8 +1,9 @@
 //! What a node asks of the nodes that send ICMP errors.
 
-/// What `ip4-icmp-error` and `ip6-icmp-error` are asked to send, carried in
-/// [`Packet::index`](quiver_core::Packet::index): type 8 bits, code 8 bits, 16 bits of detail
-/// (next-hop MTU in bytes, or the offset that a parameter problem points at).
+use quiver_core::memory::packet::handover::Handover;
+
+/// What `ip4-icmp-error` and `ip6-icmp-error` are asked to send: type 8 bits, code 8 bits, 16 bits
+/// of detail (next-hop MTU in bytes, or the offset that a parameter problem points at).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpErrorRequest {
     /// ICMP type.
@@ -13,16 +14,14 @@ pub struct IcmpErrorRequest {
     pub detail: u16,
 }
 
-impl IcmpErrorRequest {
-    /// As one word.
+impl Handover for IcmpErrorRequest {
     #[inline]
-    pub fn to_index(self) -> u32 {
+    fn to_index(self) -> u32 {
         u32::from(self.kind) << 24 | u32::from(self.code) << 16 | u32::from(self.detail)
     }
 
-    /// From that word.
     #[inline]
-    pub fn from_index(index: u32) -> IcmpErrorRequest {
+    fn from_index(index: u32) -> IcmpErrorRequest {
         IcmpErrorRequest {
             kind: (index >> 24) as u8,
             code: (index >> 16) as u8,

@@ -1,7 +1,9 @@
 //! What a node that has a fragment asks of the nodes that put fragments together.
 
-/// Whose fragment it is, carried in [`Packet::index`](quiver_core::Packet::index) to
-/// `ip4-full-reassembly` and its kin: for the router itself 1 bit, scope 31 bits.
+use quiver_core::memory::packet::handover::Handover;
+
+/// Whose fragment it is, handed over to `ip4-full-reassembly` and its kin: for the router itself 1
+/// bit, scope 31 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReassemblyRequest {
     /// It is for the router itself: the whole goes back to `ip4-local` or `ip6-local`. Otherwise it
@@ -12,16 +14,14 @@ pub struct ReassemblyRequest {
     pub scope: u32,
 }
 
-impl ReassemblyRequest {
-    /// As one word.
+impl Handover for ReassemblyRequest {
     #[inline]
-    pub fn to_index(self) -> u32 {
+    fn to_index(self) -> u32 {
         u32::from(self.is_local) << 31 | self.scope & 0x7fff_ffff
     }
 
-    /// From that word.
     #[inline]
-    pub fn from_index(index: u32) -> ReassemblyRequest {
+    fn from_index(index: u32) -> ReassemblyRequest {
         ReassemblyRequest { is_local: index >> 31 != 0, scope: index & 0x7fff_ffff }
     }
 }

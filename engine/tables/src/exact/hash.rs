@@ -1,5 +1,5 @@
-//! The keyed hashes. Whoever chooses keys (a peer's MAC addresses, its ports) must not be able to
-//! choose their buckets: all constants are secret, drawn when the table is made.
+//! The keyed hashes. A peer that chooses keys (a peer's MAC addresses, its ports) must not be able
+//! to choose their buckets: all constants are secret, drawn when the table is made.
 //!
 //! Eight-byte keys go through a permutation of the 64-bit numbers, so that a bucket's place stands
 //! for some bits of the key, whose room holds the slot's state. Longer keys are folded: pairs of

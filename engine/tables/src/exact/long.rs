@@ -290,6 +290,9 @@ pub struct LongWriter<K: ObjectKeys<N>, const N: usize> {
 
 impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
     /// An empty table of objects whose keys stand in `keys`, hashed with `seed`.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(
         epochs: &Arc<Epochs>,
         limits: Limits,
@@ -341,6 +344,9 @@ impl<K: ObjectKeys<N>, const N: usize> LongWriter<K, N> {
 
     /// Let the object at `index`, whose key is in place, be found by it. An index that was found by
     /// that key before comes back; it is the caller's to retire.
+    ///
+    /// # Errors
+    /// The table is full, or too many keys fall into one bucket.
     pub fn insert(&mut self, index: u32) -> Result<Option<u32>, ExactError> {
         let key = self.key_of(index);
         let hash = self.seed.hash(&key);

@@ -29,7 +29,7 @@ pub use self::{
 
 use crate::memory::MemoryError;
 
-/// How large a table may become, and what to tell whoever finds it full.
+/// How large a table may become, and the remedy that a refusal names when it is full.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The table's name in messages, as `MAC table`.
@@ -55,7 +55,8 @@ pub enum ExactError {
     },
     /// Too many keys fall on the same few buckets while the table is far from full.
     #[error(
-        "the {what} refuses a key with {entries} entries in: too many keys fall together, which does not happen by chance; make the table anew, so that it draws another secret"
+        "the {what} refuses a key with {entries} entries in: too many keys fall together, which \
+         does not happen by chance; make the table anew, so that it draws another secret"
     )]
     Crowded {
         /// The table.
@@ -65,7 +66,8 @@ pub enum ExactError {
     },
     /// Room that was given up is not free yet.
     #[error(
-        "the {what} has no room now: {waiting} of its slots and segments wait for a worker that does not end its pass; see show workers"
+        "the {what} has no room now: {waiting} of its slots and segments wait for a worker that \
+         does not end its pass; see show workers"
     )]
     Waiting {
         /// The table.

@@ -52,6 +52,9 @@ impl<const W: usize> ObjectsWriter<W> {
     };
 
     /// Room for `limits.entries_max` objects, and as many as may wait for their grace period.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>, limits: Limits) -> Result<Self, MemoryError> {
         let page = Self::PER_PAGE as usize;
         let capacity = (limits.entries_max + limits.entries_max / 4 + page).next_multiple_of(page);
@@ -80,6 +83,9 @@ impl<const W: usize> ObjectsWriter<W> {
     }
 
     /// An object with this content, not yet named by any table.
+    ///
+    /// # Errors
+    /// The table is full, or all free places wait for workers.
     pub fn take(&mut self, content: [u64; W]) -> Result<u32, ExactError> {
         let Limits { what, entries_max, remedy } = self.limits;
         if self.taken >= entries_max {

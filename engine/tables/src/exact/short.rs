@@ -240,6 +240,9 @@ pub struct ShortWriter<V: Value> {
 
 impl<V: Value> ShortWriter<V> {
     /// An empty table, hashed with `seed`.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>, limits: Limits, seed: Seed) -> Result<Self, MemoryError> {
         let grower = Grower::new(epochs, limits)?;
         Ok(ShortWriter { grower, seed, waiting_slots: Limbo::default(), value: PhantomData })
@@ -282,6 +285,9 @@ impl<V: Value> ShortWriter<V> {
     }
 
     /// Give `key` a value. The one that it had comes back.
+    ///
+    /// # Errors
+    /// The table is full, or too many keys fall into one bucket.
     pub fn insert(&mut self, key: u64, value: V) -> Result<Option<V>, ExactError> {
         let (mixed, value) = (self.seed.permute(key), value.into_bits());
         if let Some((place, slot)) = self.find(mixed) {

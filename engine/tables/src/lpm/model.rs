@@ -13,16 +13,16 @@ const NEW: u32 = 3;
 /// What stands in a run that was given to another word.
 const FOREIGN: u32 = 99;
 
-struct Words {
+struct ModelNode {
     word: AtomicU64,
     entries: [AtomicU32; 6],
 }
 
-impl Words {
+impl ModelNode {
     /// Slots 0 to 3 lead to `MISS`, the rest to `OLD`; the run lies at 0.
-    fn new() -> Words {
+    fn new() -> ModelNode {
         let entries = [MISS, OLD, 0, 0, 0, 0].map(AtomicU32::new);
-        Words { word: AtomicU64::new(run_word(0b1_0001, 0)), entries }
+        ModelNode { word: AtomicU64::new(run_word(0b1_0001, 0)), entries }
     }
 
     /// As the reader's and the kernels' code does it.
@@ -43,9 +43,9 @@ impl Words {
 
 /// A reader looks slot 4 up twice while the writer does `patch`; it may find only `OLD` or `NEW`,
 /// and never `OLD` after `NEW`.
-fn check(patch: impl Fn(&Words, &Epochs) + Send + Sync + Copy + 'static) {
+fn check(patch: impl Fn(&ModelNode, &Epochs) + Send + Sync + Copy + 'static) {
     loom::model(move || {
-        let (words, epochs) = (Arc::new(Words::new()), Epochs::new(1));
+        let (words, epochs) = (Arc::new(ModelNode::new()), Epochs::new(1));
         let mut reader = epochs.reader(0);
         let seen = words.clone();
         let worker = loom::thread::spawn(move || {
@@ -65,7 +65,7 @@ fn check(patch: impl Fn(&Words, &Epochs) + Send + Sync + Copy + 'static) {
 }
 
 /// The run that was retired goes to another word as soon as the epochs allow it.
-fn reuse_first_run(words: &Words, epochs: &Epochs) {
+fn reuse_first_run(words: &ModelNode, epochs: &Epochs) {
     let stamp = epochs.stamp();
     if epochs.has_passed(stamp) {
         words.write_run(0, &[FOREIGN, FOREIGN]);

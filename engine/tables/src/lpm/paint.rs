@@ -127,7 +127,7 @@ impl<A: Address> Painter<'_, A> {
         if let Entry::Node(index) = entry_of(entry) {
             let words = self.memory.nodes.get(index as usize);
             self.paint_words(words, first, slot_bits, pieces);
-            return self.settle_node(entry, first, slot_bits);
+            return self.finish_node(entry, first, slot_bits);
         }
         if let Entry::Wide(index) = entry_of(entry)
             && let Some(entry) = self.paint_wide(index, bits, pieces)
@@ -273,7 +273,7 @@ impl<A: Address> Painter<'_, A> {
 
     /// A node that was painted on may have become simple enough for a leaf or a skip, or full
     /// enough for a dense block.
-    fn settle_node(&mut self, entry: u32, first: A, slot_bits: u32) -> u32 {
+    fn finish_node(&mut self, entry: u32, first: A, slot_bits: u32) -> u32 {
         let Entry::Node(index) = entry_of(entry) else { return entry };
         let words = self.memory.nodes.get(index as usize);
         let runs: u32 = words

@@ -103,6 +103,9 @@ pub struct LpmWriter<A: Address> {
 
 impl<A: Address> LpmWriter<A> {
     /// Empty tables that answer `miss`.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(epochs: &Arc<Epochs>, miss: GroupId) -> Result<Self, MemoryError> {
         let (memory, slots) = TrieMemory::new::<A>()?;
         let space =
@@ -145,6 +148,9 @@ impl<A: Address> LpmWriter<A> {
     }
 
     /// Set what `prefix` leads to; the old value comes back.
+    ///
+    /// # Errors
+    /// The memory for nodes is used up.
     pub fn insert(
         &mut self,
         table: u32,
@@ -158,6 +164,9 @@ impl<A: Address> LpmWriter<A> {
     }
 
     /// Remove `prefix`; its value comes back.
+    ///
+    /// # Errors
+    /// The memory for nodes is used up.
     pub fn remove(&mut self, table: u32, prefix: Prefix<A>) -> Result<Option<Route>, LpmError> {
         let mut bulk = self.bulk(table);
         let old = bulk.remove(prefix)?;
@@ -371,11 +380,17 @@ pub struct Bulk<'w, A: Address> {
 
 impl<A: Address> Bulk<'_, A> {
     /// Set what `prefix` leads to; the old value comes back.
+    ///
+    /// # Errors
+    /// The memory for nodes is used up.
     pub fn insert(&mut self, prefix: Prefix<A>, route: Route) -> Result<Option<Route>, LpmError> {
         self.set(prefix, route, true)
     }
 
     /// Set what `prefix` leads to, unless it leads somewhere already: then that comes back.
+    ///
+    /// # Errors
+    /// The memory for nodes is used up.
     pub fn insert_if_absent(
         &mut self,
         prefix: Prefix<A>,
@@ -415,6 +430,9 @@ impl<A: Address> Bulk<'_, A> {
     }
 
     /// Remove `prefix`; its value comes back.
+    ///
+    /// # Errors
+    /// The memory for nodes is used up.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Result<Option<Route>, LpmError> {
         if self.writer.table(self.table).prefixes.is_empty() {
             return Ok(None);

@@ -1,13 +1,15 @@
-//! What a bridge and its ports tell one another of a frame that is flooded, in
-//! [`Packet::index`](quiver_core::Packet::index). The features of `device-input` and
-//! `interface-output` that stand between leave it alone, and no index of anything else is as high.
+//! What a bridge and its ports hand over to one another of a frame that is flooded. The features of
+//! `device-input` and `interface-output` that stand between leave it alone, and no index of anything
+//! else is as high.
+
+use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 
 /// The split-horizon group of interfaces that lead into the core of a network (RFC 4762 §4.4, RFC
 /// 7432 §8.3), unless an operator says another: what came from one of them goes to none of them.
 pub const CORE_GROUP: u8 = 255;
 
 /// Above the group's bits.
-const ASKED: u32 = 0xf10d_0000;
+const FLOOD_REQUEST: u32 = 0xf10d_0000;
 const FLOODED: u32 = 0xf10e_0000;
 const GROUP: u32 = 0xff;
 
@@ -18,17 +20,22 @@ pub struct FloodRequest {
     pub excluded: u8,
 }
 
-impl FloodRequest {
-    /// As one word.
+impl Handover for FloodRequest {
     #[inline(always)]
-    pub const fn to_index(self) -> u32 {
-        ASKED | self.excluded as u32
+    fn to_index(self) -> u32 {
+        FLOOD_REQUEST | u32::from(self.excluded)
     }
 
-    /// From that word; `None` when it is another one.
     #[inline(always)]
-    pub const fn from_index(index: u32) -> Option<FloodRequest> {
-        if index & !GROUP == ASKED { Some(FloodRequest { excluded: index as u8 }) } else { None }
+    fn from_index(index: u32) -> FloodRequest {
+        FloodRequest { excluded: index as u8 }
+    }
+}
+
+impl MarkedHandover for FloodRequest {
+    #[inline(always)]
+    fn is_marked(index: u32) -> bool {
+        index & !GROUP == FLOOD_REQUEST
     }
 }
 
@@ -40,17 +47,22 @@ pub struct Flooded {
     pub from_group: u8,
 }
 
-impl Flooded {
-    /// As one word.
+impl Handover for Flooded {
     #[inline(always)]
-    pub const fn to_index(self) -> u32 {
-        FLOODED | self.from_group as u32
+    fn to_index(self) -> u32 {
+        FLOODED | u32::from(self.from_group)
     }
 
-    /// From that word; `None` when it is another one.
     #[inline(always)]
-    pub const fn from_index(index: u32) -> Option<Flooded> {
-        if index & !GROUP == FLOODED { Some(Flooded { from_group: index as u8 }) } else { None }
+    fn from_index(index: u32) -> Flooded {
+        Flooded { from_group: index as u8 }
+    }
+}
+
+impl MarkedHandover for Flooded {
+    #[inline(always)]
+    fn is_marked(index: u32) -> bool {
+        index & !GROUP == FLOODED
     }
 }
 
@@ -65,15 +77,18 @@ pub struct FloodPlace {
 }
 
 impl FloodPlace {
-    /// As one word; 0 is the beginning, with nobody excluded.
+    /// At the first port, with no group excluded.
+    pub const START: FloodPlace = FloodPlace { excluded: 0, port: 0 };
+}
+
+impl Handover for FloodPlace {
     #[inline]
-    pub const fn to_index(self) -> u32 {
-        (self.excluded as u32) << 24 | self.port & 0x00ff_ffff
+    fn to_index(self) -> u32 {
+        u32::from(self.excluded) << 24 | self.port & 0x00ff_ffff
     }
 
-    /// From that word.
     #[inline]
-    pub const fn from_index(index: u32) -> FloodPlace {
+    fn from_index(index: u32) -> FloodPlace {
         FloodPlace { excluded: (index >> 24) as u8, port: index & 0x00ff_ffff }
     }
 }
@@ -87,11 +102,12 @@ mod tests {
         #[test]
         fn each_word_is_read_as_what_it_was_written_as(group: u8, port in 0u32..1 << 24) {
             let (asked, flooded) = (FloodRequest { excluded: group }, Flooded { from_group: group });
-            prop_assert_eq!(FloodRequest::from_index(asked.to_index()), Some(asked));
-            prop_assert_eq!(Flooded::from_index(flooded.to_index()), Some(flooded));
-            prop_assert_eq!(FloodRequest::from_index(flooded.to_index()), None);
-            prop_assert_eq!(Flooded::from_index(asked.to_index()), None);
-            prop_assert_eq!(FloodRequest::from_index(port), None);
+            let (asked_word, flooded_word) = (asked.to_index(), flooded.to_index());
+            prop_assert!(FloodRequest::is_marked(asked_word) && Flooded::is_marked(flooded_word));
+            prop_assert!(!FloodRequest::is_marked(flooded_word) && !Flooded::is_marked(asked_word));
+            prop_assert!(!FloodRequest::is_marked(port) && !Flooded::is_marked(port));
+            prop_assert_eq!(FloodRequest::from_index(asked_word), asked);
+            prop_assert_eq!(Flooded::from_index(flooded_word), flooded);
             let place = FloodPlace { excluded: group, port };
             prop_assert_eq!(FloodPlace::from_index(place.to_index()), place);
         }

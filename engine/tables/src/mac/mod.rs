@@ -36,7 +36,8 @@ pub enum MacError {
     Exact(#[from] ExactError),
     /// The limit is reached.
     #[error(
-        "the MAC table is full at its limit of {0} entries; raise it with `set l2fib entries-max N`, or remove some"
+        "the MAC table is full at its limit of {0} entries; raise it with `set l2fib entries-max \
+         N`, or remove some"
     )]
     Full(usize),
     /// The limit cannot be so high.
@@ -44,7 +45,8 @@ pub enum MacError {
     BeyondCapacity(usize),
     /// No bridge domain is free.
     #[error(
-        "there are {DOMAINS_MAX} bridge domains, or some that were deleted are not swept yet; try again in a second"
+        "there are {DOMAINS_MAX} bridge domains, or some that were deleted are not swept yet; try \
+         again in a second"
     )]
     NoDomain,
     /// Not a member.

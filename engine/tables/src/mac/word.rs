@@ -95,7 +95,7 @@ const STATIC: u64 = 1 << 50;
 const FILTER: u64 = 1 << 51;
 const BVI: u64 = 1 << 52;
 /// What must be as expected of a source that needs nothing: all but how it came into the table.
-const SETTLED: u64 = PRESENT | FILTER | (PRESENT - 1);
+const COMPARED_BITS: u64 = PRESENT | FILTER | (PRESENT - 1);
 /// The port of an entry that has none: a filter.
 const NO_PORT: u32 = 0xffff;
 
@@ -150,8 +150,8 @@ impl MacEntry {
 
     /// Is this a source that was seen on its port within this minute? Then nothing is to be done.
     #[inline(always)]
-    pub fn is_settled(self, seen: Seen) -> bool {
-        (self.0 ^ seen.0) & SETTLED == 0
+    pub fn is_current(self, seen: Seen) -> bool {
+        (self.0 ^ seen.0) & COMPARED_BITS == 0
     }
 
     /// Does it hold, its port being `port`? What was learned before a flush, or before the port
@@ -203,7 +203,7 @@ impl MacEntry {
         self.0 & STATIC != 0
     }
 
-    /// Do frames from and to it die?
+    /// Are frames from and to it dropped?
     #[inline(always)]
     pub fn is_filter(self) -> bool {
         self.0 & FILTER != 0

@@ -41,7 +41,7 @@ pub struct Configured {
     pub port: Option<InterfaceId>,
     /// It never moves.
     pub is_static: bool,
-    /// Frames from and to it die.
+    /// Frames from and to it are dropped.
     pub is_filter: bool,
     /// It is the domain's own interface.
     pub is_bvi: bool,
@@ -80,6 +80,9 @@ pub struct MacWriter {
 
 impl MacWriter {
     /// An empty table of at most `entries_max` until another limit is set, hashed with `seed`.
+    ///
+    /// # Errors
+    /// The system refuses the address space.
     pub fn new(
         epochs: &Arc<Epochs>,
         entries_max: usize,
@@ -130,6 +133,9 @@ impl MacWriter {
     }
 
     /// Let at most so many entries in. What is in it stays.
+    ///
+    /// # Errors
+    /// The limit is above the table's capacity.
     pub fn set_entries_max(&mut self, entries_max: usize) -> Result<(), MacError> {
         if entries_max > MAC_ENTRIES_CAPACITY {
             return Err(MacError::BeyondCapacity(entries_max));
@@ -156,6 +162,9 @@ impl MacWriter {
     // Domains.
 
     /// Open a domain.
+    ///
+    /// # Errors
+    /// All domains are in use.
     pub fn open_domain(&mut self) -> Result<DomainIndex, MacError> {
         let counts = DomainCounts { learn_limit: self.entries_max, ..DomainCounts::default() };
         let new = Domain { open: true, counts };
@@ -292,6 +301,9 @@ impl MacWriter {
     }
 
     /// Configure an entry. The one that there was comes back.
+    ///
+    /// # Errors
+    /// The port is no member of the domain, or the table is full.
     pub fn configure(
         &mut self,
         key: MacKey,

@@ -121,12 +121,14 @@ impl FlowFields {
         }
         if self.has(FlowFields::FLOW_LABEL) {
             return Some(
-                "the two directions of a flow have labels of their own: symmetric and flowlabel exclude each other",
+                "the two directions of a flow have labels of their own: symmetric and flowlabel \
+                 exclude each other",
             );
         }
         if self.has(FlowFields::GTPV1_TEID) {
             return Some(
-                "the two directions of a tunnel have identifiers of their own: symmetric and gtpv1teid exclude each other",
+                "the two directions of a tunnel have identifiers of their own: symmetric and \
+                 gtpv1teid exclude each other",
             );
         }
         if self.has(FlowFields::REVERSE) {

@@ -39,6 +39,10 @@ impl core::error::Error for GtpuBad {}
 impl Repr {
     /// Reads the header of a message of which `available` bytes are there; `bytes` are its first
     /// ones, the header whole among them. Also returns the header's length, extensions included.
+    ///
+    /// # Errors
+    /// The header is truncated, or its version or protocol type is not that of GTP-U version 1;
+    /// [`GtpuBad`] names the fault.
     #[inline]
     pub fn parse(bytes: &[u8], available: usize) -> Result<(Repr, usize), GtpuBad> {
         let header = GtpuHeader::overlay(bytes).ok_or(GtpuBad::Truncated)?;

@@ -242,6 +242,9 @@ impl<'a> Message<'a> {
 
     /// The rules of RFC 4861 §6.1.1, §6.1.2, §7.1.1 and §7.1.2 that [`super::Message::parse`]
     /// cannot see, for they need the IPv6 header.
+    ///
+    /// # Errors
+    /// The message breaks one of these rules; [`NdBad`] names it.
     pub fn check(
         &self,
         source: Ipv6Addr,

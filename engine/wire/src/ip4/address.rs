@@ -55,7 +55,7 @@ pub const fn is_unicast(address: Ipv4Addr) -> bool {
 }
 
 /// A packet from here to there may cross a router: RFC 1812 §5.3.7 with link-local addresses as in
-/// RFC 3927 §2.7. Multicast destinations are not judged here.
+/// RFC 3927 §2.7. Multicast destinations are not checked here.
 #[inline]
 pub const fn may_be_forwarded(source: Ipv4Addr, destination: Ipv4Addr) -> bool {
     is_unicast(source)

@@ -1,87 +1,40 @@
 //! Whether an IPv4 header may go on: one test without branches for the good path, the reason behind
 //! it.
 
-use core::fmt;
-
 use super::{Ip4Header, address};
 use crate::{Header, IpProtocol, checksum};
 
-/// Why an IPv4 packet goes no further (RFC 1812 §5.2.2 and §5.3.7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ip4Bad {
-    /// Fewer than 20 bytes are there.
-    Truncated,
-    /// The version is not 4.
-    BadVersion,
-    /// The header length is below 20 bytes, or runs beyond the bytes there.
-    HeaderTooShort,
-    /// The total length is below the header's.
-    LengthTooShort,
-    /// The total length is more than arrived.
-    LengthBeyondPacket,
-    /// The header's checksum is wrong.
-    BadChecksum,
-    /// The source is a multicast group.
-    SourceIsMulticast,
-    /// The source is 255.255.255.255.
-    SourceIsBroadcast,
-    /// The source is in 127.0.0.0/8.
-    SourceIsLoopback,
-    /// The source is in 0.0.0.0/8 (0.0.0.0 may speak to 255.255.255.255).
-    SourceIsThisNetwork,
-    /// The source is in 240.0.0.0/4.
-    SourceIsReserved,
-    /// The destination is in 127.0.0.0/8.
-    DestinationIsLoopback,
-    /// The destination is in 0.0.0.0/8.
-    DestinationIsThisNetwork,
-    /// The destination is in 240.0.0.0/4 and not 255.255.255.255.
-    DestinationIsReserved,
-}
-
-impl Ip4Bad {
-    /// Every reason, in the order of their numbers (`reason as usize`).
-    pub const ALL: [Ip4Bad; 14] = [
-        Ip4Bad::Truncated,
-        Ip4Bad::BadVersion,
-        Ip4Bad::HeaderTooShort,
-        Ip4Bad::LengthTooShort,
-        Ip4Bad::LengthBeyondPacket,
-        Ip4Bad::BadChecksum,
-        Ip4Bad::SourceIsMulticast,
-        Ip4Bad::SourceIsBroadcast,
-        Ip4Bad::SourceIsLoopback,
-        Ip4Bad::SourceIsThisNetwork,
-        Ip4Bad::SourceIsReserved,
-        Ip4Bad::DestinationIsLoopback,
-        Ip4Bad::DestinationIsThisNetwork,
-        Ip4Bad::DestinationIsReserved,
-    ];
-
-    /// A sentence for the operator.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Ip4Bad::Truncated => "fewer bytes than an IPv4 header",
-            Ip4Bad::BadVersion => "IP version is not 4",
-            Ip4Bad::HeaderTooShort => "IPv4 header length below 20 bytes or beyond the packet",
-            Ip4Bad::LengthTooShort => "IPv4 total length below the header's",
-            Ip4Bad::LengthBeyondPacket => "IPv4 total length beyond the packet",
-            Ip4Bad::BadChecksum => "IPv4 header checksum wrong",
-            Ip4Bad::SourceIsMulticast => "IPv4 source is a multicast group",
-            Ip4Bad::SourceIsBroadcast => "IPv4 source is the broadcast address",
-            Ip4Bad::SourceIsLoopback => "IPv4 source is a loopback address",
-            Ip4Bad::SourceIsThisNetwork => "IPv4 source is in network 0",
-            Ip4Bad::SourceIsReserved => "IPv4 source is reserved (240.0.0.0/4)",
-            Ip4Bad::DestinationIsLoopback => "IPv4 destination is a loopback address",
-            Ip4Bad::DestinationIsThisNetwork => "IPv4 destination is in network 0",
-            Ip4Bad::DestinationIsReserved => "IPv4 destination is reserved (240.0.0.0/4)",
-        }
-    }
-}
-
-impl fmt::Display for Ip4Bad {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+malformations! {
+    /// Why an IPv4 packet goes no further (RFC 1812 §5.2.2 and §5.3.7).
+    pub enum Ip4Bad {
+        /// Fewer than 20 bytes are there.
+        Truncated = "truncated", "fewer bytes than an IPv4 header";
+        /// The version is not 4.
+        BadVersion = "bad-version", "IP version is not 4";
+        /// The header length is below 20 bytes, or runs beyond the bytes there.
+        HeaderTooShort = "bad-header-length", "IPv4 header length below 20 bytes or beyond the packet";
+        /// The total length is below the header's.
+        LengthTooShort = "length-too-short", "IPv4 total length below the header's";
+        /// The total length is more than arrived.
+        LengthBeyondPacket = "length-beyond-packet", "IPv4 total length beyond the packet";
+        /// The header's checksum is wrong.
+        BadChecksum = "bad-checksum", "IPv4 header checksum wrong";
+        /// The source is a multicast group.
+        SourceIsMulticast = "source-multicast", "IPv4 source is a multicast group";
+        /// The source is 255.255.255.255.
+        SourceIsBroadcast = "source-broadcast", "IPv4 source is the broadcast address";
+        /// The source is in 127.0.0.0/8.
+        SourceIsLoopback = "source-loopback", "IPv4 source is a loopback address";
+        /// The source is in 0.0.0.0/8 (0.0.0.0 may speak to 255.255.255.255).
+        SourceIsThisNetwork = "source-this-network", "IPv4 source is in network 0";
+        /// The source is in 240.0.0.0/4.
+        SourceIsReserved = "source-reserved", "IPv4 source is reserved (240.0.0.0/4)";
+        /// The destination is in 127.0.0.0/8.
+        DestinationIsLoopback = "destination-loopback", "IPv4 destination is a loopback address";
+        /// The destination is in 0.0.0.0/8.
+        DestinationIsThisNetwork = "destination-this-network", "IPv4 destination is in network 0";
+        /// The destination is in 240.0.0.0/4 and not 255.255.255.255.
+        DestinationIsReserved = "destination-reserved", "IPv4 destination is reserved (240.0.0.0/4)";
     }
 }
 
@@ -115,8 +68,11 @@ pub fn is_plain(header: &Ip4Header, available: usize) -> bool {
     is_well_formed(header, available) & has_good_addresses(header)
 }
 
-/// Judges the packet that starts at `segment[0]`, and gives its header. `segment` is the contiguous
-/// part, which must hold the options if there are some; `available` counts all segments.
+/// Validates the packet that starts at `segment[0]`, and returns its header. `segment` is the
+/// contiguous part, which must hold the options if there are some; `available` counts all segments.
+///
+/// # Errors
+/// The header or its lengths are malformed, or the checksum is wrong; [`Ip4Bad`] names the fault.
 #[inline(always)]
 pub fn validate(segment: &[u8], available: usize) -> Result<&Ip4Header, Ip4Bad> {
     let header = Ip4Header::overlay(segment).ok_or(Ip4Bad::Truncated)?;
@@ -127,6 +83,9 @@ pub fn validate(segment: &[u8], available: usize) -> Result<&Ip4Header, Ip4Bad> 
 }
 
 /// As [`validate`], step by step: for packets that are not [`is_plain`].
+///
+/// # Errors
+/// As for [`validate`].
 #[cold]
 #[inline(never)]
 pub fn explain(segment: &[u8], available: usize) -> Result<(), Ip4Bad> {
@@ -263,11 +222,6 @@ mod tests {
         let alert = packet("10.0.0.1", "10.0.0.2", &[148, 4, 0, 0]);
         assert_eq!(verdict(&alert), Ok(()));
         assert!(!is_plain(Ip4Header::overlay(&alert).unwrap(), 64));
-    }
-
-    #[test]
-    fn the_reasons_are_numbered_in_their_order() {
-        assert!(Ip4Bad::ALL.iter().enumerate().all(|(number, reason)| *reason as usize == number));
     }
 
     proptest! {

@@ -184,6 +184,9 @@ pub struct UpperLayer {
 }
 
 /// Walks to the upper layer. `next` and `bytes` as for [`Walk::new`].
+///
+/// # Errors
+/// An extension header is truncated, there are too many, or a hop-by-hop header is not the first.
 #[inline]
 pub fn upper_layer(next: IpProtocol, bytes: &[u8]) -> Result<UpperLayer, ExtensionBad> {
     let mut walk = Walk::new(next, bytes);

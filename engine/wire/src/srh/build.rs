@@ -65,6 +65,9 @@ impl<'a> Repr<'a> {
     }
 
     /// Writes the header and returns its length.
+    ///
+    /// # Errors
+    /// The list or the TLVs do not fit the header's length field, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let invalid = |reason| Err(WireError::Invalid { header: SrhHeader::NAME, reason });
         let (listed, len) = (self.listed(), self.len());

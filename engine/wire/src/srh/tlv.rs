@@ -41,6 +41,9 @@ pub struct Tlv<'a> {
 
 impl<'a> Tlv<'a> {
     /// As an HMAC TLV, if it is one whose length is right.
+    ///
+    /// # Errors
+    /// It is an HMAC TLV of a wrong length.
     pub fn hmac(&self) -> Result<HmacTlv<'a>, SrhBad> {
         let bad = SrhBad::BadHmac(self.offset);
         if self.kind != kind::HMAC {

@@ -7,7 +7,7 @@ use super::port::Port;
 use super::{FAST_PERIODIC_NS, SLOW_PERIODIC_NS};
 
 impl Port {
-    /// Time passes, or the partner's wishes have changed.
+    /// Time passes, or the partner's requested rate has changed.
     pub(super) fn run_periodic(&mut self, now_ns: u64) {
         let either_is_active =
             self.actor.state.has(PortState::ACTIVE) || self.partner.state.has(PortState::ACTIVE);

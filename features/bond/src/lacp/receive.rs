@@ -34,7 +34,7 @@ impl ReceiveState {
 /// What two ends must agree on, all but how they speak.
 const AGREED: PortState = PortState::AGGREGATION;
 /// What a partner must know of us, or be told (update_NTT).
-const TOLD: PortState = PortState(
+const NTT_STATE: PortState = PortState(
     PortState::ACTIVE.0 | PortState::SHORT_TIMEOUT.0 | PortState::SYNCHRONIZATION.0 | AGREED.0,
 );
 
@@ -105,7 +105,7 @@ impl Port {
             self.selected = Selected::No;
         }
         // update_NTT: what the partner believes of us is not so.
-        if !is_same(&pdu.partner, &self.actor, TOLD) {
+        if !is_same(&pdu.partner, &self.actor, NTT_STATE) {
             self.need_to_transmit = true;
         }
         self.record(pdu);

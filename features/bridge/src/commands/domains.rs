@@ -15,12 +15,16 @@ use crate::state::{BridgeDomain, Bridges, STATIONS_MAX, Switches};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create bridge-domain <domain:1-16777215> {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] [arp-ufwd <:0-1>] [mac-age <:0-255>]} [del]",
+            "create bridge-domain <domain:1-16777215> \
+             {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] [arp-ufwd <:0-1>] [mac-age <:0-255>]} [del]",
         )
         .group(GROUP)
         .help("Create a bridge domain, or delete one")
-        .details("All is on but arp-term and arp-ufwd, and what is learned is never forgotten, unless said otherwise. mac-age is in minutes. A domain that has interfaces is not deleted.")
-        .example("create bridge-domain 10 learn 1 forward 1 flood 1 uu-flood 1 arp-term 0 mac-age 5")
+        .details("All is on but arp-term and arp-ufwd, and what is learned is never forgotten, \
+            unless said otherwise. mac-age is in minutes. A domain that has interfaces is not \
+            deleted.")
+        .example("create bridge-domain 10 learn 1 forward 1 flood 1 uu-flood 1 arp-term 0 mac-age \
+            5")
         .example("create bridge-domain 10 del")
         .run(create),
     );
@@ -56,7 +60,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("set l2 learn limit <limit:0-16777216>")
             .group(GROUP)
             .help("Say how many addresses all bridge domains together learn at most")
-            .details("The smaller of it and of the room in the MAC table (`set l2fib entries-max`) holds.")
+            .details(
+                "The smaller of it and of the room in the MAC table (`set l2fib entries-max`) \
+                 holds.",
+            )
             .example("set l2 learn limit 1000000")
             .run(|engine: &mut Engine, args| {
                 let limit = args.get::<u64>("limit")? as usize;
@@ -68,7 +75,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("set l2fib entries-max <entries:1-16777216>")
             .group(GROUP)
             .help("Say how many entries the MAC table has at most")
-            .details("What is in it stays. \"l2fib { entries-max N }\" in the start-up file says the same.")
+            .details(
+                "What is in it stays. \"l2fib { entries-max N }\" in the start-up file says the \
+                 same.",
+            )
             .example("set l2fib entries-max 100000")
             .run(|engine: &mut Engine, args| {
                 let entries_max = args.get::<u64>("entries")? as usize;
@@ -208,8 +218,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter, part: Con
 fn write_domain(config: &mut ConfigWriter, number: u32, domain: &BridgeDomain) {
     let (on, age) = (domain.switches, domain.mac_age_minutes);
     config.command(format_args!(
-        "create bridge-domain {number} learn {} forward {} flood {} uu-flood {} arp-term {} arp-ufwd {} \
-         mac-age {age}",
+        "create bridge-domain {number} learn {} forward {} flood {} uu-flood {} arp-term {} \
+         arp-ufwd {} mac-age {age}",
         u8::from(on.learn),
         u8::from(on.forward),
         u8::from(on.flood),

@@ -37,7 +37,8 @@ pub(super) fn register(registry: &mut Registry) {
         ),
         (
             "set bridge-domain arp term <domain:1-16777215> [enable|disable]",
-            "Answer ARP requests and neighbour solicitations from a bridge domain's own list, or flood them",
+            "Answer ARP requests and neighbour solicitations from a bridge domain's own list, or \
+             flood them",
             "set bridge-domain arp term 10",
             |on| &mut on.arp_term,
         ),

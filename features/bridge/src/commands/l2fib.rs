@@ -11,14 +11,21 @@ use crate::state::Bridges;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("l2fib add <mac> <domain:1-16777215> (<nowhere:filter|drop>|<interface>) {[static] [filter] [count <:1-16777216>]}")
-            .group(GROUP)
-            .help("Say behind which interface of a bridge domain an address is")
-            .details("It does not age. Without static it moves when a frame with this source comes in elsewhere. With filter, frames from and to it are dropped, wherever it is when no interface is named. count adds so many consecutive addresses.")
-            .example("l2fib add 02:fe:00:00:00:07 10 memif0/0 static")
-            .example("l2fib add 02:fe:00:00:00:00 10 memif0/0 count 100000")
-            .example("l2fib add 02:fe:00:00:00:66 10 filter")
-            .begin(add),
+        Command::new(
+            "l2fib add <mac> <domain:1-16777215> (<nowhere:filter|drop>|<interface>) \
+             {[static] [filter] [count <:1-16777216>]}",
+        )
+        .group(GROUP)
+        .help("Say behind which interface of a bridge domain an address is")
+        .details(
+            "It does not age. Without static it moves when a frame with this source comes in \
+             elsewhere. With filter, frames from and to it are dropped, wherever it is when no \
+             interface is named. count adds so many consecutive addresses.",
+        )
+        .example("l2fib add 02:fe:00:00:00:07 10 memif0/0 static")
+        .example("l2fib add 02:fe:00:00:00:00 10 memif0/0 count 100000")
+        .example("l2fib add 02:fe:00:00:00:66 10 filter")
+        .begin(add),
     );
     registry.command(
         Command::new("l2fib del <mac> <domain:1-16777215> [count <:1-16777216>]")

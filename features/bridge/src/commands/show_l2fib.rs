@@ -13,7 +13,7 @@ use crate::events::Happened;
 use crate::state::Bridges;
 
 /// Rows that are shown unless asked for otherwise.
-const ROWS_SHOWN: usize = 1000;
+const ROWS_MAX: usize = 1000;
 
 /// So many rows at most are listed in order.
 const SORTED_ROWS_MAX: usize = 4096;
@@ -23,19 +23,29 @@ const SEGMENTS_PER_PAGE: usize = 16;
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("show l2fib [all|verbose|learn|add|(bd <domain:1-16777215>)] [max <:1-16777216>]")
-            .group(GROUP)
-            .help("Show the MAC table: how many addresses it has, all, those of a domain, those learned, those configured")
-            .details("At most 1000 are listed, or as many as max says; how many more there are is told.")
-            .example("show l2fib all")
-            .example("show l2fib bd 10 max 50")
-            .run_or_begin(show),
+        Command::new(
+            "show l2fib [all|verbose|learn|add|(bd <domain:1-16777215>)] [max <:1-16777216>]",
+        )
+        .group(GROUP)
+        .help(
+            "Show the MAC table: how many addresses it has, all, those of a domain, those learned, \
+             those configured",
+        )
+        .details(
+            "At most 1000 are listed, or as many as max says; how many more there are is told.",
+        )
+        .example("show l2fib all")
+        .example("show l2fib bd 10 max 50")
+        .run_or_begin(show),
     );
     registry.command(
         Command::new("show l2fib events {[since <:u64>] [max <:1-16777216>]}")
             .group(GROUP)
             .help("Show addresses that were learned, moved and aged lately, the oldest first")
-            .details("Each has a number; since leaves out those up to it, so that a program asks for what is new. 1024 are kept, or as many as `set l2fib events` says.")
+            .details(
+                "Each has a number; since leaves out those up to it, so that a program asks for \
+                 what is new. 1024 are kept, or as many as `set l2fib events` says.",
+            )
             .example("show l2fib events since 17 max 100")
             .run(events),
     );
@@ -60,7 +70,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     if !lists {
         return Ok(Work::Done(output));
     }
-    let max = args.or::<u64>("max", ROWS_SHOWN as u64)? as usize;
+    let max = args.or::<u64>("max", ROWS_MAX as u64)? as usize;
     let mut walk = Walk {
         domain: domain.map(|domain| domain.index),
         learned: !args.has("add"),
@@ -176,7 +186,7 @@ fn add_entry(engine: &Engine, state: &Bridges, table: &mut Table, key: MacKey, e
 fn events(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let state = bridges(engine)?;
     let since = args.or("since", 0)?;
-    let max = args.or::<u64>("max", ROWS_SHOWN as u64)? as usize;
+    let max = args.or::<u64>("max", ROWS_MAX as u64)? as usize;
     let mut table = Table::new([
         Column::right("Number"),
         Column::right("Time").key("time_s"),

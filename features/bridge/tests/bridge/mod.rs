@@ -15,7 +15,7 @@ const FEATURES: [Register; 4] = [
     quiver_bridge::register,
     quiver_ethernet::register,
     quiver_ip::register,
-    quiver_superblocks::register,
+    quiver_fused::register,
 ];
 
 const BROADCAST: [u8; 6] = [0xff; 6];

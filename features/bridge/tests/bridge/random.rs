@@ -183,8 +183,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(workers: usize, superblocks: bool) -> Pair {
-        let settings = Settings { workers, superblocks, ..Settings::default() };
+    fn new(workers: usize, block_driver: bool) -> Pair {
+        let settings = Settings { workers, block_driver, ..Settings::default() };
         let mut router = Router::with(settings, &FEATURES);
         for wire in WIRES {
             router.interface(wire);
@@ -331,9 +331,9 @@ proptest! {
     fn each_frame_leaves_by_the_ports_that_a_naive_bridge_says(
         acts in prop::collection::vec(act(), 1..120),
         workers in 1usize..3,
-        superblocks: bool,
+        block_driver: bool,
     ) {
-        let mut pair = Pair::new(workers, superblocks);
+        let mut pair = Pair::new(workers, block_driver);
         for (port, domain) in [(0, 0), (1, 0), (2, 0), (3, 0)] {
             pair.act(Act::Join { port, domain, group: 0, uu_fwd: false });
         }

@@ -22,14 +22,15 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "create sub-interfaces <interface> <id:range> [default|untagged] \
-             [(dot1q <:1-4094|any> | dot1ad <:1-4094|any>) [inner-dot1q <:1-4094|any>] [exact-match]]",
+             [(dot1q <:1-4094|any> | dot1ad <:1-4094|any>) [inner-dot1q <:1-4094|any>] \
+             [exact-match]]",
         )
         .group(GROUP)
         .help("Create a sub-interface, which takes frames of an interface by their VLAN tags")
         .details(
-            "The number alone takes the VLAN of that number, as dot1q and exact-match say. With exact-match only \
-             frames with these tags and no more are taken, and the sub-interface can route; without, more tags may \
-             follow. A range makes one for each VLAN of it.",
+            "The number alone takes the VLAN of that number, as dot1q and exact-match say. With \
+             exact-match only frames with these tags and no more are taken, and the sub-interface \
+             can route; without, more tags may follow. A range makes one for each VLAN of it.",
         )
         .word("untagged", "frames without a tag, or with a priority only")
         .word("default", "frames that no other sub-interface takes")
@@ -68,11 +69,15 @@ pub(crate) fn register(registry: &mut Registry) {
              | translate (1-1|2-1|1-2|2-2) (dot1q|dot1ad) <tag1:1-4094> [<tag2:1-4094>])",
         )
         .group(GROUP_LAYER_2)
-        .help("Change the VLAN tags of frames that an interface receives, and change them back when it sends")
+        .help(
+            "Change the VLAN tags of frames that an interface receives, and change them back when \
+             it sends",
+        )
         .details(
-            "In force while the interface is cross-connected or bridged. What comes off on the way in must be \
-             tags that the sub-interface names, for they are put back on the way out. A new tag has the priority \
-             of the one in whose place it comes. With two tags, dot1ad is the kind of the outer one.",
+            "In force while the interface is cross-connected or bridged. What comes off on the \
+             way in must be tags that the sub-interface names, for they are put back on the way \
+             out. A new tag has the priority of the one in whose place it comes. With two tags, \
+             dot1ad is the kind of the outer one.",
         )
         .example("set interface l2 tag-rewrite memif0/0.100 pop 1")
         .example("set interface l2 tag-rewrite memif0/0.100 translate 1-2 dot1ad 200 100")

@@ -22,9 +22,11 @@ quiver_core::reasons! {
         /// Nobody takes it.
         UnknownVlan = "unknown-vlan", "VLAN tag, and no sub-interface for it";
         /// Down or gone.
-        Down = "interface-down", "received on a sub-interface that is down (`set interface state IF up`)";
+        Down = "interface-down", "received on a sub-interface that is down (`set interface state \
+            IF up`)";
         /// Somebody else's.
-        NotForUs = "mac-mismatch", "destination MAC is neither ours nor a group (`set interface promiscuous on IF` accepts it)";
+        NotForUs = "mac-mismatch", "destination MAC is neither ours nor a group (`set interface \
+            promiscuous on IF` accepts it)";
         /// A length where the type should be.
         Llc = "llc", "802.3 length field instead of a protocol behind the tags (LLC is not routed)";
         /// Nothing in the router handles it.

@@ -12,28 +12,28 @@ use quiver_core::{Engine, InterfaceId};
 use super::matching::{Matching, Vid};
 use super::rewrite::{Rewrite, RewriteWord, Tag};
 use super::sub_interfaces::SubInterfaces;
-use super::tag_rewrite::{FILTER, IN, OUT, Words};
+use super::tag_rewrite::{FILTER, IN, OUT, RewriteWords};
 use crate::cross::Kind;
 use crate::state::CrossConnects;
 
 /// All rewrites.
 pub struct Rewrites {
     all: BTreeMap<InterfaceId, Rewrite>,
-    input: Arc<Words>,
-    output: Arc<Words>,
+    input: Arc<RewriteWords>,
+    output: Arc<RewriteWords>,
 }
 
 impl Rewrites {
     pub(crate) fn new() -> Rewrites {
         Rewrites {
             all: BTreeMap::new(),
-            input: Arc::new(Words::new()),
-            output: Arc::new(Words::new()),
+            input: Arc::new(RewriteWords::new()),
+            output: Arc::new(RewriteWords::new()),
         }
     }
 
     /// What workers read: on the way in, on the way out.
-    pub(crate) fn words(&self) -> (&Arc<Words>, &Arc<Words>) {
+    pub(crate) fn words(&self) -> (&Arc<RewriteWords>, &Arc<RewriteWords>) {
         (&self.input, &self.output)
     }
 

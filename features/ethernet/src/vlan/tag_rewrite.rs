@@ -44,11 +44,11 @@ impl From<Unfit> for RewriteDrop {
 }
 
 /// Rewrites of one direction, by interface.
-pub struct Words(Box<[AtomicU32]>);
+pub struct RewriteWords(Box<[AtomicU32]>);
 
-impl Words {
-    pub fn new() -> Words {
-        Words((0..INTERFACES_MAX).map(|_| AtomicU32::new(0)).collect())
+impl RewriteWords {
+    pub fn new() -> RewriteWords {
+        RewriteWords((0..INTERFACES_MAX).map(|_| AtomicU32::new(0)).collect())
     }
 
     #[inline(always)]
@@ -66,7 +66,7 @@ impl Words {
 
 /// `l2-output-vtr` (`OUTPUT`) or `l2-input-vtr`, a packet's part of it.
 struct TagRewrite<const OUTPUT: bool> {
-    words: Arc<Words>,
+    words: Arc<RewriteWords>,
 }
 
 impl<const OUTPUT: bool> Stage for TagRewrite<OUTPUT> {
@@ -109,7 +109,8 @@ quiver_core::reasons! {
         /// Shorter than what it announces.
         Truncated = "truncated", "frame shorter than its Ethernet header and tags";
         /// Would belong to another.
-        OtherVlan = "other-vlan", "the frame's VLAN tags are not those of the sub-interface that it would leave by";
+        OtherVlan = "other-vlan", "the frame's VLAN tags are not those of the sub-interface that \
+            it would leave by";
         /// Gone meanwhile.
         Gone = "interface-removed", "the sub-interface was deleted while the frame was under way";
     }
@@ -145,7 +146,7 @@ impl Stage for Filter {
 }
 
 /// The declaration of one of the two.
-pub(crate) fn spec<const OUTPUT: bool>(words: &Arc<Words>) -> NodeSpec {
+pub(crate) fn spec<const OUTPUT: bool>(words: &Arc<RewriteWords>) -> NodeSpec {
     let words = words.clone();
     let help = if OUTPUT {
         "Rewrites VLAN tags of frames that leave"

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use quiver_testkit::Router;
 
-use super::{IP4_ROUTES, median, settle};
+use super::{IP4_ROUTES, median, run_until_idle};
 
 /// One command before, then the one that is timed.
 struct Event {
@@ -113,11 +113,11 @@ pub fn print(router: &mut Router, rounds: usize) {
         for _ in 0..rounds {
             for (event, taken_us) in shared.events.iter().zip(&mut taken_us) {
                 event.before.iter().for_each(|line| drop(router.cli(line)));
-                settle(router);
+                run_until_idle(router);
                 let start = Instant::now();
                 router.cli(event.timed);
                 taken_us.push(start.elapsed().as_secs_f64() * 1e6);
-                settle(router);
+                run_until_idle(router);
             }
         }
         for (event, taken_us) in shared.events.iter().zip(&taken_us) {

@@ -89,7 +89,7 @@ impl Case {
                 .script("routes", script)
                 .unwrap_or_else(|refusal| panic!("{}: {refusal}", self.name));
             self.seconds[at].push(start.elapsed().as_secs_f64());
-            settle(router);
+            run_until_idle(router);
             if at == 0 {
                 loaded = resident_bytes();
             }
@@ -99,7 +99,7 @@ impl Case {
 }
 
 /// Let workers pass and memory go back.
-fn settle(router: &mut Router) {
+fn run_until_idle(router: &mut Router) {
     for _ in 0..4 {
         router.step();
         if let Some(fib) = router.engine().get_mut::<Fib>() {

@@ -2,7 +2,7 @@
 
 use quiver_testkit::Router;
 
-use super::{IP4_ROUTES, IP6_ROUTES, lines, resident_bytes, settle, words};
+use super::{IP4_ROUTES, IP6_ROUTES, lines, resident_bytes, run_until_idle, words};
 use quiver_tables::synthetic;
 
 fn rows(router: &mut Router) -> Vec<(String, f64)> {
@@ -25,7 +25,7 @@ pub fn print(router: &mut Router) {
         let ip6 = words(&synthetic::internet_ip6(IP6_ROUTES, 1), false);
         router.script("IPv6", &lines(verb, &ip6, hops, 2)).expect("the routes are right");
         drop(ip6);
-        settle(router);
+        run_until_idle(router);
         let mut rows = rows(router);
         rows.push((
             "process, more than before".to_owned(),

@@ -74,7 +74,7 @@ impl Phase {
 
 /// One address of ours.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ownership {
+pub(crate) struct OwnAddress {
     length: u8,
     /// How sure it is.
     pub phase: Phase,
@@ -89,7 +89,7 @@ pub(crate) struct Ownership {
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Ownerships {
-    map: BTreeMap<(InterfaceId, IpAddr), Ownership>,
+    map: BTreeMap<(InterfaceId, IpAddr), OwnAddress>,
     due: BTreeSet<(u64, InterfaceId, IpAddr)>,
     /// What holds for interfaces of which nothing else was said: IPv4, IPv6.
     pub usual: [DadConfig; 2],
@@ -111,12 +111,12 @@ impl Ownerships {
     }
 
     /// All, by interface and address.
-    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, IpAddr, &Ownership)> {
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, IpAddr, &OwnAddress)> {
         self.map.iter().map(|((id, address), ownership)| (*id, *address, ownership))
     }
 
     /// What is known of an address.
-    pub fn get(&self, id: InterfaceId, address: IpAddr) -> Option<&Ownership> {
+    pub fn get(&self, id: InterfaceId, address: IpAddr) -> Option<&OwnAddress> {
         self.map.get(&(id, address))
     }
 
@@ -178,7 +178,7 @@ pub(crate) fn follow(
             continue;
         }
         ip.ownerships.remove(id, address);
-        let fresh = Ownership {
+        let fresh = OwnAddress {
             length,
             phase: Phase::Preferred,
             conflicts: old.map_or(0, |old| old.conflicts),

@@ -26,7 +26,7 @@ struct Entry {
 
 /// What workers see, and who follows whom, as of the last [`IpState::publish`].
 #[derive(Default)]
-pub(crate) struct Shown {
+pub(crate) struct PublishedAddresses {
     /// Of these something may have changed since.
     touched: BTreeSet<InterfaceId>,
     seen: BTreeMap<InterfaceId, Addresses>,
@@ -47,7 +47,7 @@ fn in_table(table: u32) -> std::ops::RangeInclusive<Place> {
     (table, InterfaceId(0))..=(table, InterfaceId(u32::MAX))
 }
 
-impl Shown {
+impl PublishedAddresses {
     /// Something about the interface may have changed.
     pub fn touch(&mut self, id: InterfaceId) {
         self.touched.insert(id);
@@ -133,7 +133,7 @@ impl IpState {
     fn entry(&self, fib: &Fib, id: InterfaceId) -> Entry {
         let Some(interface) = self.interfaces.get(&id) else { return Entry::default() };
         let is_up = fib.interface(id).is_some_and(|info| info.up);
-        let seen = self.own_or_lent(interface);
+        let seen = self.own_or_borrowed(interface);
         let own = if seen.borrowed { interface.addresses().ip6 } else { seen.ip6.clone() };
         let preferred = own.iter().find(|own| !seen.deprecated.contains(&own.address()));
         let source = preferred.or(own.first());

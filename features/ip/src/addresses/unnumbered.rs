@@ -105,7 +105,7 @@ fn change(
     done.map_err(|error| refusal(engine, error))
 }
 
-/// The addresses of `lender` have changed, or it is gone: those that use them follow. Whoever calls
+/// The addresses of `lender` have changed, or it is gone: those that use them follow. The caller
 /// publishes.
 pub(crate) fn follow_lender(engine: &Engine, ip: &mut IpState, fib: &mut Fib, lender: InterfaceId) {
     let borrowers: Vec<InterfaceId> = ip.shown.borrowers(lender).collect();

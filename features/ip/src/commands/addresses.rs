@@ -23,8 +23,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Give an interface an address, or take it away")
             .details(
-                "The address becomes local, and its subnet connected. The first IPv6 address also gives \
-                 the interface a link-local address made of its MAC address.",
+                "The address becomes local, and its subnet connected. The first IPv6 address also \
+                 gives the interface a link-local address made of its MAC address.",
             )
             .word("address", "the address with the length of its subnet")
             .word("all", "with del: every address of the interface")
@@ -75,7 +75,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the addresses of interfaces, and the tables they are looked up in")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
 }
@@ -86,8 +86,9 @@ fn register_unnumbered(registry: &mut Registry) {
             .group(GROUP)
             .help("Let an interface use the addresses of another, having none of its own")
             .details(
-                "It answers ARP and neighbour discovery for them, asks and sends errors with them. Routes say who \
-                 is there: `ip route add 192.0.2.7/32 via e1`. IPv6 has a link-local address of its own on it.",
+                "It answers ARP and neighbour discovery for them, asks and sends errors with \
+                 them. Routes say who is there: `ip route add 192.0.2.7/32 via e1`. IPv6 has a \
+                 link-local address of its own on it.",
             )
             .word("lender", "the interface that has the addresses")
             .example("set interface unnumbered e1 use loop0")
@@ -114,8 +115,8 @@ fn register_unnumbered(registry: &mut Registry) {
             .group(GROUP)
             .help("Forward broadcasts into the IPv4 subnets of an interface, or drop them")
             .details(
-                "They are dropped unless asked for (RFC 2644). What is broadcast on the subnet itself is for \
-                 the router, too, and never forwarded.",
+                "They are dropped unless asked for (RFC 2644). What is broadcast on the subnet \
+                 itself is for the router, too, and never forwarded.",
             )
             .example("set interface ip directed-broadcast e0 enable")
             .run(|engine: &mut Engine, args| {
@@ -159,7 +160,7 @@ fn remove_all(
     Ok(Output::none())
 }
 
-fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
+fn listing(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
     let table = Table::new([
         Column::left("Interface"),
         Column::left("State"),
@@ -173,10 +174,10 @@ fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Work<Engine> {
         Output::both(Output::none().table("interfaces", table).to_text(), list.into())
             .nullable(&["[].link_local", "[].unnumbered"])
     };
-    in_slices(engine, ids, (table, Vec::new()), add_shown, end)
+    in_slices(engine, ids, (table, Vec::new()), add_row, end)
 }
 
-fn add_shown(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: InterfaceId) {
+fn add_row(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: InterfaceId) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     let Some(interface) = engine.interface(id) else { return };
     let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
@@ -221,7 +222,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let (Some(ip), Some(fib)) = (engine.get::<IpState>(), engine.get::<Fib>()) else { return };
     super::icmp::write_config(fib, ip, config);
     super::duplicate_detection::write_config(engine, ip, config);
-    super::proxies::write_config(engine, ip, config);
+    super::proxies::write_ranges(ip, config);
     super::punt::write_config(engine, ip, config);
 }
 

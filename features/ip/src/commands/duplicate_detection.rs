@@ -18,11 +18,12 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Say how others are asked for an address before it counts as the router's own")
             .details(
-                "Duplicate address detection (RFC 4862, RFC 5227) of addresses that are configured from now on, \
-                 and of all when their interface comes up. Without an interface, it is said of all interfaces \
-                 that have nothing of their own. A duplicate is not used. Usually, IPv6 addresses are asked \
-                 for once and used meanwhile; with `wait`, they are not. With `auto-remove` a duplicate is \
-                 taken from its interface, as by `set interface ip address del`.",
+                "Duplicate address detection (RFC 4862, RFC 5227) of addresses that are \
+                 configured from now on, and of all when their interface comes up. Without an \
+                 interface, it is said of all interfaces that have nothing of their own. A \
+                 duplicate is not used. Usually, IPv6 addresses are asked for once and used \
+                 meanwhile; with `wait`, they are not. With `auto-remove` a duplicate is taken \
+                 from its interface, as by `set interface ip address del`.",
             )
             .word("transmits", "how often; 0 for not at all")
             .word("wait", "do not use the address before")
@@ -56,18 +57,19 @@ pub(super) fn register(registry: &mut Registry) {
             )
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                shown(engine, only)
+                listing(engine, only)
             }),
     );
     registry.command(
         Command::new("send gratuitous-arp <interface> [<address:ip>]")
             .group(GROUP)
             .help(
-                "Announce an interface's addresses: gratuitous ARP, and unsolicited neighbour advertisements",
+                "Announce an interface's addresses: gratuitous ARP, and unsolicited neighbour \
+                 advertisements",
             )
             .details(
-                "This happens by itself when an address is configured, when its interface comes up, when its \
-                 MAC address changes, and when another member of a bond takes over.",
+                "This happens by itself when an address is configured, when its interface comes \
+                 up, when its MAC address changes, and when another member of a bond takes over.",
             )
             .example("send gratuitous-arp e0")
             .run(|engine: &mut Engine, args| {
@@ -97,7 +99,7 @@ fn check(engine: &mut Engine, id: InterfaceId, only: Option<IpAddr>) -> Result<(
     }
 }
 
-fn shown(engine: &mut Engine, only: Option<InterfaceId>) -> Result<Work<Engine>, Refusal> {
+fn listing(engine: &mut Engine, only: Option<InterfaceId>) -> Result<Work<Engine>, Refusal> {
     let columns = [
         Column::left("Interface"),
         Column::left("Address"),

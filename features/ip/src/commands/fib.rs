@@ -9,6 +9,7 @@ use quiver_control::{
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_tables::prefix::IpPrefix;
 use serde_json::{Value, json};
 
@@ -24,8 +25,9 @@ pub(crate) fn register(registry: &mut Registry) {
                 .group(GROUP)
                 .help("Show routes and what they come down to")
                 .details(
-                    "With an address: the route that packets to it take. With a prefix: what all sources \
-                     say of exactly it. With `summary`: how many prefixes of each length there are.",
+                    "With an address: the route that packets to it take. With a prefix: what all \
+                     sources say of exactly it. With `summary`: how many prefixes of each length \
+                     there are.",
                 )
                 .run_or_begin(move |engine: &mut Engine, args| show(engine, args, family)),
         );
@@ -189,12 +191,12 @@ pub(super) fn hop_json(engine: &Engine, fib: &Fib, hop: Hop, weight: impl Into<u
     let node = engine.node_name(hop.next);
     let (mut next_hop, mut interface, mut table) = (Value::Null, Value::Null, Value::Null);
     match node.as_str() {
-        "ip4-lookup-in-table" => table = json!(fib.table_id(Family::Ip4, hop.index)),
-        "ip6-lookup-in-table" => table = json!(fib.table_id(Family::Ip6, hop.index)),
+        nodes::ip4::LOOKUP_IN_TABLE => table = json!(fib.table_id(Family::Ip4, hop.index)),
+        nodes::ip6::LOOKUP_IN_TABLE => table = json!(fib.table_id(Family::Ip6, hop.index)),
         name if ADJACENT.contains(&name) => {
             let adjacency = fib.adjacencies().get(hop.index);
             interface = json!(engine.interface_name(adjacency.tx));
-            let is_glean = matches!(name, "ip4-glean" | "ip6-glean");
+            let is_glean = matches!(name, nodes::ip4::GLEAN | nodes::ip6::GLEAN);
             next_hop = if is_glean { Value::Null } else { json!(adjacency.next_hop()) };
         }
         _ => {}
@@ -207,14 +209,14 @@ pub(super) fn hop_json(engine: &Engine, fib: &Fib, hop: Hop, weight: impl Into<u
 
 /// Nodes whose packets name an adjacency.
 const ADJACENT: [&str; 8] = [
-    "ip4-confirm-neighbor",
-    "ip6-confirm-neighbor",
-    "ip4-rewrite",
-    "ip6-rewrite",
-    "ip4-arp",
-    "ip6-discover-neighbor",
-    "ip4-glean",
-    "ip6-glean",
+    nodes::ip4::CONFIRM_NEIGHBOR,
+    nodes::ip6::CONFIRM_NEIGHBOR,
+    nodes::ip4::REWRITE,
+    nodes::ip6::REWRITE,
+    nodes::ip4::ARP,
+    nodes::ip6::DISCOVER_NEIGHBOR,
+    nodes::ip4::GLEAN,
+    nodes::ip6::GLEAN,
 ];
 
 /// What a path is doing, in words behind `before`; in a text nothing where all is as it should be.
@@ -236,29 +238,31 @@ fn state_words(engine: &Engine, state: &PathState, before: &str) -> String {
 pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
     let node = engine.node_name(hop.next);
     match node.as_str() {
-        "ip4-confirm-neighbor"
-        | "ip6-confirm-neighbor"
-        | "ip4-adjacency-counter"
-        | "ip6-adjacency-counter"
-        | "ip4-rewrite"
-        | "ip6-rewrite"
-        | "ip4-arp"
-        | "ip6-discover-neighbor"
-        | "ip4-glean"
-        | "ip6-glean" => {
+        nodes::ip4::CONFIRM_NEIGHBOR
+        | nodes::ip6::CONFIRM_NEIGHBOR
+        | nodes::ip4::ADJACENCY_COUNTER
+        | nodes::ip6::ADJACENCY_COUNTER
+        | nodes::ip4::REWRITE
+        | nodes::ip6::REWRITE
+        | nodes::ip4::ARP
+        | nodes::ip6::DISCOVER_NEIGHBOR
+        | nodes::ip4::GLEAN
+        | nodes::ip6::GLEAN => {
             let adjacency = fib.adjacencies().get(hop.index);
             let interface = engine.interface_name(adjacency.tx);
             match node.as_str() {
-                "ip4-glean" | "ip6-glean" => format!("{node}: whoever is on {interface}"),
+                nodes::ip4::GLEAN | nodes::ip6::GLEAN => {
+                    format!("{node}: neighbours on {interface}")
+                }
                 _ => {
                     format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop())
                 }
             }
         }
-        "ip4-lookup-in-table" => {
+        nodes::ip4::LOOKUP_IN_TABLE => {
             format!("{node}: table {}", fib.table_id(Family::Ip4, hop.index).unwrap_or(hop.index))
         }
-        "ip6-lookup-in-table" => {
+        nodes::ip6::LOOKUP_IN_TABLE => {
             format!("{node}: table {}", fib.table_id(Family::Ip6, hop.index).unwrap_or(hop.index))
         }
         _ => node,

@@ -13,13 +13,14 @@ pub(crate) fn register(registry: &mut Registry) {
     for (family, syntax, example) in [
         (
             Family::Ip4,
-            "set ip flow-hash {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid]}",
+            "set ip flow-hash \
+             {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid]}",
             "set ip flow-hash table 0 src dst symmetric",
         ),
         (
             Family::Ip6,
-            "set ip6 flow-hash {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid] \
-             [flowlabel]}",
+            "set ip6 flow-hash \
+             {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid] [flowlabel]}",
             "set ip6 flow-hash table 0 src dst flowlabel",
         ),
     ] {
@@ -28,9 +29,10 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Say which fields make a flow, where the routes of a table have several paths")
             .details(
-                "Packets of one flow take one path. Without any field it is again the default: src, dst, sport, \
-                 dport and proto; `reverse`, `symmetric` and `gtpv1teid` alone go with these five. Fragments have no ports. \
-                 Flows may change their path when this changes.",
+                "Packets of one flow take one path. Without any field it is again the default: \
+                 src, dst, sport, dport and proto; `reverse`, `symmetric` and `gtpv1teid` alone \
+                 go with these five. Fragments have no ports. Flows may change their path when \
+                 this changes.",
             )
             .word("table", "the table; 0")
             .word("reverse", "exchange source and destination, as the other direction has them")
@@ -45,10 +47,13 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set ip flow-hash seed <seed:u32>")
             .group(GROUP)
-            .help("Say what is mixed into flow hashes of both families, where routes have several paths")
+            .help(
+                "Say what is mixed into flow hashes of both families, where routes have several \
+                 paths",
+            )
             .details(
-                "Routers behind each other that hash alike send what arrives by one path on by one path. \
-                 Give each another seed. 0, the default, mixes nothing in.",
+                "Routers behind each other that hash alike send what arrives by one path on by \
+                 one path. Give each another seed. 0, the default, mixes nothing in.",
             )
             .example("set ip flow-hash seed 7")
             .run(|engine: &mut Engine, args| {

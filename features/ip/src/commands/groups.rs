@@ -29,13 +29,14 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Count packets and bytes by adjacency, from zero, or no more")
             .details(
-                "`show adj` shows them. A node counts in front of the rewrite while they are enabled, which costs \
-                 every packet some clocks; disabled, it costs nothing. Bytes are those of the IP packet and its \
-                 layer 2 header.",
+                "`show adj` shows them. A node counts in front of the rewrite while they are \
+                 enabled, which costs every packet some clocks; disabled, it costs nothing. Bytes \
+                 are those of the IP packet and its layer 2 header.",
             )
             .example("adjacency counters enable")
             .run(|engine: &mut Engine, args| {
-                let counts = engine.get::<Arc<AdjacencyCounts>>().filter(|_| args.has("enable")).cloned();
+                let counts =
+                    engine.get::<Arc<AdjacencyCounts>>().filter(|_| args.has("enable")).cloned();
                 engine.get_mut::<Fib>().ok_or_else(super::busy)?.count_adjacencies(counts);
                 Ok(Output::none())
             }),

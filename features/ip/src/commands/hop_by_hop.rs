@@ -11,11 +11,14 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set ip6 hop-by-hop <interface> <policy:ignore|process|drop|punt>")
             .group(GROUP)
-            .help("Say what becomes of IPv6 packets with hop-by-hop options that arrive on an interface")
+            .help(
+                "Say what becomes of IPv6 packets with hop-by-hop options that arrive on an \
+                 interface",
+            )
             .details(
-                "ignore: they go on like others, as RFC 8200 allows. process: options that say so are obeyed, by \
-                 a drop or an ICMPv6 error. drop: they die. punt: they are given to the host. What is for the \
-                 router itself is always processed.",
+                "ignore: they go on like others, as RFC 8200 allows. process: options that say so \
+                 are obeyed, by a drop or an ICMPv6 error. drop: they die. punt: they are given \
+                 to the host. What is for the router itself is always processed.",
             )
             .example("set ip6 hop-by-hop e0 drop")
             .run(|engine: &mut Engine, args| {
@@ -29,19 +32,12 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-/// Write the commands that make it what it is.
-pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+/// Write the commands that make an interface what it is.
+pub(crate) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
     let Some(arc) = engine.arc_id(ARC) else { return };
-    let policy = |interface: &Interface| {
-        let enabled = engine.features_of(interface.id, arc);
-        POLICIES
-            .iter()
-            .find(|(_, node)| enabled.iter().any(|name| name == node))
-            .map(|(word, _)| *word)
-    };
-    for interface in quiver_control::interfaces_by_name(engine) {
-        if let Some(policy) = policy(interface) {
-            config.command(format_args!("set ip6 hop-by-hop {} {policy}", interface.name));
-        }
+    let enabled = engine.features_of(interface.id, arc);
+    let policy = POLICIES.iter().find(|(_, node)| enabled.iter().any(|name| name == node));
+    if let Some((word, _)) = policy {
+        config.command(format_args!("set ip6 hop-by-hop {} {word}", interface.name));
     }
 }

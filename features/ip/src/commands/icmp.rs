@@ -109,7 +109,10 @@ fn path_mtu(registry: &mut Registry) {
     registry.command(
         Command::new("show ip pmtu")
             .group(GROUP)
-            .help("Show how long packets of the router's own may be, where routers on the way have told")
+            .help(
+                "Show how long packets of the router's own may be, where routers on the way have \
+                 told",
+            )
             .run(|engine: &mut Engine, _| {
                 let mut table = Table::new([
                     Column::right("Table"),

@@ -19,8 +19,9 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Choose an interface's link-local address")
             .details(
-                "It takes the place of the one that is made of the MAC address, or was chosen before. \
-                 `set interface ip address del IF ADDR/128` brings back the one made of the MAC address.",
+                "It takes the place of the one that is made of the MAC address, or was chosen \
+                 before. `set interface ip address del IF ADDR/128` brings back the one made of \
+                 the MAC address.",
             )
             .example("set ip6 link-local address e0 fe80::1")
             .run(|engine: &mut Engine, args| {
@@ -59,10 +60,13 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show ip6 interface [<interface>]")
             .group(GROUP)
-            .help("Show which interfaces speak IPv6, with which addresses, and which groups they hear")
+            .help(
+                "Show which interfaces speak IPv6, with which addresses, and which groups they \
+                 hear",
+            )
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
 }
@@ -77,7 +81,7 @@ fn check_unused(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
         .remedy(format!("set interface ip address del {name} {left}")))
 }
 
-fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
+fn listing(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("State"),

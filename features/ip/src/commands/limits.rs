@@ -23,21 +23,23 @@ const LIMITED: [(&str, Place); 4] = [
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set fib limit ip4-routes|ip6-routes|path-lists|adjacencies <limit:1-100000000>")
-            .group(GROUP)
-            .help("Say how much the forwarding tables take at most")
-            .details(
-                "What is there when a limit is lowered stays; more is refused. Routes count over all tables and \
-                 sources, path lists are the different lists of paths that routes share.",
-            )
-            .example("set fib limit ip4-routes 2000000")
-            .run(set),
+        Command::new(
+            "set fib limit ip4-routes|ip6-routes|path-lists|adjacencies <limit:1-100000000>",
+        )
+        .group(GROUP)
+        .help("Say how much the forwarding tables take at most")
+        .details(
+            "What is there when a limit is lowered stays; more is refused. Routes count over all \
+             tables and sources, path lists are the different lists of paths that routes share.",
+        )
+        .example("set fib limit ip4-routes 2000000")
+        .run(set),
     );
     registry.command(
         Command::new("show fib limits")
             .group(GROUP)
             .help("Show how much of what the forwarding tables take at most is in use")
-            .run(|engine: &mut Engine, _| Ok(shown(fib(engine)?))),
+            .run(|engine: &mut Engine, _| Ok(listing(fib(engine)?))),
     );
 }
 
@@ -67,7 +69,7 @@ fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-fn shown(fib: &Fib) -> Output {
+fn listing(fib: &Fib) -> Output {
     let mut table =
         Table::new([Column::left("What"), Column::right("Used"), Column::right("Limit")]);
     let mut limits = fib.limits();

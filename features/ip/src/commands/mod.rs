@@ -15,7 +15,7 @@ mod neighbour_config;
 mod neighbour_counters;
 pub(crate) mod neighbours;
 mod ping;
-mod proxies;
+pub(crate) mod proxies;
 mod punt;
 pub(crate) mod replace;
 mod route_batch;

@@ -11,14 +11,17 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show ip neighbor-counters [<interface>]")
             .group(GROUP)
-            .help("Show how many messages of ARP and neighbour discovery interfaces have received and sent")
+            .help(
+                "Show how many messages of ARP and neighbour discovery interfaces have received \
+                 and sent",
+            )
             .details(
-                "A request of neighbour discovery is a solicitation, a reply a solicited advertisement; \
-                 gratuitous are announcements of the sender's own address.",
+                "A request of neighbour discovery is a solicitation, a reply a solicited \
+                 advertisement; gratuitous are announcements of the sender's own address.",
             )
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                Ok(shown(engine, only))
+                Ok(listing(engine, only))
             }),
     );
     registry.command(
@@ -37,7 +40,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
 }
 
-fn shown(engine: &Engine, only: Option<InterfaceId>) -> Output {
+fn listing(engine: &Engine, only: Option<InterfaceId>) -> Output {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("Protocol"),

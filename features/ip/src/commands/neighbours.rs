@@ -77,7 +77,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the IPv4 neighbours")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                shown(engine, only, false)
+                listing(engine, only, false)
             }),
     );
     registry.command(
@@ -87,7 +87,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show the IPv6 neighbours")
             .run_or_begin(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
-                shown(engine, only, true)
+                listing(engine, only, true)
             }),
     );
 }
@@ -137,7 +137,7 @@ fn forget_learned(
     Ok(Output::none().line(format!("{count} forgotten")).json("forgotten", count.into()))
 }
 
-fn shown(
+fn listing(
     engine: &mut Engine,
     only: Option<InterfaceId>,
     six: bool,
@@ -207,14 +207,15 @@ fn foot(engine: &Engine, six: bool) -> Result<Output, Refusal> {
         let (family, limit) =
             (if six { "ip6" } else { "ip4" }, fib(engine)?.neighbours().config(six).limit);
         output = output.line(format!(
-            "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones already \
-             (`set ip neighbor-config {family} limit N`)"
+            "{not_learned} times a neighbour was not learned: there are {limit} dynamic ones \
+             already (`set ip neighbor-config {family} limit N`)"
         ));
     }
     let (waiting, forgotten) = (ip.held.packets(), ip.held.forgotten());
     if waiting > 0 || forgotten > 0 {
         output = output.line(format!(
-            "{waiting} packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten unanswered"
+            "{waiting} packets wait for IPv4 and IPv6 neighbours; {forgotten} were forgotten \
+             unanswered"
         ));
     }
     Ok(output)
@@ -228,8 +229,11 @@ pub(crate) fn begin_config() -> impl FnMut(&Engine, &mut ConfigWriter, usize) ->
         let Some(fib) = engine.get::<Fib>() else { return true };
         let left = left.get_or_insert_with(|| {
             neighbour_config::write_config(fib, config);
-            let interfaces = quiver_control::interfaces_by_name(engine).into_iter();
-            interfaces.map(|interface| interface.id).collect::<Vec<_>>().into_iter()
+            engine
+                .interfaces_by_name()
+                .map(|interface| interface.id)
+                .collect::<Vec<_>>()
+                .into_iter()
         });
         let mut looked_at = 0;
         while let Some(on) = left.as_slice().first().copied() {

@@ -51,8 +51,8 @@ pub(crate) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Show the routers on the way to a host")
         .details(
-            "Sends echo requests of one hop, of two, and so on, through the graph, and tells who answers each. \
-             Ends at the host, or at an error other than that the hops are used up.",
+            "Sends echo requests of one hop, of two, and so on, through the graph, and tells who \
+             answers each. Ends at the host, or at an error other than that the hops are used up.",
         )
         .word("on", "as source")
         .word("source", "the interface whose address, and whose table, is used")

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_core::control::interfaces::Interface;
 use quiver_forwarding::fib::{Family, FibError, Path, Source};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
@@ -19,8 +20,8 @@ pub(super) fn register(registry: &mut Registry) {
             .group("Interfaces")
             .help("Answer ARP on an interface for the addresses of `set arp proxy`")
             .details(
-                "A request is answered when its target is in a range of the interface's table, and the way to \
-                 it leads out of another interface (RFC 1027).",
+                "A request is answered when its target is in a range of the interface's table, \
+                 and the way to it leads out of another interface (RFC 1027).",
             )
             .example("set interface proxy-arp e0 enable")
             .run(|engine: &mut Engine, args| {
@@ -33,7 +34,10 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set arp proxy [table-id <table:u32>] start <first:ip4> end <last:ip4> [del]")
             .group(GROUP)
-            .help("Answer ARP for a range of addresses, on the interfaces that have proxy ARP enabled")
+            .help(
+                "Answer ARP for a range of addresses, on the interfaces that have proxy ARP \
+                 enabled",
+            )
             .example("set arp proxy start 192.0.2.10 end 192.0.2.20")
             .run(|engine: &mut Engine, args| {
                 arp_proxy(engine, args)?;
@@ -44,10 +48,14 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("set ip6 nd proxy <interface> [del] <address:ip6>")
             .also("ip6 nd proxy <interface> [del] <address:ip6>")
             .group(GROUP)
-            .help("Answer solicitations for a host behind an interface, on the other interfaces of its table")
+            .help(
+                "Answer solicitations for a host behind an interface, on the other interfaces of \
+                 its table",
+            )
             .details(
-                "The host gets a route by the interface. Who solicits it on another interface of the table is \
-                 answered by the router, which forwards to the host (RFC 4861 §7.2.8).",
+                "The host gets a route by the interface. Who solicits it on another interface of \
+                 the table is answered by the router, which forwards to the host (RFC 4861 \
+                 §7.2.8).",
             )
             .example("set ip6 nd proxy e0 2001:db8::5")
             .example("set ip6 nd proxy e0 del 2001:db8::5")
@@ -59,11 +67,14 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface ip6-nd-mirror-proxy <interface> enable|disable")
             .group("Interfaces")
-            .help("Answer solicitations on an interface for every address that a route leads to elsewhere")
+            .help(
+                "Answer solicitations on an interface for every address that a route leads to \
+                 elsewhere",
+            )
             .details(
-                "For hosts that take the whole of IPv6 for their link, as subscribers in a VLAN of their own: the \
-                 router answers for all that it forwards to out of another interface, and not for who is on the \
-                 interface itself. VPP: ip6-nd mirror proxy.",
+                "For hosts that take the whole of IPv6 for their link, as subscribers in a VLAN \
+                 of their own: the router answers for all that it forwards to out of another \
+                 interface, and not for who is on the interface itself. VPP: ip6-nd mirror proxy.",
             )
             .example("set interface ip6-nd-mirror-proxy e0 enable")
             .run(|engine: &mut Engine, args| {
@@ -78,13 +89,16 @@ pub(super) fn register(registry: &mut Registry) {
             .also("show ip arp proxy")
             .group(GROUP)
             .help("Show for whom ARP is answered, and where")
-            .run(|engine: &mut Engine, _| Ok(shown_arp(engine))),
+            .run(|engine: &mut Engine, _| Ok(arp_listing(engine))),
     );
     registry.command(
         Command::new("show ip6 nd proxy")
             .group(GROUP)
-            .help("Show the hosts that solicitations are answered for, and the interface that each is behind")
-            .run(|engine: &mut Engine, _| Ok(shown_nd(engine))),
+            .help(
+                "Show the hosts that solicitations are answered for, and the interface that each \
+                 is behind",
+            )
+            .run(|engine: &mut Engine, _| Ok(nd_listing(engine))),
     );
 }
 
@@ -168,7 +182,7 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
     done.map_err(|error| refusal(engine, error))
 }
 
-fn shown_arp(engine: &Engine) -> Output {
+fn arp_listing(engine: &Engine) -> Output {
     let mut ranges =
         Table::new([Column::right("Table"), Column::left("Start"), Column::left("End")]);
     let mut interfaces = Table::new([Column::left("Interface")]);
@@ -182,7 +196,7 @@ fn shown_arp(engine: &Engine) -> Output {
     Output::none().table("ranges", ranges).table("interfaces", interfaces)
 }
 
-fn shown_nd(engine: &Engine) -> Output {
+fn nd_listing(engine: &Engine) -> Output {
     let mut table =
         Table::new([Column::left("Interface"), Column::left("Address"), Column::left("Kind")]);
     let Some(ip) = engine.get::<IpState>() else { return Output::none() };
@@ -197,23 +211,26 @@ fn shown_nd(engine: &Engine) -> Output {
     Output::none().table("proxies", table)
 }
 
-/// The part of `show running-config`.
-pub(super) fn write_config(engine: &Engine, ip: &IpState, config: &mut ConfigWriter) {
+/// The ranges for which ARP is answered.
+pub(super) fn write_ranges(ip: &IpState, config: &mut ConfigWriter) {
     for (table, first, last) in ip.arp_proxies.iter() {
         let of = if table == 0 { String::new() } else { format!(" table-id {table}") };
         config.command(format_args!("set arp proxy{of} start {first} end {last}"));
     }
-    let there = ip.interfaces.iter().filter(|(id, _)| engine.interface(**id).is_some());
-    for (id, own) in quiver_control::by_interface_name(engine, there.map(|(id, own)| (*id, own))) {
-        let name = engine.interface_name(id);
-        if own.proxy_arp {
-            config.command(format_args!("set interface proxy-arp {name} enable"));
-        }
-        if own.nd_mirror {
-            config.command(format_args!("set interface ip6-nd-mirror-proxy {name} enable"));
-        }
-        for address in &own.nd_proxies {
-            config.command(format_args!("set ip6 nd proxy {name} {address}"));
-        }
+}
+
+/// For whom ARP and solicitations are answered by an interface: behind its tables, which cannot
+/// change while there are proxied hosts.
+pub(crate) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&interface.id));
+    let (Some(own), name) = (own, &interface.name) else { return };
+    if own.proxy_arp {
+        config.command(format_args!("set interface proxy-arp {name} enable"));
+    }
+    if own.nd_mirror {
+        config.command(format_args!("set interface ip6-nd-mirror-proxy {name} enable"));
+    }
+    for address in &own.nd_proxies {
+        config.command(format_args!("set ip6 nd proxy {name} {address}"));
     }
 }

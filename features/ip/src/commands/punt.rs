@@ -29,11 +29,14 @@ pub(super) fn register(registry: &mut Registry) {
         registry.command(
             Command::new(redirect)
                 .group(GROUP)
-                .help("Send packets for the host to a next hop, by the interface that received them")
+                .help(
+                    "Send packets for the host to a next hop, by the interface that received them",
+                )
                 .details(
-                    "Packets for the host are those of `via punt`, and those to the router itself that \
-                     nothing in it speaks, as TCP. They are sent as they came: their TTL stays. `all` is for \
-                     interfaces that have no redirect of their own. Without a redirect they are freed.",
+                    "Packets for the host are those of `via punt`, and those to the router itself \
+                     that nothing in it speaks, as TCP. They are sent as they came: their TTL \
+                     stays. `all` is for interfaces that have no redirect of their own. Without a \
+                     redirect they are freed.",
                 )
                 .word("rx", "the interface that received the packets")
                 .word("out", "the interface by which they leave")
@@ -67,7 +70,7 @@ pub(super) fn register(registry: &mut Registry) {
             Command::new(show)
                 .group(GROUP)
                 .help("Show where packets for the host go, and how many may")
-                .run(move |engine: &mut Engine, _| Ok(shown(engine, family))),
+                .run(move |engine: &mut Engine, _| Ok(listing(engine, family))),
         );
     }
 }
@@ -98,7 +101,7 @@ fn change_redirect(
     Ok(Output::none())
 }
 
-fn shown(engine: &Engine, family: Family) -> Output {
+fn listing(engine: &Engine, family: Family) -> Output {
     let mut table = Table::new([
         Column::left("Received on"),
         Column::left("Next hop"),

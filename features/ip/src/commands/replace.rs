@@ -60,13 +60,15 @@ pub(super) fn register(registry: &mut Registry) {
                 .group(GROUP)
                 .help("Replace the static routes of a table without a gap: mark and sweep")
                 .details(
-                    "After `begin` add every route that is to be there. Its paths are the new ones, and \
-                     routes that stay as they are forward without interruption. `end` removes the static \
-                     routes that were not added, `cancel` keeps them. VPP: ip_table_replace_begin, \
-                     ip_table_replace_end.",
+                    "After `begin` add every route that is to be there. Its paths are the new \
+                     ones, and routes that stay as they are forward without interruption. `end` \
+                     removes the static routes that were not added, `cancel` keeps them. VPP: \
+                     ip_table_replace_begin, ip_table_replace_end.",
                 )
                 .example(example)
-                .run_or_begin(move |engine: &mut Engine, args| replace_routes(engine, args, family)),
+                .run_or_begin(move |engine: &mut Engine, args| {
+                    replace_routes(engine, args, family)
+                }),
         );
     }
     registry.command(
@@ -74,9 +76,9 @@ pub(super) fn register(registry: &mut Registry) {
             .group("Interfaces")
             .help("Replace the addresses of all interfaces without a gap: mark and sweep")
             .details(
-                "After `begin` give every address that is to be there; one that is there already is no \
-                 error then. `end` takes away those that were not given, `cancel` keeps them. VPP: \
-                 sw_interface_address_replace_begin, sw_interface_address_replace_end.",
+                "After `begin` give every address that is to be there; one that is there already \
+                 is no error then. `end` takes away those that were not given, `cancel` keeps \
+                 them. VPP: sw_interface_address_replace_begin, sw_interface_address_replace_end.",
             )
             .example("set interface ip address-replace begin")
             .run(|engine: &mut Engine, args| replace_addresses(engine, args)),
@@ -85,11 +87,13 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("ip neighbor-replace begin|end|cancel")
             .also("set ip neighbor-replace begin|end|cancel")
             .group(GROUP)
-            .help("Replace the configured neighbours of both families without a gap: mark and sweep")
+            .help(
+                "Replace the configured neighbours of both families without a gap: mark and sweep",
+            )
             .details(
-                "After `begin` give every neighbour that is to be there. `end` removes the configured \
-                 ones that were not given, `cancel` keeps them. Learned neighbours stay. VPP: \
-                 ip_neighbor_replace_begin, ip_neighbor_replace_end.",
+                "After `begin` give every neighbour that is to be there. `end` removes the \
+                 configured ones that were not given, `cancel` keeps them. Learned neighbours \
+                 stay. VPP: ip_neighbor_replace_begin, ip_neighbor_replace_end.",
             )
             .example("ip neighbor-replace begin")
             .run(|engine: &mut Engine, args| replace_neighbours(engine, args)),

@@ -32,19 +32,27 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Add or delete a route, IPv4 or IPv6")
             .details(
-                "Several `via` share the traffic by their weights, flow by flow; those with the lowest \
-                 preference that can be used do. A path that is added to a route that is there already \
-                 joins the others. Without `add` or `del` it is added. A next hop without an interface is looked up, through up to 8 routes behind each \
-                 other; `show ip fib PREFIX` says why a path cannot be used. `del` without `via` takes the whole route away. `count` does the same \
-                 for so many consecutive prefixes, all or none; other sessions go on while it works.",
+                "Several `via` share the traffic by their weights, flow by flow; those with the \
+                 lowest preference that can be used do. A path that is added to a route that is \
+                 there already joins the others. Without `add` or `del` it is added. A next hop \
+                 without an interface is looked up, through up to 8 routes behind each other; \
+                 `show ip fib PREFIX` says why a path cannot be used. `del` without `via` takes \
+                 the whole route away. `count` does the same for so many consecutive prefixes, \
+                 all or none; other sessions go on while it works.",
             )
-            .word("next-hop", "the neighbour's address; without an interface it is looked up itself")
+            .word(
+                "next-hop",
+                "the neighbour's address; without an interface it is looked up itself",
+            )
             .word("out", "an interface, whose hosts are reached directly")
             .word("drop", "packets die silently")
             .word("rx-ip4", "packets are received once more, on this interface")
             .word("rx-ip6", "packets are received once more, on this interface")
             .word("src-lookup", "look the source up in the table, not the destination")
-            .word("unreachable", "packets die, and their senders are told that the destination is unreachable")
+            .word(
+                "unreachable",
+                "packets die, and their senders are told that the destination is unreachable",
+            )
             .word("prohibit", "packets die, and their senders are told that it is prohibited")
             .word("null-send-unreach", "unreachable")
             .word("null-send-prohibit", "prohibit")
@@ -52,14 +60,25 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("punt", "packets are for the host")
             .word("count", "how many consecutive prefixes")
             .word("weight", "share of the traffic, relative to the other paths")
-            .word("next-hop-table", "the table in which the next hop is looked up, instead of the route's own")
-            .word("resolve-via-host", "use the path only while there is a route for the next hop alone")
-            .word("resolve-via-attached", "use the path only while the next hop is a neighbour's address")
+            .word(
+                "next-hop-table",
+                "the table in which the next hop is looked up, instead of the route's own",
+            )
+            .word(
+                "resolve-via-host",
+                "use the path only while there is a route for the next hop alone",
+            )
+            .word(
+                "resolve-via-attached",
+                "use the path only while the next hop is a neighbour's address",
+            )
             .word("preference", "paths with the lowest that can be used share the traffic")
             .example("ip route add 198.51.100.0/24 via 192.0.2.2")
             .example("ip route 198.51.100.0/24 via 192.0.2.2")
             .example("ip route add table 10 198.51.100.0/24 via 192.0.2.2 e0")
-            .example("ip route add 2001:db8:1::/48 table 10 via 2001:db8::2 weight 3 via 2001:db8::3")
+            .example(
+                "ip route add 2001:db8:1::/48 table 10 via 2001:db8::2 weight 3 via 2001:db8::3",
+            )
             .example("ip route add 16.0.0.0/32 count 1000000 via 192.0.2.2")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 resolve-via-host")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 next-hop-table 10")
@@ -380,8 +399,9 @@ fn write_route(
     if count > 1 {
         let _ = write!(words, " count {count}");
     }
-    for path in route.paths {
-        let _ = write!(words, " {}", path_words(engine, fib, route.prefix, path));
-    }
-    config.command(format_args!("{words}"));
+    // In the order of their words: that of the numbers of interfaces is another after a restart.
+    let mut paths: Vec<String> =
+        route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect();
+    paths.sort_unstable();
+    config.command(format_args!("{words} {}", paths.join(" ")));
 }

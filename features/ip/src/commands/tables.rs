@@ -30,8 +30,9 @@ pub(crate) fn register(registry: &mut Registry) {
                 .group(GROUP)
                 .help("Add a table, or delete it with all its routes")
                 .details(
-                    "Table 0 is always there. A table that an interface or a route uses stays. Without `add` or \
-                     `del` it is added; a table that is there already gets the name.",
+                    "Table 0 is always there. A table that an interface or a route uses stays. \
+                     Without `add` or `del` it is added; a table that is there already gets the \
+                     name.",
                 )
                 .word("name", "what operators call it; shown beside the number")
                 .example(example)
@@ -39,7 +40,9 @@ pub(crate) fn register(registry: &mut Registry) {
                     let id: u32 = args.get("table")?;
                     let name: Option<String> = args.optional("name")?;
                     if name.as_deref().is_some_and(|name| !is_name(name)) {
-                        let what = format!("a table's name has 1 to {NAME_CHARS_MAX} printable characters");
+                        let what = format!(
+                            "a table's name has 1 to {NAME_CHARS_MAX} printable characters"
+                        );
                         return Err(args.refuse("name", what));
                     }
                     change_table(engine, family, id, name, args.has("del")).map(|()| Output::none())

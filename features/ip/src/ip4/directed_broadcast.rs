@@ -7,12 +7,14 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::adjacency::AdjacencyKind;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 
 quiver_core::reasons! {
     /// What becomes of broadcasts to a subnet.
     pub enum BroadcastDrop {
         /// RFC 2644 §4.
-        NotForwarded = "not-forwarded", "a broadcast into a subnet from elsewhere (`set interface ip directed-broadcast IF enable`)";
+        NotForwarded = "not-forwarded", "a broadcast into a subnet from elsewhere (`set interface \
+            ip directed-broadcast IF enable`)";
         /// Forwarded.
         Forwarded = info "forwarded", "broadcasts forwarded into a subnet";
     }
@@ -26,7 +28,7 @@ struct DirectedBroadcast {
 
 impl DirectedBroadcast {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, BroadcastDrop> {
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if !own && packet.rx == adjacency.tx {
             packet.set(PacketFlags::L2_GROUP); // nothing is answered with this address as its source
@@ -49,13 +51,17 @@ impl Node for DirectedBroadcast {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-directed-broadcast", "Packets to all hosts of a subnet", move |wiring| {
-        Box::new(DirectedBroadcast {
-            tables: tables.clone(),
-            local: wiring.node("ip4-local"),
-            rewrite: wiring.node("ip4-rewrite"),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip4::DIRECTED_BROADCAST,
+        "Packets to all hosts of a subnet",
+        move |wiring| {
+            Box::new(DirectedBroadcast {
+                tables: tables.clone(),
+                local: wiring.node(nodes::ip4::LOCAL),
+                rewrite: wiring.node(nodes::ip4::REWRITE),
+            })
+        },
+    )
     .reasons::<BroadcastDrop>()
     .describe(|record, names| {
         let (words, rx) =

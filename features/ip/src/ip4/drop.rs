@@ -6,6 +6,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_forwarding::ip::{IpTables, NOT_ENABLED};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::route_end::RouteEnd;
 use quiver_wire::icmp4::{kind, unreachable};
@@ -32,10 +33,10 @@ impl Node for Ip4Drop {
             if self.tables.interfaces.table4(packet.rx) == NOT_ENABLED {
                 return Err(RouteEnd::NotEnabled);
             }
-            let end = RouteEnd::of(packet.index);
+            let end = packet.handed_over::<RouteEnd>();
             let answer = answer(end).ok_or(end)?;
             cx.count(end, 1);
-            packet.index = answer.to_index();
+            packet.hand_over(answer);
             Ok(self.error)
         });
     }
@@ -44,8 +45,8 @@ impl Node for Ip4Drop {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-drop", "Drops what no route takes", move |wiring| {
-        Box::new(Ip4Drop { tables: tables.clone(), error: wiring.node("ip4-icmp-error") })
+    NodeSpec::new(nodes::ip4::DROP, "Drops what no route takes", move |wiring| {
+        Box::new(Ip4Drop { tables: tables.clone(), error: wiring.node(nodes::ip4::ICMP_ERROR) })
     })
     .reasons::<RouteEnd>()
     .describe(|record, names| {

@@ -3,6 +3,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_wire::icmp4::{Icmp4Header, kind};
 use quiver_wire::{Header, Ip4Header, checksum, ip4};
 
@@ -62,8 +63,8 @@ impl Node for Echo {
 
 /// The declaration.
 pub(crate) fn spec() -> NodeSpec {
-    NodeSpec::new("ip4-icmp-echo-request", "Answers pings to the router", |wiring| {
-        Box::new(Echo { lookup: wiring.node("ip4-lookup") })
+    NodeSpec::new(nodes::ip4::ICMP_ECHO_REQUEST, "Answers pings to the router", |wiring| {
+        Box::new(Echo { lookup: wiring.node(nodes::ip4::LOOKUP) })
     })
     .reasons::<EchoDrop>()
     .describe(|record, names| {

@@ -3,6 +3,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::segments::fragment;
 use quiver_wire::ip4::{OPTIONS_LEN_MAX, Repr, options::Options};
@@ -19,7 +20,8 @@ quiver_core::reasons! {
         /// Nothing fits.
         MtuTooSmall = "mtu-too-small", "the outgoing MTU leaves no room for a fragment";
         /// A large packet whose segments do not fit either.
-        Offload = "offload", "a large packet to be cut into segments that are longer than the outgoing MTU";
+        Offload = "offload", "a large packet to be cut into segments that are longer than the \
+            outgoing MTU";
         /// None left.
         NoBuffer = "no-buffer", "no buffer for a fragment; `show buffers`";
         /// Done.
@@ -40,7 +42,7 @@ impl Fragment {
         if !complete_checksum(packet) {
             return Err(FragmentDrop::Offload);
         }
-        let mtu = usize::from(self.tables.adjacencies.get(packet.index).mtu_bytes);
+        let mtu = usize::from(self.tables.adjacencies.of(packet).mtu_bytes);
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(FragmentDrop::Truncated)?;
         let (header_len, total) = (header.header_len(), usize::from(header.total_length()));
         let options =
@@ -130,10 +132,10 @@ impl Node for Fragment {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-frag", "Cuts IPv4 packets into fragments", move |wiring| {
+    NodeSpec::new(nodes::ip4::FRAG, "Cuts IPv4 packets into fragments", move |wiring| {
         Box::new(Fragment {
             tables: tables.clone(),
-            rewrite: wiring.node("ip4-rewrite"),
+            rewrite: wiring.node(nodes::ip4::REWRITE),
             done: wiring.node("ip-done"),
         })
     })

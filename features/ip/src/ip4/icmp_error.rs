@@ -7,6 +7,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
@@ -33,7 +34,8 @@ quiver_core::reasons! {
         /// RFC 1812 §4.3.2.7.
         AboutGroup = "about-group", "no ICMP error is sent about a broadcast or multicast";
         /// RFC 1812 §4.3.2.7.
-        AboutFragment = "about-fragment", "no ICMP error is sent about a fragment other than the first";
+        AboutFragment = "about-fragment", "no ICMP error is sent about a fragment other than the \
+            first";
         /// RFC 1812 §4.3.2.7.
         BadSource = "bad-source", "no ICMP error is sent to an address that is no host's";
         /// We know already.
@@ -41,11 +43,13 @@ quiver_core::reasons! {
         /// RFC 1812 §4.3.2.8.
         RateLimited = "rate-limited", "more ICMP errors than a worker may send in a second";
         /// No address to send from.
-        NoAddress = "no-source-address", "the receiving interface has no address to send an ICMP error from";
+        NoAddress = "no-source-address", "the receiving interface has no address to send an ICMP \
+            error from";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the ICMP error's headers";
         /// RFC 1812 §5.3.1, RFC 8200 §3.
-        TtlZero = info "ttl-zero", "arrived with TTL 0, which no sender may send on (counted beside what became of it)";
+        TtlZero = info "ttl-zero", "arrived with TTL 0, which no sender may send on (counted \
+            beside what became of it)";
         /// Sent.
         TimeExceeded = info "time-exceeded", "ICMP time exceeded sent";
         /// Sent.
@@ -126,7 +130,7 @@ impl IcmpError {
         cx: &mut Context<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Icmp4ErrorDrop> {
-        let request = IcmpErrorRequest::from_index(packet.index);
+        let request = packet.handed_over::<IcmpErrorRequest>();
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Icmp4ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.ttl() == 0 {
             cx.count(Icmp4ErrorDrop::TtlZero, 1);
@@ -185,12 +189,12 @@ impl Node for IcmpError {
 pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     let (tables, limits) = (tables.clone(), limits.clone());
     NodeSpec::new(
-        "ip4-icmp-error",
+        nodes::ip4::ICMP_ERROR,
         "Tells senders why their packets go no further",
         move |wiring| {
             Box::new(IcmpError {
                 tables: tables.clone(),
-                lookup: wiring.node("ip4-lookup"),
+                lookup: wiring.node(nodes::ip4::LOOKUP),
                 limits: limits.clone(),
                 allowance: Allowance::new(limits.get(false)),
             })

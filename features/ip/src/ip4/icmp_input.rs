@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
@@ -67,7 +68,7 @@ impl IcmpInput {
                 Ok(self.echo)
             }
             kind::ECHO_REPLY => {
-                if !self.tell(cx, packet, &header, icmp.rest, Answer::Reply, length) {
+                if !self.notify(cx, packet, &header, icmp.rest, Answer::Reply, length) {
                     return Err(Icmp4Drop::UnexpectedReply);
                 }
                 cx.count(Icmp4Drop::EchoReply, 1);
@@ -81,7 +82,7 @@ impl IcmpInput {
                         == (kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED);
                     let mtu_bytes = if too_big { u16::from_be_bytes([a, b]) } else { 0 };
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
-                    self.tell(cx, packet, &header, rest, Answer::Error(error), length);
+                    self.notify(cx, packet, &header, rest, Answer::Error(error), length);
                 }
                 let about = Ip4Header::overlay(behind).map(|about| about.protocol().0);
                 Ok(about.and_then(|about| self.about_tunnel.node(about)).unwrap_or(self.done))
@@ -91,7 +92,7 @@ impl IcmpInput {
     }
 
     /// Tell the control thread, if a ping waits for it.
-    fn tell(
+    fn notify(
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,
@@ -136,14 +137,18 @@ impl Node for IcmpInput {
 /// The declaration.
 pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     let pings = pings.clone();
-    NodeSpec::new("ip4-icmp-input", "Sorts ICMP packets for the router itself", move |wiring| {
-        Box::new(IcmpInput {
-            echo: wiring.node("ip4-icmp-echo-request"),
-            about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
-            done: wiring.node("ip-done"),
-            pings: pings.clone(),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip4::ICMP_INPUT,
+        "Sorts ICMP packets for the router itself",
+        move |wiring| {
+            Box::new(IcmpInput {
+                echo: wiring.node(nodes::ip4::ICMP_ECHO_REQUEST),
+                about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
+                done: wiring.node("ip-done"),
+                pings: pings.clone(),
+            })
+        },
+    )
     .reasons::<Icmp4Drop>()
     .describe(|record, names| {
         format!(

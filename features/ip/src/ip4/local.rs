@@ -8,8 +8,9 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_forwarding::ip::GROUP_ACCEPTED;
+use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_forwarding::segments::add_to_sum;
@@ -30,9 +31,11 @@ quiver_core::reasons! {
         /// There is no reassembly.
         Fragment = "fragment", "a fragment for the router itself; reassembly is not built in";
         /// From us, but not by us.
-        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
+        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses \
+            as source";
         /// RFC 1112 §4.
-        NotListening = "group-not-joined", "a multicast group that the interface does not listen to";
+        NotListening = "group-not-joined",
+            "a multicast group that the interface does not listen to";
         /// RFC 7126 §4.3.
         SourceRoute = "source-route", "a source route option; source routing is not done";
         /// RFC 791 §3.1.
@@ -63,8 +66,8 @@ struct Ip4Local {
     reassembly: Option<NodeId>,
 }
 
-const fn unreachable_request(code: u8) -> u32 {
-    (kind::DESTINATION_UNREACHABLE as u32) << 24 | (code as u32) << 16
+const fn unreachable_request(code: u8) -> IcmpErrorRequest {
+    IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail: 0 }
 }
 
 impl Ip4Local {
@@ -107,7 +110,7 @@ impl Ip4Local {
                     return Ok(node);
                 }
                 context.count(Ip4LocalDrop::PortClosed, 1);
-                packet.index = unreachable_request(unreachable::PORT);
+                packet.hand_over(unreachable_request(unreachable::PORT));
                 Ok(self.error)
             }
             IpProtocol::TCP => {
@@ -116,7 +119,7 @@ impl Ip4Local {
             }
             _ => {
                 context.count(Ip4LocalDrop::ProtocolUnknown, 1);
-                packet.index = unreachable_request(unreachable::PROTOCOL);
+                packet.hand_over(unreachable_request(unreachable::PROTOCOL));
                 Ok(self.error)
             }
         }
@@ -126,7 +129,7 @@ impl Ip4Local {
     fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip4LocalDrop> {
         let reassembly = self.reassembly.ok_or(Ip4LocalDrop::Fragment)?;
         let scope = self.tables.interfaces.table4(packet.rx);
-        packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
+        packet.hand_over(ReassemblyRequest { is_local: true, scope });
         Ok(reassembly)
     }
 
@@ -134,7 +137,9 @@ impl Ip4Local {
     fn listens_to(&self, context: StageContext<'_>, packet: &Packet, group: Ipv4Addr) -> bool {
         let pass = context.pass();
         let joined = || self.tables.interfaces.joined(packet.rx, group.into(), pass);
-        group == address::ALL_HOSTS || joined() || packet.index == GROUP_ACCEPTED
+        group == address::ALL_HOSTS
+            || joined()
+            || packet.handed_over_if::<GroupAccepted>().is_some()
     }
 }
 
@@ -222,13 +227,13 @@ impl LookUp for Ip4Local {
         packets: &mut [Packet],
     ) -> Option<NodeId> {
         let (source, first) = (*found.first()?, packets.first()?);
-        let (protocol, index) = (Ip4Header::overlay(first.bytes())?.protocol(), first.index);
+        let protocol = Ip4Header::overlay(first.bytes())?.protocol();
         let node = self.protocols.node(protocol.0)?;
         let mut good = self.tables.groups.resolve(source, 0).next != self.own;
         for (packet, found) in packets.iter().zip(found) {
             let header = Ip4Header::overlay(packet.bytes())?;
             good &= (*found == source)
-                & (packet.index == index)
+                & packet.hands_over_same(first)
                 & !packet.is_chained()
                 & (header.protocol() == protocol)
                 & (header.header_len() == Ip4Header::LEN)
@@ -261,15 +266,15 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         own: wiring.id,
         protocols: Claimed::of(wiring, "ip4-protocol"),
         ports: Claimed::of(wiring, "udp4-port"),
-        punt: wiring.node("ip4-punt"),
-        error: wiring.node("ip4-icmp-error"),
+        punt: wiring.node(nodes::ip4::PUNT),
+        error: wiring.node(nodes::ip4::ICMP_ERROR),
         reassembly: wiring.node_if_built("ip4-full-reassembly"),
     })
     .describe(|record, names| {
-        let request = IcmpErrorRequest::from_index(record.index);
+        let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.code) {
-            ("ip4-icmp-error", unreachable::PORT) => ", port closed".to_owned(),
-            ("ip4-icmp-error", _) => ", protocol unknown".to_owned(),
+            (nodes::ip4::ICMP_ERROR, unreachable::PORT) => ", port closed".to_owned(),
+            (nodes::ip4::ICMP_ERROR, _) => ", protocol unknown".to_owned(),
             (next, _) => format!(", to {next}"),
         };
         format!("{}{why}", quiver_forwarding::ip4::describe(record.bytes()))

@@ -7,6 +7,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip4::rewrite::prepend;
+use quiver_forwarding::nodes;
 use quiver_forwarding::offload::fits_in_segments;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp4::{kind, unreachable};
@@ -18,7 +19,8 @@ quiver_core::reasons! {
         /// No header.
         Truncated = "truncated", "fewer bytes than an IPv4 header";
         /// The sender hears of it.
-        DontFragment = "dont-fragment", "packets longer than the outgoing MTU that must not be fragmented";
+        DontFragment = "dont-fragment", "packets longer than the outgoing MTU that must not be \
+            fragmented";
         /// Too many headers in front already.
         NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
         /// Cut.
@@ -35,7 +37,7 @@ struct TooBig {
 impl TooBig {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4TooBig::Truncated)?;
-        let adjacency = self.tables.adjacencies.get(packet.index);
+        let adjacency = self.tables.adjacencies.of(packet);
         if fits_in_segments(packet, header.header_len(), header.protocol(), adjacency.mtu_bytes) {
             return forward(adjacency, packet);
         }
@@ -47,8 +49,7 @@ impl TooBig {
         packet.tx = adjacency.tx;
         let detail = adjacency.mtu_bytes;
         let code = unreachable::FRAGMENTATION_NEEDED;
-        packet.index =
-            IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail }.to_index();
+        packet.hand_over(IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail });
         Ok(self.error)
     }
 }
@@ -71,13 +72,17 @@ impl Node for TooBig {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip4-too-big", "Decides between fragments and an ICMP error", move |wiring| {
-        Box::new(TooBig {
-            tables: tables.clone(),
-            fragment: wiring.node("ip4-frag"),
-            error: wiring.node("ip4-icmp-error"),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip4::TOO_BIG,
+        "Decides between fragments and an ICMP error",
+        move |wiring| {
+            Box::new(TooBig {
+                tables: tables.clone(),
+                fragment: wiring.node(nodes::ip4::FRAG),
+                error: wiring.node(nodes::ip4::ICMP_ERROR),
+            })
+        },
+    )
     .slow_path()
     .reasons::<Ip4TooBig>()
     .describe(|record, names| {

@@ -5,6 +5,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_forwarding::ip::{IpTables, NOT_ENABLED};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::route_end::RouteEnd;
 use quiver_wire::icmp6::{kind, unreachable};
@@ -31,10 +32,10 @@ impl Node for Ip6Drop {
             if self.tables.interfaces.table6(packet.rx) == NOT_ENABLED {
                 return Err(RouteEnd::NotEnabled);
             }
-            let end = RouteEnd::of(packet.index);
+            let end = packet.handed_over::<RouteEnd>();
             let answer = answer(end).ok_or(end)?;
             cx.count(end, 1);
-            packet.index = answer.to_index();
+            packet.hand_over(answer);
             Ok(self.error)
         });
     }
@@ -43,8 +44,8 @@ impl Node for Ip6Drop {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip6-drop", "Drops what no route takes", move |wiring| {
-        Box::new(Ip6Drop { tables: tables.clone(), error: wiring.node("ip6-icmp-error") })
+    NodeSpec::new(nodes::ip6::DROP, "Drops what no route takes", move |wiring| {
+        Box::new(Ip6Drop { tables: tables.clone(), error: wiring.node(nodes::ip6::ICMP_ERROR) })
     })
     .reasons::<RouteEnd>()
     .describe(|record, names| {

@@ -3,6 +3,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind};
@@ -79,8 +80,8 @@ impl Node for Echo {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip6-icmp-echo-request", "Answers pings to the router", move |wiring| {
-        Box::new(Echo { tables: tables.clone(), lookup: wiring.node("ip6-lookup") })
+    NodeSpec::new(nodes::ip6::ICMP_ECHO_REQUEST, "Answers pings to the router", move |wiring| {
+        Box::new(Echo { tables: tables.clone(), lookup: wiring.node(nodes::ip6::LOOKUP) })
     })
     .reasons::<EchoDrop>()
     .describe(|record, names| {

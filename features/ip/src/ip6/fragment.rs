@@ -6,7 +6,9 @@ use std::hash::{BuildHasher, Hasher};
 
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::segments::fragment;
@@ -30,11 +32,13 @@ quiver_core::reasons! {
         /// Not a whole packet.
         Truncated = "truncated", "the packet is shorter than its header says";
         /// Extension headers.
-        BadExtension = "bad-extension", "extension headers that are wrong, or leave no room for a fragment";
+        BadExtension = "bad-extension", "extension headers that are wrong, or leave no room for a \
+            fragment";
         /// Nothing fits.
         MtuTooSmall = "mtu-too-small", "the outgoing MTU leaves no room for a fragment";
         /// A large packet whose segments do not fit either.
-        Offload = "offload", "a large packet to be cut into segments that are longer than the outgoing MTU";
+        Offload = "offload", "a large packet to be cut into segments that are longer than the \
+            outgoing MTU";
         /// None left.
         NoBuffer = "no-buffer", "no buffer for a fragment; `show buffers`";
         /// Done.
@@ -46,9 +50,9 @@ quiver_core::reasons! {
 
 /// How long fragments may be, and where they go.
 enum Way {
-    /// By the adjacency in [`Packet::index`], to this node.
+    /// By the adjacency in the packet's index, to this node.
     Adjacency(NodeId),
-    /// As the [`FragmentRequest`] in [`Packet::index`] says, to this node, which looks them up.
+    /// As the [`FragmentRequest`] in the packet's index says, to this node, which looks them up.
     Request(NodeId),
 }
 
@@ -80,14 +84,14 @@ impl Identifications {
 }
 
 /// A packet's headers that stand in each fragment, with the fragment header behind them.
-struct Front {
+struct FragmentHeaders {
     bytes: [u8; FRONT_BYTES_MAX],
     length: usize,
 }
 
-impl Front {
+impl FragmentHeaders {
     /// The IPv6 header, hop-by-hop options and everything up to a routing header (RFC 8200 §4.5).
-    fn of(packet: &Packet, identification: u32) -> Result<Front, Ip6FragmentDrop> {
+    fn of(packet: &Packet, identification: u32) -> Result<FragmentHeaders, Ip6FragmentDrop> {
         let (header, behind) =
             Ip6Header::split(packet.bytes()).ok_or(Ip6FragmentDrop::Truncated)?;
         let (mut length, mut next_header, mut place) =
@@ -100,7 +104,8 @@ impl Front {
                 next_header = extension.next_header;
             }
         }
-        let mut front = Front { bytes: [0; FRONT_BYTES_MAX], length: length + FRAGMENT_HEADER_LEN };
+        let mut front =
+            FragmentHeaders { bytes: [0; FRONT_BYTES_MAX], length: length + FRAGMENT_HEADER_LEN };
         let own = packet.bytes().get(..length).ok_or(Ip6FragmentDrop::Truncated)?;
         let room = front.bytes.get_mut(..front.length).ok_or(Ip6FragmentDrop::BadExtension)?;
         let (headers, fragment) = room.split_at_mut(length);
@@ -150,16 +155,15 @@ impl Fragment {
             return Err(Ip6FragmentDrop::Offload);
         }
         let mtu_bytes = match self.way {
-            Way::Adjacency(_) => self.tables.adjacencies.get(packet.index).mtu_bytes,
+            Way::Adjacency(_) => self.tables.adjacencies.of(packet).mtu_bytes,
             Way::Request(_) => {
-                let FragmentRequest { mtu_bytes, table } =
-                    FragmentRequest::from_index(packet.index);
-                packet.index = table;
+                let FragmentRequest { mtu_bytes, table } = packet.handed_over::<FragmentRequest>();
+                packet.hand_over(TableIndex(table));
                 mtu_bytes
             }
         };
         let mtu = usize::from(mtu_bytes);
-        let mut front = Front::of(packet, self.identifications.next())?;
+        let mut front = FragmentHeaders::of(packet, self.identifications.next())?;
         if matches!(self.way, Way::Request(_)) {
             front.lend_hop();
         }
@@ -185,7 +189,7 @@ impl Fragment {
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,
-        front: &Front,
+        front: &FragmentHeaders,
         at: usize,
         length: usize,
     ) -> Result<(), Ip6FragmentDrop> {
@@ -209,13 +213,18 @@ impl Node for Fragment {
 /// The declaration of `ip6-frag`; there are so many workers.
 pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
     let help = "Cuts the router's own IPv6 packets into fragments";
-    node("ip6-frag", help, tables, workers, |wiring| Way::Adjacency(wiring.node("ip6-rewrite")))
+    node(nodes::ip6::FRAG, help, tables, workers, |wiring| {
+        Way::Adjacency(wiring.node(nodes::ip6::REWRITE))
+    })
 }
 
 /// The declaration of `ip6-frag-in-table`.
 pub(crate) fn spec_in_table(tables: &IpTables, workers: usize) -> NodeSpec {
-    let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower than their way out";
-    node(IN_TABLE, help, tables, workers, |wiring| Way::Request(wiring.node("ip6-lookup-in-table")))
+    let help = "Cuts the router's own IPv6 packets into fragments for a path that is narrower \
+        than their way out";
+    node(IN_TABLE, help, tables, workers, |wiring| {
+        Way::Request(wiring.node(nodes::ip6::LOOKUP_IN_TABLE))
+    })
 }
 
 fn node(

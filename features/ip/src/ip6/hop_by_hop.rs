@@ -8,6 +8,7 @@ use quiver_core::graph::context::Behind;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp6::kind;
 use quiver_wire::ip6::address;
@@ -33,11 +34,13 @@ quiver_core::reasons! {
     /// Why packets with hop-by-hop options die.
     pub enum HopByHopDrop {
         /// As configured.
-        Policy = "hop-by-hop", "packets with hop-by-hop options are dropped here (`set ip6 hop-by-hop`)";
+        Policy = "hop-by-hop", "packets with hop-by-hop options are dropped here (`set ip6 \
+            hop-by-hop`)";
         /// RFC 8200 §4.3.
         Truncated = "truncated", "a hop-by-hop header or one of its options runs beyond the packet";
         /// RFC 8200 §4.2.
-        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not know it";
+        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not \
+            know it";
         /// A limit.
         TooManyOptions = "too-many-options", "more than 8 hop-by-hop options";
         /// Given to the host.
@@ -82,7 +85,7 @@ impl<const POLICY: u8> Stage for HopByHop<POLICY> {
                 _ => {
                     if let Some(request) = look_at_options(packet)? {
                         context.count(HopByHopDrop::UnknownOption, 1);
-                        packet.index = request.to_index();
+                        packet.hand_over(request);
                         return Ok(self.error);
                     }
                 }
@@ -130,9 +133,9 @@ fn spec<const POLICY: u8>(arc: ArcId) -> NodeSpec {
         HopByHop::<POLICY> {
             arc,
             own: wiring.id,
-            lookup: wiring.node("ip6-lookup"),
-            error: wiring.node("ip6-icmp-error"),
-            punt: wiring.node("ip6-punt"),
+            lookup: wiring.node(nodes::ip6::LOOKUP),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
+            punt: wiring.node(nodes::ip6::PUNT),
         }
     })
     .describe(|record, names| {

@@ -7,6 +7,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::segments::add_to_sum;
 use quiver_wire::checksum::Sum;
@@ -31,7 +32,8 @@ quiver_core::reasons! {
         /// RFC 4443 §2.4 e.3, e.4, e.5.
         AboutGroup = "about-group", "no ICMPv6 error is sent about a multicast";
         /// A later fragment tells its sender nothing new.
-        AboutFragment = "about-fragment", "no ICMPv6 error is sent about a fragment other than the first";
+        AboutFragment = "about-fragment", "no ICMPv6 error is sent about a fragment other than \
+            the first";
         /// RFC 4443 §2.4 e.6.
         BadSource = "bad-source", "no ICMPv6 error is sent to an address that is no host's";
         /// We know already.
@@ -39,11 +41,13 @@ quiver_core::reasons! {
         /// RFC 4443 §2.4 f.
         RateLimited = "rate-limited", "more ICMPv6 errors than a worker may send in a second";
         /// No address to send from.
-        NoAddress = "no-source-address", "the receiving interface has no address to send an ICMPv6 error from";
+        NoAddress = "no-source-address", "the receiving interface has no address to send an \
+            ICMPv6 error from";
         /// Too many headers in front.
         NoHeadroom = "no-headroom", "no room in the buffer for the ICMPv6 error's headers";
         /// RFC 1812 §5.3.1, RFC 8200 §3.
-        HopLimitZero = info "hop-limit-zero", "arrived with hop limit 0, which no sender may send on (counted beside what became of it)";
+        HopLimitZero = info "hop-limit-zero", "arrived with hop limit 0, which no sender may send \
+            on (counted beside what became of it)";
         /// Sent.
         TimeExceeded = info "time-exceeded", "ICMPv6 time exceeded sent";
         /// Sent.
@@ -120,7 +124,7 @@ impl IcmpError {
         cx: &mut Context<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Icmp6ErrorDrop> {
-        let request = IcmpErrorRequest::from_index(packet.index);
+        let request = packet.handed_over::<IcmpErrorRequest>();
         let header = *Ip6Header::overlay(packet.bytes()).ok_or(Icmp6ErrorDrop::Truncated)?;
         if request.kind == kind::TIME_EXCEEDED && header.hop_limit() == 0 {
             cx.count(Icmp6ErrorDrop::HopLimitZero, 1);
@@ -172,12 +176,12 @@ impl Node for IcmpError {
 pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
     let (tables, limits) = (tables.clone(), limits.clone());
     NodeSpec::new(
-        "ip6-icmp-error",
+        nodes::ip6::ICMP_ERROR,
         "Tells senders why their packets go no further",
         move |wiring| {
             Box::new(IcmpError {
                 tables: tables.clone(),
-                lookup: wiring.node("ip6-lookup"),
+                lookup: wiring.node(nodes::ip6::LOOKUP),
                 limits: limits.clone(),
                 allowance: Allowance::new(limits.get(true)),
             })

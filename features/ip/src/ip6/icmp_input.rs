@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_wire::icmp6::{Icmp6Header, kind};
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -34,7 +35,8 @@ quiver_core::reasons! {
         /// Hosts and routers say what they listen to; nothing is forwarded to groups.
         GroupReport = info "group-report", "reports and queries of multicast groups, not used";
         /// From routers, and to them.
-        RouterDiscovery = info "router-discovery", "router solicitations and advertisements, not used";
+        RouterDiscovery = info "router-discovery",
+            "router solicitations and advertisements, not used";
     }
 }
 
@@ -71,7 +73,7 @@ impl IcmpInput {
                 Ok(self.echo)
             }
             kind::ECHO_REPLY => {
-                if !self.tell(cx, packet, &upper, icmp.rest, Answer::Reply) {
+                if !self.notify(cx, packet, &upper, icmp.rest, Answer::Reply) {
                     return Err(Icmp6Drop::UnexpectedReply);
                 }
                 cx.count(Icmp6Drop::EchoReply, 1);
@@ -84,7 +86,7 @@ impl IcmpInput {
                     let told = u32::from_be_bytes(icmp.rest).min(u16::MAX.into()) as u16;
                     let mtu_bytes = if icmp.kind == kind::PACKET_TOO_BIG { told } else { 0 };
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
-                    self.tell(cx, packet, &upper, rest, Answer::Error(error));
+                    self.notify(cx, packet, &upper, rest, Answer::Error(error));
                 }
                 let about = Ip6Header::overlay(quoted).map(|about| about.next_header().0);
                 let node = about
@@ -105,7 +107,7 @@ impl IcmpInput {
     }
 
     /// Tell the control thread, if a ping waits for it.
-    fn tell(
+    fn notify(
         &self,
         cx: &mut Context<'_>,
         packet: &Packet,
@@ -147,16 +149,20 @@ impl Node for IcmpInput {
 /// The declaration.
 pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
     let pings = pings.clone();
-    NodeSpec::new("ip6-icmp-input", "Sorts ICMPv6 packets for the router itself", move |wiring| {
-        Box::new(IcmpInput {
-            echo: wiring.node("ip6-icmp-echo-request"),
-            types: Claimed::of(wiring, "icmp6-type"),
-            about: Claimed::of(wiring, "icmp6-error-about"),
-            about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
-            done: wiring.node("ip-done"),
-            pings: pings.clone(),
-        })
-    })
+    NodeSpec::new(
+        nodes::ip6::ICMP_INPUT,
+        "Sorts ICMPv6 packets for the router itself",
+        move |wiring| {
+            Box::new(IcmpInput {
+                echo: wiring.node(nodes::ip6::ICMP_ECHO_REQUEST),
+                types: Claimed::of(wiring, "icmp6-type"),
+                about: Claimed::of(wiring, "icmp6-error-about"),
+                about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
+                done: wiring.node("ip-done"),
+                pings: pings.clone(),
+            })
+        },
+    )
     .reasons::<Icmp6Drop>()
     .describe(|record, names| {
         format!(

@@ -4,8 +4,9 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::ip::GROUP_ACCEPTED;
+use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_wire::icmp6::{kind, unreachable};
@@ -22,21 +23,26 @@ quiver_core::reasons! {
         /// Not a whole packet.
         Truncated = "truncated", "the packet is shorter than its header says";
         /// RFC 8200 §4.
-        ExtensionTruncated = "extension-truncated", "an extension header or one of its options runs beyond the packet";
+        ExtensionTruncated = "extension-truncated", "an extension header or one of its options \
+            runs beyond the packet";
         /// A limit.
         ExtensionsTooMany = "extensions-too-many", "more than 8 extension headers";
         /// RFC 8200 §4.1.
         HopByHopNotFirst = "hop-by-hop-not-first", "a hop-by-hop header that is not the first";
         /// RFC 8200 §4.2.
-        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not know it";
+        UnknownOption = "unknown-option", "an option that says to drop the packet of who does not \
+            know it";
         /// RFC 8200 §4.4, RFC 5095.
-        RoutingHeader = "routing-header", "a routing header with segments left; source routing is not done";
+        RoutingHeader = "routing-header", "a routing header with segments left; source routing is \
+            not done";
         /// There is no reassembly.
         Fragment = "fragment", "a fragment for the router itself; reassembly is not built in";
         /// From us, but not by us.
-        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses as source";
+        Spoofed = "source-is-ours", "received from outside with one of the router's own addresses \
+            as source";
         /// RFC 4291 §2.8.
-        NotListening = "group-not-joined", "a multicast group that the interface does not listen to";
+        NotListening = "group-not-joined",
+            "a multicast group that the interface does not listen to";
         /// RFC 768.
         UdpLength = "udp-bad-length", "UDP length below 8 bytes or beyond the packet";
         /// RFC 8200 §8.1.
@@ -120,14 +126,14 @@ impl Ip6Local {
     fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip6LocalDrop> {
         let reassembly = self.reassembly.ok_or(Ip6LocalDrop::Fragment)?;
         let scope = self.tables.interfaces.table6(packet.rx);
-        packet.index = ReassemblyRequest { is_local: true, scope }.to_index();
+        packet.hand_over(ReassemblyRequest { is_local: true, scope });
         Ok(reassembly)
     }
 
     fn complain(&self, cx: &Context<'_>, packet: &mut Packet, complaint: Complaint) -> NodeId {
         let Complaint(request, why) = complaint;
         cx.count(why, 1);
-        packet.index = request.to_index();
+        packet.hand_over(request);
         self.error
     }
 
@@ -151,7 +157,7 @@ impl Ip6Local {
         if address::is_multicast(destination)
             && !solicits
             && !listens()
-            && packet.index != GROUP_ACCEPTED
+            && packet.handed_over_if::<GroupAccepted>().is_none()
         {
             return Err(Ip6LocalDrop::NotListening);
         }
@@ -281,22 +287,22 @@ impl Node for Ip6Local {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new("ip6-local", "Sorts IPv6 packets for the router itself", move |wiring| {
+    NodeSpec::new(nodes::ip6::LOCAL, "Sorts IPv6 packets for the router itself", move |wiring| {
         Box::new(Ip6Local {
             tables: tables.clone(),
             protocols: Claimed::of(wiring, "ip6-protocol"),
             ports: Claimed::of(wiring, "udp6-port"),
-            punt: wiring.node("ip6-punt"),
-            error: wiring.node("ip6-icmp-error"),
+            punt: wiring.node(nodes::ip6::PUNT),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
             reassembly: wiring.node_if_built("ip6-full-reassembly"),
         })
     })
     .reasons::<Ip6LocalDrop>()
     .describe(|record, names| {
-        let request = IcmpErrorRequest::from_index(record.index);
+        let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.kind) {
-            ("ip6-icmp-error", kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
-            ("ip6-icmp-error", _) => format!(", header wrong at byte {}", request.detail),
+            (nodes::ip6::ICMP_ERROR, kind::DESTINATION_UNREACHABLE) => ", port closed".to_owned(),
+            (nodes::ip6::ICMP_ERROR, _) => format!(", header wrong at byte {}", request.detail),
             (next, _) => format!(", to {next}"),
         };
         format!("{}{why}", quiver_forwarding::ip6::describe(record.bytes()))

@@ -10,6 +10,7 @@ use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, NodeId, WorkerId};
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_wire::icmp4::{self, unreachable};
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Header, Ip6Header, IpProtocol, icmp6, ip4};
@@ -158,7 +159,7 @@ impl Ends {
             Some(interface) => interface_source(engine, interface, address)?,
             None => route_source(engine, family, table, address)?,
         };
-        let lookup = if address.is_ipv4() { "ip4-lookup" } else { "ip6-lookup" };
+        let lookup = if address.is_ipv4() { nodes::ip4::LOOKUP } else { nodes::ip6::LOOKUP };
         let lookup = engine
             .node_id(lookup)
             .ok_or_else(|| Refusal::new(format!("{lookup} is not built in")))?;
@@ -214,7 +215,7 @@ impl Ends {
         let (lookup, rx) = (self.lookup, self.rx);
         engine.post(WorkerId(0), move |worker: &mut Worker| {
             for bytes in &packets {
-                worker.inject(bytes, lookup, rx, InterfaceId::NONE, 0);
+                worker.inject(bytes, lookup, rx, InterfaceId::NONE);
             }
         });
     }
@@ -306,9 +307,9 @@ fn route_source(
                 no_route("there is no route to it").remedy("ip route add PREFIX via NEXT-HOP")
             })?;
         match engine.node_name(hop.next).as_str() {
-            "ip4-local" | "ip6-local" => return Ok(address),
-            "ip4-lookup-in-table" | "ip6-lookup-in-table" => table = hop.index,
-            "ip4-drop" | "ip6-drop" => {
+            nodes::ip4::LOCAL | nodes::ip6::LOCAL => return Ok(address),
+            nodes::ip4::LOOKUP_IN_TABLE | nodes::ip6::LOOKUP_IN_TABLE => table = hop.index,
+            nodes::ip4::DROP | nodes::ip6::DROP => {
                 return Err(no_route("its route drops, or no path of it can be used"));
             }
             _ => {
@@ -384,10 +385,11 @@ impl Ping {
     }
 
     /// Say what has come back.
-    fn tell(&mut self, engine: &mut Engine, sink: &mut dyn Sink) {
+    fn report(&mut self, engine: &mut Engine, sink: &mut dyn Sink) {
         for (sequence, mtu_bytes) in self.too_long.drain(..) {
             sink.line(&format!(
-                "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} bytes"
+                "icmp_seq={sequence} is not sent: it is longer than the path takes, {mtu_bytes} \
+                 bytes"
             ));
         }
         for answer in self.ends.arrived() {
@@ -471,8 +473,12 @@ fn first_link_mtu(engine: &Engine, mut table: u32, address: IpAddr) -> Option<u1
         let route = fib.best_route(table, address)?;
         let (hop, _) = *route.hops.first()?;
         match engine.node_name(hop.next).as_str() {
-            "ip4-local" | "ip6-local" | "ip4-drop" | "ip6-drop" | "ip6-link-local" => return None,
-            "ip4-lookup-in-table" | "ip6-lookup-in-table" => table = hop.index,
+            nodes::ip4::LOCAL
+            | nodes::ip6::LOCAL
+            | nodes::ip4::DROP
+            | nodes::ip6::DROP
+            | nodes::ip6::LINK_LOCAL => return None,
+            nodes::ip4::LOOKUP_IN_TABLE | nodes::ip6::LOOKUP_IN_TABLE => table = hop.index,
             _ => {
                 let adjacency = fib.adjacencies().get(hop.index);
                 return engine.interface(adjacency.tx).map(|_| adjacency.mtu_bytes);
@@ -560,7 +566,7 @@ impl Job<Engine> for Ping {
         if now_ns >= self.next_ns {
             (0..self.burst.min(self.left)).for_each(|_| self.send(engine, now_ns));
         }
-        self.tell(engine, sink);
+        self.report(engine, sink);
         let last_ns = self.unanswered.iter().map(|(_, at)| *at).max();
         if self.left == 0 && last_ns.is_none_or(|last| now_ns.saturating_sub(last) >= PATIENCE_NS) {
             return Ok(Step::Done(self.summary()));

@@ -15,13 +15,15 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId};
 use quiver_forwarding::fib::{Family, Fib, FibError, Path};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{IpFamily, choose};
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 
 quiver_core::reasons! {
     /// What `ip4-punt` and `ip6-punt` count.
     pub enum Punt {
         /// Too many.
-        Policed = "policed", "more packets for the host than the policer lets pass (`ip punt policer`)";
+        Policed = "policed", "more packets for the host than the policer lets pass (`ip punt \
+            policer`)";
         /// For the host.
         Punted = info "punted", "packets for the host";
         /// Sent on.
@@ -180,16 +182,24 @@ impl<F: IpFamily> Node for Punting<F> {
 pub(crate) fn spec<F: IpFamily>(tables: &IpTables, punts: &Arc<PuntTable>) -> NodeSpec {
     let (tables, punts) = (tables.clone(), punts.clone());
     let six = F::FAMILY == Family::Ip6;
-    let name = if six { "ip6-punt" } else { "ip4-punt" };
+    let name = if six { nodes::ip6::PUNT } else { nodes::ip4::PUNT };
     NodeSpec::new(
         name,
         "Counts, polices and redirects packets that are for the host",
         move |wiring| {
             let next = match six {
-                false => ["ip4-rewrite", "ip4-arp", "ip4-confirm-neighbor", "ip4-drop"],
-                true => {
-                    ["ip6-rewrite", "ip6-discover-neighbor", "ip6-confirm-neighbor", "ip6-drop"]
-                }
+                false => [
+                    nodes::ip4::REWRITE,
+                    nodes::ip4::ARP,
+                    nodes::ip4::CONFIRM_NEIGHBOR,
+                    nodes::ip4::DROP,
+                ],
+                true => [
+                    nodes::ip6::REWRITE,
+                    nodes::ip6::DISCOVER_NEIGHBOR,
+                    nodes::ip6::CONFIRM_NEIGHBOR,
+                    nodes::ip6::DROP,
+                ],
             };
             for name in next {
                 wiring.node(name);

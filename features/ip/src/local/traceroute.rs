@@ -92,7 +92,7 @@ impl Traceroute {
     }
 
     /// Say who answered at this hop.
-    fn tell(&mut self, sink: &mut dyn Sink) {
+    fn report(&mut self, sink: &mut dyn Sink) {
         let mut line = format!("{:>2}", self.hop);
         let mut speaker = None;
         for probe in &self.probes {
@@ -174,7 +174,7 @@ impl Job<Engine> for Traceroute {
         let wait_ns = (self.wish.wait_s * 1e9) as u64;
         let is_late = |probe: &Probe| engine.now_ns().saturating_sub(probe.sent_ns) >= wait_ns;
         if self.probes.iter().all(|probe| probe.answer.is_some() || is_late(probe)) {
-            self.tell(sink);
+            self.report(sink);
             if self.is_over {
                 return Ok(Step::Done(self.summary()));
             }

@@ -8,19 +8,20 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::fib::FibNodes;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{Direction, NeighbourMessage, NeighbourProtocol};
+use quiver_forwarding::nodes;
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 
 use crate::neighbor::address_routes::AddressRoutes;
 use crate::neighbor::discovery::{NdDrop, read};
-use crate::neighbor::notification_rate::{Tell, Teller};
+use crate::neighbor::notification_rate::{Notifier, Notify};
 use crate::notifications::{AS_KNOWN, Heard, Notification};
 
 struct Advertisement {
     tables: IpTables,
     routes: AddressRoutes,
     done: NodeId,
-    teller: Teller,
+    notifier: Notifier,
 }
 
 impl Advertisement {
@@ -51,8 +52,8 @@ impl Advertisement {
         let address = IpAddr::V6(target);
         if is_ours {
             if cx.interface(packet.rx).is_some_and(|row| MacAddress(row.mac) != mac) {
-                if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns)
-                    == Tell::Now
+                if self.notifier.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns)
+                    == Notify::Now
                 {
                     Notification::Conflict { address, mac }.send(cx, packet.rx);
                 }
@@ -79,13 +80,13 @@ impl Advertisement {
         let generation = self.tables.neighbours.of(packet.rx, address);
         let told = u64::from(generation) << 8 | heard as u64;
         let words = [u64::from(packet.rx.0), bits as u64, (bits >> 64) as u64, mac.to_u64(), told];
-        let counted = match self.teller.may(key(&words), cx.now_ns) {
-            Tell::Now => {
+        let counted = match self.notifier.may(key(&words), cx.now_ns) {
+            Notify::Now => {
                 Notification::Neighbour { address, mac, heard }.send(cx, packet.rx);
                 NdDrop::Learned
             }
-            Tell::KnownAlready => NdDrop::KnownAlready,
-            Tell::TooMany => NdDrop::TooMany,
+            Notify::KnownAlready => NdDrop::KnownAlready,
+            Notify::TooMany => NdDrop::TooMany,
         };
         cx.count(counted, 1);
         Ok(self.done)
@@ -102,14 +103,14 @@ impl Node for Advertisement {
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
-        "icmp6-neighbor-advertisement",
+        nodes::ip6::NEIGHBOR_ADVERTISEMENT,
         "Learns which MAC addresses neighbours have",
         move |wiring| {
             Box::new(Advertisement {
                 tables: tables.clone(),
                 routes: AddressRoutes::new(&tables, nodes),
                 done: wiring.node("ip-done"),
-                teller: Teller::new(),
+                notifier: Notifier::new(),
             })
         },
     )

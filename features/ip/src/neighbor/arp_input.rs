@@ -8,13 +8,14 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::FibNodes;
 use quiver_forwarding::ip::{Addresses, IpTables};
 use quiver_forwarding::ip::{Direction, NeighbourMessage, NeighbourProtocol};
+use quiver_forwarding::nodes;
 use quiver_wire::arp::{ArpHeader, Operation, Repr};
 use quiver_wire::ip4::address::is_unicast;
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
 use crate::neighbor::address_routes::AddressRoutes;
 use crate::neighbor::discovery::{become_frame, frame_source};
-use crate::neighbor::notification_rate::{Tell, Teller};
+use crate::neighbor::notification_rate::{Notifier, Notify};
 use crate::notifications::{Heard, Notification};
 
 /// Bytes of an Ethernet frame with an ARP packet.
@@ -36,7 +37,8 @@ quiver_core::reasons! {
         /// From elsewhere.
         NotOnSubnet = "not-on-subnet", "the sender's IP address is on no subnet of the interface";
         /// Not configured.
-        NoAddress = "no-address", "ARP on an interface without an IPv4 address (`set interface ip address IF ADDR/LEN`)";
+        NoAddress = "no-address", "ARP on an interface without an IPv4 address (`set interface ip \
+            address IF ADDR/LEN`)";
         /// Somebody uses our address.
         Conflict = "address-conflict", "another station uses one of our addresses";
         /// A loop on layer 2.
@@ -54,7 +56,8 @@ quiver_core::reasons! {
         /// Received.
         Reply = info "replies-received", "replies received";
         /// RFC 826 asks for no comparison; virtual routers answer so (RFC 9568 §8.1.2).
-        OtherSender = info "other-sender", "received with another MAC address than the frame's, as of virtual routers";
+        OtherSender = info "other-sender", "received with another MAC address than the frame's, \
+            as of virtual routers";
         /// RFC 5227 §3.
         Gratuitous = info "gratuitous", "announcements received: sender and target are the same";
         /// Told.
@@ -70,7 +73,7 @@ struct ArpInput {
     tables: IpTables,
     routes: AddressRoutes,
     done: NodeId,
-    teller: Teller,
+    notifier: Notifier,
 }
 
 impl ArpInput {
@@ -129,7 +132,7 @@ impl ArpInput {
             && self.routes.leads_elsewhere(packet.rx, arp.target_ip)
     }
 
-    /// Judge the sender, and tell of it.
+    /// Check the sender, and notify the control thread of it.
     fn hear(
         &mut self,
         cx: &mut Context<'_>,
@@ -155,7 +158,7 @@ impl ArpInput {
         if address == arp.target_ip {
             cx.count(ArpDrop::Gratuitous, 1);
         }
-        // RFC 826: what is known is changed whoever was spoken to; what is new is learned only from
+        // RFC 826: a known entry is updated whatever the target; what is new is learned only from
         // who speaks to us.
         let ours =
             ours || arp.operation == Operation::Request && self.answers_for(packet, own, arp);
@@ -165,14 +168,14 @@ impl ArpInput {
             false => Heard::Overheard,
         };
         let key = self.key(packet, address, arp.sender_mac) ^ heard as u64;
-        let counted = match self.teller.may(key, cx.now_ns) {
-            Tell::Now => {
+        let counted = match self.notifier.may(key, cx.now_ns) {
+            Notify::Now => {
                 let (address, mac) = (IpAddr::V4(address), arp.sender_mac);
                 Notification::Neighbour { address, mac, heard }.send(cx, packet.rx);
                 ArpDrop::Learned
             }
-            Tell::KnownAlready => ArpDrop::KnownAlready,
-            Tell::TooMany => ArpDrop::TooMany,
+            Notify::KnownAlready => ArpDrop::KnownAlready,
+            Notify::TooMany => ArpDrop::TooMany,
         };
         cx.count(counted, 1);
         Ok(())
@@ -190,7 +193,7 @@ impl ArpInput {
             return Err(ArpDrop::Own);
         }
         let key = self.key(packet, address, mac);
-        if self.teller.may(key, cx.now_ns) == Tell::Now {
+        if self.notifier.may(key, cx.now_ns) == Notify::Now {
             Notification::Conflict { address: IpAddr::V4(address), mac }.send(cx, packet.rx);
         }
         Err(ArpDrop::Conflict)
@@ -252,14 +255,14 @@ fn words(bytes: &[u8]) -> String {
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
-        "arp-input",
+        nodes::ARP_INPUT,
         "Answers who asks for our addresses, and learns who neighbours are",
         move |wiring| {
             Box::new(ArpInput {
                 tables: tables.clone(),
                 routes: AddressRoutes::new(&tables, nodes),
                 done: wiring.node("ip-done"),
-                teller: Teller::new(),
+                notifier: Notifier::new(),
             })
         },
     )

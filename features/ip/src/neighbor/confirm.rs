@@ -10,12 +10,14 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::{Recent, TokenBucket, key};
 use quiver_core::{Context, Frame, NodeId};
 use quiver_forwarding::adjacency::counts::{AdjacencyCounts, WorkerCounts};
+use quiver_forwarding::handover::AdjacencyIndex;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
 
 use crate::notifications::Notification;
 
 /// The control thread is told of one neighbour at most so often by a worker.
-const TELL_INTERVAL_NS: u64 = 100_000_000;
+const NOTIFY_INTERVAL_NS: u64 = 100_000_000;
 /// It is told of all together at most so often by a worker.
 const TELLS_PER_SECOND: u64 = 10_000;
 /// It may be told of so many at once.
@@ -40,7 +42,7 @@ struct ConfirmNeighbour {
 }
 
 impl ConfirmNeighbour {
-    fn tell(&mut self, cx: &mut Context<'_>, index: u32) {
+    fn notify(&mut self, cx: &mut Context<'_>, index: u32) {
         let adjacency = self.tables.adjacencies.get(index);
         let (tx, address) = (adjacency.tx, adjacency.next_hop());
         let bits = u128::from_be_bytes(*adjacency.next_hop_bytes());
@@ -62,12 +64,13 @@ impl Node for ConfirmNeighbour {
         let (mut last, counts) = (u32::MAX, self.counts.is_on());
         frame.route(|packet| {
             if counts {
-                let header = self.tables.adjacencies.get(packet.index).rewrite_len();
-                self.own_counts.add(packet.index, packet.length() + header);
+                let header = self.tables.adjacencies.of(packet).rewrite_len();
+                self.own_counts.add(packet.handed_over(), packet.length() + header);
             }
-            if packet.index != last {
-                last = packet.index;
-                self.tell(cx, last);
+            let AdjacencyIndex(index) = packet.handed_over();
+            if index != last {
+                last = index;
+                self.notify(cx, last);
             }
             Ok::<_, quiver_core::graph::node::Never>(self.rewrite)
         });
@@ -90,8 +93,8 @@ pub(crate) fn spec(
                 tables: tables.clone(),
                 counts: counts.clone(),
                 own_counts: counts.of(wiring.worker),
-                rewrite: wiring.node(if six { "ip6-rewrite" } else { "ip4-rewrite" }),
-                recent: Recent::new(TELL_INTERVAL_NS),
+                rewrite: wiring.node(if six { nodes::ip6::REWRITE } else { nodes::ip4::REWRITE }),
+                recent: Recent::new(NOTIFY_INTERVAL_NS),
                 bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
             })
         },

@@ -6,6 +6,7 @@ use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, FibError};
 use quiver_forwarding::neighbour::{Neighbour, NeighbourState};
+use quiver_forwarding::nodes;
 use quiver_wire::MacAddress;
 
 use crate::addresses::duplicate_detection;
@@ -21,17 +22,17 @@ const COLLECT_NS: u64 = 20_000_000;
 
 /// The nodes that send notices.
 const NOTICING: [&str; 11] = [
-    "arp-input",
-    "ip4-arp",
-    "ip4-glean",
-    "ip4-confirm-neighbor",
-    "ip4-icmp-input",
-    "ip6-discover-neighbor",
-    "ip6-glean",
-    "ip6-confirm-neighbor",
-    "ip6-icmp-input",
-    "icmp6-neighbor-solicitation",
-    "icmp6-neighbor-advertisement",
+    nodes::ARP_INPUT,
+    nodes::ip4::ARP,
+    nodes::ip4::GLEAN,
+    nodes::ip4::CONFIRM_NEIGHBOR,
+    nodes::ip4::ICMP_INPUT,
+    nodes::ip6::DISCOVER_NEIGHBOR,
+    nodes::ip6::GLEAN,
+    nodes::ip6::CONFIRM_NEIGHBOR,
+    nodes::ip6::ICMP_INPUT,
+    nodes::ip6::NEIGHBOR_SOLICITATION,
+    nodes::ip6::NEIGHBOR_ADVERTISEMENT,
 ];
 
 /// Listen to nodes, and begin to look through the neighbours.
@@ -124,7 +125,7 @@ enum Verdict {
     Ignore,
 }
 
-/// Judge what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`:
+/// Check what a neighbour says of its MAC address (RFC 826; RFC 4861 §7.2.3 and §7.2.5). `asked`:
 /// it was asked for and has not answered yet.
 fn classify(
     known: Option<&Neighbour>,
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn advertisements_are_judged_as_rfc_4861_says() {
+    fn advertisements_are_handled_as_rfc_4861_says() {
         use NeighbourState::{Reachable, Stale};
         use Verdict::{Doubt, Ignore, Learn};
         let answered = [Learn(Reachable), Learn(Reachable), Learn(Reachable), Ignore];

@@ -12,21 +12,25 @@ quiver_core::reasons! {
     /// What becomes of messages of neighbour discovery.
     pub enum NdDrop {
         /// Not a whole message, or an option that lies.
-        BadMessage = "bad-message", "neighbour discovery that is cut short, has a code other than 0 or an option of wrong length";
+        BadMessage = "bad-message", "neighbour discovery that is cut short, has a code other than \
+            0 or an option of wrong length";
         /// See [`NdBad`].
-        HopLimit = "bad-hop-limit", "neighbour discovery with a hop limit below 255: it may come from afar";
+        HopLimit = "bad-hop-limit", "neighbour discovery with a hop limit below 255: it may come \
+            from afar";
         /// See [`NdBad`].
         MacOfNobody = "mac-of-nobody", "neighbour discovery with a MAC address for the source ::";
         /// See [`NdBad`].
         TargetIsMulticast = "target-multicast", "neighbour discovery for a multicast target";
         /// See [`NdBad`].
-        ProbeNotToSolicitedNode = "probe-to-unicast", "a solicitation from :: that is not sent to a solicited-node group";
+        ProbeNotToSolicitedNode = "probe-to-unicast", "a solicitation from :: that is not sent to \
+            a solicited-node group";
         /// See [`NdBad`].
         SolicitedToGroup = "solicited-to-group", "a solicited advertisement to a multicast group";
         /// Not a station's.
         BadMac = "bad-mac", "a MAC address that no station can have";
         /// From elsewhere.
-        NotOnLink = "not-on-link", "neighbour discovery from or about an address that is on no subnet of the interface";
+        NotOnLink = "not-on-link", "neighbour discovery from or about an address that is on no \
+            subnet of the interface";
         /// Somebody uses our address.
         Conflict = "address-conflict", "another station uses one of our addresses";
         /// A loop on layer 2.
@@ -65,7 +69,7 @@ impl From<NdBad> for NdDrop {
     }
 }
 
-/// Read a packet that `ip6-icmp-input` has let pass, and judge it.
+/// Read a packet that `ip6-icmp-input` has let pass, and classify it.
 pub(super) fn read(packet: &Packet) -> Result<(Ip6Header, nd::Message<'_>), NdDrop> {
     let upper = Upper::of(packet).map_err(|_| NdDrop::BadMessage)?;
     let (source, destination) = (upper.header.source(), upper.header.destination());

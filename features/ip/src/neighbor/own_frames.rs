@@ -15,7 +15,7 @@ use crate::state::IpState;
 /// Bytes of the two addresses of an Ethernet frame; an interface's tags come behind them.
 const ADDRESSES_BYTES: usize = 12;
 /// Frames that a worker sends on behalf of one worker call, at most: 500 took it 65 to 131 us.
-const FRAMES_PER_ERRAND: usize = 128;
+const FRAMES_PER_WORKER_CALL: usize = 128;
 /// Bytes of an Ethernet frame with an ARP packet.
 const ARP_FRAME_BYTES: usize = 14 + 28;
 /// Bytes of an Ethernet frame with a solicitation or advertisement that tells a MAC address.
@@ -213,12 +213,12 @@ impl Outgoing {
             self.counted.iter().for_each(|(on, frame)| messages.add_sent(*on, frame.bytes()));
         }
         while !self.frames.is_empty() {
-            let rest = self.frames.split_off(self.frames.len().min(FRAMES_PER_ERRAND));
+            let rest = self.frames.split_off(self.frames.len().min(FRAMES_PER_WORKER_CALL));
             let frames = std::mem::replace(&mut self.frames, rest);
             engine.post(WorkerId(0), move |worker: &mut Worker| {
                 for (frame, tx, output) in &frames {
                     // Without a buffer it is not sent: `show buffers` counts it.
-                    worker.inject(frame, *output, InterfaceId::NONE, *tx, 0);
+                    worker.inject(frame, *output, InterfaceId::NONE, *tx);
                 }
             });
         }

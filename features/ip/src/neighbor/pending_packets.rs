@@ -94,17 +94,17 @@ pub(crate) struct Taken<P> {
 }
 
 /// The packets that wait in one node of one worker.
-pub(crate) struct Room<P> {
+pub(crate) struct PendingQueue<P> {
     places: Box<[Option<Place<P>>]>,
     /// Where the next one is looked for that makes room for others' packets.
     hand: usize,
     counts: Arc<HeldCounts>,
 }
 
-impl<P> Room<P> {
+impl<P> PendingQueue<P> {
     /// An empty room (control thread).
-    pub fn new(counts: &Arc<HeldCounts>) -> Room<P> {
-        Room {
+    pub fn new(counts: &Arc<HeldCounts>) -> PendingQueue<P> {
+        PendingQueue {
             places: (0..HELD_NEIGHBOURS_MAX).map(|_| None).collect(),
             hand: 0,
             counts: counts.clone(),
@@ -270,13 +270,13 @@ mod tests {
 
     /// A room, and what became of the packets that had to go.
     struct Stand {
-        room: Room<u32>,
+        room: PendingQueue<u32>,
         gone: Vec<u32>,
     }
 
     impl Stand {
         fn new() -> Stand {
-            Stand { room: Room::new(&Arc::default()), gone: Vec::new() }
+            Stand { room: PendingQueue::new(&Arc::default()), gone: Vec::new() }
         }
 
         fn keep(&mut self, number: u32, now_ns: u64, name: u32, buffers: usize) -> Result<(), u32> {
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn others_packets_leave_room_for_nothing_in_another_worker() {
         let mut stand = Stand::new();
-        let mut other = Room::new(&stand.room.counts.clone());
+        let mut other = PendingQueue::new(&stand.room.counts.clone());
         stand.keep(1, 0, 1, HELD_BUFFERS_MAX).unwrap();
         assert_eq!(other.keep(host(2), 2, 0, (2, 1), |_| panic!("it holds none")), Err(2));
         assert_eq!(stand.take(1, 0), [1]);

@@ -9,7 +9,7 @@ use quiver_forwarding::neighbour::NeighbourConfig;
 
 /// Neighbours that were asked for and have not answered, at most. The one that has waited longest
 /// makes room: who answers at all answers soon.
-pub const ASKED_MAX: usize = 4096;
+pub const RESOLUTIONS_MAX: usize = 4096;
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
@@ -42,14 +42,14 @@ pub(crate) enum Next {
 
 /// All that were asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct PendingResolutions {
     entries: BTreeMap<(InterfaceId, IpAddr), Asking>,
     due: BTreeSet<(u64, InterfaceId, IpAddr)>,
     /// That never answered, or had to make room.
     given_up: u64,
 }
 
-impl Asked {
+impl PendingResolutions {
     /// Was it asked for?
     pub fn contains(&self, on: InterfaceId, address: IpAddr) -> bool {
         self.entries.contains_key(&(on, address))
@@ -77,7 +77,7 @@ impl Asked {
             return Added::Before;
         }
         let mut given_up = None;
-        if self.entries.len() >= ASKED_MAX
+        if self.entries.len() >= RESOLUTIONS_MAX
             && let Some((_, on, address)) = self.due.first().copied()
         {
             self.remove(on, address);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn who_does_not_answer_is_asked_for_three_times() {
-        let (mut asked, config) = (Asked::default(), NeighbourConfig::default());
+        let (mut asked, config) = (PendingResolutions::default(), NeighbourConfig::default());
         assert_eq!(asked.add(ON, host(1), 0, &config), Added::Now { given_up: None });
         assert_eq!(asked.add(ON, host(1), 5, &config), Added::Before);
         let mut seen = Vec::new();
@@ -157,22 +157,23 @@ mod tests {
 
     #[test]
     fn the_one_that_has_waited_longest_makes_room() {
-        let (mut asked, config) = (Asked::default(), NeighbourConfig::default());
-        for number in 0..ASKED_MAX as u32 + 10 {
-            let given_up = number.checked_sub(ASKED_MAX as u32).map(|oldest| (ON, host(oldest)));
+        let (mut asked, config) = (PendingResolutions::default(), NeighbourConfig::default());
+        for number in 0..RESOLUTIONS_MAX as u32 + 10 {
+            let given_up =
+                number.checked_sub(RESOLUTIONS_MAX as u32).map(|oldest| (ON, host(oldest)));
             assert_eq!(
                 asked.add(ON, host(number), u64::from(number), &config),
                 Added::Now { given_up }
             );
         }
-        assert_eq!((asked.entries.len(), asked.due.len()), (ASKED_MAX, ASKED_MAX));
+        assert_eq!((asked.entries.len(), asked.due.len()), (RESOLUTIONS_MAX, RESOLUTIONS_MAX));
         assert_eq!(asked.given_up(), 10);
         assert!(!asked.contains(ON, host(9)) && asked.contains(ON, host(10)));
     }
 
     #[test]
     fn an_interface_that_goes_is_asked_no_more() {
-        let (mut asked, config) = (Asked::default(), NeighbourConfig::default());
+        let (mut asked, config) = (PendingResolutions::default(), NeighbourConfig::default());
         asked.add(ON, host(1), 0, &config);
         asked.add(InterfaceId(2), host(1), 0, &config);
         asked.forget_interface(ON);

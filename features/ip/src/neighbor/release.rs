@@ -11,6 +11,7 @@ use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::ip6::extension;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
@@ -19,9 +20,10 @@ use crate::neighbor::resolution::Ask;
 use crate::notifications::{Answer, Notification, PingError};
 
 /// The nodes that packets wait in.
-pub(crate) const NODES: [&str; 4] = ["ip4-arp", "ip4-glean", "ip6-discover-neighbor", "ip6-glean"];
+pub(crate) const NODES: [&str; 4] =
+    [nodes::ip4::ARP, nodes::ip4::GLEAN, nodes::ip6::DISCOVER_NEIGHBOR, nodes::ip6::GLEAN];
 /// Neighbours that a worker hears of by one worker call, at most.
-const PER_ERRAND: usize = 64;
+const RELEASES_PER_WORKER_CALL: usize = 64;
 
 /// Host unreachable (RFC 1812 §5.2.7.1), address unreachable (RFC 4861 §7.2.2).
 pub(crate) fn unreachable(six: bool) -> IcmpErrorRequest {
@@ -80,7 +82,7 @@ fn visit_all(
 
 /// Let packets go on whose neighbour is known, and tell the senders of the others.
 pub(crate) fn release(engine: &mut Engine, releases: &[Release]) {
-    for some in releases.chunks(PER_ERRAND) {
+    for some in releases.chunks(RELEASES_PER_WORKER_CALL) {
         let some: std::sync::Arc<[Release]> = some.into();
         visit_all(engine, move |ask, cx| some.iter().for_each(|release| ask.release(cx, release)));
     }

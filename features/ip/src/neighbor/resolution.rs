@@ -6,7 +6,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_core::graph::node::{DROP, Node, NodeSpec, Reason, Wiring};
+use quiver_core::graph::drop_reason::DropReason;
+use quiver_core::graph::node::{DROP, Node, NodeSpec, Wiring};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::throttle::{Recent, Shares, key};
@@ -15,16 +16,17 @@ use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::adjacency::AdjacencyKind;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::{Header, Ip4Header, Ip6Header, MacAddress};
 
 use crate::neighbor::own_frames;
-use crate::neighbor::pending_packets::{Awaited, HeldCounts, Room};
+use crate::neighbor::pending_packets::{Awaited, HeldCounts, PendingQueue};
 use crate::neighbor::release::{self, Release};
 use crate::notifications::Notification;
 
 /// The control thread is told of packets to one neighbour at most so often by a worker.
-pub const TELL_INTERVAL_NS: u64 = 1_000_000_000;
+pub const NOTIFY_INTERVAL_NS: u64 = 1_000_000_000;
 /// A worker asks for one neighbour at most so often. In between, the control thread asks again, so
 /// that nobody is asked for more often than once a second (RFC 1122 §2.3.2.1).
 pub const ASK_INTERVAL_NS: u64 = 3_000_000_000;
@@ -45,11 +47,13 @@ quiver_core::reasons! {
         /// The packet waits.
         Held = info "held", "packets kept until the neighbour's MAC address is known";
         /// Asked a moment ago.
-        Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was asked for a moment ago";
+        Throttled = "request-throttled", "the neighbour's MAC address is not known, and it was \
+            asked for a moment ago";
         /// Too many others.
         TooMany = "too-many-requests", "too many unknown neighbours are being asked for at a time";
         /// Nothing to ask with.
-        NoAddress = "no-source-address", "the outgoing interface has no address to ask for neighbours with";
+        NoAddress = "no-source-address", "the outgoing interface has no address to ask for \
+            neighbours with";
         /// Gone or down.
         InterfaceDown = "interface-down", "the outgoing interface is down or gone";
         /// None left.
@@ -59,13 +63,15 @@ quiver_core::reasons! {
         /// Not a neighbour's address.
         NotUnicast = "not-unicast", "the destination is no address that a neighbour can have";
         /// A later one waits in its place.
-        MadeRoom = "made-room", "the packet waited for a neighbour, and had to make room for a later one";
+        MadeRoom = "made-room", "the packet waited for a neighbour, and had to make room for a \
+            later one";
         /// Too many wait.
         NoRoom = "no-room", "as many packets wait for neighbours as may; `show ip neighbors`";
         /// No answer.
         Unanswered = "unanswered", "the packet waited for a neighbour that did not answer";
         /// Nowhere to go.
-        InterfaceGone = "interface-gone", "the packet waited for a neighbour, and an interface of its way was deleted";
+        InterfaceGone = "interface-gone", "the packet waited for a neighbour, and an interface of \
+            its way was deleted";
     }
 }
 
@@ -86,7 +92,7 @@ pub(crate) struct Ask {
     told: Recent,
     asked: Recent,
     shares: Shares,
-    room: Room<Packet>,
+    room: PendingQueue<Packet>,
     pool: Arc<BufferPool>,
     counts: Arc<HeldCounts>,
 }
@@ -98,23 +104,23 @@ impl Ask {
         let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
         if hops <= 1 && !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
             let kind = if self.kind.six { 3 } else { 11 };
-            packet.index = IcmpErrorRequest { kind, code: 0, detail: 0 }.to_index();
+            packet.hand_over(IcmpErrorRequest { kind, code: 0, detail: 0 });
             return Ok(Fate::Error);
         }
-        let adjacency = *self.tables.adjacencies.get(packet.index);
+        let adjacency = *self.tables.adjacencies.of(packet);
         let target = if self.kind.glean { destination } else { adjacency.next_hop() };
         packet.tx = adjacency.tx;
         let awaited = (adjacency.tx, target);
         let about = about(awaited);
         if !self.room.waits_for(awaited, about, cx.now_ns) {
-            self.tell(cx, &adjacency, target, packet.rx)?;
+            self.request(cx, &adjacency, target, packet.rx)?;
         }
         Ok(Fate::Waits(awaited))
     }
 
     /// Have the neighbour asked for on account of a packet that came in by `rx`, and tell the
     /// control thread that a packet waits.
-    fn tell(
+    fn request(
         &mut self,
         cx: &mut Context<'_>,
         adjacency: &Adjacency,
@@ -160,8 +166,8 @@ impl Ask {
         for mut packet in taken.packets.into_iter().flatten() {
             match way {
                 Some(way) => {
-                    packet.index = way.index;
-                    send_on(cx, packet, way.next);
+                    let next = way.route(&mut packet);
+                    send_on(cx, packet, next);
                 }
                 None => self.give_up(cx, packet, release.on, taken.is_late),
             }
@@ -191,7 +197,7 @@ impl Ask {
         if is_own || is_late {
             return kill(cx, packet, AskDrop::Unanswered);
         }
-        packet.index = release::unreachable(self.kind.six).to_index();
+        packet.hand_over(release::unreachable(self.kind.six));
         send_on(cx, packet, self.error);
     }
 
@@ -234,7 +240,7 @@ fn about((on, target): Awaited) -> u64 {
 }
 
 fn kill(cx: &mut Context<'_>, mut packet: Packet, why: AskDrop) {
-    packet.index = u32::from(why.number());
+    packet.hand_over(DropReason::new(why));
     cx.trace(&packet, DROP);
     cx.kill(packet, why);
 }
@@ -328,20 +334,24 @@ pub(crate) fn spec(
     let (tables, counts, pool) = (tables.clone(), counts.clone(), pool.clone());
     let make = move |wiring: &Wiring<'_>| -> Box<dyn Node> {
         for next in if kind.six {
-            ["ip6-rewrite", "ip6-confirm-neighbor", "ip6-adjacency-counter"]
+            [nodes::ip6::REWRITE, nodes::ip6::CONFIRM_NEIGHBOR, nodes::ip6::ADJACENCY_COUNTER]
         } else {
-            ["ip4-rewrite", "ip4-confirm-neighbor", "ip4-adjacency-counter"]
+            [nodes::ip4::REWRITE, nodes::ip4::CONFIRM_NEIGHBOR, nodes::ip4::ADJACENCY_COUNTER]
         } {
             wiring.node(next); // where the FIB says that neighbours are
         }
         Box::new(Ask {
             kind,
             tables: tables.clone(),
-            error: wiring.node(if kind.six { "ip6-icmp-error" } else { "ip4-icmp-error" }),
-            told: Recent::new(TELL_INTERVAL_NS),
+            error: wiring.node(if kind.six {
+                nodes::ip6::ICMP_ERROR
+            } else {
+                nodes::ip4::ICMP_ERROR
+            }),
+            told: Recent::new(NOTIFY_INTERVAL_NS),
             asked: Recent::new(ASK_INTERVAL_NS),
             shares: Shares::new(ASKS_PER_SECOND, ASKS_PER_INTERFACE_SECOND, ASKS_BURST),
-            room: Room::new(&counts),
+            room: PendingQueue::new(&counts),
             pool: pool.clone(),
             counts: counts.clone(),
         })
@@ -362,7 +372,7 @@ pub(crate) fn spec(
         let next = names.node(record.next);
         let what = match record.next {
             next if next == record.node => "it waits".to_owned(),
-            DROP => names.reason(u32::from(record.node.0) << 16 | record.index & 0xffff),
+            DROP => names.reason(record.drop_reason()),
             _ => format!("to {next}"),
         };
         format!("{words}, whose next hop on {tx} is unknown: {what}")

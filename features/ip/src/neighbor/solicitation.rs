@@ -9,13 +9,14 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::fib::FibNodes;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{Direction, NeighbourMessage, NeighbourProtocol};
+use quiver_forwarding::nodes;
 use quiver_wire::MacAddress;
 use quiver_wire::icmp6::nd::{Message, NeighborFlags};
 use quiver_wire::ip6::address;
 
 use crate::neighbor::address_routes::AddressRoutes;
 use crate::neighbor::discovery::{NdDrop, become_frame, frame_source, read};
-use crate::neighbor::notification_rate::{Tell, Teller};
+use crate::neighbor::notification_rate::{Notifier, Notify};
 use crate::neighbor::own_frames;
 use crate::notifications::{Heard, Notification};
 
@@ -23,7 +24,7 @@ struct Solicitation {
     tables: IpTables,
     routes: AddressRoutes,
     done: NodeId,
-    teller: Teller,
+    notifier: Notifier,
 }
 
 impl Solicitation {
@@ -58,7 +59,7 @@ impl Solicitation {
             return Err(NdDrop::BadMac);
         }
         if let Some(mac) = asker_mac {
-            self.tell(cx, packet, asker, mac);
+            self.notify(cx, packet, asker, mac);
         }
         let to = match (probes, asker_mac) {
             (true, _) => MacAddress::for_ip6_multicast(address::ALL_NODES),
@@ -80,7 +81,8 @@ impl Solicitation {
         let Some(mac) = frame_source(packet).filter(|mac| Some(*mac) != own) else {
             return NdDrop::Own;
         };
-        if self.teller.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Tell::Now {
+        if self.notifier.may(key(&[u64::from(packet.rx.0), mac.to_u64()]), cx.now_ns) == Notify::Now
+        {
             Notification::Conflict { address: IpAddr::V6(target), mac }.send(cx, packet.rx);
         }
         NdDrop::Conflict
@@ -116,7 +118,7 @@ impl Solicitation {
         Ok(row.output)
     }
 
-    fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, asker: Ipv6Addr, mac: MacAddress) {
+    fn notify(&mut self, cx: &mut Context<'_>, packet: &Packet, asker: Ipv6Addr, mac: MacAddress) {
         let bits = asker.to_bits();
         let generation = self.tables.neighbours.of(packet.rx, asker.into());
         let words = [
@@ -126,8 +128,8 @@ impl Solicitation {
             mac.to_u64(),
             generation.into(),
         ];
-        let counted = match self.teller.may(key(&words), cx.now_ns) {
-            Tell::Now => {
+        let counted = match self.notifier.may(key(&words), cx.now_ns) {
+            Notify::Now => {
                 let notice = Notification::Neighbour {
                     address: IpAddr::V6(asker),
                     mac,
@@ -136,8 +138,8 @@ impl Solicitation {
                 notice.send(cx, packet.rx);
                 NdDrop::Learned
             }
-            Tell::KnownAlready => NdDrop::KnownAlready,
-            Tell::TooMany => NdDrop::TooMany,
+            Notify::KnownAlready => NdDrop::KnownAlready,
+            Notify::TooMany => NdDrop::TooMany,
         };
         cx.count(counted, 1);
     }
@@ -153,14 +155,14 @@ impl Node for Solicitation {
 pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
     let tables = tables.clone();
     NodeSpec::new(
-        "icmp6-neighbor-solicitation",
+        nodes::ip6::NEIGHBOR_SOLICITATION,
         "Answers who asks for our addresses",
         move |wiring| {
             Box::new(Solicitation {
                 tables: tables.clone(),
                 routes: AddressRoutes::new(&tables, nodes),
                 done: wiring.node("ip-done"),
-                teller: Teller::new(),
+                notifier: Notifier::new(),
             })
         },
     )

@@ -15,11 +15,12 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Let an interface take IPv6 addresses that routers on its link advertise")
             .details(
-                "The interface asks for routers (RFC 4861 §6.3.7, RFC 7559), makes an address of each prefix \
-                 that is advertised for it (RFC 4862 §5.5) after nobody else has claimed it, and takes the \
-                 prefixes on the link, the MTU and the hop limit. With `default-route` it uses the routers as \
-                 default routers, and the routes behind them (RFC 4191), too. What is configured stands before \
-                 what is advertised; `disable` takes all of it back.",
+                "The interface asks for routers (RFC 4861 §6.3.7, RFC 7559), makes an address of \
+                 each prefix that is advertised for it (RFC 4862 §5.5) after nobody else has \
+                 claimed it, and takes the prefixes on the link, the MTU and the hop limit. With \
+                 `default-route` it uses the routers as default routers, and the routes behind \
+                 them (RFC 4191), too. What is configured stands before what is advertised; \
+                 `disable` takes all of it back.",
             )
             .word("default-route", "use default routers and routes that are advertised")
             .word("disable", "take all that was advertised back, and listen no more")
@@ -49,7 +50,10 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show ip6 autoconfig [<interface>]")
             .group(GROUP)
-            .help("Show the addresses, prefixes and settings that interfaces have of router advertisements")
+            .help(
+                "Show the addresses, prefixes and settings that interfaces have of router \
+                 advertisements",
+            )
             .run(|engine: &mut Engine, args| {
                 let only = args.optional_interface(engine, "interface")?;
                 Ok(autoconfig(engine, only))

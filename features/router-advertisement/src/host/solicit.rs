@@ -89,7 +89,7 @@ pub(super) fn send_due(engine: &mut Engine, id: InterfaceId, host: &mut Host, ji
     frame.extend(packet);
     let output = info.output;
     engine.post(WorkerId(0), move |worker: &mut Worker| {
-        worker.inject(&frame, output, InterfaceId::NONE, id, 0);
+        worker.inject(&frame, output, InterfaceId::NONE, id);
     });
 }
 

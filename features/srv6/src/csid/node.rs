@@ -123,7 +123,7 @@ fn slow_path<F: Flavor>(
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (SidEntryRef(plain.next_nodes.lines.line(packet.index)), packet.length());
+    let (line, bytes) = (plain.next_nodes.entry(packet), packet.length());
     let outcome = closer_still::<F>(plain, context, line, packet);
     plain.next_nodes.resolve(context, line.0, outcome, bytes, packet)
 }
@@ -150,7 +150,7 @@ impl<F: Flavor> Stage for CompressedCross<F> {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.plain.next_nodes.lines.prefetch(packet.index);
+        self.plain.next_nodes.prefetch_entry(packet);
     }
 
     #[inline(always)]
@@ -160,7 +160,7 @@ impl<F: Flavor> Stage for CompressedCross<F> {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let line = SidEntryRef(self.plain.next_nodes.lines.line(packet.index));
+        let line = self.plain.next_nodes.entry(packet);
         let sid = Compression::of(line);
         let Some(step) = F::plain(sid, packet) else {
             let inner = if ends::<F>(line, packet) { self.plain.inner(line, packet) } else { None };

@@ -156,11 +156,11 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
     ) -> Result<NodeId, Bad> {
         let bytes = packet.length();
         let outer = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
-        let index = if MANY {
+        let flooded = if MANY {
             let argument = Argument::read(line.argument(), outer.destination_bits());
-            FloodRequest { excluded: excluded(argument) }.to_index()
+            Some(FloodRequest { excluded: excluded(argument) })
         } else {
-            0
+            None
         };
         let tunnel = match line.six() {
             0 => line.interface(),
@@ -185,7 +185,10 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         counters.rx_packets.add(1);
         counters.rx_bytes.add(packet.length() as u64);
         packet.rx = tunnel;
-        packet.index = index;
+        match flooded {
+            Some(request) => packet.hand_over(request),
+            None => packet.hand_over_nothing(),
+        }
         packet.l2_bytes = 0;
         packet.clear(PacketFlags::L2_GROUP.union(PacketFlags::NOTED));
         packet.arc_restart();
@@ -201,8 +204,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) =
-            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
         let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
             match upper.is_inner(ETHERNET) {
                 true => self.receive(context, line, upper.at, packet),
@@ -223,7 +225,7 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.next_nodes.lines.prefetch(packet.index);
+        self.next_nodes.prefetch_entry(packet);
     }
 
     #[inline(always)]
@@ -237,7 +239,7 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
         if (at == 0) | (protocol != ETHERNET) {
             return self.slow_path(context, packet);
         }
-        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
+        let line = self.next_nodes.entry(packet);
         match self.receive(context, line, at, packet) {
             Ok(next) => Ok(next),
             bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),
@@ -264,8 +266,7 @@ pub(crate) fn spec<const MANY: bool>(
     .describe(|record, names| {
         let (bytes, rx, next) =
             (record.packet_bytes, names.interface(record.rx), names.node(record.next));
-        let excluded =
-            FloodRequest::from_index(record.index).map_or(0, |lookup_key| lookup_key.excluded);
+        let excluded = record.handed_over_if().map_or(0, |FloodRequest { excluded }| excluded);
         let but = match excluded {
             0 => String::new(),
             group => format!(", not for split-horizon group {group}"),

@@ -96,8 +96,7 @@ impl DecapsulateCross {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) =
-            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
         let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
             let inside = Inside { protocol: upper.protocol, at: upper.at };
             let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
@@ -116,7 +115,7 @@ impl Stage for DecapsulateCross {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.next_nodes.lines.prefetch(packet.index);
+        self.next_nodes.prefetch_entry(packet);
     }
 
     #[inline(always)]
@@ -126,8 +125,7 @@ impl Stage for DecapsulateCross {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, groups) =
-            (SidEntryRef(self.next_nodes.lines.line(packet.index)), &self.next_nodes.tables.groups);
+        let (line, groups) = (self.next_nodes.entry(packet), &self.next_nodes.tables.groups);
         let (taken, bytes) = ((line.four() != 0, line.six() != 0), packet.length());
         let next = match parse_inner(packet, taken) {
             Some(InnerDestination::Ip4(_)) => choose::<Ip4>(groups, line.group4(), packet),

@@ -122,8 +122,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) =
-            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
         let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
             match upper.is_inner(ETHERNET) {
                 true => self.send(context, line, upper.at, packet),
@@ -144,7 +143,7 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.next_nodes.lines.prefetch(packet.index);
+        self.next_nodes.prefetch_entry(packet);
     }
 
     #[inline(always)]
@@ -158,7 +157,7 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
         if (at == 0) | (protocol != ETHERNET) {
             return self.slow_path(context, packet);
         }
-        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
+        let line = self.next_nodes.entry(packet);
         match self.send(context, line, at, packet) {
             Ok(next) => Ok(next),
             bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),

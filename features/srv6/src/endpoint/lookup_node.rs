@@ -63,7 +63,7 @@ fn slow_path<N: HasLookup>(
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (SidEntryRef(at.next_nodes().lines.line(packet.index)), packet.length());
+    let (line, bytes) = (at.next_nodes().entry(packet), packet.length());
     let outcome = at.slow_path(context, line, packet);
     at.next_nodes().resolve(context, line.0, outcome, bytes, packet)
 }
@@ -81,13 +81,12 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.0.next_nodes().lines.prefetch(packet.index);
+        self.0.next_nodes().prefetch_entry(packet);
     }
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> LookupKey {
-        let (line, mut good) =
-            (SidEntryRef(self.0.next_nodes().lines.line(packet.index)), Good::default());
+        let (line, mut good) = (self.0.next_nodes().entry(packet), Good::default());
         let lookup_key = self.0.lookup_key(line, self.0.sid(line), &mut good, packet);
         good.count(line.0);
         lookup_key
@@ -96,8 +95,7 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     #[inline(always)]
     fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [LookupKey]) {
         let Some(first) = packets.first() else { return };
-        let (line, mut good) =
-            (SidEntryRef(self.0.next_nodes().lines.line(first.index)), Good::default());
+        let (line, mut good) = (self.0.next_nodes().entry(first), Good::default());
         let sid = self.0.sid(line);
         for (packet, key) in packets.iter_mut().zip(keys) {
             *key = self.0.lookup_key(line, sid, &mut good, packet);

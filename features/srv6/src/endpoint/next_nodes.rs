@@ -7,6 +7,7 @@ use quiver_core::graph::node::Wiring;
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{NodeId, Packet};
 use quiver_encap::decapsulated;
+use quiver_forwarding::handover::NextHopIndex;
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose, destination, take_hop};
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_tables::counted_lines::{CountedLine, WorkerLines};
@@ -21,6 +22,12 @@ use super::segments;
 use super::sid_entry::SidEntryRef;
 use super::slow_path::{self, Matter, Spot, Upper};
 use crate::local_sids::{Flavors, count};
+
+/// The number of a local SID.
+#[derive(Clone, Copy)]
+struct SidIndex(u32);
+
+quiver_core::number_handover!(SidIndex from NextHopIndex);
 
 /// What every node of local SIDs has.
 pub(crate) struct NextNodes {
@@ -169,6 +176,20 @@ impl NextNodes {
         }
     }
 
+    /// The entry of the SID that a packet's route has handed over.
+    #[inline(always)]
+    #[track_caller]
+    pub fn entry(&self, packet: &Packet) -> SidEntryRef<'_> {
+        SidEntryRef(self.lines.line(packet.handed_over::<SidIndex>().0))
+    }
+
+    /// Ask for that entry ahead of its use.
+    #[inline(always)]
+    #[track_caller]
+    pub fn prefetch_entry(&self, packet: &Packet) {
+        self.lines.prefetch(packet.handed_over::<SidIndex>().0);
+    }
+
     /// What follows the headers is not for those who look inside: echo requests, UDP and fragments
     /// are the router's, other things are complained about (RFC 8986 §4.1.1). With the flavour USP
     /// an SRH that is through goes before (§4.16.2).
@@ -182,7 +203,7 @@ impl NextNodes {
         if upper.is_fragment {
             let reassembly = self.reassembly.ok_or(LocalSidDrop::Fragment)?;
             let scope = self.tables.interfaces.table6(packet.rx);
-            packet.index = ReassemblyRequest { is_local: false, scope }.to_index();
+            packet.hand_over(ReassemblyRequest { is_local: false, scope });
             return Ok(reassembly);
         }
         if !matches!(upper.protocol, IpProtocol::ICMP6 | IpProtocol::UDP) {
@@ -194,7 +215,7 @@ impl NextNodes {
         if line.flavors().has(Flavors::USP) {
             slow_path::pop_ended(packet);
         }
-        packet.index = 0;
+        packet.hand_over_nothing();
         Ok(self.local)
     }
 
@@ -217,7 +238,7 @@ impl NextNodes {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {
                 context.count(why, 1);
-                packet.index = request.to_index();
+                packet.hand_over(request);
                 Ok(self.error)
             }
         }

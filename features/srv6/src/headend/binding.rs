@@ -8,6 +8,7 @@ use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::InnerPacket;
+use quiver_encap::handover::EncapEntryIndex;
 use quiver_forwarding::ip::Ip6;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_tables::CountedLines;
@@ -62,7 +63,7 @@ impl Ends {
             Ok(Matter::Upper(upper)) => match Ends::complaint(&upper)? {
                 Some(request) => (request, HeadendDrop::UpperLayer),
                 None => {
-                    packet.index = 0;
+                    packet.hand_over_nothing();
                     return Ok(Err(self.local));
                 }
             },
@@ -74,7 +75,7 @@ impl Ends {
             Err(Bad::Complain(request, _)) => (request, HeadendDrop::ListWrong),
         };
         context.count(why, 1);
-        packet.index = request.to_index();
+        packet.hand_over(request);
         Ok(Err(self.error))
     }
 
@@ -132,12 +133,12 @@ impl<P: AtBinding> Binding<P> {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, HeadendDrop> {
-        let entry = packet.index;
+        let entry: EncapEntryIndex = packet.handed_over();
         let (srh, next) = match self.ends.segments(context, packet)? {
             Ok(found) => found,
             Err(elsewhere) => return Ok(elsewhere),
         };
-        packet.index = entry;
+        packet.hand_over(entry);
         self.policy.slow_path(context, packet, srh.at, next)
     }
 }

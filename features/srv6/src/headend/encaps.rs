@@ -34,7 +34,7 @@ impl Encapsulated for Ip4 {
     const NODE: &'static str = "sr-pl-rewrite-encaps-v4";
 }
 
-/// The node for packets of a family. The number of the list's entry is in [`Packet::index`].
+/// The node for packets of a family. The number of the list's entry is in the packet's index.
 pub struct Encaps<F> {
     output: EncapOutput<SegmentStack>,
     way_out: PolicyPathMtu,
@@ -71,7 +71,7 @@ impl<F: Encapsulated> Encaps<F> {
         hop_of: Hop,
         before: impl FnOnce(&mut Packet),
     ) -> Result<NodeId, HeadendDrop> {
-        let entry = self.output.entries.get(packet.index);
+        let entry = self.output.entries.of(packet);
         if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
@@ -79,7 +79,7 @@ impl<F: Encapsulated> Encaps<F> {
         let counts = hop_of == Hop::ToCount && !own;
         if counts && let Some((request, why)) = F::refusal(packet.bytes())? {
             context.count(HeadendDrop::from(why), 1);
-            packet.index = request.to_index();
+            packet.hand_over(request);
             return Ok(self.error);
         }
         let hash = flow_hash::<F>(packet);
@@ -92,7 +92,7 @@ impl<F: Encapsulated> Encaps<F> {
                 F::too_big(packet, mtu.mtu_bytes.saturating_sub(entry.header_len()))
             {
                 context.count(HeadendDrop::TooBig, 1);
-                packet.index = request.to_index();
+                packet.hand_over(request);
                 return Ok(self.error);
             }
             context.count(HeadendDrop::Fragmented, 1);
@@ -125,7 +125,7 @@ impl<F: Encapsulated> Encaps<F> {
         step: impl FnOnce(&mut Packet) -> Option<(u8, u8)>,
         otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
     ) -> Result<NodeId, HeadendDrop> {
-        let entry = self.output.entries.get(packet.index);
+        let entry = self.output.entries.of(packet);
         let hop = self.output.hop(entry, flow_hash::<F>(packet));
         let sent = self.output.link(entry, hop).and_then(|link| self.send(link, packet, step));
         sent.unwrap_or_else(|| otherwise(packet))
@@ -162,12 +162,12 @@ impl<F: Encapsulated> Stage for Encaps<F> {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.output.entries.prefetch(packet.index);
+        self.output.entries.prefetch_of(packet);
     }
 
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
-        self.output.prefetch_underlay(packet.index);
+        self.output.prefetch_underlay(packet);
     }
 
     #[inline(always)]
@@ -191,7 +191,7 @@ impl<F: Encapsulated> Stage for Encaps<F> {
         mut decided: impl FnMut(&Packet, NodeId),
     ) -> bool {
         let Some(first) = packets.first() else { return false };
-        let entry = self.output.entries.get(first.index);
+        let entry = self.output.entries.of(first);
         let link = self.output.only_hop(entry).and_then(|hop| self.output.link(entry, hop));
         let Some(link) = link else { return false };
         for packet in packets {

@@ -11,6 +11,7 @@ use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash as flow;
+use quiver_encap::handover::EncapEntryIndex;
 use quiver_encap::{EncapOutput, IcmpRecipient, Inside, offload, output};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::GroupWord;
@@ -68,8 +69,7 @@ impl Stage for SteerL2 {
         if !self.nodes.contains(&hop.next) {
             return Err(HeadendDrop::NoPolicy);
         }
-        packet.index = hop.index;
-        Ok(hop.next)
+        Ok(hop.route(packet))
     }
 }
 
@@ -84,7 +84,7 @@ impl EncapsL2 {
     #[cold]
     #[inline(never)]
     fn slow_path(&self, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let entry = self.output.entries.get(packet.index);
+        let entry = self.output.entries.of(packet);
         if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
@@ -122,7 +122,7 @@ impl LookUp for EncapsL2 {
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> u32 {
-        packet.index
+        packet.handed_over::<EncapEntryIndex>().0
     }
 
     #[inline(always)]

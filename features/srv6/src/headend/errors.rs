@@ -40,7 +40,7 @@ quiver_core::reasons! {
         /// A limit.
         RateLimited = "rate-limited", "more ICMPv6 errors about outer packets than a worker looks into in a second";
         /// RFC 2473 §8.
-        CachedHeader = info "kept", "errors that senders of inner packets need not hear";
+        NotRelayed = info "kept", "errors that senders of inner packets need not hear";
         /// RFC 2473 §8.
         Relayed = info "relayed", "errors about outer packets, told to the senders of the packets inside";
         /// RFC 8201.
@@ -111,7 +111,7 @@ impl Errors {
             IpProtocol::IPV6 => self.relay::<Ip6>(cx, packet, error, &quote, begin),
             // A frame has no sender who could be told.
             ETHERNET => {
-                cx.count(ErrorDrop::CachedHeader, 1);
+                cx.count(ErrorDrop::NotRelayed, 1);
                 Ok(self.done)
             }
             _ => Err(ErrorDrop::NotOurs),
@@ -149,7 +149,7 @@ impl Errors {
         };
         let copies_hop_limit = Words(entry).copies_hop_limit();
         let Some(request) = error.for_sender::<F>(inner, quote.around, copies_hop_limit) else {
-            cx.count(ErrorDrop::CachedHeader, 1);
+            cx.count(ErrorDrop::NotRelayed, 1);
             return Ok(self.done);
         };
         // The sender is behind the table that its packet was steered from.

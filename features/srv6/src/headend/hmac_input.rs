@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
-use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::interfaces::{Interface, InterfaceChange};
 use quiver_core::graph::arc::{ArcId, FeatureSpec, Phase};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{Node, NodeSpec};
@@ -42,7 +42,7 @@ quiver_core::reasons! {
 
 /// What is asked of packets to SIDs. Linux calls it `seg6_require_hmac`: -1, 0, 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LookupKey {
+enum HmacPolicy {
     /// Nothing.
     Ignore = 0,
     /// An HMAC, if there is one, must be right.
@@ -51,11 +51,11 @@ enum LookupKey {
     Required = 2,
 }
 
-impl LookupKey {
-    const WORDS: [(&'static str, LookupKey); 3] = [
-        ("ignore", LookupKey::Ignore),
-        ("if-present", LookupKey::IfPresent),
-        ("required", LookupKey::Required),
+impl HmacPolicy {
+    const WORDS: [(&'static str, HmacPolicy); 3] = [
+        ("ignore", HmacPolicy::Ignore),
+        ("if-present", HmacPolicy::IfPresent),
+        ("required", HmacPolicy::Required),
     ];
 }
 
@@ -67,22 +67,20 @@ impl Interfaces {
         Interfaces((0..INTERFACES_MAX).map(|_| AtomicU8::new(0)).collect())
     }
 
-    fn get(&self, id: InterfaceId) -> LookupKey {
+    fn get(&self, id: InterfaceId) -> HmacPolicy {
         let number = self.0.get(id.index()).map_or(0, |place| place.load(Ordering::Relaxed));
-        LookupKey::WORDS
-            .get(usize::from(number))
-            .map_or(LookupKey::Ignore, |(_, lookup_key)| *lookup_key)
+        HmacPolicy::WORDS.get(usize::from(number)).map_or(HmacPolicy::Ignore, |(_, policy)| *policy)
     }
 
-    fn set(&self, id: InterfaceId, lookup_key: LookupKey) {
+    fn set(&self, id: InterfaceId, policy: HmacPolicy) {
         if let Some(place) = self.0.get(id.index()) {
-            place.store(lookup_key as u8, Ordering::Relaxed);
+            place.store(policy as u8, Ordering::Relaxed);
         }
     }
 }
 
-/// CachedHeader by the engine.
-struct CachedHeader(Arc<Interfaces>);
+/// The policies of all interfaces, kept in the engine.
+struct HmacPolicies(Arc<Interfaces>);
 
 struct HmacInput {
     interfaces: Arc<Interfaces>,
@@ -114,7 +112,7 @@ impl HmacInput {
 
     /// What is wrong with a packet to a SID, and where.
     fn judge(&self, cx: &Context<'_>, packet: &Packet) -> Result<HmacDrop, (HmacDrop, usize)> {
-        let required = self.interfaces.get(packet.rx) == LookupKey::Required;
+        let required = self.interfaces.get(packet.rx) == HmacPolicy::Required;
         let unsigned =
             || if required { Err((HmacDrop::Missing, 0)) } else { Ok(HmacDrop::Missing) };
         let mut headers = routing_headers(packet).flatten();
@@ -145,7 +143,7 @@ impl HmacInput {
                 Err((HmacDrop::Missing, _)) => return Err(HmacDrop::Missing),
                 Err((why, at)) => {
                     cx.count(why, 1);
-                    packet.index = parameter_problem(0, at).to_index();
+                    packet.hand_over(parameter_problem(0, at));
                     return Ok(self.error);
                 }
             }
@@ -205,19 +203,21 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
             .run(|engine: &mut Engine, _| {
                 let mut table = Table::new([Column::left("Interface"), Column::left("HMAC")])
                     .when_empty("no interface verifies packets to SIDs");
-                for (name, word) in lookup_key(engine) {
-                    table.row().cell(name).cell(word);
+                for interface in engine.interfaces_by_name() {
+                    if let Some(word) = policy_word(engine, interface.id) {
+                        table.row().cell(interface.name.clone()).cell(word);
+                    }
                 }
                 Ok(Output::none().table("interfaces", table))
             }),
     );
     registry.on_start(move |engine| {
-        engine.insert(CachedHeader(interfaces));
+        engine.insert(HmacPolicies(interfaces));
         engine.on_interface_change(|engine, id, change| {
-            if let (InterfaceChange::Deleted, Some(CachedHeader(interfaces))) =
-                (change, engine.get::<CachedHeader>())
+            if let (InterfaceChange::Deleted, Some(HmacPolicies(interfaces))) =
+                (change, engine.get::<HmacPolicies>())
             {
-                interfaces.set(id, LookupKey::Ignore);
+                interfaces.set(id, HmacPolicy::Ignore);
             }
         });
     });
@@ -225,34 +225,27 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
 
 fn set(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Output, Refusal> {
     let on = args.interface(engine, "interface")?;
-    let lookup_key = LookupKey::WORDS
+    let policy = HmacPolicy::WORDS
         .iter()
         .find(|(word, _)| args.has(word))
-        .map_or(LookupKey::Ignore, |(_, lookup_key)| *lookup_key);
-    engine.set_feature(on, ARC, NODE, lookup_key != LookupKey::Ignore)?;
-    if let Some(CachedHeader(interfaces)) = engine.get::<CachedHeader>() {
-        interfaces.set(on, lookup_key);
+        .map_or(HmacPolicy::Ignore, |(_, policy)| *policy);
+    engine.set_feature(on, ARC, NODE, policy != HmacPolicy::Ignore)?;
+    if let Some(HmacPolicies(interfaces)) = engine.get::<HmacPolicies>() {
+        interfaces.set(on, policy);
     }
     Ok(Output::none())
 }
 
-/// The interfaces on which something is asked: their names, and the word for it.
-fn lookup_key(engine: &Engine) -> Vec<(String, &'static str)> {
-    let Some(CachedHeader(interfaces)) = engine.get::<CachedHeader>() else { return Vec::new() };
-    let word = |lookup_key| {
-        LookupKey::WORDS.iter().find(|(_, known)| *known == lookup_key).map_or("", |(word, _)| word)
-    };
-    let all = quiver_control::interfaces_by_name(engine)
-        .into_iter()
-        .map(|interface| (interface.name.clone(), interfaces.get(interface.id)));
-    all.filter(|(_, lookup_key)| *lookup_key != LookupKey::Ignore)
-        .map(|(name, lookup_key)| (name, word(lookup_key)))
-        .collect()
+/// The word for what an interface demands of packets to SIDs, unless it demands nothing.
+fn policy_word(engine: &Engine, on: InterfaceId) -> Option<&'static str> {
+    let HmacPolicies(interfaces) = engine.get()?;
+    let policy = Some(interfaces.get(on)).filter(|policy| *policy != HmacPolicy::Ignore)?;
+    HmacPolicy::WORDS.iter().find(|(_, known)| *known == policy).map(|(word, _)| *word)
 }
 
-/// The part of `show running-config`.
-pub(super) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
-    for (name, word) in lookup_key(engine) {
-        config.command(format_args!("set sr hmac-policy {name} {word}"));
+/// The part of `show running-config` of one interface.
+pub(super) fn write_interface(engine: &Engine, interface: &Interface, config: &mut ConfigWriter) {
+    if let Some(word) = policy_word(engine, interface.id) {
+        config.command(format_args!("set sr hmac-policy {} {word}", interface.name));
     }
 }

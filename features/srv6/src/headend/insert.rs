@@ -37,7 +37,7 @@ pub(super) enum Last {
     Own,
 }
 
-/// `sr-pl-rewrite-insert`. The number of the list's entry is in [`Packet::index`].
+/// `sr-pl-rewrite-insert`. The number of the list's entry is in the packet's index.
 pub struct Insert {
     output: EncapOutput<SegmentStack>,
     way_out: PolicyPathMtu,
@@ -102,7 +102,7 @@ impl Insert {
         last: Last,
         otherwise: impl FnOnce(&mut Packet) -> Result<NodeId, HeadendDrop>,
     ) -> Result<NodeId, HeadendDrop> {
-        let entry = self.output.entries.get(packet.index);
+        let entry = self.output.entries.of(packet);
         let hop = self.output.hop_for::<Ip6>(entry, packet);
         let adjacency = self.output.adjacency(hop);
         let length = packet.segment_length();
@@ -139,7 +139,7 @@ impl Insert {
         hop_of: Hop,
         last: Last,
     ) -> Result<NodeId, HeadendDrop> {
-        let entry = self.output.entries.get(packet.index);
+        let entry = self.output.entries.of(packet);
         if entry.header_len() == 0 {
             return Err(HeadendDrop::NoPolicy);
         }
@@ -149,7 +149,7 @@ impl Insert {
             && let Some((request, why)) = Ip6::refusal(packet.bytes())?
         {
             context.count(HeadendDrop::from(why), 1);
-            packet.index = request.to_index();
+            packet.hand_over(request);
             return Ok(self.error);
         }
         let hash = flow_hash::<Ip6>(packet);
@@ -165,7 +165,7 @@ impl Insert {
             let mtu_bytes = mtu.mtu_bytes.saturating_sub(added);
             let request =
                 Ip6::too_big(packet, mtu_bytes).unwrap_or_else(|| packet_too_big(mtu_bytes));
-            packet.index = request.to_index();
+            packet.hand_over(request);
             return Ok(self.error);
         }
         self.put_anywhere(context, entry, packet, last)?;
@@ -261,12 +261,12 @@ impl Stage for Insert {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.output.entries.prefetch(packet.index);
+        self.output.entries.prefetch_of(packet);
     }
 
     #[inline(always)]
     fn soon(&self, packet: &Packet) {
-        self.output.prefetch_underlay(packet.index);
+        self.output.prefetch_underlay(packet);
     }
 
     #[inline(always)]

@@ -35,7 +35,7 @@ pub use encaps_l2::{EncapsL2, SteerL2};
 pub use insert::Insert;
 use policies::Policies;
 pub(crate) use policy_references::{PolicyReference, hold, release};
-use quiver_control::{Registry, along, order};
+use quiver_control::{Registry, along, by_interface, order};
 use quiver_core::Engine;
 use quiver_encap::WorkerEncapEntries;
 use quiver_forwarding::ip::{Ip4, Ip6};
@@ -136,7 +136,8 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) {
     registry.running_config(order::ROUTES, keys::write_config);
     registry.running_config_in_slices(order::ROUTES, along(commands::write_config));
     registry.running_config_in_slices(order::FEATURES, along(steering_commands::write_config));
-    registry.running_config(order::FEATURES, hmac_input::write_config);
+    let hmac_policies = by_interface(hmac_input::write_interface);
+    registry.running_config_in_slices(order::FEATURES, hmac_policies);
     registry.memory(weigh);
     registry.on_start(move |engine| {
         engine.insert(policies);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_encap::handover::EncapEntryIndex;
+use quiver_forwarding::handover::NextHopIndex;
 
 use super::reasons::HeadendDrop;
 
@@ -15,6 +17,12 @@ pub(super) const L2: &str = "sr-pl-spray-l2";
 /// By policy: the entries of its lists.
 pub(super) type Sprayed = Arc<PublishedSlots<Box<[u32]>>>;
 
+/// The number of a policy whose packets go by all of its lists.
+#[derive(Clone, Copy)]
+struct SprayedPolicy(u32);
+
+quiver_core::number_handover!(SprayedPolicy from NextHopIndex);
+
 struct Spray {
     sprayed: Sprayed,
     to: NodeId,
@@ -22,7 +30,7 @@ struct Spray {
 
 impl Spray {
     fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, HeadendDrop> {
-        let entries = self.sprayed.read(packet.index as usize, cx.pass);
+        let entries = self.sprayed.read(packet.handed_over::<SprayedPolicy>().0 as usize, cx.pass);
         let Some((last, others)) = entries.and_then(|entries| entries.split_last()) else {
             return Err(HeadendDrop::NoPolicy);
         };
@@ -31,12 +39,12 @@ impl Spray {
                 cx.count(HeadendDrop::NoBuffer, 1);
                 continue;
             };
-            copy.index = *entry;
+            copy.hand_over(EncapEntryIndex(*entry));
             cx.trace(&copy, self.to);
             cx.count(HeadendDrop::Copied, 1);
             cx.emit(copy, self.to);
         }
-        packet.index = *last;
+        packet.hand_over(EncapEntryIndex(*last));
         Ok(self.to)
     }
 }

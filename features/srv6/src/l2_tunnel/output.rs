@@ -49,7 +49,7 @@ impl NextNodes {
     #[inline(always)]
     fn of(&self, packet: &Packet) -> Result<GroupId, HeadendDrop> {
         let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
-        let flood = match Flooded::from_index(packet.index) {
+        let flood = match packet.handed_over_if() {
             Some(Flooded { from_group }) => self.flood_from(from_group),
             None if to_group => self.flood,
             None => Flood::AsUnicast,
@@ -103,8 +103,7 @@ impl Stage for TunnelL2 {
         if !self.nodes.contains(&hop.next) {
             return Err(HeadendDrop::NoPolicy);
         }
-        packet.index = hop.index;
-        Ok(hop.next)
+        Ok(hop.route(packet))
     }
 }
 

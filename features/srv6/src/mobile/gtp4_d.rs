@@ -9,6 +9,7 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
+use quiver_encap::handover::EncapEntryIndex;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
@@ -24,7 +25,7 @@ pub(crate) const NODE: &str = "sr-pl-gtp4-d";
 /// Where the addresses of an IPv4 header begin.
 const ADDRESSES_AT: usize = 12;
 
-/// `sr-pl-gtp4-d`, a packet's part of it. The gateway's row is in [`Packet::index`].
+/// `sr-pl-gtp4-d`, a packet's part of it. The gateway's row is in the packet's index.
 pub struct MobileToSegments4 {
     decapsulation: Decapsulation,
     error: NodeId,
@@ -49,14 +50,14 @@ impl MobileToSegments4 {
         if header.is_fragment() {
             let reassembly = self.reassembly.ok_or(LocalSidDrop::Fragment)?;
             let scope = self.decapsulation.next_nodes.tables.interfaces.table4(packet.rx);
-            packet.index = ReassemblyRequest { is_local: false, scope }.to_index();
+            packet.hand_over(ReassemblyRequest { is_local: false, scope });
             return Ok(reassembly);
         }
         let udp_at = header.header_len();
         if header.protocol() != IpProtocol::UDP || !gtpu_message::is_to_gtpu(packet, udp_at) {
             return Err(LocalSidDrop::NotGtpu.into());
         }
-        let row = packet.index;
+        let EncapEntryIndex(row) = packet.handed_over();
         let pseudo = |length: u16| {
             Sum::pseudo4(header.source(), header.destination(), IpProtocol::UDP, length)
         };
@@ -80,7 +81,8 @@ impl MobileToSegments4 {
         }
         let is_checked = packet.has(PacketFlags::L4_CHECKSUM_GOOD);
         let read = g_pdu::read(bytes, ADDRESSES_AT, Ip4Header::LEN, is_checked)?;
-        self.decapsulation.ask(packet.index, header.ttl(), Some(header.destination_bits()), read)
+        let EncapEntryIndex(row) = packet.handed_over();
+        self.decapsulation.ask(row, header.ttl(), Some(header.destination_bits()), read)
     }
 
     /// Send it on.
@@ -89,7 +91,8 @@ impl MobileToSegments4 {
         let bytes = packet.bytes();
         let came = Came::by_ip4(Ip4Header::overlay(bytes)?);
         let port = g_pdu::source_port(bytes, Ip4Header::LEN);
-        self.decapsulation.go(packet.index, (came, port), asking, found, packet)
+        let EncapEntryIndex(row) = packet.handed_over();
+        self.decapsulation.go(row, (came, port), asking, found, packet)
     }
 
     /// Packets that are not plain.
@@ -105,7 +108,7 @@ impl MobileToSegments4 {
             Err(Bad::Drop(why)) => Err(why),
             Err(Bad::Complain(request, why)) => {
                 context.count(why, 1);
-                packet.index = request.to_index();
+                packet.hand_over(request);
                 Ok(self.error)
             }
         }
@@ -124,7 +127,7 @@ impl LookUp for MobileToSegments4 {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.decapsulation.rows.prefetch(packet.index);
+        self.decapsulation.rows.prefetch_of(packet);
     }
 
     #[inline(always)]

@@ -91,7 +91,7 @@ impl Behavior for EndMGtp4E {
 }
 
 /// What tells fragments of different packets apart (RFC 6864 §4.2): one number for each worker,
-/// whether the node runs by itself or in a superblock. Workers begin far apart.
+/// whether the node runs by itself or in the block driver. Workers begin far apart.
 #[derive(Clone)]
 struct Identification(Arc<[OfWorker]>, usize);
 

@@ -56,7 +56,7 @@ fn slow_path<B: SidNode>(
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (SidEntryRef(at.next_nodes().lines.line(packet.index)), packet.length());
+    let (line, bytes) = (at.next_nodes().entry(packet), packet.length());
     let outcome = at.send(context, line, packet);
     at.next_nodes().resolve(context, line.0, outcome, bytes, packet)
 }
@@ -73,14 +73,12 @@ impl<B: SidNode> LookUp for Gateway<B> {
 
     #[inline(always)]
     fn ahead(&self, packet: &Packet) {
-        self.0.next_nodes().lines.prefetch(packet.index);
+        self.0.next_nodes().prefetch_entry(packet);
     }
 
     #[inline(always)]
     fn key(&self, (): (), packet: &mut Packet) -> LookupKeys {
-        self.0
-            .ask(SidEntryRef(self.0.next_nodes().lines.line(packet.index)), packet)
-            .unwrap_or_default()
+        self.0.ask(self.0.next_nodes().entry(packet), packet).unwrap_or_default()
     }
 
     #[inline(always)]
@@ -100,7 +98,7 @@ impl<B: SidNode> LookUp for Gateway<B> {
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let line = SidEntryRef(self.0.next_nodes().lines.line(packet.index));
+        let line = self.0.next_nodes().entry(packet);
         let next = if asking.is_nothing() { None } else { self.0.go(line, asking, found, packet) };
         match next {
             Some(next) => Ok(next),

@@ -68,7 +68,7 @@ impl<F: Inner> FromFunction<F> {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {
                 context.count(why, 1);
-                packet.index = request.to_index();
+                packet.hand_over(request);
                 Ok(self.error)
             }
         }

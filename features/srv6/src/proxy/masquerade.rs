@@ -91,8 +91,7 @@ impl Masquerade {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) =
-            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
@@ -128,7 +127,7 @@ impl Stage for Masquerade {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.next_nodes.lines.prefetch(packet.index);
+        self.next_nodes.prefetch_entry(packet);
         packet.prefetch_second();
     }
 
@@ -143,7 +142,7 @@ impl Stage for Masquerade {
         if (segments::next_if_plain(packet) == 0) | !segments::is_plain_segment(last) {
             return self.slow_path(context, packet);
         }
-        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
+        let line = self.next_nodes.entry(packet);
         if keeps(line) && self.keep(context, line, Ip6Header::LEN, packet).is_err() {
             return self.slow_path(context, packet);
         }

@@ -216,8 +216,7 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) =
-            (SidEntryRef(self.next_nodes.lines.line(packet.index)), packet.length());
+        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
         let outcome = self.closer_still(context, line, packet);
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
@@ -269,7 +268,7 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn ahead(&self, packet: &Packet) {
-        self.next_nodes.lines.prefetch(packet.index);
+        self.next_nodes.prefetch_entry(packet);
         packet.prefetch_second();
     }
 
@@ -280,7 +279,7 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let line = SidEntryRef(self.next_nodes.lines.line(packet.index));
+        let line = self.next_nodes.entry(packet);
         let next = segments::next_if_plain(packet);
         let Inside { protocol, at } = match next {
             0 if !KEEPS => parse_inside(packet),

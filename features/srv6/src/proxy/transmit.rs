@@ -172,7 +172,7 @@ impl Transmit {
         if !front.put(packet, length, class, hash) {
             return Err(ProxyDrop::NoHeadroom.into());
         }
-        packet.index = hop.index;
+        hop.route(packet);
         if !(fits & (hop.next == self.rewrite)) {
             if self.leaving.contains(&hop.next) {
                 packet.set(PacketFlags::LOCALLY_ORIGINATED);

@@ -25,7 +25,7 @@ pub fn bare(number: u8, ports: usize) -> Router {
         quiver_ip::register,
         quiver_bridge::register,
         quiver_srv6::register,
-        quiver_superblocks::register,
+        quiver_fused::register,
     ]);
     router.interface("core");
     for line in [

@@ -9,19 +9,19 @@ from typing import Annotated
 
 import typer
 
-from quiver_lab.campaign import NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
-from quiver_lab.commands.stored import StoreOption, report_and_keep, results_at, say_standings
+from quiver_lab.commands.stored import StoreOption, print_comparisons, report_and_keep, results_at
 from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
-from quiver_lab.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
+from quiver_lab.experiments.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
+from quiver_lab.experiments.yaml_reading import YamlError, read_text
 from quiver_lab.generators.quiver_tg import GeneratorError
-from quiver_lab.json_rpc import RpcError
-from quiver_lab.processes import ProcessError
-from quiver_lab.results import Results, ResultsError
-from quiver_lab.standing import different_hosts, interleaved, noise_table, of_results, unmatched
+from quiver_lab.history.baseline import compare_results, different_hosts, interleaved, noise_table, unmatched
+from quiver_lab.host.json_rpc import RpcError
+from quiver_lab.host.processes import ProcessError
+from quiver_lab.results.model import Results, ResultsError
+from quiver_lab.runs.campaign import NotKeptError, run_experiment
 from quiver_lab.statistics.comparison import ROUNDS_MIN
 from quiver_lab.store.folder import Store
-from quiver_lab.yaml_reading import YamlError, read_text
 
 ROUNDS_READY = 7
 """Of the ready comparisons, when nothing is said: enough for a noise floor, and odd, for a median."""
@@ -95,13 +95,13 @@ def _ready(names: list[str], wishes: Wishes) -> None:
 def _results(first: str, second: str, store: Store) -> None:
     one, other = results_at(first, store), results_at(second, store)
     names = ("A", "B")
-    standings = of_results(one, other, names)
-    if not standings:
+    comparisons = compare_results(one, other, names)
+    if not comparisons:
         fail("the two results have no cell and figure in common", 2)
     for name, told in zip(names, (one, other), strict=True):
         at = f", commit {told.commit.short}" if told.commit else ""
         say(f"{name}  {told.identity}  {told.title}{at}")
-    say_standings(standings, names)
+    print_comparisons(comparisons, names)
     if (one.noise or other.noise) and not different_hosts(one, other):
         say("differences were held against the larger of the noise floors that the two results have")
     else:
@@ -158,13 +158,13 @@ def _in_turns(
     try:
         experiment = _turns(read_text(path), str(path), builds, rounds, noise=noise)
         results = run_experiment(experiment, out, console, resume=resume)
-        standings = interleaved(results)
+        comparisons = interleaved(results)
     except (YamlError, ResultsError) as error:
         fail(str(error), 2)
     except (NotKeptError, ValueError) as error:
         fail(str(error))
-    if standings:
-        say_standings(standings, (experiment.cells[0].title, experiment.cells[1].title))
+    if comparisons:
+        print_comparisons(comparisons, (experiment.cells[0].title, experiment.cells[1].title))
     _say_noise(results)
     if results.repetitions < 2 * ROUNDS_MIN:
         say(f"{2 * ROUNDS_MIN} repetitions are {ROUNDS_MIN} rounds, the fewest that can be sure: --rounds")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from quiver_lab.commands.application import console, fail, say
-from quiver_lab.experiment import (
+from quiver_lab.experiments.experiment import (
     TITLE_MAX,
     TITLE_MIN,
     Experiment,
@@ -18,13 +18,13 @@ from quiver_lab.experiment import (
     parse_experiment,
     read_experiment,
 )
-from quiver_lab.naming import TestName
-from quiver_lab.progress import expected_s
-from quiver_lab.results import Results
-from quiver_lab.scenario import Scenario
-from quiver_lab.words import seconds
-from quiver_lab.writing import SEARCHES, Wanted, experiment_text, known_forwarders
-from quiver_lab.yaml_reading import YamlError
+from quiver_lab.experiments.naming import TestName
+from quiver_lab.experiments.scenario import Scenario
+from quiver_lab.experiments.templates import SEARCHES, Wanted, experiment_text, known_forwarders
+from quiver_lab.experiments.yaml_reading import YamlError
+from quiver_lab.results.formatting import seconds
+from quiver_lab.results.model import Results
+from quiver_lab.runs.progress import expected_s
 
 
 def read_all(paths: list[Path]) -> list[Experiment]:

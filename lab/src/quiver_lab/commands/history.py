@@ -8,8 +8,11 @@ from typing import Annotated
 
 import typer
 
-from quiver_lab.aggregate import METRICS, cells
-from quiver_lab.bisecting import (
+from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
+from quiver_lab.commands.stored import StoreOption
+from quiver_lab.experiments.experiment import of_builds, parse_experiment
+from quiver_lab.experiments.yaml_reading import YamlError, read_text
+from quiver_lab.history.bisection import (
     BisectError,
     Measured,
     bisect,
@@ -18,18 +21,15 @@ from quiver_lab.bisecting import (
     steps_table,
     worktree,
 )
-from quiver_lab.campaign import NotKeptError, run_experiment
-from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
-from quiver_lab.commands.stored import StoreOption
-from quiver_lab.experiment import of_builds, parse_experiment
+from quiver_lab.history.trend import Trend, figure, trends
+from quiver_lab.host.sources import GitError, commit_at
 from quiver_lab.report.data import figure_csv
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import Figure, render_figures
-from quiver_lab.results import write_whole
-from quiver_lab.sources import GitError, commit_at
+from quiver_lab.results.aggregate import METRICS, cells
+from quiver_lab.results.model import write_whole
+from quiver_lab.runs.campaign import NotKeptError, run_experiment
 from quiver_lab.store.folder import Store
-from quiver_lab.trend import Trend, figure, trends
-from quiver_lab.yaml_reading import YamlError, read_text
 
 MetricOption = Annotated[str, typer.Option(help=f"The figure: {', '.join(METRICS)}.")]
 MarkedOption = Annotated[

@@ -8,18 +8,18 @@ from typing import Annotated
 
 import typer
 
-from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
 from quiver_lab.commands.files import read_all
 from quiver_lab.commands.stored import StoreOption
 from quiver_lab.commands.watching import live_page
-from quiver_lab.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios
-from quiver_lab.experiment import Experiment, experiment_of
-from quiver_lab.huge_pages import huge_pages
+from quiver_lab.experiments.experiment import Experiment, experiment_of
+from quiver_lab.experiments.yaml_reading import YamlError
+from quiver_lab.host.huge_pages import huge_pages
 from quiver_lab.report.files import write_report
-from quiver_lab.results import Results, ResultsError
+from quiver_lab.results.model import Results, ResultsError
+from quiver_lab.runs.campaign import RESULTS, NotKeptError, run_experiment
+from quiver_lab.runs.demo import DEMO_TITLE, demo_scenario_paths, read_scenarios
 from quiver_lab.store.folder import Store
-from quiver_lab.yaml_reading import YamlError
 
 
 def _measure(experiment: Experiment, folder: Path, *, resume: bool = False) -> Results:

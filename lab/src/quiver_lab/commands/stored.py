@@ -11,14 +11,21 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from quiver_lab.bundle import BundleError, export, open_bundle
-from quiver_lab.campaign import RESULTS, NotKeptError, run_experiment
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
+from quiver_lab.history.baseline import (
+    CellComparison,
+    compare_results,
+    different_hosts,
+    sentences,
+    table,
+    unmatched,
+)
 from quiver_lab.report.data import as_csv
 from quiver_lab.report.files import write_report
 from quiver_lab.report.page import render
-from quiver_lab.results import Results, ResultsError
-from quiver_lab.standing import Standing, different_hosts, of_results, sentences, table, unmatched
+from quiver_lab.results.bundle import BundleError, export, open_bundle
+from quiver_lab.results.model import Results, ResultsError
+from quiver_lab.runs.campaign import RESULTS, NotKeptError, run_experiment
 from quiver_lab.store.folder import QueryError, Store
 
 StoreOption = Annotated[
@@ -91,10 +98,10 @@ def export_bundle(
     say(f"bundle  {path}")
 
 
-def say_standings(standings: list[Standing], names: tuple[str, str]) -> None:
+def print_comparisons(comparisons: list[CellComparison], names: tuple[str, str]) -> None:
     """The table, and under it what it has no room for."""
-    console.print(table(standings, names))
-    for sentence in sentences(standings):
+    console.print(table(comparisons, names))
+    for sentence in sentences(comparisons):
         say(sentence)
 
 
@@ -135,11 +142,11 @@ def reproduce(
     except (ResultsError, NotKeptError) as error:
         fail(str(error))
     names = ("original", "here")
-    standings = of_results(opened.results, here, names)
-    say_standings(standings, names)
+    comparisons = compare_results(opened.results, here, names)
+    print_comparisons(comparisons, names)
     for sentence in (different_hosts(opened.results, here), *unmatched(opened.results, here, names)):
         if sentence:
             say(sentence)
     report_and_keep(here, out, Store.here(store))
-    if not here.complete or not standings:
+    if not here.complete or not comparisons:
         raise typer.Exit(1)

@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 
 from quiver_lab.commands.application import fail, say
+from quiver_lab.host.processes import start, stop
 from quiver_lab.live.server import LOOPBACK, listening, serve
-from quiver_lab.processes import start, stop
 
 LIVE_PORT = 8642
 READY_TIMEOUT_S = 30.0

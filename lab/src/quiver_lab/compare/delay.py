@@ -11,11 +11,11 @@ from quiver_lab.compare.samples import Measured, Sample, median
 from quiver_lab.compare.scale import Size, hosts, internet, scenario
 from quiver_lab.compare.sides import MemifSide, Side, quiver_side
 from quiver_lab.compare.tables import Table, number
-from quiver_lab.measurement import Latency, Load, Trial
+from quiver_lab.results.formatting import micros, mpps
 from quiver_lab.search.ndrpdr import NdrPdrSettings, find_ndr_pdr
-from quiver_lab.session import away_from_workers
-from quiver_lab.testbed import Cores
-from quiver_lab.words import micros, mpps
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.session import away_from_workers
+from quiver_lab.trials.measurement import Latency, Load, Trial
 
 QUESTION = "How long does a frame take through Quiver, at shares of the rate without loss?"
 PERCENTS = (10.0, 50.0, 90.0)

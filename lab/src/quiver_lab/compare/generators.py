@@ -22,9 +22,9 @@ from quiver_lab.generators.client import Generator
 from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Run, Udp
 from quiver_lab.generators.profile import Port, Profile, Stream
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.measurement import Load
-from quiver_lab.session import session_folder
-from quiver_lab.testbed import Cores
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.session import session_folder
+from quiver_lab.trials.measurement import Load
 
 OWN = "quiver-tg"
 QUESTION = "How fast and how evenly does quiver-tg send, beside DPDK's testpmd on the same memif?"

@@ -10,11 +10,11 @@ from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
 from quiver_lab.compare.samples import Measured, rate_ratio, ratio
 from quiver_lab.compare.sides import kernel_side, peer_side, quiver_side
 from quiver_lab.compare.tables import Table, number, percent, rate, times, verdict
+from quiver_lab.experiments.peer_settings import TestpmdForwarder
+from quiver_lab.experiments.scenario import Scenario
 from quiver_lab.forwarders.linux_kernel import KernelPath
-from quiver_lab.peer_settings import TestpmdForwarder
-from quiver_lab.ratios import Ratio
-from quiver_lab.scenario import Scenario
-from quiver_lab.words import mpps
+from quiver_lab.results.formatting import mpps
+from quiver_lab.results.ratios import Ratio
 
 QUESTION = "How fast is Quiver beside its peers, on the same memif with the same traffic?"
 QUIVER = "Quiver"

@@ -13,7 +13,7 @@ from quiver_lab import __version__
 from quiver_lab.compare.noise import Floor
 from quiver_lab.compare.samples import Measured
 from quiver_lab.compare.tables import Table
-from quiver_lab.host import HostFacts, host_facts
+from quiver_lab.host.facts import HostFacts, host_facts
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, ExitStack
 from quiver_lab.compare.samples import Measured, Sample
 from quiver_lab.compare.sides import Side
 from quiver_lab.forwarders import NotInstalledError
-from quiver_lab.processes import ProcessError
-from quiver_lab.session import away_from_workers
-from quiver_lab.testbed import Cores
+from quiver_lab.host.processes import ProcessError
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.session import away_from_workers
 
 Say = Callable[[str], None]
 """Told what happens, between turns."""

@@ -17,7 +17,7 @@ from quiver_lab.compare.rounds import Say
 from quiver_lab.compare.samples import disturbed
 from quiver_lab.compare.scale import compare_scale
 from quiver_lab.compare.workers import compare_workers
-from quiver_lab.host import BUSY_BEFORE_MAX, busy_share
+from quiver_lab.host.facts import BUSY_BEFORE_MAX, busy_share
 
 RATE_RING = 1_024
 """What most forwarders take when they are not told."""

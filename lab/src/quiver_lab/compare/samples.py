@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from quiver_lab.forwarders import NodeClocks, clocks_by_node
-from quiver_lab.host import STEAL_SHARE_MAX
-from quiver_lab.measurement import Latency
-from quiver_lab.ratios import Ratio, sense_of
+from quiver_lab.host.facts import STEAL_SHARE_MAX
+from quiver_lab.results.ratios import Ratio, sense_of
+from quiver_lab.trials.measurement import Latency
 
 PREEMPTIONS_MAX = 8
 """In one turn; the kernel's own threads do it a few times."""

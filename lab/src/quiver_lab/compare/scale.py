@@ -12,9 +12,9 @@ from quiver_lab.compare.rounds import Opening, Say, interleave, open_all
 from quiver_lab.compare.samples import Measured, rate_ratio, ratio
 from quiver_lab.compare.sides import quiver_side
 from quiver_lab.compare.tables import Table, number, percent, rate, verdict
-from quiver_lab.ratios import Ratio
-from quiver_lab.scenario import Scenario
-from quiver_lab.words import mpps
+from quiver_lab.experiments.scenario import Scenario
+from quiver_lab.results.formatting import mpps
+from quiver_lab.results.ratios import Ratio
 
 QUESTION = "What does a large table cost, relative to one route?"
 DRAWS = {"ip4": 1 << 20, "ip6": 1 << 18}

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from quiver_lab.benches import make_bench
 from quiver_lab.compare.samples import Sample, all_clocks
+from quiver_lab.experiments.scenario import Scenario
 from quiver_lab.forwarders import Forwarder
 from quiver_lab.forwarders.linux_kernel import KernelPath, LinuxKernel
 from quiver_lab.forwarders.quiver import Quiver
 from quiver_lab.generators.profile import Profile
 from quiver_lab.generators.quiver_tg import QuiverTg
-from quiver_lab.host import CpuTimes, Disturbance
+from quiver_lab.host.facts import CpuTimes, Disturbance
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.measurement import Load
-from quiver_lab.scenario import Scenario
-from quiver_lab.session import session_folder
-from quiver_lab.testbed import Cores, make_plan
+from quiver_lab.testbed.benches import make_bench
+from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.plan import make_plan
+from quiver_lab.testbed.session import session_folder
+from quiver_lab.trials.measurement import Load
 
 WARM_UP_S = 0.05
 KERNEL_PPS_GUESS = 4e6

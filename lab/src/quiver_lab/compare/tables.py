@@ -10,8 +10,8 @@ from rich.table import Table as RichTable
 
 from quiver_lab.compare.noise import ABOUT, about
 from quiver_lab.compare.samples import Measured
-from quiver_lab.ratios import Ratio, Sense
-from quiver_lab.words import mpps
+from quiver_lab.results.formatting import mpps
+from quiver_lab.results.ratios import Ratio, Sense
 
 ABSENT = "–"
 

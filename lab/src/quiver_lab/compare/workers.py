@@ -16,10 +16,10 @@ from quiver_lab.compare.sides import MemifSide, Side, quiver_side
 from quiver_lab.compare.tables import Table, number, percent, rate, times
 from quiver_lab.forwarders.quiver import Quiver, QuiverConfig
 from quiver_lab.machines.here import LocalMachine
-from quiver_lab.measurement import Latency
-from quiver_lab.session import session_folder
-from quiver_lab.testbed import INTERFACES
-from quiver_lab.words import micros
+from quiver_lab.results.formatting import micros
+from quiver_lab.testbed.addresses import INTERFACES
+from quiver_lab.testbed.session import session_folder
+from quiver_lab.trials.measurement import Latency
 
 QUESTION = "What does a second worker add, and what does a worker that sleeps cost?"
 BUFFERS = 32_768

@@ -29,7 +29,7 @@ class DropCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Buffering:
     """Where frames wait while a forwarder's core stands still."""
 
     frames: int
@@ -41,7 +41,7 @@ class Room:
         return self.frames if self.shared else self.frames * directions
 
 
-UNKNOWN_ROOM = Room(1_024)
+UNKNOWN_BUFFERING = Buffering(1_024)
 """Of a forwarder that was not started here: a network card's ring, about."""
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from quiver_lab.forwarders import NotInstalledError
-from quiver_lab.processes import ProcessError, last_words, start, stop
+from quiver_lab.host.processes import ProcessError, last_words, start, stop
 
 KernelPath = Literal["ip4", "ip6", "bridge"]
 

@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError, Room, cpu_map
+from quiver_lab.forwarders import Buffering, DropCount, NodeClocks, NotInstalledError, cpu_map
+from quiver_lab.host.processes import ProcessError, find_binary
 from quiver_lab.machines import Machine, Running
-from quiver_lab.processes import ProcessError, find_binary
 
 INTERFACES = ("dut0", "dut1")
 GENERATOR_INTERFACES = ("tg0", "tg1")
@@ -26,7 +26,7 @@ NAMESPACES = Path("/run/netns")
 OURS = re.compile(r"quiver-lab-(\d+)-(?:dut|tg)")
 """A namespace's name says which lab made it."""
 QUEUE_FRAMES = 4_096
-ROOM = Room(cpu_map.QUEUE_FRAMES, shared=True)
+BUFFERING = Buffering(cpu_map.QUEUE_FRAMES, shared=True)
 """All frames go through the one queue of the CPU that forwards; those before it are emptied by another."""
 MTU_BYTES = 9_000
 COMMAND_TIMEOUT_S = 120.0

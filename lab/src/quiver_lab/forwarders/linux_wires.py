@@ -6,11 +6,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from quiver_lab.forwarders import NotInstalledError, Room
+from quiver_lab.forwarders import Buffering, NotInstalledError
 from quiver_lab.forwarders.linux_namespace import INTERFACES, MTU_BYTES, LinuxNamespace, NamespaceConfig
 from quiver_lab.machines import Machine
 
-ROOM = Room(1_000, shared=True)
+BUFFERING = Buffering(1_000, shared=True)
 """net.core.netdev_max_backlog as it comes: the queue of the CPU that frames are steered to."""
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines import Machine, Running
-from quiver_lab.processes import ProcessError
 
 PACKAGE = "openvswitch-switch-dpdk"
 SWITCH_PLACES = (Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"),)

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from quiver_lab.forwarders import DropCount, NodeClocks, Room
-from quiver_lab.json_rpc import JsonRpc, RpcError, SocketChannel
+from quiver_lab.forwarders import Buffering, DropCount, NodeClocks
+from quiver_lab.host.json_rpc import JsonRpc, RpcError, SocketChannel
+from quiver_lab.host.processes import LAST_WORDS_LINES, ProcessError, find_binary, preemptions
 from quiver_lab.machines import Machine, Running
-from quiver_lab.measurement import Stalls
-from quiver_lab.processes import LAST_WORDS_LINES, ProcessError, find_binary, preemptions
+from quiver_lab.trials.measurement import Stalls
 
 READY_TIMEOUT_S = 60.0
 """A full table has to be loaded by then."""
@@ -24,7 +24,7 @@ WORKER_THREADS = "quiver_wk"
 LONG_PASS_US = 200.0
 """A pass over full vectors of two ports takes less, every look-up in it missing the caches included."""
 
-SOCKET_ROOM = Room(4_096)
+SOCKET_BUFFERING = Buffering(4_096)
 """Slots of a packet socket's ring, where frames have at most 1,500 bytes."""
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

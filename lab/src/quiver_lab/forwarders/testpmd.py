@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError, Room
+from quiver_lab.forwarders import Buffering, DropCount, NodeClocks, NotInstalledError
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines import Machine, Running
-from quiver_lab.processes import ProcessError
 
 PROGRAM = "dpdk-testpmd"
 PACKAGE = "dpdk-dev"
@@ -25,7 +25,7 @@ MBUFS = 32_768
 SOCKET_FRAME_BYTES = 2_048
 SOCKET_RING_FRAMES = 4_096
 """Of a packet socket's ring: net_af_packet's own 512 frames are gone in a moment."""
-SOCKET_ROOM = Room(SOCKET_RING_FRAMES)
+SOCKET_BUFFERING = Buffering(SOCKET_RING_FRAMES)
 
 Mode = Literal["io", "mac", "macswap"]
 

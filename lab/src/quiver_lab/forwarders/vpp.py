@@ -12,9 +12,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quiver_lab.forwarders import DropCount, NodeClocks, NotInstalledError, Room
+from quiver_lab.forwarders import Buffering, DropCount, NodeClocks, NotInstalledError
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines import Machine, Running
-from quiver_lab.processes import ProcessError
 
 PACKAGE = "vpp vpp-plugin-core, from packagecloud.io/fdio"
 READY_TIMEOUT_S = 60.0
@@ -23,7 +23,7 @@ REPLY_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 2.0
 REPLY_BYTES_MAX = 64 << 20
 CLI_SOCKET = "cli.sock"
-SOCKET_ROOM = Room(1_024)
+SOCKET_BUFFERING = Buffering(1_024)
 """Frames of a host interface's ring; some releases have more."""
 PROMPT = b"vpp# "
 """Of a session that was not told `vppctl`, or did not listen."""

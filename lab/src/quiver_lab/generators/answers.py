@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from quiver_lab.measurement import DirectionCounts, Latency, Load, Stalls, Trial
+from quiver_lab.trials.measurement import DirectionCounts, Latency, Load, Stalls, Trial
 
 
 class GeneratorError(RuntimeError):

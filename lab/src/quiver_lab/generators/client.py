@@ -14,9 +14,16 @@ from pydantic import TypeAdapter, ValidationError
 from quiver_lab.generators.answers import GeneratorError, Result, Statistics
 from quiver_lab.generators.profile import Profile, Stream
 from quiver_lab.generators.transactions import TransactionsNow, TransactionsResult
-from quiver_lab.json_rpc import JsonRpc, PipeChannel, RpcClosedError, RpcError, RpcTimeoutError, SocketChannel
-from quiver_lab.measurement import Load
-from quiver_lab.processes import ProcessError, find_binary, last_words, pause, resume, start, stop
+from quiver_lab.host.json_rpc import (
+    JsonRpc,
+    PipeChannel,
+    RpcClosedError,
+    RpcError,
+    RpcTimeoutError,
+    SocketChannel,
+)
+from quiver_lab.host.processes import ProcessError, find_binary, last_words, pause, resume, start, stop
+from quiver_lab.trials.measurement import Load
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self, SupportsBytes
 
 from pydantic import Field, field_validator
 
+from quiver_lab.experiments.yaml_reading import parse_yaml, read_yaml
 from quiver_lab.generators.headers import VALUES_MAX, HeaderName, Headers, Order, ProfilePart, as_list
-from quiver_lab.processes import ProcessError, find_binary
-from quiver_lab.yaml_reading import parse_yaml, read_yaml
+from quiver_lab.host.processes import ProcessError, find_binary
 
 PROFILE_VERSION = 1
 

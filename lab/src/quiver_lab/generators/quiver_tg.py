@@ -10,7 +10,7 @@ from typing import Self
 from quiver_lab.generators.answers import GeneratorError
 from quiver_lab.generators.client import Generator
 from quiver_lab.generators.profile import Profile
-from quiver_lab.measurement import Load, Trial
+from quiver_lab.trials.measurement import Load, Trial
 
 __all__ = ["GeneratorError", "QuiverTg"]
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 from quiver_lab.generators.profile import Profile
 from quiver_lab.generators.trex_rpc import RPC_PORT, STATELESS_API, TrexError, TrexRpc
 from quiver_lab.generators.trex_streams import burst_of, measured_stream, streams_of
-from quiver_lab.measurement import DirectionCounts, Latency, Load, Trial
+from quiver_lab.trials.measurement import DirectionCounts, Latency, Load, Trial
 
 PROFILE_ID = "_"
 ALL_CORES = (1 << 64) - 1

@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
-from quiver_lab.journal import JOURNAL
+from quiver_lab.runs.journal import JOURNAL
 
 POLL_S = 0.5
 KEEP_ALIVE_S = 15.0

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from quiver_lab import processes
+from quiver_lab.host import processes
+from quiver_lab.host.processes import ProcessError
 from quiver_lab.machines import COMMAND_TIMEOUT_S
-from quiver_lab.processes import ProcessError
 
 
 class LocalProcess:

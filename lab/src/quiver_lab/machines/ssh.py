@@ -16,6 +16,8 @@ from typing import Any, Self, TypeVar
 
 import asyncssh
 
+from quiver_lab.experiments.peer_settings import Host
+from quiver_lab.host.processes import STOP_TIMEOUT_S, ProcessError, last_words
 from quiver_lab.machines import COMMAND_TIMEOUT_S
 from quiver_lab.machines.guardian import (
     BEAT,
@@ -25,8 +27,6 @@ from quiver_lab.machines.guardian import (
     PATIENCE_S,
     SCRIPT,
 )
-from quiver_lab.peer_settings import Host
-from quiver_lab.processes import STOP_TIMEOUT_S, ProcessError, last_words
 
 T = TypeVar("T")
 

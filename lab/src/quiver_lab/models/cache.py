@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from quiver_lab.host.facts import CacheLevel
 from quiver_lab.models.fit import Array, Fit, ModelError, Parameter, line, points, span
 
 L2_FIB_ENTRY_BYTES = 16.0
@@ -27,27 +28,19 @@ ENTRY_BYTES_TRIED = tuple(float(value) for value in np.geomspace(1.0, 1024.0, 81
 
 
 @dataclass(frozen=True, slots=True)
-class CacheLevel:
-    """A cache that a core sees."""
-
-    name: str
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class CacheMark:
+class CacheLimit:
     """At most so many entries fit into a cache: where to draw a vertical line."""
 
     cache: str
     entries: float
 
 
-def cache_marks(levels: Sequence[CacheLevel], bytes_per_entry: float) -> tuple[CacheMark, ...]:
+def cache_limits(levels: Sequence[CacheLevel], bytes_per_entry: float) -> tuple[CacheLimit, ...]:
     """From the smallest cache to the largest."""
     if bytes_per_entry <= 0.0:
         raise ModelError(f"an entry has a positive number of bytes, not {bytes_per_entry}")
     ordered = sorted(levels, key=lambda level: level.size_bytes)
-    return tuple(CacheMark(level.name, level.size_bytes / bytes_per_entry) for level in ordered)
+    return tuple(CacheLimit(level.name, level.size_bytes / bytes_per_entry) for level in ordered)
 
 
 def find_entry_bytes(
@@ -73,7 +66,7 @@ def fit_table_sizes(
 ) -> Fit:
     """Fit (entries, frames per second of one worker) of a sweep with destinations at random."""
     entries, pps = points(measured, 2)
-    marks = cache_marks(levels, bytes_per_entry)
+    marks = cache_limits(levels, bytes_per_entry)
 
     def missing(places: Array) -> Array:
         columns = [np.ones_like(places)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quiver_lab.aggregate import CellRuns, Series, primary_metric
 from quiver_lab.models.fit import ModelError
 from quiver_lab.models.workers import fit_workers
 from quiver_lab.report.figures import FINDER_COLOUR
@@ -23,7 +22,8 @@ from quiver_lab.report.style import (
     heading,
     layout,
 )
-from quiver_lab.words import mpps
+from quiver_lab.results.aggregate import CellRuns, Series, primary_metric
+from quiver_lab.results.formatting import mpps
 
 RATE_COLOURS = {"mrr": MRR_COLOUR, "pdr": PDR_COLOUR, "ndr": NDR_COLOUR, "pdr_finder": FINDER_COLOUR}
 MARGIN_SHARE = 1.12
@@ -139,9 +139,9 @@ def means(cells: Sequence[CellRuns]) -> Spec | None:
     traces: list[Spec] = []
     for metric in ("mrr", "pdr", "pdr_finder", "ndr"):
         found = [cell.series(metric) for cell in cells]
-        if not any(series.shown for series in found):
+        if not any(series.displayed for series in found):
             continue
-        values = [series.shown / 1e6 if series.shown else None for series in found]
+        values = [series.displayed / 1e6 if series.displayed else None for series in found]
         notes = [f"<br>{series.note}" if series.note else "" for series in found]
         traces.append(
             {
@@ -154,7 +154,7 @@ def means(cells: Sequence[CellRuns]) -> Spec | None:
                         "fillmode": "overlay", "fgcolor": "rgba(255,255,255,.55)", "size": 6,
                     },
                 },
-                "text": [series.text() if series.shown else "" for series in found],
+                "text": [series.text() if series.displayed else "" for series in found],
                 "textposition": "inside", "insidetextanchor": "start", "textangle": 0,
                 "textfont": {"size": 11, "color": INK if metric == "mrr" else "#fff"},
                 "error_y": {
@@ -245,7 +245,7 @@ def _line(name: str, points: Sequence[tuple[float, CellRuns]], metric: str, colo
     series = [cell.series(metric) for _, cell in points]
     return {
         "type": "scatter", "mode": "lines+markers", "name": name, "x": [at for at, _ in points],
-        "y": [one.shown / 1e6 if one.shown else None for one in series],
+        "y": [one.displayed / 1e6 if one.displayed else None for one in series],
         "error_y": {"type": "data", "array": [interval(one) for one in series], "color": colour,
                     "thickness": 1, "width": 3},
         "line": {"color": colour, "width": 2},

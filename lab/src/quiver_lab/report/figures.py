@@ -6,10 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 
-from quiver_lab.aggregate import METRICS, alone, kinds_about
 from quiver_lab.forwarders import clocks_by_node
-from quiver_lab.histograms import HistogramError, Point, curve
-from quiver_lab.measurement import Latency
 from quiver_lab.report.style import (
     INK,
     LOAD_COLOURS,
@@ -23,8 +20,11 @@ from quiver_lab.report.style import (
     heading,
     layout,
 )
-from quiver_lab.results import ScenarioResult, Telemetry
+from quiver_lab.results.aggregate import METRICS, alone, annotation_kinds_about
+from quiver_lab.results.histograms import HistogramError, Point, curve
+from quiver_lab.results.model import ScenarioResult, Telemetry
 from quiver_lab.search.ndrpdr import RateInterval
+from quiver_lab.trials.measurement import Latency
 
 COLUMNS = 3
 PERCENTILE_TICKS = {
@@ -60,7 +60,7 @@ def rates(results: Sequence[ScenarioResult]) -> Spec | None:
         plus = [most / 1e6 if value is None and most else more
                 for value, more, most in zip(values, plus, upper, strict=True)]  # fmt: skip
         values = [0.0 if value is None and most else value for value, most in zip(values, upper, strict=True)]
-        hatched = ["/" if kinds_about(result, metric) else "" for result in shown]
+        hatched = ["/" if annotation_kinds_about(result, metric) else "" for result in shown]
         return {
             "type": "bar",
             "name": name,

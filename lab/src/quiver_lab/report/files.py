@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quiver_lab.aggregate import cells
 from quiver_lab.report.data import as_csv, figure_csv
 from quiver_lab.report.images import figure_png
 from quiver_lab.report.page import figures_of, render
 from quiver_lab.report.srperf import tables_of
-from quiver_lab.results import Results, write_whole
+from quiver_lab.results.aggregate import cells
+from quiver_lab.results.model import Results, write_whole
 
 FIGURES = "figures"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from quiver_lab.aggregate import METRICS, CellRuns, kinds_about, primary_metric
-from quiver_lab.host import HostFacts
-from quiver_lab.models.cache import cache_marks, find_entry_bytes, fit_table_sizes
+from quiver_lab.host.facts import HostFacts
+from quiver_lab.models.cache import cache_limits, find_entry_bytes, fit_table_sizes
 from quiver_lab.models.clock import fit_clock
 from quiver_lab.models.fit import Fit, ModelError
 from quiver_lab.models.lookup import fit_lookup, share_of_nodes
 from quiver_lab.report.cell_figures import lines_by, table_size_of, workers_of
 from quiver_lab.report.style import QUIET, SCENARIO_COLOURS, Spec, axis, layout
-from quiver_lab.results import Telemetry
+from quiver_lab.results.aggregate import METRICS, CellRuns, annotation_kinds_about, primary_metric
+from quiver_lab.results.model import Telemetry
 
 LOOK_UP_NODES = frozenset({"ip4-lookup", "ip6-lookup", "l2-fwd"})
 """Nodes that ask a table whose size an experiment sets."""
@@ -34,7 +34,7 @@ def cache_fits(cells: Sequence[CellRuns], host: HostFacts) -> Iterator[tuple[str
         return
     for name, line in lines_by(cells, table_size_of, "table.count").items():
         series = [(at, cell.series(metric)) for at, cell in line]
-        points = [(at, value) for at, one in series if (value := one.shown)]
+        points = [(at, value) for at, one in series if (value := one.displayed)]
         words = name if all(one.value for _, one in series) else name + MARKED_TOO
         hz = host.mhz * 1e6 * (workers_of(line[0][1]) or 1.0)
         try:
@@ -53,7 +53,7 @@ def look_up_fits(cells: Sequence[CellRuns]) -> Iterator[tuple[str, Fit]]:
         marked = False
         for _, cell in line:
             telemetry = cell.typical.telemetry
-            marked |= bool(kinds_about(cell.typical, "clocks")) or _generator_ended(telemetry)
+            marked |= bool(annotation_kinds_about(cell.typical, "clocks")) or _generator_ended(telemetry)
             if telemetry is not None and telemetry.nodes:
                 share = share_of_nodes(telemetry.nodes, LOOK_UP_NODES)
                 points.append((share, telemetry.trial.received_pps))
@@ -74,7 +74,7 @@ def clock_fits(cells: Sequence[CellRuns]) -> Iterator[tuple[str, Fit]]:
         points = []
         for run in cell.runs:
             rate = METRICS[metric].get(run)
-            if run.mhz and rate and not kinds_about(run, metric):
+            if run.mhz and rate and not annotation_kinds_about(run, metric):
                 points.append((1e6 * sum(run.mhz) / len(run.mhz), rate))
         clocks = [at for at, _ in points]
         if not points or max(clocks) < min(clocks) * (1.0 + CLOCK_SPREAD_MIN):
@@ -118,7 +118,7 @@ def caches(cells: Sequence[CellRuns], host: HostFacts) -> Spec | None:
     for number, (name, fit) in enumerate(fits):
         colour = SCENARIO_COLOURS[number % len(SCENARIO_COLOURS)]
         traces += _drawn(name, fit, colour)
-        for mark in cache_marks(host.caches, fit.parameter("entry")):
+        for mark in cache_limits(host.caches, fit.parameter("entry")):
             if fit.measured.x[0] <= mark.entries <= fit.measured.x[-1]:
                 label = f"{mark.cache}: {mark.entries:,.0f} entries of {fit.parameter('entry'):.0f} bytes"
                 height = top * (1.0 + LABEL_STEP * (len(fits) - 1 - number))

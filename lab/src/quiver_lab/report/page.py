@@ -10,14 +10,23 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series, alone, cells, kinds_about, primary_metric
-from quiver_lab.marks import notes
-from quiver_lab.ratios import ratio_of
 from quiver_lab.report import cell_figures, figures, model_figures, search_figures, trial_figures
 from quiver_lab.report.srperf import figure_4_cells, figure_7, tables_of
 from quiver_lab.report.style import Spec
-from quiver_lab.results import DisturbedTrials, Results, ScenarioResult, WithoutRepeating
-from quiver_lab.words import micros, mpps, percent, seconds
+from quiver_lab.results.aggregate import (
+    METRICS,
+    RATES,
+    CellRuns,
+    Series,
+    alone,
+    annotation_kinds_about,
+    cells,
+    primary_metric,
+)
+from quiver_lab.results.annotations import notes
+from quiver_lab.results.formatting import micros, mpps, percent, seconds
+from quiver_lab.results.model import DisturbedTrials, Results, ScenarioResult, WithoutRepeating
+from quiver_lab.results.ratios import ratio_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +283,7 @@ def _same_forwarder(one: ScenarioResult, other: ScenarioResult) -> bool:
 
 def _but(runs: list[ScenarioResult], metric: str) -> str:
     """What must be said beside a figure that marked runs gave."""
-    kinds = sorted({kind for run in runs for kind in kinds_about(run, metric)})
+    kinds = sorted({kind for run in runs for kind in annotation_kinds_about(run, metric)})
     return f" (but {', '.join(kinds)})" if kinds else ""
 
 

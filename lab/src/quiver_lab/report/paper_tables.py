@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quiver_lab.aggregate import METRICS, RATES, CellRuns, Series
+from quiver_lab.results.aggregate import METRICS, RATES, CellRuns, Series
 
 ABSENT = "N/A"
 
@@ -39,7 +39,7 @@ def relative(share: float | None) -> str:
 
 def mean_kpps(series: Series) -> str:
     """The figure in kpps, as the paper's tables have it."""
-    return series.text(scale=1e3) if series.shown is not None else ABSENT
+    return series.text(scale=1e3) if series.displayed is not None else ABSENT
 
 
 def _runs(series: Series) -> str:
@@ -64,7 +64,7 @@ def _columns(series: Sequence[Series]) -> tuple[tuple[str, tuple[str, ...]], ...
 
 def paper_tables(cells: Sequence[CellRuns], metric: str) -> list[PaperTable]:
     """One table for each forwarder, or a single one when the experiment has one forwarder only."""
-    if not any(cell.series(metric).shown is not None for cell in cells):
+    if not any(cell.series(metric).displayed is not None for cell in cells):
         return []
     groups: dict[str, list[CellRuns]] = {}
     for cell in cells:

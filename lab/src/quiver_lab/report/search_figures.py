@@ -24,7 +24,7 @@ from quiver_lab.report.style import (
     heading,
     layout,
 )
-from quiver_lab.results import ScenarioResult
+from quiver_lab.results.model import ScenarioResult
 
 COLUMNS = 2
 SETTLED_SHARE = 0.25

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quiver_lab.aggregate import CellRuns, Series
-from quiver_lab.ratios import ratio_of
 from quiver_lab.report.cell_figures import interval
 from quiver_lab.report.paper_tables import ABSENT, PaperTable, all_paper_tables, mean_kpps, relative
 from quiver_lab.report.style import INK, MRR_COLOUR, NDR_COLOUR, QUIET, Spec, axis, layout
+from quiver_lab.results.aggregate import CellRuns, Series
+from quiver_lab.results.ratios import ratio_of
 
 METRIC = "pdr_finder"
 HEADEND_COLUMNS = ("IPv6", "IPv4", "H.Insert", "H.Enc.V6", "H.Enc.V4", "H.Enc.L2")
@@ -65,7 +65,7 @@ def by_forwarder(cells: Sequence[CellRuns]) -> dict[str, Cells]:
     """The cells that have a column in the paper; nothing when the experiment is another one."""
     found: dict[str, dict[str, CellRuns]] = {}
     for cell in cells:
-        if _column(cell) in COLUMNS and cell.series(METRIC).shown is not None:
+        if _column(cell) in COLUMNS and cell.series(METRIC).displayed is not None:
             found.setdefault(cell.factors.get("forwarder", ""), {})[_column(cell)] = cell
     if len({column for members in found.values() for column in members}) < COLUMNS_MIN:
         return {}
@@ -88,7 +88,7 @@ def _runs(series: Series) -> str:
 
 
 def _clocks(cell: CellRuns) -> str:
-    value = cell.series("clocks").shown
+    value = cell.series("clocks").displayed
     return f"{value:,.0f}" if value is not None else ABSENT
 
 
@@ -186,7 +186,7 @@ def figure_7(cells: Sequence[CellRuns]) -> Spec | None:
     for name, members in found.items():
         series = [members[column].series(METRIC) if column in members else None for column in COLUMNS]
         spread = [interval(one) if one else 0.0 for one in series]
-        values = [one.shown / 1e6 if one and one.shown else None for one in series]
+        values = [one.displayed / 1e6 if one and one.displayed else None for one in series]
         hatched = ["/" if one and one.value is None else "" for one in series]
         bar = _bar(name, COLOURS.get(name, QUIET), values)
         bar["marker"]["pattern"] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from quiver_lab.measurement import Trial
 from quiver_lab.report.style import (
     BAD,
     GOOD,
@@ -20,8 +19,9 @@ from quiver_lab.report.style import (
     heading,
     layout,
 )
-from quiver_lab.results import ScenarioResult, TrialRecord
+from quiver_lab.results.model import ScenarioResult, TrialRecord
 from quiver_lab.search.ndrpdr import PDR_LOSS_RATIO
+from quiver_lab.trials.measurement import Trial
 
 COLUMNS = 3
 PDR_PERCENT = 100.0 * (1.0 - PDR_LOSS_RATIO)

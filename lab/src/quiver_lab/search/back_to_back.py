@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from quiver_lab.measurement import BurstRequest, Plan, Trial
+from quiver_lab.trials.measurement import BurstRequest, Plan, Trial
 
 QUIET_S = 2.0
 """§6.2: at least this long after the burst has been received, so that the buffers are empty again."""

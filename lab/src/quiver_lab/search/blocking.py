@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Generic
 
-from quiver_lab.measurement import (
+from quiver_lab.trials.measurement import (
     Load,
     Measurer,
     NoMoreTrialsError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quiver_lab.measurement import Latency, TrialPlan, TrialRequest
+from quiver_lab.trials.measurement import Latency, TrialPlan, TrialRequest
 
 NO_LOAD_PPS = 9_000.0
 """CSIT's latency streams alone: 9,000 frames per second and direction."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quiver_lab.measurement import TrialPlan, TrialRequest
+from quiver_lab.trials.measurement import TrialPlan, TrialRequest
 
 STEP_PERCENT_MAX = 10.0
 """§26.3: steps are at most this share of the maximum rate."""

@@ -23,9 +23,9 @@ from MLRsearch import (
 from MLRsearch.discrete_load import DiscreteLoad
 from MLRsearch.target_spec import TargetSpec
 
-from quiver_lab.measurement import Measurer, TrialPlan
 from quiver_lab.search.blocking import SearchAbandonedError, plan_of
 from quiver_lab.search.evolution import BoundsStep
+from quiver_lab.trials.measurement import Measurer, TrialPlan
 
 KEPT_SHARE = 1 / 3
 """Of the longest time of a search: it is kept for goals that others have kept waiting."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from quiver_lab.measurement import Trial, TrialPlan, TrialRequest
+from quiver_lab.trials.measurement import Trial, TrialPlan, TrialRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quiver_lab.measurement import Measurer, Trial, TrialPlan, drive
 from quiver_lab.search.mlrsearch import Goal, RateInterval, find_rates
+from quiver_lab.trials.measurement import Measurer, Trial, TrialPlan, drive
 
 __all__ = ["NdrPdrResult", "NdrPdrSettings", "RateInterval", "find_ndr_pdr", "ndr_pdr"]
 

@@ -14,9 +14,9 @@ import statistics
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from quiver_lab.measurement import NoMoreTrialsError, Trial, TrialPlan, TrialRequest
 from quiver_lab.search.evolution import BoundsStep
 from quiver_lab.statistics.summary import Summary, summarize
+from quiver_lab.trials.measurement import NoMoreTrialsError, Trial, TrialPlan, TrialRequest
 
 GENERATOR_REACH = 0.98
 """Share of the rate that the generator really sent, at its end, which it is asked for next."""

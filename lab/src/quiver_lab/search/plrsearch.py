@@ -11,8 +11,8 @@ import math
 from bisect import insort
 from dataclasses import dataclass, field
 
-from quiver_lab.measurement import Trial, TrialPlan, TrialRequest
 from quiver_lab.search.posterior import CriticalLoad, LossCount, Posterior
+from quiver_lab.trials.measurement import Trial, TrialPlan, TrialRequest
 
 COPIES_KEPT = 4
 COPIES_DRAINED = 3

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quiver_lab.measurement import ChangeRequest, Plan, TrialPlan, TrialRequest
 from quiver_lab.search.mlrsearch import Goal, RateInterval, find_rates
 from quiver_lab.statistics.summary import Summary, summarize
+from quiver_lab.trials.measurement import ChangeRequest, Plan, TrialPlan, TrialRequest
 
 HOLD_GOAL = Goal(0.0, final_trial_duration_s=1.0, duration_sum_s=5.0, relative_width=0.005)
 """CSIT searches NDR alone for this, and shorter than elsewhere."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from quiver_lab.measurement import BurstRequest, Plan, Request, ResultT
+from quiver_lab.trials.measurement import BurstRequest, Plan, Request, ResultT
 
 
 class RampUpError(RuntimeError):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal
 
-from quiver_lab.measurement import Plan, Request, ResultT, Setup
+from quiver_lab.trials.measurement import Plan, Request, ResultT, Setup
 
 MILLION = 1_000_000
 TABLE_SIZES = (

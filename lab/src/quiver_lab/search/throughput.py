@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from quiver_lab.measurement import Trial, TrialPlan, TrialRequest
 from quiver_lab.search.evolution import BoundsStep
+from quiver_lab.trials.measurement import Trial, TrialPlan, TrialRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from quiver_lab.results import Results, ResultsError
+from quiver_lab.results.model import Results, ResultsError
 from quiver_lab.store.rows import TABLES, Row, rows
 
 STORE_VARIABLE = "QUIVER_LAB_STORE"

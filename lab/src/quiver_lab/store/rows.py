@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from quiver_lab.aggregate import METRICS, kinds_about
-from quiver_lab.measurement import Latency
-from quiver_lab.results import Results, ScenarioResult
+from quiver_lab.results.aggregate import METRICS, annotation_kinds_about
+from quiver_lab.results.model import Results, ScenarioResult
+from quiver_lab.trials.measurement import Latency
 
 Row = dict[str, Any]
 
@@ -133,7 +133,7 @@ def _figures(run: ScenarioResult) -> Row:
     """Each figure in one of two columns: an average over the first never has one that is marked in it."""
     found: Row = {}
     for key, metric in METRICS.items():
-        is_apart = bool(kinds_about(run, key))
+        is_apart = bool(annotation_kinds_about(run, key))
         found[key + APART if is_apart else key] = metric.get(run)
         found[key if is_apart else key + APART] = None
     return found

@@ -1,4 +1,4 @@
-//! `quiver-tg top`: what a generator does, live.
+//! `quiver-tg top`: live counts and rates of a generator.
 
 mod tables;
 
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 pub use tables::Picture;
 
-/// Who answers.
+/// The peer of `top` and `ctl`, for messages.
 const GENERATOR: Peer = Peer {
     name: "generator",
     remedy: "start one with `quiver-tg run PROFILE` or `quiver-tg serve`",
@@ -21,8 +21,8 @@ const GENERATOR: Peer = Peer {
     other: "is it the socket of a router?",
 };
 
-/// What `top` was asked for.
-pub struct Wishes {
+/// The options of `quiver-tg top`.
+pub struct Options {
     /// Where the generator is reached.
     pub socket: PathBuf,
     /// One picture, then end.
@@ -70,24 +70,27 @@ fn statistics(connection: &mut Connection) -> Result<Json, CallError<()>> {
 }
 
 /// Show it until the user leaves, or once.
-pub fn top(wishes: Wishes) -> anyhow::Result<()> {
-    let mut generator = Generator { socket: wishes.socket.clone(), connection: None };
-    if !wishes.once && !wishes.json && is_screen() {
-        let place = wishes.socket.display().to_string();
-        show::<Picture>(generator, place, wishes.interval, wishes.filter)?;
+///
+/// # Errors
+/// When the terminal cannot be used, or, for one picture, when the generator cannot be reached.
+pub fn top(options: Options) -> anyhow::Result<()> {
+    let mut generator = Generator { socket: options.socket.clone(), connection: None };
+    if !options.once && !options.json && is_screen() {
+        let place = options.socket.display().to_string();
+        show::<Picture>(generator, place, options.interval, options.filter)?;
         return Ok(());
     }
     let before = generator.ask().map_err(|why| anyhow!(why))?;
-    std::thread::sleep(wishes.interval);
+    std::thread::sleep(options.interval);
     let now = generator.ask().map_err(|why| anyhow!(why))?;
     let Some(picture) = quiver_screen::View::between(&before, &now) else {
         bail!("another profile was loaded meanwhile");
     };
     let picture: Picture = picture;
-    let out = if wishes.json {
+    let out = if options.json {
         format!("{:#}\n", json!(picture))
     } else {
-        let choice = Choice { filter: wishes.filter, ..Choice::default() };
+        let choice = Choice { filter: options.filter, ..Choice::default() };
         text(&picture, &choice, speaks_utf8())
     };
     std::io::stdout().write_all(out.as_bytes())?;
@@ -95,6 +98,9 @@ pub fn top(wishes: Wishes) -> anyhow::Result<()> {
 }
 
 /// `quiver-tg ctl`: one command of a generator that runs; prints its answer.
+///
+/// # Errors
+/// When the generator cannot be reached, or refuses the command.
 pub fn control(socket: &Path, line: &str, as_json: bool) -> anyhow::Result<()> {
     let mut connection = Connection::open(socket, GENERATOR).map_err(|why| anyhow!(why))?;
     let mut out = std::io::stdout();

@@ -1,4 +1,4 @@
-//! What a generator does, as tables: streams, ports.
+//! Tables of `top`: streams, ports, transactions.
 
 use quiver_screen::{Choice, Column, Pane, Value, View, number, scaled, words};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 const STREAMS: [Column; 9] = [
     words("Stream", 12),
-    words("Way", 9),
+    words("Ports", 9),
     number("Meant", 9),
     number("Sent/s", 9),
     number("Back/s", 9),
@@ -42,7 +42,7 @@ const PORTS: [Column; 8] = [
 pub struct Picture {
     /// Between the two, seconds.
     pub elapsed_s: f64,
-    /// What it is at.
+    /// Its state.
     pub state: String,
     /// The measurement's number.
     pub measurement: u64,
@@ -62,7 +62,7 @@ pub struct Stream {
     /// Its name, or its number.
     pub name: String,
     /// The port that sends, and the one that receives.
-    pub way: (u64, u64),
+    pub ports: (u64, u64),
     /// Frames a second that are meant to be sent; none flat out.
     pub rate_pps: Option<f64>,
     /// It pauses.
@@ -147,7 +147,7 @@ fn stream(number: usize, now: &Json, before: &Json, elapsed_s: f64) -> Stream {
     let count = |key: &str| now[key].as_u64().unwrap_or(0);
     Stream {
         name: now["name"].as_str().map_or_else(|| number.to_string(), str::to_owned),
-        way: (count("from"), count("to")),
+        ports: (count("from"), count("to")),
         rate_pps: now["rate_pps"].as_f64(),
         is_paused: now["is_paused"].as_bool().unwrap_or(false),
         sent_pps: growth(now, before, "sent", elapsed_s),
@@ -225,7 +225,7 @@ impl View for Picture {
         "j k, arrows  scroll; PgUp, PgDn, Home, End too",
         "q, Ctrl-C    leave; the generator goes on",
         "",
-        "Meant: frames a second as asked for. Missing: made and",
+        "Meant: requested frames a second. Missing: made and",
         "not back, lost or under way. Bits: of layer 2, without",
         "FCS. Full: frames that found the transmit ring full.",
     ];
@@ -323,7 +323,7 @@ fn stream_row(stream: &Stream) -> Vec<Value> {
     };
     vec![
         Value::Text(stream.name.clone()),
-        Value::Text(format!("{} -> {}", stream.way.0, stream.way.1)),
+        Value::Text(format!("{} -> {}", stream.ports.0, stream.ports.1)),
         meant,
         Value::Rate(stream.sent_pps),
         Value::Rate(stream.received_pps),

@@ -1,14 +1,18 @@
-//! Puts the nodes of a port's captures on its ways.
+//! Inserts the capture nodes of a port into its receive and transmit paths.
 
 use quiver_core::clock::Clock;
 use quiver_core::{Engine, NodeId, NodeSpec};
 
-use super::{CaptureNode, Captures, Tap, tap};
-use quiver_tg_traffic::profile::capture::{CaptureSpec, Way};
+use super::node::{CaptureNode, Tap, tap};
+use super::writer::Captures;
+use quiver_tg_traffic::profile::capture::{CaptureSpec, CapturedDirection};
 
 impl Captures {
-    /// Captures of port `number`: what comes goes to `input` by way of them, what leaves to
+    /// Captures of port `number`: what comes goes to `input` through them, what leaves to
     /// `output`. Returns what to use in their place.
+    ///
+    /// # Errors
+    /// When a file cannot be created, or the engine refuses a node.
     pub fn around<'a>(
         &self,
         engine: &mut Engine,
@@ -20,11 +24,13 @@ impl Captures {
         let (mut received, mut sent): (Vec<Tap>, Vec<Tap>) = Default::default();
         for spec in specs.filter(|spec| spec.port == number) {
             let mut handles = Vec::new();
-            for (way, taps) in [(Way::Received, &mut received), (Way::Sent, &mut sent)] {
-                if spec.direction.has(way) {
+            for (direction, taps) in
+                [(CapturedDirection::Received, &mut received), (CapturedDirection::Sent, &mut sent)]
+            {
+                if spec.direction.has(direction) {
                     let (tap, handle) = tap(spec);
                     taps.push(tap);
-                    handles.push((way, handle));
+                    handles.push((direction, handle));
                 }
             }
             self.add(engine, spec, handles)?;

@@ -7,12 +7,13 @@ use quiver_core::graph::counters::Count;
 use quiver_core::memory::ring::{Consumer, Producer, ring};
 use quiver_core::{Context, Frame, Node, NodeId, Packet};
 
-use super::RECORDS_MAX;
 use quiver_tg_traffic::profile::capture::headers::Headers;
 use quiver_tg_traffic::profile::capture::{CaptureSpec, Filter};
 use quiver_tg_traffic::stamp::Stamp;
 use quiver_tg_traffic::stamp::end_of;
 
+/// Records that wait for the control thread at most. A capture of fewer frames never drops one.
+pub(super) const RECORDS_MAX: usize = 16_384;
 /// A frame that is on its way to a file. Its memory is used again and again.
 #[derive(Default)]
 pub struct Record {
@@ -24,7 +25,7 @@ pub struct Record {
     pub bytes: Vec<u8>,
 }
 
-/// What a tap has done; the worker writes it.
+/// Counts of a tap; the worker writes them.
 #[derive(Default)]
 pub struct TapCounts {
     /// Frames that the filter wanted, up to the limit.
@@ -112,7 +113,7 @@ pub struct CaptureNode {
 }
 
 impl CaptureNode {
-    /// What has been seen goes on to `next`.
+    /// Frames go on to `next`.
     pub fn new(clock: Clock, taps: Vec<Tap>, next: NodeId) -> CaptureNode {
         CaptureNode { clock, taps: taps.into_boxed_slice(), next }
     }

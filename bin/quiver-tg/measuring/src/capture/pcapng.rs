@@ -1,6 +1,6 @@
 //! Captures as files: pcapng (draft-ietf-opsawg-pcapng) with nanoseconds, little endian.
 
-use quiver_tg_traffic::profile::capture::Way;
+use quiver_tg_traffic::profile::capture::CapturedDirection;
 use std::io::{self, Write};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -32,7 +32,10 @@ fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
     out.write_all(&length)
 }
 
-/// The beginning of a file: the section, and its one interface.
+/// Write the beginning of a file: the section, and its one interface.
+///
+/// # Errors
+/// When `out` fails.
 pub fn write_head(
     out: &mut impl Write,
     name: &str,
@@ -64,12 +67,15 @@ pub fn write_head(
     write_block(out, INTERFACE_DESCRIPTION, &interface)
 }
 
-/// A frame of `original` bytes, of which `bytes` were kept. `block` is scratch space.
+/// Write a frame of `original` bytes, of which `bytes` were captured. `block` is scratch space.
+///
+/// # Errors
+/// When `out` fails.
 pub fn write_frame(
     out: &mut impl Write,
     block: &mut Vec<u8>,
     at_unix_ns: u64,
-    way: Way,
+    direction: CapturedDirection,
     original: u32,
     bytes: &[u8],
 ) -> io::Result<()> {
@@ -78,7 +84,7 @@ pub fn write_frame(
     words.iter().for_each(|word| block.extend(word.to_le_bytes()));
     block.extend(bytes);
     block.resize(block.len().next_multiple_of(4), 0);
-    let flags: u32 = if way == Way::Received { 1 } else { 2 };
+    let flags: u32 = if direction == CapturedDirection::Received { 1 } else { 2 };
     option(block, PACKET_FLAGS, &flags.to_le_bytes());
     option(block, END_OF_OPTIONS, &[]);
     write_block(out, ENHANCED_PACKET, block)
@@ -95,8 +101,15 @@ mod tests {
         let mut block = Vec::new();
         for length in [0usize, 60, 61, 62, 63] {
             let bytes = vec![7; length];
-            write_frame(&mut file, &mut block, 1_700_000_000_123_456_789, Way::Sent, 99, &bytes)
-                .expect("frame");
+            write_frame(
+                &mut file,
+                &mut block,
+                1_700_000_000_123_456_789,
+                CapturedDirection::Sent,
+                99,
+                &bytes,
+            )
+            .expect("frame");
         }
         let mut rest = &file[..];
         let mut kinds = Vec::new();

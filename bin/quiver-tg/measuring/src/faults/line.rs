@@ -10,7 +10,8 @@ use quiver_core::memory::ring::Consumer;
 use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet};
 
-use super::{Done, Subject};
+use super::counts::FaultCounts;
+use super::subject::Subject;
 use quiver_tg_traffic::frames::Random;
 use quiver_tg_traffic::profile::faults::Faults;
 use quiver_tg_traffic::stamp::{STAMP_BYTES, Stamp};
@@ -94,7 +95,7 @@ pub struct FaultLine {
     random: Random,
     input: Consumer<Packet>,
     receiver: NodeId,
-    done: Arc<Done>,
+    done: Arc<FaultCounts>,
     delayed: BinaryHeap<Delayed>,
     overtaken: Vec<Overtaken>,
     /// Frames that have been delayed; keeps those of one moment in order.
@@ -110,7 +111,7 @@ impl FaultLine {
         subject: Subject,
         input: Consumer<Packet>,
         receiver: NodeId,
-        done: Arc<Done>,
+        done: Arc<FaultCounts>,
     ) -> FaultLine {
         FaultLine {
             thresholds: Thresholds::new(faults),
@@ -128,7 +129,7 @@ impl FaultLine {
         }
     }
 
-    fn count(&self, stamp: &Stamp, of: fn(&Done) -> &quiver_core::graph::counters::Count) {
+    fn count(&self, stamp: &Stamp, of: fn(&FaultCounts) -> &quiver_core::graph::counters::Count) {
         if u64::from(stamp.measurement) == self.done.measurement.get() {
             of(&self.done).add(1);
         }
@@ -144,7 +145,7 @@ impl FaultLine {
         Ok(())
     }
 
-    /// What has been held back long enough.
+    /// Send on the frames whose hold time is over.
     fn release(&mut self, now_ns: u64, frame: &mut Frame, cx: &mut Context<'_>) {
         while frame.room() > 0 && self.delayed.peek().is_some_and(|d| d.at.0.0 <= now_ns) {
             if let Some(due) = self.delayed.pop() {
@@ -190,7 +191,7 @@ impl FaultLine {
         }
     }
 
-    /// What becomes of a frame.
+    /// Decide on a frame: at most one fault.
     fn decide(&mut self, packet: Packet, now_ns: u64, frame: &mut Frame, cx: &mut Context<'_>) {
         let measurement = self.done.measurement.get() as u8;
         let Some(stamp) = self.subject.stamp_of(&packet, measurement, self.seen) else {

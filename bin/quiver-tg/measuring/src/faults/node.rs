@@ -5,7 +5,8 @@ use std::sync::Arc;
 use quiver_core::memory::ring::Producer;
 use quiver_core::{Context, Frame, Node, Packet};
 
-use super::{Done, Subject};
+use super::counts::FaultCounts;
+use super::subject::Subject;
 
 /// Frames between the node and its line: some passes of a busy port.
 pub const RING_FRAMES: usize = 2048;
@@ -14,12 +15,12 @@ pub const RING_FRAMES: usize = 2048;
 pub struct FaultNode {
     line: Producer<Packet>,
     subject: Subject,
-    done: Arc<Done>,
+    done: Arc<FaultCounts>,
 }
 
 impl FaultNode {
     /// Before this line.
-    pub fn new(line: Producer<Packet>, subject: Subject, done: Arc<Done>) -> FaultNode {
+    pub fn new(line: Producer<Packet>, subject: Subject, done: Arc<FaultCounts>) -> FaultNode {
         FaultNode { line, subject, done }
     }
 }

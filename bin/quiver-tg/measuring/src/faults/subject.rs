@@ -1,4 +1,4 @@
-//! Whom faults befall: frames that streams have stamped, or those of transactions.
+//! The frames that faults apply to: those with a stamp, or those of transactions.
 
 use quiver_core::Packet;
 use quiver_wire::{EtherType, Header, Ip4Header, Ip6Header, IpProtocol, ethernet, vlan};
@@ -18,7 +18,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What a frame is known by, if it is one of these. Those of transactions all count, `number`
+    /// The identity of a frame, if it is one of these. Those of transactions all count, `number`
     /// after `number`, as of one stream.
     pub fn stamp_of(self, packet: &Packet, measurement: u8, number: u64) -> Option<Stamp> {
         match self {
@@ -30,8 +30,8 @@ impl Subject {
         }
     }
 
-    /// Flip a bit of a frame of transactions where its transport's checksum tells; false when it is
-    /// none.
+    /// Flip a bit of a frame of transactions where the checksum of its transport detects it; false
+    /// when it is none.
     pub fn flip(self, packet: &mut Packet, random: &mut Random) -> bool {
         let Subject::Transactions(kind) = self else { return false };
         let Some((from, to)) = transport_of(packet.bytes(), kind) else { return false };

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::bail;
 use quiver_core::InterfaceId;
 
+use super::assembly::Generator;
+use super::running::{Drain, Phase, Running, Snapshot};
 use crate::bound;
-use crate::generator::Generator;
 use crate::ordering::{Ordering as Orders, rate_of};
 use crate::outcome::Outcome;
 use crate::rates;
@@ -17,7 +18,7 @@ use crate::report::Report;
 use crate::request::{Measure, Rate};
 use crate::schedule::Schedule;
 use crate::stall::Stalls;
-use crate::surroundings::{Onlooker, Surroundings, WORKER};
+use crate::surroundings::{ProgressObserver, Surroundings, WORKER};
 use crate::timing::timed_every;
 use crate::transmission::{Change, Speed, Transmission};
 use crate::turn::Turn;
@@ -28,78 +29,38 @@ use quiver_tg_traffic::profile::no_stream;
 const START_DELAY_NS: u64 = 300_000;
 /// How long a port may take to answer an order.
 const ANSWER_NS_MAX: u64 = 5_000_000_000;
-/// How often a finished transmission is looked for.
-const LOOK_NS: u64 = 1_000_000;
+/// Interval at which the end of a transmission is polled.
+const POLL_NS: u64 = 1_000_000;
 /// A stream that has not begun so long after the warm-up will not, or counts already.
 const WARMUP_LATE_NS: u64 = 1_000_000_000;
 /// How often the wait for late frames may begin anew.
 const DRAINS_MAX: usize = 10;
 
-/// A measurement under way.
-pub(crate) struct Running {
-    request: Measure,
-    live: Vec<Arc<Live>>,
-    start_ns: u64,
-    stalls: Arc<Stalls>,
-    /// One of each port: nothing is left to send.
-    finished: Vec<Arc<AtomicBool>>,
-    schedule: Schedule,
-    phase: Phase,
-}
-
-enum Phase {
-    Sending,
-    /// All is sent; frames that are under way are waited for.
-    Draining(Drain),
-}
-
-struct Drain {
-    sent: Vec<Transmission>,
-    until_ns: u64,
-    received: u64,
-    /// So often it may begin anew.
-    left: usize,
-}
-
-/// What a measurement has come to so far.
-#[derive(Clone, Debug)]
-pub struct Look {
-    /// Time of the engine's clock, nanoseconds.
-    pub now_ns: u64,
-    /// Since the first frame, seconds.
-    pub at_s: f64,
-    /// All of it, seconds.
-    pub of_s: f64,
-    /// Still sending, not only waiting for late frames.
-    pub is_sending: bool,
-    /// By stream: counted frames made, and received.
-    pub streams: Vec<(u64, u64)>,
-    /// By stream: how fast it is meant to be, and whether it pauses.
-    pub plans: Vec<(Rate, bool)>,
-}
-
 impl<S: Surroundings> Generator<S> {
     /// Measure from beginning to end.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin) and [`turn`](Self::turn), and when it is interrupted.
     pub fn measure(
         &mut self,
         request: &Measure,
-        onlooker: &mut dyn Onlooker,
+        observer: &mut dyn ProgressObserver,
     ) -> anyhow::Result<Report> {
         self.begin(request)?;
         loop {
             if self.surroundings.is_interrupted() {
-                self.give_up();
+                self.abort();
                 bail!("the measurement was interrupted");
             }
-            if let Some(look) = self.look().filter(|look| look.is_sending) {
-                let sum = |of: fn(&(u64, u64)) -> u64| look.streams.iter().map(of).sum();
-                onlooker.see(look.at_s, look.of_s, sum(|s| s.0), sum(|s| s.1));
+            if let Some(snapshot) = self.snapshot().filter(|snapshot| snapshot.is_sending) {
+                let sum = |of: fn(&(u64, u64)) -> u64| snapshot.streams.iter().map(of).sum();
+                observer.progress(snapshot.at_s, snapshot.of_s, sum(|s| s.0), sum(|s| s.1));
             }
             match self.turn()? {
                 Turn::Done(report) => return Ok(*report),
                 Turn::Until(then_ns) => {
                     let left_ns = then_ns.saturating_sub(self.engine.now_ns());
-                    self.surroundings.wait(&mut self.engine, left_ns.max(LOOK_NS));
+                    self.surroundings.wait(&mut self.engine, left_ns.max(POLL_NS));
                 }
                 Turn::Idle => bail!("the measurement was given up"),
             }
@@ -107,6 +68,10 @@ impl<S: Surroundings> Generator<S> {
     }
 
     /// Begin to measure; [`turn`](Self::turn) goes on with it.
+    ///
+    /// # Errors
+    /// When the request is impossible, a measurement is under way, a port has no link, or the
+    /// worker does not answer.
     pub fn begin(&mut self, request: &Measure) -> anyhow::Result<()> {
         request.check().map_err(anyhow::Error::msg)?;
         if self.running.is_some() {
@@ -160,12 +125,20 @@ impl<S: Surroundings> Generator<S> {
         Ok(())
     }
 
-    /// A rate as people write it in frames a second: of one stream, or of all that share the whole.
+    /// Convert a rate to frames a second: of one stream, or of all that share the rate of the
+    /// whole.
+    ///
+    /// # Errors
+    /// When there is no such stream, or a rate in per cent needs a line rate that the profile does
+    /// not give.
     pub fn rate_in_frames(&self, rate: StreamRate, stream: Option<usize>) -> Result<Rate, String> {
         rates::in_frames(&self.sendings, rate, stream)
     }
 
-    /// Change the rate of one stream, or of all together, while it is sent. Nothing is left out.
+    /// Change the rate of one stream, or of all together, while it is sent. No frame is skipped.
+    ///
+    /// # Errors
+    /// When nothing is sent, when there is no such stream, or when the worker does not answer.
     pub fn set_rate(&mut self, stream: Option<usize>, rate: Rate) -> anyhow::Result<()> {
         for number in self.chosen(stream)? {
             if stream.is_none() && self.sendings[number].rate.is_some() {
@@ -182,7 +155,10 @@ impl<S: Surroundings> Generator<S> {
         Ok(())
     }
 
-    /// Let one stream, or all, send nothing, or go on. The measurement's time goes on meanwhile.
+    /// Pause or resume one stream, or all. The measurement's time goes on meanwhile.
+    ///
+    /// # Errors
+    /// As [`set_rate`](Self::set_rate).
     pub fn set_paused(&mut self, stream: Option<usize>, is_paused: bool) -> anyhow::Result<()> {
         for number in self.chosen(stream)? {
             let stream = Some(number as u8);
@@ -232,22 +208,29 @@ impl<S: Surroundings> Generator<S> {
         }
     }
 
-    /// Go on with the measurement under way. An error ends it.
+    /// Continue the measurement under way.
+    ///
+    /// # Errors
+    /// When a link is lost or the worker does not answer: the measurement is over then, without a
+    /// report.
     pub fn turn(&mut self) -> anyhow::Result<Turn> {
-        self.look_after_gateways();
+        self.refresh_gateways();
         let Some(mut running) = self.running.take() else { return Ok(Turn::Idle) };
-        let turn = self.go_on(&mut running);
+        let turn = self.advance(&mut running);
         match &turn {
             Ok(Turn::Until(_)) => self.running = Some(running),
             Ok(_) => {}
             // Nothing may go on being sent or counted.
-            Err(_) => self.fall_silent(),
+            Err(_) => self.stop_all(),
         }
         turn
     }
 
-    /// End the sending now; what is under way is waited for, and the report comes from
-    /// [`turn`](Self::turn). It is about the time until now.
+    /// End the sending now. Late frames are waited for, and the report, which is about the time
+    /// until now, comes from [`turn`](Self::turn).
+    ///
+    /// # Errors
+    /// When the worker does not answer.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         if matches!(running.phase, Phase::Sending) {
@@ -261,16 +244,16 @@ impl<S: Surroundings> Generator<S> {
     }
 
     /// End the measurement at once, without a report.
-    pub fn give_up(&mut self) {
+    pub fn abort(&mut self) {
         if self.running.take().is_some() {
-            self.fall_silent();
+            self.stop_all();
         }
     }
 
-    fn fall_silent(&mut self) {
-        let silent = self.exchange_transmissions(&mut |_| Transmission::idle());
+    fn stop_all(&mut self) {
+        let unanswered = self.exchange_transmissions(&mut |_| Transmission::idle());
         let deaf = self.exchange_receptions(&mut |_| Reception::idle());
-        if let Err(error) = silent.map(drop).and(deaf.map(drop)) {
+        if let Err(error) = unanswered.map(drop).and(deaf.map(drop)) {
             tracing::error!("a measurement cannot be ended: {error:#}");
         }
     }
@@ -280,11 +263,11 @@ impl<S: Surroundings> Generator<S> {
         self.running.is_some()
     }
 
-    /// What the measurement under way has come to.
-    pub fn look(&self) -> Option<Look> {
+    /// Counts of the measurement under way.
+    pub fn snapshot(&self) -> Option<Snapshot> {
         let running = self.running.as_ref()?;
         let now_ns = self.engine.now_ns();
-        Some(Look {
+        Some(Snapshot {
             now_ns,
             at_s: now_ns.saturating_sub(running.start_ns) as f64 / 1e9,
             of_s: running.request.warmup_s + running.request.duration_s,
@@ -305,7 +288,7 @@ impl<S: Surroundings> Generator<S> {
             .collect()
     }
 
-    fn go_on(&mut self, running: &mut Running) -> anyhow::Result<Turn> {
+    fn advance(&mut self, running: &mut Running) -> anyhow::Result<Turn> {
         let now_ns = self.engine.now_ns();
         if let Some(port) = self.port_without_link() {
             bail!("{}; it was lost while measuring", self.link_trouble(port));
@@ -313,21 +296,21 @@ impl<S: Surroundings> Generator<S> {
         match &mut running.phase {
             Phase::Sending if running.finished.iter().all(|f| f.load(Ordering::Acquire)) => {
                 self.end_sending(running)?;
-                self.go_on(running)
+                self.advance(running)
             }
             Phase::Sending => {
                 let whole_s = running.request.warmup_s + running.request.duration_s;
                 let end_ns = running.start_ns + (whole_s * 1e9) as u64;
                 if running.schedule.is_changed() && now_ns >= end_ns {
                     self.end_sending(running)?;
-                    return self.go_on(running);
+                    return self.advance(running);
                 }
                 if now_ns > end_ns + ANSWER_NS_MAX {
                     let late_s = ANSWER_NS_MAX / 1_000_000_000;
                     bail!("the generator's worker has not finished {late_s} s after the end");
                 }
-                // The control thread shares the worker's core: it looks seldom.
-                let wait_ns = end_ns.saturating_sub(now_ns).clamp(LOOK_NS, 1_000_000_000);
+                // The control thread shares the worker's core: it polls rarely.
+                let wait_ns = end_ns.saturating_sub(now_ns).clamp(POLL_NS, 1_000_000_000);
                 Ok(Turn::Until(now_ns + wait_ns))
             }
             Phase::Draining(drain) if now_ns < drain.until_ns => Ok(Turn::Until(drain.until_ns)),
@@ -349,7 +332,7 @@ impl<S: Surroundings> Generator<S> {
                 let outcome = Outcome { sent, received, faults, stalls: running.stalls.clone() };
                 let mut report = outcome.report(&running.request, &self.streams);
                 report.captures = self.captures.report();
-                bound::judge(&mut report, self.own.as_ref(), running.request.rate == Rate::Max);
+                bound::classify(&mut report, self.own.as_ref(), running.request.rate == Rate::Max);
                 Ok(Turn::Done(Box::new(report)))
             }
         }
@@ -380,7 +363,7 @@ impl<S: Surroundings> Generator<S> {
         for (number, port) in self.ports.iter_mut().enumerate() {
             port.receiver.begin(next(number));
         }
-        let deadline = self.answer_deadline();
+        let deadline = self.worker_deadline();
         let mut before: Vec<Option<Box<Reception>>> = self.ports.iter().map(|_| None).collect();
         loop {
             for (slot, port) in before.iter_mut().zip(&mut self.ports) {
@@ -388,9 +371,9 @@ impl<S: Surroundings> Generator<S> {
                     *slot = port.receiver.take();
                     let node = port.receiver_node;
                     if slot.is_none() {
-                        // A knock: the node runs, and finds its order.
+                        // An empty packet makes the node run, which then takes its order.
                         self.engine.post(WORKER, move |worker| {
-                            worker.inject(&[], node, InterfaceId::NONE, InterfaceId::NONE, 0);
+                            worker.inject(&[], node, InterfaceId::NONE, InterfaceId::NONE);
                         });
                     }
                 }
@@ -398,7 +381,7 @@ impl<S: Surroundings> Generator<S> {
             if before.iter().all(Option::is_some) {
                 return Ok(before.into_iter().flatten().map(|b| *b).collect());
             }
-            self.answer_by(deadline)?;
+            self.wait_for_worker(deadline)?;
         }
     }
 
@@ -410,7 +393,7 @@ impl<S: Surroundings> Generator<S> {
         for (number, port) in self.ports.iter_mut().enumerate() {
             port.transmitter.begin(next(number));
         }
-        let deadline = self.answer_deadline();
+        let deadline = self.worker_deadline();
         let mut before: Vec<Option<Box<Transmission>>> = self.ports.iter().map(|_| None).collect();
         loop {
             for (slot, port) in before.iter_mut().zip(&mut self.ports) {
@@ -419,20 +402,20 @@ impl<S: Surroundings> Generator<S> {
             if before.iter().all(Option::is_some) {
                 return Ok(before.into_iter().flatten().map(|b| *b).collect());
             }
-            self.answer_by(deadline)?;
+            self.wait_for_worker(deadline)?;
         }
     }
 
     /// Until when a port must have taken an order that is given now.
-    pub(crate) fn answer_deadline(&self) -> u64 {
+    pub(crate) fn worker_deadline(&self) -> u64 {
         self.engine.now_ns() + ANSWER_NS_MAX
     }
 
-    pub(crate) fn answer_by(&mut self, deadline: u64) -> anyhow::Result<()> {
+    pub(crate) fn wait_for_worker(&mut self, deadline: u64) -> anyhow::Result<()> {
         if self.engine.now_ns() > deadline {
             bail!("the generator's worker does not answer; is another program busy on its core?");
         }
-        self.surroundings.wait(&mut self.engine, LOOK_NS);
+        self.surroundings.wait(&mut self.engine, POLL_NS);
         Ok(())
     }
 }

@@ -1,19 +1,20 @@
 //! Other streams for a generator whose ports stay as they are: links stay up, neighbours stay
 //! known.
 
-use std::sync::Arc;
-
 use anyhow::{Context as _, bail};
 
-use crate::generator::{Generator, PortParts};
-use crate::neighbours::Gateway;
+use super::assembly::{Generator, gateway};
 use crate::surroundings::Surroundings;
 use quiver_tg_traffic::frames::Source;
-use quiver_tg_traffic::profile::{Profile, Stream};
+use quiver_tg_traffic::profile::Profile;
 
 impl<S: Surroundings> Generator<S> {
     /// Send the streams of this profile, which [has the ports](Profile::has_ports_of) of the one
-    /// before, from the next measurement on. An error changes nothing.
+    /// before, from the next measurement on.
+    ///
+    /// # Errors
+    /// When a measurement is under way, a file of values or packets cannot be read, a frame does
+    /// not fit a port, or the worker does not answer. Then nothing has changed.
     pub fn set_streams(&mut self, profile: &Profile) -> anyhow::Result<()> {
         if self.running.is_some() {
             bail!("a measurement is under way");
@@ -40,30 +41,14 @@ impl<S: Surroundings> Generator<S> {
         for (port, sources) in self.ports.iter_mut().zip(sources) {
             port.transmitter.set_sources(sources);
         }
-        let deadline = self.answer_deadline();
+        let deadline = self.worker_deadline();
         let mut waiting: Vec<usize> = (0..self.ports.len()).collect();
         loop {
             waiting.retain(|port| self.ports[*port].transmitter.take_sources().is_none());
             if waiting.is_empty() {
                 return Ok(());
             }
-            self.answer_by(deadline)?;
+            self.wait_for_worker(deadline)?;
         }
     }
-}
-
-/// Who is asked for the MAC address that streams of a port wait for, and their places among the
-/// port's streams.
-pub(crate) fn gateway(
-    profile: &Profile,
-    number: usize,
-    parts: &PortParts,
-) -> Option<(Gateway, Vec<usize>)> {
-    let streams = profile.streams.iter().map(|stream| &stream.value);
-    let of_port = streams.filter(|stream: &&Stream| stream.from == number);
-    let awaiting = of_port.enumerate().filter(|(_, stream)| stream.awaits_gateway);
-    let awaiting: Vec<usize> = awaiting.map(|(place, _)| place).collect();
-    let (address, question) = (profile.ports[number].value.gateway?, parts.question.clone()?);
-    let gateway = || Gateway::new(address, question, Arc::clone(&parts.heard));
-    (!awaiting.is_empty()).then(|| (gateway(), awaiting))
 }

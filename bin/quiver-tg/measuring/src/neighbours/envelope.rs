@@ -18,7 +18,7 @@ pub struct Envelope {
 /// A frame without its header and tags.
 #[derive(Clone, Copy, Debug)]
 pub struct Letter<'a> {
-    /// Who sent it.
+    /// Source MAC address.
     pub from: MacAddress,
     /// What it is.
     pub ether_type: EtherType,
@@ -41,7 +41,7 @@ impl Envelope {
         self.mac
     }
 
-    /// Take off header and tags. `None` when it is for another station, or has other tags.
+    /// Take off header and tags. `None` when it is for another host, or has other tags.
     pub fn open<'a>(&self, frame: &'a [u8]) -> Option<Letter<'a>> {
         let (header, mut packet) = ethernet::Repr::parse(frame).ok()?;
         if header.destination != self.mac && !header.destination.is_multicast() {

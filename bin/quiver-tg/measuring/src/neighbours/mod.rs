@@ -16,19 +16,19 @@ use quiver_wire::{
 
 pub use envelope::Envelope;
 pub use envelope::Letter;
-pub use gateway::{Gateway, Heard};
+pub use gateway::{Gateway, GatewayMac};
 
 use quiver_tg_traffic::profile::stateful::hosts::Hosts;
 use quiver_tg_traffic::profile::{Addresses, Port};
 
 /// The longest answer: an echo in the longest frame.
 pub const ANSWER_BYTES_MAX: usize = quiver_tg_traffic::profile::FRAME_BYTES_MAX + 8;
-/// Addresses of a family that are announced; the others are told when they are asked for.
+/// Addresses of a family that are announced; requests for the others are answered.
 const ANNOUNCED_MAX: usize = 64;
 /// Hops that an answer may take.
 const TTL: u8 = 64;
 
-/// Whom a port plays.
+/// The addresses that a port answers for.
 #[derive(Clone, Debug)]
 pub struct Neighbours {
     envelope: Envelope,
@@ -36,14 +36,15 @@ pub struct Neighbours {
     ip6: Addresses<Ipv6Addr>,
     /// Hosts behind the port: answered for, not announced.
     hosts: Box<[Hosts]>,
-    /// Whose address is wanted, and where it is written when it is heard.
-    gateway: Option<(IpAddr, Arc<Heard>)>,
+    /// The gateway to resolve, and where its MAC address is published.
+    gateway: Option<(IpAddr, Arc<GatewayMac>)>,
 }
 
 impl Neighbours {
     /// Play the addresses of a port at `mac`; the link-local address of `mac` is played as well
-    /// when there is any IPv6 address. What its gateway says of itself goes to `heard`.
-    pub fn new(mac: MacAddress, port: &Port, heard: &Arc<Heard>) -> Neighbours {
+    /// when there is any IPv6 address. The MAC address of its gateway is published in
+    /// `gateway_mac`.
+    pub fn new(mac: MacAddress, port: &Port, gateway_mac: &Arc<GatewayMac>) -> Neighbours {
         let plays_ip6 =
             !port.ip6.is_empty() || port.gateway.is_some_and(|gateway| gateway.is_ipv6());
         let ip6 = if plays_ip6 { port.ip6.with(mac.link_local()) } else { port.ip6.clone() };
@@ -52,11 +53,11 @@ impl Neighbours {
             ip4: port.ip4.clone(),
             ip6,
             hosts: Box::default(),
-            gateway: port.gateway.map(|gateway| (gateway, heard.clone())),
+            gateway: port.gateway.map(|gateway| (gateway, gateway_mac.clone())),
         }
     }
 
-    /// What its frames are in.
+    /// MAC address and tags of its frames.
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
     }
@@ -86,26 +87,26 @@ impl Neighbours {
     }
 
     /// Somebody said where he is.
-    fn hear(&self, who: IpAddr, mac: MacAddress) {
-        if let Some((gateway, heard)) = &self.gateway
+    fn learn(&self, who: IpAddr, mac: MacAddress) {
+        if let Some((gateway, gateway_mac)) = &self.gateway
             && *gateway == who
             && mac.is_unicast()
         {
-            heard.set(mac);
+            gateway_mac.set(mac);
         }
     }
 
     fn answer_arp(&self, letter: &Letter<'_>, out: &mut [u8]) -> Option<usize> {
-        let (question, _) = arp::Repr::parse(letter.packet).ok()?;
-        self.hear(IpAddr::V4(question.sender_ip), question.sender_mac);
-        let is_for_us = question.operation == arp::Operation::Request
-            && question.sender_mac.is_unicast()
-            && self.plays4(question.target_ip);
+        let (solicitation, _) = arp::Repr::parse(letter.packet).ok()?;
+        self.learn(IpAddr::V4(solicitation.sender_ip), solicitation.sender_mac);
+        let is_for_us = solicitation.operation == arp::Operation::Request
+            && solicitation.sender_mac.is_unicast()
+            && self.plays4(solicitation.target_ip);
         if !is_for_us {
             return None;
         }
-        let reply = question.reply(self.envelope.mac());
-        self.envelope.seal(out, question.sender_mac, EtherType::ARP, |out| reply.emit(out))
+        let reply = solicitation.reply(self.envelope.mac());
+        self.envelope.seal(out, solicitation.sender_mac, EtherType::ARP, |out| reply.emit(out))
     }
 
     fn answer_echo4(&self, letter: &Letter<'_>, out: &mut [u8]) -> Option<usize> {
@@ -114,12 +115,12 @@ impl Neighbours {
         if header.protocol != IpProtocol::ICMP || !is_whole || !self.plays4(header.destination) {
             return None;
         }
-        let question = icmp4::Repr::parse(payload.get(..header.payload_len)?).ok()?;
-        let icmp4::Message::EchoRequest { identifier, sequence } = question.message else {
+        let solicitation = icmp4::Repr::parse(payload.get(..header.payload_len)?).ok()?;
+        let icmp4::Message::EchoRequest { identifier, sequence } = solicitation.message else {
             return None;
         };
         let message = icmp4::Message::EchoReply { identifier, sequence };
-        let reply = icmp4::Repr { message, data: question.data };
+        let reply = icmp4::Repr { message, data: solicitation.data };
         let (source, destination) = (header.destination, header.source);
         let ip = ip4::Repr {
             ttl: TTL,
@@ -138,7 +139,7 @@ impl Neighbours {
         }
         let message = message.get(..header.payload_len)?;
         match Message::parse(header.source, header.destination, message).ok()? {
-            Message::Nd(question) => self.answer_nd(&header, question, letter.from, out),
+            Message::Nd(solicitation) => self.answer_nd(&header, solicitation, letter.from, out),
             Message::EchoRequest { identifier, sequence, data } => {
                 if !self.plays6(header.destination) || !address::is_unicast(header.source) {
                     return None;
@@ -160,12 +161,12 @@ impl Neighbours {
         message.check(header.source, header.destination, header.hop_limit).ok()?;
         match message {
             Nd::NeighborAdvertisement { target, options, .. } => {
-                self.hear(IpAddr::V6(target), options.target_mac().unwrap_or(from));
+                self.learn(IpAddr::V6(target), options.target_mac().unwrap_or(from));
                 None
             }
             Nd::NeighborSolicitation { target, options } => {
                 let mac = options.source_mac().unwrap_or(from);
-                self.hear(IpAddr::V6(header.source), mac);
+                self.learn(IpAddr::V6(header.source), mac);
                 if !self.plays6(target) {
                     return None;
                 }
@@ -181,7 +182,7 @@ impl Neighbours {
         }
     }
 
-    /// What to say unasked, so that neighbours learn or correct our addresses (RFC 5227 §3, RFC
+    /// Announcements, from which neighbours learn or correct our addresses (RFC 5227 §3, RFC
     /// 4861 §7.2.6).
     pub fn announcements(&self) -> Vec<Vec<u8>> {
         let mac = self.envelope.mac();
@@ -203,9 +204,9 @@ impl Neighbours {
         arp.chain(nd).collect()
     }
 
-    /// The question for the gateway's MAC address; `None` when there is no gateway, or no address
-    /// to ask from.
-    pub fn question(&self) -> Option<Vec<u8>> {
+    /// The solicitation for the gateway's MAC address; `None` when there is no gateway, or no
+    /// address to ask from.
+    pub fn solicitation(&self) -> Option<Vec<u8>> {
         let mac = self.envelope.mac();
         match self.gateway.as_ref()?.0 {
             IpAddr::V4(gateway) => {
@@ -285,7 +286,7 @@ fn link_address(kind: u8, mac: MacAddress) -> [u8; 8] {
     option
 }
 
-/// What is left of `out` behind so many bytes.
+/// The rest of `out` after so many bytes.
 fn rest(out: &mut [u8], at: usize) -> Result<&mut [u8], WireError> {
     let room = out.len();
     out.get_mut(at..).ok_or(WireError::NoRoom { need: at, have: room })

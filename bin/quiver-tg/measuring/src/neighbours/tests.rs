@@ -8,10 +8,10 @@ use super::*;
 const OURS: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const ROUTER: MacAddress = MacAddress([2, 0xfe, 0, 0, 0, 1]);
 
-fn plays(mac: MacAddress, text: &str) -> (Neighbours, Arc<Heard>) {
+fn plays(mac: MacAddress, text: &str) -> (Neighbours, Arc<GatewayMac>) {
     let port: Port = serde_saphyr::from_str(text).expect("a port");
-    let heard = Arc::default();
-    (Neighbours::new(mac, &port, &heard), heard)
+    let gateway_mac = Arc::default();
+    (Neighbours::new(mac, &port, &gateway_mac), gateway_mac)
 }
 
 fn neighbours() -> Neighbours {
@@ -94,18 +94,19 @@ fn a_gateway_that_is_asked_tells_where_it_is_and_tells_again_when_it_moves() {
         ("{ip6: [\"2001:2::2\"], gateway: \"2001:2::1\"}", "{ip6: [\"2001:2::1\"]}"),
         ("{gateway: \"fe80::fe:ff:fe00:1\"}", "{ip6: [\"2001:2::1\"]}"),
     ] {
-        let (ours, heard) = plays(OURS, own);
+        let (ours, gateway_mac) = plays(OURS, own);
         let (router, _) = plays(ROUTER, gateway);
-        assert_eq!(heard.get(), None);
-        let answer = reply(&router, &ours.question().expect("a question")).expect("an answer");
+        assert_eq!(gateway_mac.get(), None);
+        let answer =
+            reply(&router, &ours.solicitation().expect("a solicitation")).expect("an answer");
         assert_eq!(reply(&ours, &answer), None);
-        assert_eq!(heard.get(), Some(ROUTER), "{own}");
+        assert_eq!(gateway_mac.get(), Some(ROUTER), "{own}");
         let (moved, _) = plays(MacAddress([2, 0xfe, 0, 0, 0, 9]), gateway);
         moved.announcements().iter().for_each(|frame| {
             reply(&ours, frame);
         });
         if !own.contains("fe80") {
-            assert_eq!(heard.get(), Some(MacAddress([2, 0xfe, 0, 0, 0, 9])), "{own}");
+            assert_eq!(gateway_mac.get(), Some(MacAddress([2, 0xfe, 0, 0, 0, 9])), "{own}");
         }
     }
 }
@@ -131,12 +132,12 @@ fn an_echo_in_ip6_is_answered_with_a_right_checksum() {
 #[test]
 fn a_question_for_an_address_that_is_played_is_answered_with_its_mac() {
     let ask = |target| {
-        let question = arp::Repr::request(ROUTER, Ipv4Addr::new(198, 18, 0, 1), target);
+        let solicitation = arp::Repr::request(ROUTER, Ipv4Addr::new(198, 18, 0, 1), target);
         let router = router();
         let seal = |out: &mut [u8]| {
             router
                 .envelope
-                .seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| question.emit(out))
+                .seal(out, MacAddress::BROADCAST, EtherType::ARP, |out| solicitation.emit(out))
         };
         reply(&neighbours(), &router.frame(seal).expect("frame"))
     };

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use super::Pacer;
+use super::pacer::Pacer;
 use crate::latency;
 
 /// Actual minus intended departure of the frames of one stream, nanoseconds.

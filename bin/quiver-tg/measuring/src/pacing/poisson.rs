@@ -34,7 +34,7 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// With a seed. The mean is set by the [pacer](super::Pacer).
+    /// With a seed. The mean is set by the [pacer](super::pacer::Pacer).
     pub fn new(seed: u64) -> Gaps {
         let mut random = Random::new(seed);
         let quantile = |k: usize| -(-(k as f64 + 0.5) / GAPS as f64).ln_1p();

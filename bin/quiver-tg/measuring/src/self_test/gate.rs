@@ -16,7 +16,7 @@ use crate::generator::Generator;
 use crate::own_share::{OwnLatency, OwnShare};
 use crate::request::{Measure, Rate};
 use crate::session;
-use crate::surroundings::Nobody;
+use crate::surroundings::NoObserver;
 use quiver_tg_traffic::profile::{Memif, MemifRole, Port, Profile};
 
 /// How long each part takes, seconds, and what is sent before it.
@@ -31,7 +31,10 @@ thread_local! {
     static REMEMBERED: RefCell<Vec<(u64, OwnShare)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Of a profile: measured now, or remembered.
+/// What the generator itself can do with a profile: measured now, or remembered.
+///
+/// # Errors
+/// When the self-loop cannot be set up or measured.
 pub fn own_share(profile: &Profile) -> anyhow::Result<OwnShare> {
     let mut hasher = DefaultHasher::new();
     format!("{:?} {:?} {:?}", profile.cores, profile.burst, profile.streams).hash(&mut hasher);
@@ -62,10 +65,13 @@ fn measure(profile: &Profile) -> anyhow::Result<OwnShare> {
     let transmit_pps = {
         let mut generator = Generator::new(&profile, engine_config(&profile), Clock::tsc(), Sink)?;
         generator.start()?;
-        generator.measure(&request(Rate::Max), &mut Nobody).context("transmit only")?.offered_pps
+        generator
+            .measure(&request(Rate::Max), &mut NoObserver)
+            .context("transmit only")?
+            .offered_pps
     };
     let mut session = session::open_profile(&profile)?;
-    let flat_out = session.measure(&request(Rate::Max), &mut Nobody).context("self-loop")?;
+    let flat_out = session.measure(&request(Rate::Max), &mut NoObserver).context("self-loop")?;
     let mut latencies = Vec::new();
     for part in LATENCY_PARTS {
         let rate_pps = flat_out.received_pps * part;
@@ -73,7 +79,7 @@ fn measure(profile: &Profile) -> anyhow::Result<OwnShare> {
             continue;
         }
         let slow =
-            session.measure(&request(Rate::Pps(rate_pps)), &mut Nobody).context("self-loop")?;
+            session.measure(&request(Rate::Pps(rate_pps)), &mut NoObserver).context("self-loop")?;
         let (offered_pps, latency) = (slow.offered_pps, slow.latency_ns);
         latencies.extend(latency.map(|latency_ns| OwnLatency { offered_pps, latency_ns }));
     }

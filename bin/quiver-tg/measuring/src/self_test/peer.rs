@@ -37,18 +37,18 @@ impl Peer {
     pub(super) fn start(core: usize, socket: &Path) -> anyhow::Result<Peer> {
         let socket = socket.to_str().context("the socket's path is not UTF-8")?.to_owned();
         let stop = Arc::new(AtomicBool::new(false));
-        let (tell, told) = mpsc::channel();
+        let (started, result) = mpsc::channel();
         let should_stop = stop.clone();
         let thread = std::thread::spawn(move || match forwarder(core, &socket) {
             Ok(mut engine) => {
-                let _ = tell.send(Ok(()));
+                let _ = started.send(Ok(()));
                 while !should_stop.load(Ordering::Relaxed) {
                     engine.turn(LOOK_MS);
                 }
             }
-            Err(error) => drop(tell.send(Err(error))),
+            Err(error) => drop(started.send(Err(error))),
         });
-        told.recv().context("the forwarder's thread ended")??;
+        result.recv().context("the forwarder's thread ended")??;
         Ok(Peer { stop, thread })
     }
 

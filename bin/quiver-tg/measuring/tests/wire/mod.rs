@@ -183,7 +183,8 @@ pub fn profile(streams: &str) -> Profile {
 /// As [`profile`]; the second port has these keys, too.
 pub fn profile_with(streams: &str, keys: &str) -> Profile {
     let text = format!(
-        "ports: [{{tap: {{name: a}}, ip4: [10.0.0.2], ip6: [\"2001:2::2\"]}}, {{tap: {{name: b}}{keys}}}]\n{streams}"
+        "ports: [{{tap: {{name: a}}, ip4: [10.0.0.2], ip6: [\"2001:2::2\"]}}, {{tap: {{name: \
+         b}}{keys}}}]\n{streams}"
     );
     Profile::parse(&text, Path::new("test.yaml")).expect("profile")
 }

@@ -1,16 +1,14 @@
 //! How transactions are measured: find the next hops, see whether the forwarder is ready, begin
 //! what comes due, wait for the ends.
 
-use std::sync::Arc;
-
 use anyhow::{Context as _, bail};
 
-use super::StatefulGenerator;
-use crate::counters::Counters;
-use crate::look::Look;
+use super::assembly::StatefulGenerator;
+use super::running::{POLL_NS, Phase, Running};
 use crate::report::{Facts, StatefulReport};
 use crate::schedule::Schedule;
-use crate::stage::{Live, Remains, Stage};
+use crate::snapshot::Snapshot;
+use crate::stateful_node::{FinalState, StatefulNode};
 use crate::tcp::Connection;
 use crate::udp::Exchange;
 use quiver_tg_measuring::request::{Measure, Rate};
@@ -18,15 +16,13 @@ use quiver_tg_measuring::surroundings::{Surroundings, WORKER};
 use quiver_tg_measuring::turn::Turn;
 use quiver_tg_traffic::profile::stateful::Kind;
 
-/// How often it is looked at, nanoseconds.
-pub(super) const LOOK_NS: u64 = 20_000_000;
 /// How often, while it gets ready.
-const READY_LOOK_NS: u64 = 2_000_000;
+const READY_POLL_NS: u64 = 2_000_000;
 /// How long next hops may take to answer, nanoseconds.
 const HOPS_NS_MAX: u64 = 5_000_000_000;
 /// From the order to the first transaction.
 const START_DELAY_NS: u64 = 300_000;
-/// How much longer than asked for it may begin transactions that a delay held up: a part of the
+/// How much longer than requested it may begin transactions that a delay held up: a part of the
 /// duration, at least and at most so long.
 const OVERTIME_PART: u64 = 20;
 const OVERTIME_NS: std::ops::RangeInclusive<u64> = 20_000_000..=500_000_000;
@@ -35,58 +31,15 @@ const OVERTIME_LIMITED_NS_MIN: u64 = 20_000_000_000;
 /// How much longer than a transaction may take is waited for the last of them.
 const ENDING_EXTRA_NS: u64 = 1_000_000_000;
 
-/// The counters of what is played, and what others may read of it.
-pub(super) struct Seen {
-    pub(super) clients: Option<Arc<Counters>>,
-    pub(super) servers: Option<Arc<Counters>>,
-    pub(super) live: Arc<Live>,
-}
-
-impl Seen {
-    /// Transactions that are neither successful nor failed, on both sides.
-    fn open(&self) -> u64 {
-        let open = |counters: &Option<Arc<Counters>>| {
-            counters.as_ref().map_or(0, |c| c.transactions.open())
-        };
-        open(&self.clients) + open(&self.servers)
-    }
-}
-
-/// A measurement under way.
-pub(super) struct Running {
-    request: Measure,
-    seen: Seen,
-    /// When transactions begin, once that is decided.
-    schedule: Option<Schedule>,
-    /// How fast they are meant to begin, also while nothing begins.
-    rate_cps: f64,
-    is_paused: bool,
-    is_stopped: bool,
-    refused_before: u64,
-    phase: Phase,
-}
-
-/// What it is at, until when at the latest.
-#[derive(Clone, Copy)]
-enum Phase {
-    /// Next hops are asked for.
-    Asking { until_ns: u64 },
-    /// Hosts' pings go through the forwarder.
-    Probing { until_ns: u64, looks: u64 },
-    /// Transactions begin.
-    Beginning,
-    /// No more begin; those that are open come to their ends.
-    Ending { until_ns: u64 },
-    /// All have ended; late packets are counted.
-    Draining { until_ns: u64 },
-}
-
 fn rate_of(rate_cps: f64) -> Rate {
     if rate_cps.is_finite() { Rate::Pps(rate_cps) } else { Rate::Max }
 }
 
 impl<S: Surroundings> StatefulGenerator<S> {
     /// Measure from beginning to end.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin) and [`turn`](Self::turn).
     pub fn measure(&mut self, request: &Measure) -> anyhow::Result<StatefulReport> {
         self.begin(request)?;
         loop {
@@ -102,6 +55,10 @@ impl<S: Surroundings> StatefulGenerator<S> {
     }
 
     /// Begin to measure; [`turn`](Self::turn) goes on with it.
+    ///
+    /// # Errors
+    /// When the request is impossible, a measurement is under way, a port has no link, or the
+    /// worker does not answer.
     pub fn begin(&mut self, request: &Measure) -> anyhow::Result<()> {
         request.check().map_err(anyhow::Error::msg)?;
         if self.running.is_some() {
@@ -115,18 +72,18 @@ impl<S: Surroundings> StatefulGenerator<S> {
             .filter_map(|port| port.faults.as_ref())
             .for_each(|faults| faults.begin(1));
         let refused_before = self.refused();
-        let seen = match self.stateful.kind {
-            Kind::Udp => self.put_on::<Exchange>()?,
-            Kind::Tcp => self.put_on::<Connection>()?,
+        let shared = match self.stateful.kind {
+            Kind::Udp => self.install::<Exchange>()?,
+            Kind::Tcp => self.install::<Connection>()?,
         };
         let rate_cps = match request.rate {
             Rate::Max => self.stateful.rate_cps.unwrap_or(f64::INFINITY),
             rate => cps_of(rate),
         };
-        let phase = Phase::Asking { until_ns: self.engine.now_ns() + HOPS_NS_MAX };
+        let phase = Phase::Resolving { until_ns: self.engine.now_ns() + HOPS_NS_MAX };
         self.running = Some(Running {
             request: *request,
-            seen,
+            shared,
             schedule: None,
             rate_cps,
             is_paused: false,
@@ -142,8 +99,8 @@ impl<S: Surroundings> StatefulGenerator<S> {
         self.running.is_some()
     }
 
-    /// What the measurement under way has come to.
-    pub fn look(&self) -> Option<Look> {
+    /// Counts of the measurement under way.
+    pub fn snapshot(&self) -> Option<Snapshot> {
         let running = self.running.as_ref()?;
         let now_ns = self.engine.now_ns();
         let seconds = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e9;
@@ -152,21 +109,21 @@ impl<S: Surroundings> StatefulGenerator<S> {
                 (seconds(schedule.start_ns, now_ns), seconds(schedule.start_ns, schedule.end_ns))
             });
         let state = match running.phase {
-            Phase::Asking { .. } | Phase::Probing { .. } => "getting ready",
+            Phase::Resolving { .. } | Phase::Probing { .. } => "getting ready",
             Phase::Beginning if running.is_paused => "paused",
             Phase::Beginning => "sending",
             Phase::Ending { .. } => "waiting for ends",
             Phase::Draining { .. } => "waiting for late frames",
         };
-        Some(Look {
+        Some(Snapshot {
             now_ns,
             at_s,
             of_s,
             state,
             rate: rate_of(running.rate_cps),
             is_paused: running.is_paused,
-            clients: running.seen.clients.clone(),
-            servers: running.seen.servers.clone(),
+            clients: running.shared.clients.clone(),
+            servers: running.shared.servers.clone(),
         })
     }
 
@@ -176,11 +133,17 @@ impl<S: Surroundings> StatefulGenerator<S> {
     }
 
     /// Change how fast transactions begin, from now on.
+    ///
+    /// # Errors
+    /// When no transactions begin, or the worker does not answer.
     pub fn set_rate(&mut self, rate: Rate) -> anyhow::Result<()> {
         self.change(|running| running.rate_cps = cps_of(rate))
     }
 
-    /// Let no transactions begin, or go on. Those that are open go on anyhow.
+    /// Pause or resume the begin of transactions. Open ones continue in either case.
+    ///
+    /// # Errors
+    /// As [`set_rate`](Self::set_rate).
     pub fn set_paused(&mut self, is_paused: bool) -> anyhow::Result<()> {
         self.change(|running| running.is_paused = is_paused)
     }
@@ -203,6 +166,9 @@ impl<S: Surroundings> StatefulGenerator<S> {
 
     /// Begin no more transactions; the report comes from [`turn`](Self::turn) when those that are
     /// open have ended, or at once after a second stop.
+    ///
+    /// # Errors
+    /// When the worker does not answer.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         let was_stopped = std::mem::replace(&mut running.is_stopped, true);
@@ -218,7 +184,7 @@ impl<S: Surroundings> StatefulGenerator<S> {
                 running.phase = Phase::Draining { until_ns: now_ns };
             }
             Phase::Ending { .. } | Phase::Draining { .. } => {}
-            Phase::Asking { .. } | Phase::Probing { .. } => {
+            Phase::Resolving { .. } | Phase::Probing { .. } => {
                 let schedule = self.schedule(&running);
                 running.schedule = Some(schedule.ended(schedule.start_ns, 0));
                 running.phase = Phase::Draining { until_ns: now_ns };
@@ -228,10 +194,14 @@ impl<S: Surroundings> StatefulGenerator<S> {
         Ok(())
     }
 
-    /// Go on with the measurement under way. An error ends it.
+    /// Continue the measurement under way.
+    ///
+    /// # Errors
+    /// When a link is lost, a next hop does not answer, or the worker does not answer: the
+    /// measurement is over then, without a report.
     pub fn turn(&mut self) -> anyhow::Result<Turn<StatefulReport>> {
         let Some(mut running) = self.running.take() else { return Ok(Turn::Idle) };
-        let turn = self.go_on(&mut running);
+        let turn = self.advance(&mut running);
         match &turn {
             Ok(Turn::Until(_)) => self.running = Some(running),
             Ok(_) => {}
@@ -240,30 +210,30 @@ impl<S: Surroundings> StatefulGenerator<S> {
         turn
     }
 
-    fn go_on(&mut self, running: &mut Running) -> anyhow::Result<Turn<StatefulReport>> {
+    fn advance(&mut self, running: &mut Running) -> anyhow::Result<Turn<StatefulReport>> {
         let now_ns = self.engine.now_ns();
         if let Some(port) = self.port_without_link() {
             bail!("{}; it was lost while measuring", self.link_trouble(port));
         }
-        let has_clients = running.seen.clients.is_some();
+        let has_clients = running.shared.clients.is_some();
         match running.phase {
-            Phase::Asking { until_ns } => {
-                let live = &running.seen.live;
-                if live.looks.get() == 0 || live.unknown_hops.get() > 0 {
+            Phase::Resolving { until_ns } => {
+                let live = &running.shared.live;
+                if live.polls.get() == 0 || live.unknown_hops.get() > 0 {
                     if now_ns > until_ns {
                         return self.name_silent_hop();
                     }
-                    return Ok(Turn::Until(now_ns + READY_LOOK_NS));
+                    return Ok(Turn::Until(now_ns + READY_POLL_NS));
                 }
-                // Two looks on, the node has said how many hosts there are to ask.
+                // After two polls the node has published the number of hosts to ping.
                 let until_ns = now_ns + (self.stateful.ready_s * 1e9) as u64;
-                running.phase = Phase::Probing { until_ns, looks: live.looks.get() + 2 };
-                Ok(Turn::Until(now_ns + READY_LOOK_NS))
+                running.phase = Phase::Probing { until_ns, polls: live.polls.get() + 2 };
+                Ok(Turn::Until(now_ns + READY_POLL_NS))
             }
-            Phase::Probing { until_ns, looks } => {
-                let live = &running.seen.live;
-                if now_ns < until_ns && (live.looks.get() < looks || live.unready_hosts.get() > 0) {
-                    return Ok(Turn::Until(now_ns + READY_LOOK_NS));
+            Phase::Probing { until_ns, polls } => {
+                let live = &running.shared.live;
+                if now_ns < until_ns && (live.polls.get() < polls || live.unready_hosts.get() > 0) {
+                    return Ok(Turn::Until(now_ns + READY_POLL_NS));
                 }
                 let schedule = self.schedule(running);
                 self.set_schedule(Some(schedule))?;
@@ -275,20 +245,20 @@ impl<S: Surroundings> StatefulGenerator<S> {
                 let schedule = running.schedule.context("a schedule")?;
                 let all = schedule.intended().unwrap_or(u64::MAX);
                 let has_begun_all =
-                    has_clients && !running.is_paused && running.seen.live.begun.get() >= all;
+                    has_clients && !running.is_paused && running.shared.live.begun.get() >= all;
                 let until_ns =
                     schedule.end_ns.saturating_add(self.overtime_ns(&schedule, has_clients));
                 if has_begun_all || now_ns >= until_ns {
                     self.end_beginning(running)?;
                 }
-                Ok(Turn::Until(now_ns + LOOK_NS))
+                Ok(Turn::Until(now_ns + POLL_NS))
             }
             Phase::Ending { until_ns } => {
-                if now_ns >= until_ns || running.seen.open() == 0 {
+                if now_ns >= until_ns || running.shared.open() == 0 {
                     let drain_ns = (running.request.drain_s * 1e9) as u64;
                     running.phase = Phase::Draining { until_ns: now_ns + drain_ns };
                 }
-                Ok(Turn::Until(now_ns + LOOK_NS))
+                Ok(Turn::Until(now_ns + POLL_NS))
             }
             Phase::Draining { until_ns } if now_ns < until_ns => Ok(Turn::Until(until_ns)),
             Phase::Draining { .. } => Ok(Turn::Done(Box::new(self.finish(running)?))),
@@ -308,16 +278,16 @@ impl<S: Surroundings> StatefulGenerator<S> {
     fn end_beginning(&mut self, running: &mut Running) -> anyhow::Result<()> {
         self.set_schedule(None)?;
         let life_ns = ((self.stateful.timeout_s + self.stateful.hold_s) * 1e9) as u64;
-        let wait_ns = if running.seen.clients.is_some() { life_ns + ENDING_EXTRA_NS } else { 0 };
+        let wait_ns = if running.shared.clients.is_some() { life_ns + ENDING_EXTRA_NS } else { 0 };
         running.phase = Phase::Ending { until_ns: self.engine.now_ns() + wait_ns };
         Ok(())
     }
 
     /// The error of a next hop that does not answer.
     fn name_silent_hop<T>(&mut self) -> anyhow::Result<T> {
-        let remains = self.take_off()?;
+        let final_state = self.take_off()?;
         let silence = "is it there, on this VLAN, and is the port's own address in its network?";
-        match remains.unknown_hop {
+        match final_state.unknown_hop {
             Some(hop) => {
                 bail!("{hop} has not answered on the clients' or servers' port; {silence}")
             }
@@ -326,14 +296,14 @@ impl<S: Surroundings> StatefulGenerator<S> {
     }
 
     fn finish(&mut self, running: &Running) -> anyhow::Result<StatefulReport> {
-        let remains = self.take_off()?;
-        let (seen, schedule) = (&running.seen, running.schedule.context("a schedule")?);
+        let final_state = self.take_off()?;
+        let (shared, schedule) = (&running.shared, running.schedule.context("a schedule")?);
         let facts = Facts {
             stateful: &self.stateful,
             schedule,
-            begun: seen.live.begun.get(),
-            first_ns: seen.live.first_ns.get(),
-            last_ns: seen.live.last_ns.get(),
+            begun: shared.live.begun.get(),
+            first_ns: shared.live.first_ns.get(),
+            last_ns: shared.live.last_ns.get(),
             tx_ring_full: self.refused() - running.refused_before,
             is_interrupted: running.is_stopped,
             histograms: running.request.histograms,
@@ -344,7 +314,12 @@ impl<S: Surroundings> StatefulGenerator<S> {
                 .map(|port| port.faults.as_ref().map(|done| done.report()))
                 .collect(),
         };
-        Ok(StatefulReport::new(&facts, seen.clients.as_deref(), seen.servers.as_deref(), remains))
+        Ok(StatefulReport::new(
+            &facts,
+            shared.clients.as_deref(),
+            shared.servers.as_deref(),
+            final_state,
+        ))
     }
 
     /// Packets that the ports' devices did not take.
@@ -353,11 +328,11 @@ impl<S: Surroundings> StatefulGenerator<S> {
     }
 
     fn set_schedule(&mut self, schedule: Option<Schedule>) -> anyhow::Result<()> {
-        let stage = self.stage;
+        let node = self.node;
         self.engine.call(WORKER, move |worker| {
-            worker.visit::<Stage, _>(stage, |stage, _| {
-                if let Some(play) = stage.play() {
-                    play.set_schedule(schedule);
+            worker.visit::<StatefulNode, _>(node, |node, _| {
+                if let Some(workload) = node.workload() {
+                    workload.set_schedule(schedule);
                 }
             });
         })?;
@@ -369,24 +344,24 @@ impl<S: Surroundings> StatefulGenerator<S> {
         &mut self,
         change: impl Fn(&Schedule, u64) -> Schedule + Send + 'static,
     ) -> anyhow::Result<Option<Schedule>> {
-        let stage = self.stage;
+        let node = self.node;
         let changed = self.engine.call(WORKER, move |worker| {
-            worker.visit::<Stage, _>(stage, |stage, _| stage.play()?.change(&change))
+            worker.visit::<StatefulNode, _>(node, |node, _| node.workload()?.change(&change))
         })?;
         Ok(changed.flatten())
     }
 
-    /// Take it off the stage: what is left of it.
-    fn take_off(&mut self) -> anyhow::Result<Remains> {
-        let stage = self.stage;
-        let play = self.engine.call(WORKER, move |worker| {
-            worker.visit::<Stage, _>(stage, |stage, _| stage.put_on(None))
+    /// Remove the workload from the node; its results.
+    fn take_off(&mut self) -> anyhow::Result<FinalState> {
+        let node = self.node;
+        let workload = self.engine.call(WORKER, move |worker| {
+            worker.visit::<StatefulNode, _>(node, |node, _| node.install(None))
         })?;
-        let mut play = play.flatten().context("the generator's node is gone")?;
-        Ok(play.remains())
+        let mut workload = workload.flatten().context("the generator's node is gone")?;
+        Ok(workload.final_state())
     }
 
-    /// When transactions begin: the rate that is asked for goes before the profile's.
+    /// When transactions begin: the requested rate overrides the profile's.
     fn schedule(&self, running: &Running) -> Schedule {
         let (stateful, rate_cps) = (&self.stateful, running.rate_cps);
         let duration_s = match stateful.limit {

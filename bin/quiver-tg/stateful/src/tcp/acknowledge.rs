@@ -1,4 +1,4 @@
-//! What an acknowledgement of the other side changes: windows, timers, what is sent again.
+//! Processing of acknowledgements: windows, timers, retransmission.
 
 use super::{Connection, Marks, before, microseconds};
 use crate::frame::Segment;

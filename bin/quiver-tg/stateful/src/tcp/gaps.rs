@@ -1,4 +1,4 @@
-//! What came behind a hole: stretches of bytes, as distances from the next byte expected.
+//! Out-of-order data: stretches of bytes, as distances from the next expected byte.
 
 /// Stretches that are remembered. What comes beyond is dropped, and sent again.
 const STRETCHES: usize = 3;

@@ -1,4 +1,4 @@
-//! What a segment does to a connection (RFC 9293 §3.10.7).
+//! Processing of a received segment (RFC 9293 §3.10.7).
 
 use quiver_wire::tcp::Flags;
 
@@ -48,7 +48,7 @@ pub fn answer_nobody<L: Line>(io: &mut Io<'_, L>, segment: &Segment<'_>) {
 }
 
 impl Connection {
-    /// What a SYN says.
+    /// Take the fields of a SYN.
     pub(super) fn take_syn(&mut self, segment: &Segment<'_>) {
         let offered = segment.segment_bytes_max.unwrap_or(SEGMENT_BYTES_DEFAULT);
         self.segment = self.segment.min(offered.max(SEGMENT_BYTES_MIN));

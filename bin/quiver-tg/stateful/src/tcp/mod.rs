@@ -58,7 +58,7 @@ impl Marks {
     const FIN_SEEN: Marks = Marks(4);
     /// It has been reached.
     const FIN_TAKEN: Marks = Marks(8);
-    /// What came in order wants an acknowledgement.
+    /// In-order data awaits an acknowledgement.
     const ACK_DUE: Marks = Marks(16);
     /// It is on its side's list of those with something to send.
     const LISTED: Marks = Marks(32);
@@ -124,7 +124,7 @@ pub struct Connection {
     rto: Rto,
     /// When the timer runs out, in ticks.
     due: u32,
-    /// What came behind a hole.
+    /// Out-of-order data.
     gaps: Gaps,
     /// Bytes that they take.
     window: u16,
@@ -192,7 +192,7 @@ impl Connection {
         self.marks.has(Marks::CLOSES) && before(self.data_end(sends), self.una)
     }
 
-    /// What the program does next with what has come.
+    /// The next step of the program after received data.
     fn advance<L>(&mut self, io: &Io<'_, L>) -> Option<Ending> {
         let program = io.program;
         let has_all = self.received_bytes() >= program.receives();
@@ -286,7 +286,7 @@ impl Flow for Connection {
         self.send_what_may_go(io);
     }
 
-    fn next_look<L>(&self, io: &Io<'_, L>) -> u32 {
+    fn next_deadline<L>(&self, io: &Io<'_, L>) -> u32 {
         let end = tick_of(self.started_ns).wrapping_add(io.program.life);
         let is_sooner = self.state == State::TimeWait || has_come(self.due, end);
         if self.marks.has(Marks::TIMER) && is_sooner { self.due } else { end }

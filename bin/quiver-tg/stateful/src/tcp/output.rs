@@ -1,4 +1,4 @@
-//! What a connection sends.
+//! Output of a connection.
 
 use quiver_wire::tcp::Flags;
 

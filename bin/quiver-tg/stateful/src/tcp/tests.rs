@@ -12,7 +12,7 @@ use quiver_tg_traffic::profile::stateful::Kind;
 use quiver_tg_traffic::profile::stateful::hosts::Hosts;
 
 use crate::program::{Failure, Program, Role};
-use crate::side::{Listens, Side};
+use crate::side::{ListenPorts, Side};
 use crate::simulation::Out;
 use crate::test_profiles::stateful;
 
@@ -49,7 +49,8 @@ struct Bench {
 impl Bench {
     fn new(keys: &str, role: Role) -> Bench {
         let text = format!(
-            "{{kind: tcp, clients: {{on: 0, first: 10.0.0.1}}, servers: {{on: 1, first: 20.0.0.1}}, {keys}}}"
+            "{{kind: tcp, clients: {{on: 0, first: 10.0.0.1}}, servers: {{on: 1, first: \
+             20.0.0.1}}, {keys}}}"
         );
         let stateful = stateful(&text);
         let hosts = |text: &str| Hosts::new(text.parse().expect("address"), 1).expect("hosts");
@@ -58,11 +59,12 @@ impl Bench {
             Role::Server => (hosts("20.0.0.1"), hosts("10.0.0.1")),
         };
         let (near_port, far_port) = if role == Role::Client { (1024, 80) } else { (80, 1024) };
-        let listens = if role == Role::Client { Listens::Nowhere } else { Listens::One(80) };
+        let listen_ports =
+            if role == Role::Client { ListenPorts::Nowhere } else { ListenPorts::One(80) };
         let heading = Heading::new(MacAddress([2, 0, 0, 0, 0, 1]), &Tags::default(), near);
         let program = Program::new(&stateful, role);
         Bench {
-            side: Side::new(program, heading, listens, 8, 1, SECOND),
+            side: Side::new(program, heading, listen_ports, 8, 1, SECOND),
             peer: Heading::new(MacAddress([2, 0, 0, 0, 0, 2]), &Tags::default(), far),
             near,
             key: Key::new(0, near_port, far.bits_at(0), far_port),

@@ -27,7 +27,7 @@ impl Found {
         self.fields.iter().find(|(field, _)| field.name == name).map_or(0, |(_, value)| *value)
     }
 
-    /// What lies behind its fixed part: options, segments.
+    /// Bytes after its fixed part: options, segments.
     pub fn tail<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
         let fixed = self.fields.iter().map(|(field, _)| (field.bit + field.bits).div_ceil(8)).max();
         let start = self.at + fixed.unwrap_or(0).max(self.spec.bytes);

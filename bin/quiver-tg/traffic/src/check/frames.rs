@@ -15,8 +15,8 @@ use crate::stamp::{STAMP_BYTES, Stamp};
 
 /// Frames that are made to see what varies, at least.
 const LOOKED_AT: usize = 64;
-/// Frames that may be shown.
-pub const SHOWN_MAX: usize = 1000;
+/// Frames of a stream to print at most.
+pub const PRINTED_MAX: usize = 1000;
 /// Buffers for one frame of any length.
 const BUFFERS: usize = 128;
 
@@ -57,18 +57,21 @@ pub struct Alike {
 }
 
 /// The first frames of a stream, in groups that have the same headers.
+///
+/// # Errors
+/// When the packet buffers run out.
 pub fn first_frames(
     source: &mut Source,
     stream: &Stream,
     number: usize,
-    shown: usize,
+    count: usize,
 ) -> anyhow::Result<Vec<Alike>> {
-    let shown = shown.min(SHOWN_MAX);
+    let count = count.min(PRINTED_MAX);
     let mut all =
-        make(source, stream, number, shown.max(LOOKED_AT))?.into_iter().enumerate().peekable();
+        make(source, stream, number, count.max(LOOKED_AT))?.into_iter().enumerate().peekable();
     let mut groups = Vec::new();
     while let Some((first, made)) = all.next() {
-        if first >= shown {
+        if first >= count {
             break;
         }
         let names: Vec<_> = made.names().collect();
@@ -78,7 +81,7 @@ pub fn first_frames(
             frames.push(made);
         }
         let varies = varying(stream, &frames);
-        frames.truncate(shown - first);
+        frames.truncate(count - first);
         groups.push(Alike { first: first + 1, frames, varies });
     }
     Ok(groups)
@@ -111,8 +114,8 @@ fn make(
     Ok(frames)
 }
 
-/// What the profile says varies, and what differs between these frames: lengths and checksums
-/// follow.
+/// Fields that vary by the profile, and fields that differ between these frames: lengths and
+/// checksums follow.
 fn varying(stream: &Stream, frames: &[Made]) -> Vec<Vec<bool>> {
     let Some(first) = frames.first() else { return Vec::new() };
     let of_field = |header: usize, place: usize| {

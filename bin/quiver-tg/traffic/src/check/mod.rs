@@ -12,15 +12,15 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use self::frames::{Alike, first_frames};
-pub use self::frames::{FrameJson, SHOWN_MAX};
+pub use self::frames::{FrameJson, PRINTED_MAX};
 use crate::figures::grouped;
 use crate::frames::Source;
 use crate::profile::{Part, Port, Profile, Stream, Values};
 
-/// Frames of each stream that are shown unless another number is asked for.
+/// Frames of each stream to print by default.
 pub const SHOWN: usize = 3;
 
-/// What a profile would do, in JSON.
+/// Streams and frames of a profile, as JSON.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     /// The profile's file.
@@ -45,7 +45,7 @@ pub struct CheckedPort {
     pub device: String,
     /// The address that it answers with.
     pub mac: String,
-    /// Who is asked for a MAC address.
+    /// The gateway whose MAC address is resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<String>,
 }
@@ -55,7 +55,7 @@ pub struct CheckedPort {
 pub struct CheckedStream {
     /// Its number.
     pub stream: usize,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The port that sends.
     pub from: usize,
@@ -77,9 +77,9 @@ pub struct CheckedStream {
     pub genome: Option<String>,
     /// The last 16 bytes of a frame say which one it is.
     pub is_stamped: bool,
-    /// The destination MAC address is asked for when the links are up, and zero here.
+    /// The destination MAC address is resolved when the links are up, and zero here.
     pub awaits_gateway: bool,
-    /// What varies by the profile's words.
+    /// Fields that vary by the profile.
     pub varies: Vec<Varying>,
     /// How its fields are counted together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,6 +102,9 @@ pub struct Varying {
 }
 
 /// Read a profile and print what it would send.
+///
+/// # Errors
+/// When the profile or a file that it names cannot be read, or standard output fails.
 pub fn print(path: &Path, frames: usize, json: bool) -> anyhow::Result<()> {
     let checked = Checked::new(&Profile::read(path)?, frames)?;
     let text = if json { serde_json::to_string_pretty(&checked)? + "\n" } else { checked.text() };
@@ -112,6 +115,9 @@ pub fn print(path: &Path, frames: usize, json: bool) -> anyhow::Result<()> {
 impl Checked {
     /// Of a profile; the first `frames` of each stream are made. Files and lists of values are read
     /// as for a run.
+    ///
+    /// # Errors
+    /// When a file of values or packets cannot be read.
     pub fn new(profile: &Profile, frames: usize) -> anyhow::Result<Checked> {
         let ports = profile.ports.iter().enumerate().map(|(number, port)| CheckedPort {
             port: number,

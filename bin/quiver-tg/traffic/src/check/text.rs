@@ -13,7 +13,7 @@ use crate::stamp::STAMP_BYTES;
 const WIDTH: usize = 96;
 /// Before what is said of a header.
 const MARGIN: usize = 12;
-/// Bytes of options, segments or an unknown frame that are shown at most.
+/// Bytes of options, segments or an unknown frame to print at most.
 const REST_SHOWN: usize = 48;
 
 /// All of it.
@@ -64,7 +64,7 @@ fn stream_in_words(text: &mut String, stream: &CheckedStream) {
     }
 }
 
-/// What is said of a group of frames, line by line.
+/// Lines of a group of frames.
 enum Line {
     /// The same in every frame.
     Same(&'static str, String),
@@ -125,7 +125,7 @@ fn align(text: &mut String, lines: &[Line], frames: usize) {
     }
 }
 
-/// Bytes of a part in every frame, once if they are alike.
+/// Bytes of a part in every frame, once if they are equal.
 fn bytes(name: &'static str, values: impl Iterator<Item = usize>) -> Line {
     let values: Vec<usize> = values.collect();
     match values.split_first() {
@@ -144,10 +144,10 @@ fn header(
     found: &Found,
 ) {
     let varies = |field: usize| group.varies[place][field];
-    let shown = |header: &Found, field: usize| {
+    let printed = |header: &Found, field: usize| {
         let (spec, value) = header.fields[field];
         if place == 0 && stream.awaits_gateway && spec.name == "dst" {
-            return "(asked for)".to_owned();
+            return "(resolved at start)".to_owned();
         }
         show(found.spec, spec, value)
     };
@@ -157,7 +157,7 @@ fn header(
     };
     let constants = (0..found.fields.len()).filter(is_shown);
     let mut words: Vec<String> = constants
-        .map(|field| format!("{} {}", found.fields[field].0.name, shown(found, field)))
+        .map(|field| format!("{} {}", found.fields[field].0.name, printed(found, field)))
         .collect();
     let rest = group.frames.first().map_or(&[][..], |made| found.tail(&made.bytes));
     if !rest.is_empty() {
@@ -174,7 +174,7 @@ fn header(
     }
     lines.push(Line::Same(head, line));
     for field in (0..found.fields.len()).filter(|field| varies(*field)) {
-        let values = group.frames.iter().map(|made| shown(&made.headers[place], field)).collect();
+        let values = group.frames.iter().map(|made| printed(&made.headers[place], field)).collect();
         lines.push(Line::Varies("", found.fields[field].0.name, values));
     }
 }

@@ -6,13 +6,9 @@
 //! to windows, eight bytes of the frame each, and writing a frame is copying its template and as
 //! many words as it has windows.
 
+use super::chunk::{CHUNK, Column};
+use super::reciprocal::Reciprocal;
 use super::values::Index;
-
-/// Frames made ahead.
-pub const CHUNK: usize = 64;
-
-/// One value for each of the next frames.
-pub type Column = [u64; CHUNK];
 
 /// One step. Columns are named by their places.
 pub enum Step {
@@ -75,7 +71,7 @@ pub enum Step {
         into: usize,
         /// The sum of everything under it that does not vary, below 2^32.
         base: u64,
-        /// What varies.
+        /// The columns that vary.
         terms: Box<[Term]>,
         /// Zero is written as 0xffff.
         zero_is_ffff: bool,
@@ -91,47 +87,13 @@ pub struct Term {
     pub shift: u32,
 }
 
-/// 1 / d for numbers below 2^24, exactly: floor(2^64 / d) + 1.
-#[derive(Clone, Copy, Debug)]
-pub struct Reciprocal {
-    times: u64,
-    divisor: u64,
-}
-
-impl Reciprocal {
-    /// Of 1 to 2^24.
-    pub fn new(divisor: u64) -> Reciprocal {
-        let times = if divisor < 2 { 0 } else { u64::MAX / divisor + 1 };
-        Reciprocal { times, divisor: divisor.max(1) }
-    }
-
-    /// `number` / d.
-    #[inline(always)]
-    fn of(self, number: u64) -> u64 {
-        if self.times == 0 { number } else { upper_half(number, self.times) }
-    }
-
-    /// `number` % d.
-    #[inline(always)]
-    pub fn rest_of(self, number: u64) -> u64 {
-        number - self.of(number) * self.divisor
-    }
-}
-
-/// The upper half of the product with a number below 2^32, in multiplications that vectors have.
-#[inline(always)]
-pub fn upper_half(number: u64, times: u64) -> u64 {
-    let number = number & 0xffff_ffff;
-    (number * (times >> 32) + ((number * (times & 0xffff_ffff)) >> 32)) >> 32
-}
-
 /// Two columns, the first to be filled from the second.
 #[inline(always)]
 fn pair(columns: &mut [Column], into: usize, from: usize) -> Option<(&mut Column, &Column)> {
     columns.get_disjoint_mut([into, from]).ok().map(|[into, from]| (into, &*from))
 }
 
-/// What a value adds to a one's complement sum of 16-bit words: below 2^49.
+/// The summand of a value in a one's complement sum of 16-bit words: below 2^49.
 #[inline(always)]
 fn under_checksum(value: u64, shift: u32) -> u64 {
     ((value & 0xffff_ffff) + (value >> 32)) << shift
@@ -264,9 +226,9 @@ pub const WINDOW_BYTES: usize = 8;
 pub struct Window {
     /// Where they begin.
     pub at: usize,
-    /// What does not vary in them.
+    /// Constant bits.
     pub base: u64,
-    /// What does.
+    /// Bits from columns.
     pub places: Box<[Place]>,
 }
 
@@ -309,11 +271,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn a_reciprocal_divides_exactly(number in 0u64..1 << 24, divisor in 1u64..=1 << 24) {
-            prop_assert_eq!(Reciprocal::new(divisor).of(number), number / divisor);
-        }
-
         #[test]
         fn a_value_under_a_checksum_is_its_bytes_in_their_words(value: u64, before in 0usize..16) {
             // `before` bits, the value, and zeros up to a whole word.

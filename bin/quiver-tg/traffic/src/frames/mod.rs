@@ -1,8 +1,10 @@
-//! What is sent: frames made from templates, with fields that vary.
+//! Frames made from templates, with fields that vary.
 
+pub mod chunk;
 pub mod column;
 pub mod program;
 pub mod random;
+pub mod reciprocal;
 pub mod recording;
 pub mod replay;
 pub mod source;

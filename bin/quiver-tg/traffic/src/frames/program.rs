@@ -2,9 +2,9 @@
 
 use quiver_core::cpu::{Body, Variant};
 
-use super::column::{
-    CHUNK, Column, Place, Reciprocal, Step, Term, WINDOW_BYTES, Window, checksum_of,
-};
+use super::chunk::{CHUNK, Column};
+use super::column::{Place, Step, Term, WINDOW_BYTES, Window, checksum_of};
+use super::reciprocal::Reciprocal;
 use super::values::{Index, ValuesError, read};
 use crate::profile::layout::{Checksum, Part, set_bits};
 use crate::profile::scalar::greatest;
@@ -16,7 +16,7 @@ pub const PIECE_BYTES: usize = 64;
 /// How long the frames are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameLength {
-    /// All alike, bytes.
+    /// One length for all, bytes.
     Fixed(usize),
     /// As this column says.
     Column(usize),
@@ -28,7 +28,7 @@ pub struct Program {
     pub template: Box<[u8]>,
     /// How long they are.
     pub length: FrameLength,
-    /// Where the windows stand.
+    /// The windows: the words of the frame that vary.
     pub windows: Box<[Window]>,
     /// Their words for the next frames, in the byte order of the frame.
     pub words: Box<[Column]>,
@@ -74,6 +74,9 @@ struct Draft {
 
 impl Program {
     /// For a stream whose profile has been checked; reads and draws all values.
+    ///
+    /// # Errors
+    /// When a file of values cannot be read, or the fields make more flows than there may be.
     pub fn new(stream: &Stream) -> Result<Program, ValuesError> {
         let longest = stream.sizes.max();
         let mut template = stream.layout.bytes.clone();
@@ -98,7 +101,7 @@ impl Program {
         self.variant.run(Filling(self));
     }
 
-    /// Bytes from the start that every copy must have: the windows stand in them.
+    /// Bytes from the start that every copy must have: the windows lie in them.
     pub fn head_bytes(&self) -> usize {
         self.windows
             .last()
@@ -136,7 +139,7 @@ impl Draft {
 
     /// The size of each frame, and the fields that say it.
     fn lengths(&mut self, stream: &Stream) -> FrameLength {
-        let turn = crate::profile::field::Turn::default();
+        let value_order = crate::profile::field::ValueOrder::default();
         let size = match (stream.sizes.only(), &stream.sizes) {
             (Some(only), _) => {
                 for length in &stream.layout.lengths {
@@ -144,8 +147,8 @@ impl Draft {
                 }
                 return FrameLength::Fixed(only);
             }
-            (None, Sizes::Turn(sizes)) => {
-                let from = self.draw(Index::new(sizes.len() as u64, &turn, 0));
+            (None, Sizes::Cycle(sizes)) => {
+                let from = self.draw(Index::new(sizes.len() as u64, &value_order, 0));
                 let words = sizes.iter().map(|size| u64::from(*size)).collect();
                 let into = self.column();
                 self.steps.push(Step::Look { into, from, words });
@@ -153,8 +156,9 @@ impl Draft {
             }
             (None, Sizes::Random { first, last, seed }) => {
                 let order = Some(crate::profile::Order::Random);
-                let turn = crate::profile::field::Turn { order, seed: Some(*seed), exponent: None };
-                let from = self.draw(Index::new(u64::from(last - first) + 1, &turn, 0));
+                let value_order =
+                    crate::profile::field::ValueOrder { order, seed: Some(*seed), exponent: None };
+                let from = self.draw(Index::new(u64::from(last - first) + 1, &value_order, 0));
                 let into = self.column();
                 let first = u64::from(*first);
                 self.steps.push(Step::Count { into, from, first, step: 1, mask: u64::MAX });
@@ -207,7 +211,7 @@ impl Draft {
                     divisor = (divisor * count).min(RUN_VALUES_MAX);
                     into
                 }
-                _ => self.draw(Index::new(count, &part.field.turn, place as u64 + 1)),
+                _ => self.draw(Index::new(count, &part.field.value_order, place as u64 + 1)),
             };
             self.part(part, list, from);
         }
@@ -224,7 +228,7 @@ impl Draft {
         if count > RUN_VALUES_MAX {
             return Err(ValuesError::Flows { made, most: RUN_VALUES_MAX });
         }
-        Ok(self.draw(Index::new(count, &flows.turn(), 1)))
+        Ok(self.draw(Index::new(count, &flows.value_order(), 1)))
     }
 
     /// One field: its values by their places in the column `from`.
@@ -378,4 +382,12 @@ pub fn sum_of(bytes: &[u8]) -> u64 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let rest = rest.first().map_or(0, |byte| u64::from(*byte) << 8);
     pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum::<u64>() + rest
+}
+
+/// Write bytes at a place that is inside: sizes are checked before a source is made.
+#[inline(always)]
+pub fn put<const N: usize>(frame: &mut [u8], at: usize, bytes: [u8; N]) {
+    if let Some(place) = frame.get_mut(at..at + N) {
+        place.copy_from_slice(&bytes);
+    }
 }

@@ -1,6 +1,6 @@
 //! Seeded numbers: uniform, and zipf over N without a table of N weights.
 
-use super::column::upper_half;
+use super::reciprocal::upper_half;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, good enough to choose flows.
 #[derive(Clone, Debug)]

@@ -33,7 +33,11 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Read a file to its end. The message says which packet cannot be sent.
+    /// Read a pcap or pcapng file to its end.
+    ///
+    /// # Errors
+    /// When it is no regular file, no capture of Ethernet, or holds a packet that cannot be sent;
+    /// the message names the packet.
     pub fn read(path: &Path) -> Result<Recording, String> {
         if !std::fs::metadata(path).map_err(|error| error.to_string())?.is_file() {
             return Err("it is not a file".to_owned());
@@ -128,7 +132,8 @@ impl Recording {
         if !(PACKET_BYTES_MIN..=FRAME_BYTES_MAX).contains(&bytes.len()) {
             let length = bytes.len();
             return Err(format!(
-                "packet {number} has {length} bytes; a frame has {PACKET_BYTES_MIN} to {FRAME_BYTES_MAX}"
+                "packet {number} has {length} bytes; a frame has {PACKET_BYTES_MIN} to \
+                 {FRAME_BYTES_MAX}"
             ));
         }
         self.bytes += bytes.len();

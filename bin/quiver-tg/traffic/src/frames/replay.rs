@@ -7,8 +7,7 @@ use quiver_wire::vlan::Tags;
 use quiver_wire::{EtherType, Header, IpProtocol, UdpHeader, ethernet, ip4, ip6};
 
 use super::column::checksum_of;
-use super::program::{PIECE_BYTES, sum_of};
-use super::source::put;
+use super::program::{PIECE_BYTES, put, sum_of};
 use crate::profile::Stream;
 use crate::stamp::STAMP_BYTES;
 
@@ -36,7 +35,7 @@ impl Replay {
                 }
             }
             if stream.stamp {
-                make_room(&mut packet);
+                reserve_stamp(&mut packet);
             }
             places.push((bytes.len(), packet.len()));
             bytes.extend(packet);
@@ -111,10 +110,10 @@ fn write_long(
 
 /// Make room for a stamp at the end of a packet: in its padding, in its payload (its checksum then
 /// is that of the packet with zeros there, and a stamp changes no checksum), or behind it.
-fn make_room(packet: &mut Vec<u8>) {
-    match room(packet) {
-        Some(Room::Padding) => {}
-        Some(Room::Payload { checksum_at }) => {
+fn reserve_stamp(packet: &mut Vec<u8>) {
+    match stamp_place(packet) {
+        Some(StampPlace::Padding) => {}
+        Some(StampPlace::Payload { checksum_at }) => {
             let start = packet.len() - STAMP_BYTES;
             let parity = (start - checksum_at) % 2;
             let mut old = vec![0; parity];
@@ -135,15 +134,15 @@ fn make_room(packet: &mut Vec<u8>) {
     }
 }
 
-/// Where a stamp finds room.
-enum Room {
+/// The place of a stamp in a recorded packet.
+enum StampPlace {
     /// Behind the end of the IP packet.
     Padding,
-    /// In the payload of a transport protocol, whose checksum stands there.
+    /// In the payload of a transport protocol, whose checksum is at `checksum_at`.
     Payload { checksum_at: usize },
 }
 
-fn room(packet: &[u8]) -> Option<Room> {
+fn stamp_place(packet: &[u8]) -> Option<StampPlace> {
     let (l2, rest) = ethernet::Repr::parse(packet).ok()?;
     let tags = Tags::walk(l2.ether_type, rest)?;
     let ip_at = packet.len() - rest.len() + tags.len;
@@ -165,7 +164,7 @@ fn room(packet: &[u8]) -> Option<Room> {
     };
     let end = ip_at + header_bytes + payload_bytes;
     if packet.len() >= end + STAMP_BYTES {
-        return Some(Room::Padding);
+        return Some(StampPlace::Padding);
     }
     let transport = ip.get(header_bytes..header_bytes + payload_bytes)?;
     let (transport_bytes, checksum_place) = match protocol {
@@ -182,5 +181,5 @@ fn room(packet: &[u8]) -> Option<Room> {
         _ => return None,
     };
     let has_room = packet.len() == end && payload_bytes >= transport_bytes + STAMP_BYTES;
-    has_room.then_some(Room::Payload { checksum_at: ip_at + header_bytes + checksum_place })
+    has_room.then_some(StampPlace::Payload { checksum_at: ip_at + header_bytes + checksum_place })
 }

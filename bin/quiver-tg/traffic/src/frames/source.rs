@@ -5,8 +5,8 @@ use std::sync::Arc;
 use quiver_core::Packet;
 use quiver_core::memory::buffer::BufferCache;
 
-use super::column::CHUNK;
-use super::program::{FrameLength, PIECE_BYTES, Program};
+use super::chunk::CHUNK;
+use super::program::{FrameLength, PIECE_BYTES, Program, put};
 use super::recording::Recording;
 use super::replay::Replay;
 use super::values::ValuesError;
@@ -16,13 +16,17 @@ use crate::stamp::STAMP_BYTES;
 /// Makes the frames of one stream.
 pub enum Source {
     /// From headers.
-    Made(Box<Made>),
+    Generated(Box<Generated>),
     /// As they are.
     Replay(Box<Replay>, Option<Arc<[u64]>>),
 }
 
 impl Source {
     /// From its description; reads and draws all values and packets. The profile has been checked.
+    ///
+    /// # Errors
+    /// When a file of values or packets cannot be read, or the fields make more flows than there
+    /// may be.
     pub fn new(stream: &Stream) -> Result<Source, ValuesError> {
         if let Some(pcap) = &stream.pcap {
             let path = pcap.file.clone();
@@ -37,13 +41,13 @@ impl Source {
             let packets = stream.packets.iter().map(|packet| packet.0.clone()).collect();
             return Ok(Source::Replay(Box::new(Replay::new(stream, packets)), None));
         }
-        Ok(Source::Made(Box::new(Made::new(stream)?)))
+        Ok(Source::Generated(Box::new(Generated::new(stream)?)))
     }
 
     /// A frame on average, bytes.
     pub fn frame_bytes_mean(&self) -> f64 {
         match self {
-            Source::Made(made) => made.frame_bytes.1,
+            Source::Generated(made) => made.frame_bytes.1,
             Source::Replay(replay, _) => replay.frame_bytes_mean(),
         }
     }
@@ -51,7 +55,7 @@ impl Source {
     /// The longest frame, bytes.
     pub fn frame_bytes_max(&self) -> usize {
         match self {
-            Source::Made(made) => made.frame_bytes.0,
+            Source::Generated(made) => made.frame_bytes.0,
             Source::Replay(replay, _) => replay.frame_bytes_max(),
         }
     }
@@ -59,7 +63,7 @@ impl Source {
     /// Packets before they come round, if they do.
     pub fn packets(&self) -> Option<u64> {
         match self {
-            Source::Made(_) => None,
+            Source::Generated(_) => None,
             Source::Replay(replay, _) => Some(replay.packets()),
         }
     }
@@ -67,7 +71,7 @@ impl Source {
     /// When they are due by themselves, nanoseconds behind the first.
     pub fn times_ns(&self) -> Option<Arc<[u64]>> {
         match self {
-            Source::Made(_) => None,
+            Source::Generated(_) => None,
             Source::Replay(_, times_ns) => times_ns.clone(),
         }
     }
@@ -83,21 +87,21 @@ impl Source {
         cache: &mut BufferCache,
     ) -> bool {
         match self {
-            Source::Made(made) => made.write(packet, stamp, data_bytes, cache),
+            Source::Generated(made) => made.write(packet, stamp, data_bytes, cache),
             Source::Replay(replay, _) => replay.write(packet, stamp, data_bytes, cache),
         }
     }
 
     /// Send all frames to this MAC address from now on. Packets that are sent as they are stay so.
     pub fn set_destination(&mut self, mac: [u8; 6]) {
-        if let Source::Made(made) = self {
+        if let Source::Generated(made) = self {
             made.set_destination(mac);
         }
     }
 }
 
 /// Makes frames from headers.
-pub struct Made {
+pub struct Generated {
     program: Program,
     /// The next frame's place in the columns; [`CHUNK`] when they are used up.
     next: usize,
@@ -108,15 +112,15 @@ pub struct Made {
     frame_bytes: (usize, f64),
 }
 
-impl Made {
-    fn new(stream: &Stream) -> Result<Made, ValuesError> {
+impl Generated {
+    fn new(stream: &Stream) -> Result<Generated, ValuesError> {
         let program = Program::new(stream)?;
         let scratch = vec![0; program.template.len()].into_boxed_slice();
         let frame_bytes = (stream.frame_bytes_max(), stream.frame_bytes_mean());
-        Ok(Made { program, next: CHUNK, scratch, is_stamped: stream.stamp, frame_bytes })
+        Ok(Generated { program, next: CHUNK, scratch, is_stamped: stream.stamp, frame_bytes })
     }
 
-    /// The kernel that writes its frames: bytes that are copied, if they are all alike, and
+    /// The kernel that writes its frames: bytes that are copied, if all have one length, and
     /// windows.
     pub fn kernel(&self) -> (Option<usize>, usize) {
         let is_plain = self.is_stamped && matches!(self.program.length, FrameLength::Fixed(_));
@@ -130,7 +134,7 @@ impl Made {
 
     /// The next frame's place in the columns.
     #[inline(always)]
-    fn turn(&mut self) -> usize {
+    fn next_place(&mut self) -> usize {
         if self.next >= CHUNK {
             self.program.run();
             self.next = 0;
@@ -150,7 +154,7 @@ impl Made {
         data_bytes: usize,
         cache: &mut BufferCache,
     ) -> bool {
-        let place = self.turn();
+        let place = self.next_place();
         let length = self.length(place);
         let copied = length.next_multiple_of(PIECE_BYTES).max(self.program.head_bytes());
         if !packet.set_length(copied, data_bytes) {
@@ -180,7 +184,7 @@ impl Made {
         data_bytes: usize,
         cache: &mut BufferCache,
     ) -> bool {
-        let place = if WINDOWS > 0 { self.turn() } else { 0 };
+        let place = if WINDOWS > 0 { self.next_place() } else { 0 };
         let FrameLength::Fixed(length) = self.program.length else { return false };
         if !packet.set_length(BYTES, data_bytes) {
             return self.write_long(packet, place, stamp, cache);
@@ -236,13 +240,5 @@ impl Made {
         let is_whole = packet.append(&scratch[..length], cache);
         self.scratch = scratch;
         is_whole
-    }
-}
-
-/// Write bytes at a place that is inside: sizes are checked before a source is made.
-#[inline(always)]
-pub fn put<const N: usize>(frame: &mut [u8], at: usize, bytes: [u8; N]) {
-    if let Some(place) = frame.get_mut(at..at + N) {
-        place.copy_from_slice(&bytes);
     }
 }

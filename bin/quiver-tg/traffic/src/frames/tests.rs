@@ -329,7 +329,8 @@ proptest! {
             let before = names.last().copied().unwrap_or_default();
             let (name, fields) = header(*pick, number);
             if name == "vxlan" && ["ip4", "ip6"].contains(&before) {
-                layers += &format!(", {{udp: {{src_port: {}}}}}, {{vxlan: {fields}}}, {{{ETHERNET}}}", varying(16, *pick));
+                layers += &format!(", {{udp: {{src_port: {}}}}}, {{vxlan: {fields}}}, \
+                    {{{ETHERNET}}}", varying(16, *pick));
                 names.extend(["udp", "vxlan", "ethernet"]);
             } else if follows(before, name) {
                 layers += &format!(", {{{name}: {fields}}}");
@@ -346,14 +347,17 @@ proptest! {
         let number = varying(16, last);
         match transport {
             "" => layers.push(']'),
-            "icmp4" | "icmp6" => layers += &format!(", {{{transport}: {{id: {number}, seq: {number}}}}}]"),
+            "icmp4" | "icmp6" => layers += &format!(", {{{transport}: {{id: {number}, seq: \
+             {number}}}}}]"),
             _ => layers += &format!(", {{{transport}: {{src_port: {number}, dst_port: 9}}}}]"),
         }
         names.extend(Some(transport).filter(|name| !name.is_empty()));
         // A stack that ends in a label or a key has nothing known behind it.
         prop_assume!(!["mpls", "gre"].contains(&ip));
-        let size = ["400", "imix", "{first: 400, last: 463}", "{first: 500, last: 999, order: random}"][sizes];
-        let flows = if flows == 0 && !layers.contains("order") { ", flows: {count: 1000}" } else { "" };
+        let size = ["400", "imix", "{first: 400, last: 463}", "{first: 500, last: 999, order: \
+            random}"][sizes];
+        let flows = if flows == 0 && !layers.contains("order") { ", flows: {count: \
+            1000}" } else { "" };
         for frame in frames(&format!("frame: {size}, layers: {layers}{flows}"), 150) {
             let mut found = Vec::new();
             walk_ethernet(&frame, &mut found);

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::column::{CHUNK, Reciprocal};
+use super::chunk::CHUNK;
 use super::random::{Random, Zipf};
-use crate::profile::field::{LIST_VALUES_MAX, Order, Turn, of_line};
+use super::reciprocal::Reciprocal;
+use crate::bounded_file;
+use crate::profile::field::{LIST_VALUES_MAX, Order, ValueOrder, of_line};
 use crate::profile::scalar::Kind;
 
+/// Bytes of a file of values: lines of 63 characters.
+const LIST_BYTES_MAX: usize = 64 * LIST_VALUES_MAX;
 /// Zipf draws made ahead: at least.
 const DRAWS_MIN: u64 = 1 << 16;
 /// Zipf draws made ahead: at most.
@@ -19,11 +23,11 @@ const ROUNDS_MAX: u64 = (1 << 24) - CHUNK as u64;
 #[derive(Debug, thiserror::Error)]
 pub enum ValuesError {
     /// The file.
-    #[error("{path}: {source}")]
+    #[error("{path} cannot be read")]
     Read {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A line of it.
@@ -33,9 +37,9 @@ pub enum ValuesError {
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What stands there, cut.
+        /// The text of the line, shortened.
         text: String,
-        /// What should.
+        /// The expected form.
         what: String,
     },
     /// Its length.
@@ -46,7 +50,7 @@ pub enum ValuesError {
         /// How many there are at least.
         lines: usize,
     },
-    /// What the fields of flows make.
+    /// Too many flows from the fields.
     #[error("the fields make {made} flows, and `flows` has at most {most}: say `count`")]
     Flows {
         /// How many.
@@ -59,7 +63,7 @@ pub enum ValuesError {
     Packets {
         /// Which.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake.
         message: String,
     },
 }
@@ -101,9 +105,9 @@ pub enum Index {
 
 impl Index {
     /// Of `count` values (at least 1) in an order; `seed` when none is said.
-    pub fn new(count: u64, turn: &Turn, seed: u64) -> Index {
-        let mut random = Random::new(turn.seed.unwrap_or(seed));
-        match turn.order.unwrap_or_default() {
+    pub fn new(count: u64, value_order: &ValueOrder, seed: u64) -> Index {
+        let mut random = Random::new(value_order.seed.unwrap_or(seed));
+        match value_order.order.unwrap_or_default() {
             Order::Sequential => Index::Up {
                 count,
                 next: 0,
@@ -112,7 +116,7 @@ impl Index {
             Order::Decrement => Index::Down { count, next: count },
             Order::Random => Index::Uniform { count, random },
             Order::Zipf => {
-                let zipf = Zipf::new(count, turn.exponent());
+                let zipf = Zipf::new(count, value_order.exponent());
                 let draws = (count * 4).clamp(DRAWS_MIN, DRAWS_MAX);
                 let places = (0..draws).map(|_| zipf.draw(&mut random) as u32).collect();
                 Index::Table { places, next: 0 }
@@ -162,9 +166,12 @@ impl Index {
     }
 }
 
-/// A list in a file. A last line that is empty does not count.
+/// Read the values of a file, one a line. A last line that is empty does not count.
+///
+/// # Errors
+/// When it is no regular file, too long, or a line is no value of this kind.
 pub fn read(path: &Path, kind: Kind, bits: usize) -> Result<Vec<u128>, ValuesError> {
-    let bytes = std::fs::read(path)
+    let bytes = bounded_file::read(path, LIST_BYTES_MAX)
         .map_err(|source| ValuesError::Read { path: path.to_owned(), source })?;
     let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let mut values = Vec::with_capacity((bytes.len() / 12).min(LIST_VALUES_MAX));
@@ -187,8 +194,8 @@ pub fn read(path: &Path, kind: Kind, bits: usize) -> Result<Vec<u128>, ValuesErr
 mod tests {
     use super::*;
 
-    fn take(count: u64, turn: Turn, frames: usize) -> Vec<u64> {
-        let mut index = Index::new(count, &turn, 3);
+    fn take(count: u64, value_order: ValueOrder, frames: usize) -> Vec<u64> {
+        let mut index = Index::new(count, &value_order, 3);
         let mut all = Vec::new();
         while all.len() < frames {
             let mut column = [0; CHUNK];
@@ -199,29 +206,29 @@ mod tests {
         all
     }
 
-    fn turn(order: Order) -> Turn {
-        Turn { order: Some(order), ..Turn::default() }
+    fn value_order(order: Order) -> ValueOrder {
+        ValueOrder { order: Some(order), ..ValueOrder::default() }
     }
 
     #[test]
     fn a_sequence_comes_round_whatever_its_length() {
         for count in [1, 2, 63, 64, 65, 100, 128] {
             let up: Vec<u64> = (0..500).map(|k| k % count).collect();
-            assert_eq!(take(count, turn(Order::Sequential), 500), up);
+            assert_eq!(take(count, value_order(Order::Sequential), 500), up);
             let down: Vec<u64> = up.iter().map(|k| count - 1 - k).collect();
-            assert_eq!(take(count, turn(Order::Decrement), 500), down);
+            assert_eq!(take(count, value_order(Order::Decrement), 500), down);
         }
     }
 
     #[test]
     fn random_orders_stay_inside_reach_everything_and_repeat_with_their_seed() {
         for order in [Order::Random, Order::Zipf] {
-            let all = take(100, turn(order), 65_536);
+            let all = take(100, value_order(order), 65_536);
             let distinct: std::collections::HashSet<_> = all.iter().collect();
             assert_eq!(distinct.len(), 100);
             assert!(all.iter().all(|k| *k < 100));
-            assert_eq!(take(100, turn(order), 65_536), all);
-            assert_ne!(take(100, Turn { seed: Some(4), ..turn(order) }, 65_536), all);
+            assert_eq!(take(100, value_order(order), 65_536), all);
+            assert_ne!(take(100, ValueOrder { seed: Some(4), ..value_order(order) }, 65_536), all);
         }
     }
 

@@ -9,7 +9,7 @@ pub const RUN_FRAMES_MAX: u32 = 1_000_000;
 /// The longest delay, microseconds.
 pub const DELAY_US_MAX: u64 = 10_000_000;
 
-/// What befalls the generator's frames at a port. Each share is of all frames; a frame has at most
+/// Faults of the generator's frames at a port. Each share is of all frames; a frame has at most
 /// one fault.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -51,7 +51,10 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// What is impossible about it, and what would be possible.
+    /// Check the ranges of the faults.
+    ///
+    /// # Errors
+    /// When a value is outside its range; the message says what would be possible.
     pub fn check(&self) -> Result<(), String> {
         let shares = [
             ("loss", self.loss),

@@ -1,4 +1,4 @@
-//! What goes into a header field: one value, a run of values, a list, or a file of values.
+//! Values of a header field: one value, a run of values, a list, or a file of values.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -45,12 +45,12 @@ impl Order {
     }
 }
 
-/// In which order, and where chance comes from.
+/// The order of the values, and the seed of random orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Turn {
+pub struct ValueOrder {
     /// In which order; `None` when nothing is said.
     pub order: Option<Order>,
-    /// What the random orders are drawn from; `None` when nothing is said.
+    /// Seed of the random orders; `None` when none is given.
     pub seed: Option<u64>,
     /// Of zipf.
     pub exponent: Option<f64>,
@@ -76,13 +76,13 @@ pub enum Values {
     File(PathBuf),
 }
 
-/// What goes into a header field.
+/// Values of a header field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Which values.
     pub values: Values,
     /// In which order.
-    pub turn: Turn,
+    pub value_order: ValueOrder,
     /// Only these bits of the values are written; the others are those of the first.
     pub mask: Option<u128>,
 }
@@ -90,7 +90,7 @@ pub struct Field {
 impl Field {
     /// Always the same.
     pub fn one(value: u128) -> Field {
-        Field { values: Values::One(value), turn: Turn::default(), mask: None }
+        Field { values: Values::One(value), value_order: ValueOrder::default(), mask: None }
     }
 
     /// Its first value; `None` when that stands in a file.
@@ -111,18 +111,21 @@ impl Field {
     }
 }
 
-impl Turn {
+impl ValueOrder {
     /// The exponent of zipf.
     pub fn exponent(&self) -> f64 {
         self.exponent.unwrap_or(1.0)
     }
 
-    /// Is anything said?
-    pub fn is_said(&self) -> bool {
-        *self != Turn::default()
+    /// An order, seed or exponent is given.
+    pub fn is_given(&self) -> bool {
+        *self != ValueOrder::default()
     }
 
-    /// What is impossible about it.
+    /// Check the ranges.
+    ///
+    /// # Errors
+    /// When the exponent is outside its range.
     pub fn check<E: Error>(&self) -> Result<(), E> {
         if !(0.0..=EXPONENT_MAX).contains(&self.exponent()) {
             return Err(E::custom(format!(
@@ -167,7 +170,11 @@ impl<'de> Visitor<'de> for FieldSeed {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Field, A::Error> {
-        Ok(Field { values: ListSeed(self.0).visit_seq(list)?, turn: Turn::default(), mask: None })
+        Ok(Field {
+            values: ListSeed(self.0).visit_seq(list)?,
+            value_order: ValueOrder::default(),
+            mask: None,
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Field, A::Error> {
@@ -180,9 +187,9 @@ impl<'de> Visitor<'de> for FieldSeed {
                 "step" => form.step = Some(map.next_value()?),
                 "list" => form.list = Some(map.next_value_seed(ListSeed(self.0))?),
                 "file" => form.file = Some(map.next_value()?),
-                "order" => form.turn.order = Some(map.next_value()?),
-                "seed" => form.turn.seed = Some(map.next_value()?),
-                "exponent" => form.turn.exponent = Some(map.next_value()?),
+                "order" => form.value_order.order = Some(map.next_value()?),
+                "seed" => form.value_order.seed = Some(map.next_value()?),
+                "exponent" => form.value_order.exponent = Some(map.next_value()?),
                 "mask" => {
                     form.mask =
                         Some(map.next_value_seed(Scalar { kind: self.0.kind, bits: self.0.bits })?)
@@ -242,18 +249,18 @@ struct Form {
     step: Option<u64>,
     list: Option<Values>,
     file: Option<PathBuf>,
-    turn: Turn,
+    value_order: ValueOrder,
     mask: Option<u128>,
 }
 
 impl Form {
     fn field<E: Error>(self, scalar: Scalar) -> Result<Field, E> {
-        self.turn.check()?;
+        self.value_order.check()?;
         let is_run = self.first.is_some()
             || self.last.is_some()
             || self.count.is_some()
             || self.step.is_some();
-        let (turn, mask) = (self.turn, self.mask);
+        let (value_order, mask) = (self.value_order, self.mask);
         let values = match (self.list, self.file) {
             (Some(list), None) if !is_run => list,
             (None, Some(file)) if !is_run => Values::File(file),
@@ -264,7 +271,7 @@ impl Form {
                 ));
             }
         };
-        Ok(Field { values, turn, mask })
+        Ok(Field { values, value_order, mask })
     }
 }
 

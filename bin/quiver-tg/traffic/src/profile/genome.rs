@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::sizes::MIX_FRAMES_MAX;
-
+/// Frames in one cycle of a mix.
+pub const MIX_FRAMES_MAX: u32 = 4096;
 /// Sizes that have a letter (RFC 6985 §3), bytes.
 const LETTERS: [(char, usize); 10] = [
     ('a', 64),
@@ -38,6 +38,9 @@ pub struct Genome {
 impl Genome {
     /// Read a genome: letters, each with a count before it if it comes several times. `own` are the
     /// sizes of capital letters, `mtu` that of `z`.
+    ///
+    /// # Errors
+    /// When a letter has no size, a count is 0, or there are more frames than [`MIX_FRAMES_MAX`].
     pub fn read(
         text: &str,
         own: &BTreeMap<char, usize>,

@@ -3,7 +3,7 @@
 
 use super::scalar::Kind;
 
-/// What a field holds when the profile does not say.
+/// The default of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Default {
     /// This.
@@ -14,7 +14,7 @@ pub enum Default {
     Required,
 }
 
-/// What makes a derived field right.
+/// The rule for a derived field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The EtherType of the header that follows.
@@ -79,7 +79,7 @@ pub struct HeaderSpec {
     pub bytes: usize,
     /// In their order.
     pub fields: &'static [FieldSpec],
-    /// The field that a bare value stands for.
+    /// The field that a bare value sets.
     pub principal: Option<&'static str>,
     /// The key of bytes that follow the fixed part: what they are, and of what their number is a
     /// multiple.

@@ -175,7 +175,7 @@ impl<'de> DeserializeSeed<'de> for HeaderSeed {
 }
 
 impl HeaderSeed {
-    /// The field that a bare value stands for.
+    /// The field that a bare value sets.
     fn principal<E: Error>(&self) -> Result<(usize, &'static FieldSpec), E> {
         let place = self.0.principal.and_then(|name| self.0.place(name));
         let place = place.ok_or_else(|| {
@@ -282,7 +282,10 @@ fn segments<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<u8>, A::Error> {
     Ok(list.iter().rev().flat_map(Ipv6Addr::octets).collect())
 }
 
-/// Bytes from pairs of hexadecimal digits; blanks, line ends and colons may stand between them.
+/// Bytes from pairs of hexadecimal digits; blanks, line ends and colons may separate them.
+///
+/// # Errors
+/// When the text has another character, or an odd number of digits.
 pub fn hex<E: Error>(text: &str) -> Result<Vec<u8>, E> {
     let digits: Vec<char> = text.chars().filter(|c| !c.is_whitespace() && *c != ':').collect();
     let wrong = || E::custom("bytes are pairs of hexadecimal digits, like \"0a00 ff\"");

@@ -1,5 +1,5 @@
-//! Where everything stands in a stream's frames: what is always the same, what varies, which
-//! lengths and checksums follow from the rest.
+//! Layout of a stream's frames: constant bytes, fields that vary, and the lengths and checksums
+//! that follow from them.
 
 use std::net::Ipv6Addr;
 
@@ -7,10 +7,11 @@ use super::field::Field;
 use super::header::{self, Default, FieldSpec, HeaderSpec, Role};
 use super::layers::{Layer, Layers};
 use super::scalar::Kind;
+use super::sizes::FRAME_BYTES_MIN;
 
 /// The type of frames whose payload is nothing known (IEEE 802: local experimental 1).
 pub const ETHER_TYPE_PLAIN: u16 = 0x88b5;
-/// What stands behind an IP header without anything known (RFC 3692: use for experimentation).
+/// The protocol number of an IP packet with an unknown payload (RFC 3692: use for experimentation).
 pub const PROTOCOL_PLAIN: u8 = 253;
 /// The port of VXLAN (RFC 7348 §5).
 const VXLAN_PORT: u128 = 4789;
@@ -19,9 +20,9 @@ const PORT_DEFAULT: u128 = 1024;
 /// An extension header without options holds eight bytes all the same (PadN, RFC 8200 §4.2).
 const PAD_6: [u8; 6] = [1, 4, 0, 0, 0, 0];
 
-/// What the ports at both ends give to headers that do not say.
+/// Addresses of the ports at both ends, for headers that give none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ends {
+pub struct PortAddresses {
     /// The sending port's MAC address.
     pub own_mac: u128,
     /// Its gateway's; `None` when it is not known (yet).
@@ -47,7 +48,7 @@ pub struct Part {
     pub bits: usize,
     /// How its values are written.
     pub kind: Kind,
-    /// What goes into it.
+    /// Its values.
     pub field: Field,
     /// `header.field`, for messages.
     pub name: String,
@@ -65,7 +66,7 @@ pub struct Length {
 /// A checksum to keep right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum {
-    /// Where it stands, bytes from the start of the frame.
+    /// Its first byte from the start of the frame.
     pub at: usize,
     /// The first byte under it.
     pub start: usize,
@@ -77,7 +78,7 @@ pub struct Checksum {
     pub zero_is_ffff: bool,
 }
 
-/// What a pseudo header takes from an IP header (RFC 9293 §3.1, RFC 8200 §8.1).
+/// Pseudo header: the parts of an IP header under a checksum (RFC 9293 §3.1, RFC 8200 §8.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pseudo {
     /// Where the IP header begins.
@@ -94,12 +95,12 @@ pub struct Pseudo {
     pub protocol: u8,
 }
 
-/// Where everything stands.
+/// The layout of a stream's frames.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// All headers; what varies is zero.
     pub bytes: Vec<u8>,
-    /// What varies, from the outside in.
+    /// Fields that vary, from the outside in.
     pub parts: Vec<Part>,
     /// Lengths.
     pub lengths: Vec<Length>,
@@ -107,8 +108,11 @@ pub struct Layout {
     pub checksums: Vec<Checksum>,
 }
 
-/// Fill in what the ports at both ends say. The message says what is missing.
-pub fn complete(layers: &Layers, ends: &Ends) -> Result<Layers, String> {
+/// Fill in what the ports at both ends give.
+///
+/// # Errors
+/// When neither headers nor ports give an address that is needed; the message says which.
+pub fn complete(layers: &Layers, ends: &PortAddresses) -> Result<Layers, String> {
     let mut layers = layers.clone();
     if !layers.0.first().is_some_and(|layer| layer.spec.is(&header::ETHERNET)) {
         layers.0.insert(0, Layer::new(&header::ETHERNET));
@@ -152,7 +156,8 @@ fn missing(spec: &HeaderSpec, field: &FieldSpec, role: Role) -> String {
     let name = format!("{}.{} is missing", spec.name, field.name);
     match role {
         Role::GatewayMac => format!(
-            "{name}; give it here, or `gateway_mac` or `gateway` (an address to ask for) at the sending port"
+            "{name}; give it here, or `gateway_mac` or `gateway` (an address to ask for) at the \
+             sending port"
         ),
         Role::OwnAddress => {
             format!("{name}; give it here, or the sending port an address (`ip4`, `ip6`)")
@@ -164,6 +169,9 @@ fn missing(spec: &HeaderSpec, field: &FieldSpec, role: Role) -> String {
 }
 
 /// Lay out headers that are [`complete`].
+///
+/// # Errors
+/// When a value does not fit its field, or headers cannot follow one another.
 pub fn lay_out(layers: &Layers) -> Result<Layout, String> {
     let mut layout = Layout::default();
     let mut start = 0;
@@ -226,7 +234,7 @@ impl Layout {
         Ok(())
     }
 
-    /// What makes a field right; `None` when it is noted and made right later.
+    /// The value of a derived field; `None` when it is recorded and computed later.
     fn derive(
         &mut self,
         layers: &[Layer],
@@ -279,7 +287,7 @@ impl Layout {
 
     /// The smallest frame that holds the headers and a stamp.
     pub fn frame_bytes_min(&self, stamp_bytes: usize) -> usize {
-        (self.bytes.len() + stamp_bytes).max(super::FRAME_BYTES_MIN)
+        (self.bytes.len() + stamp_bytes).max(FRAME_BYTES_MIN)
     }
 }
 
@@ -302,7 +310,8 @@ fn next_protocol(layer: &Layer, next: Option<&Layer>) -> Result<u8, String> {
 fn cannot_follow(layer: &Layer, next: &Layer, between: &str) -> String {
     let (before, behind) = (layer.spec.name, next.spec.name);
     format!(
-        "{behind} cannot follow {before}: {behind} needs {between} below it, or the type in {before} said"
+        "{behind} cannot follow {before}: {behind} needs {between} below it, or the type in \
+         {before} said"
     )
 }
 

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::addresses::Addresses;
-use super::forms::{MacText, Quantity};
 use super::quantity::{line_rate, mac};
+use super::schema_types::{MacText, Quantity};
 use super::tags::Tags;
 use crate::profile::faults::Faults;
 
@@ -46,20 +46,25 @@ pub struct Port {
     #[serde(default, deserialize_with = "mac::optional")]
     #[schemars(with = "Option<MacText>")]
     pub gateway_mac: Option<MacAddress>,
-    /// Whose MAC address is asked for (ARP, neighbour discovery) when streams do not say one.
+    /// The next hop whose MAC address is resolved (ARP, neighbour discovery) when streams give
+    /// none.
     #[serde(default)]
     pub gateway: Option<IpAddr>,
-    /// Bits a second of the line that it stands for; rates in per cent are of this.
+    /// Line rate of the port, bits a second; rates in per cent are of this.
     #[serde(default, deserialize_with = "line_rate")]
     #[schemars(with = "Option<Quantity>")]
     pub line_rate: Option<f64>,
-    /// What befalls the generator's frames that come to it.
+    /// Faults of the generator's frames that it receives.
     #[serde(default)]
     pub faults: Option<Faults>,
 }
 
 impl Port {
-    /// What is wrong with it, and what would be right.
+    /// Check the kind and the ranges of a port.
+    ///
+    /// # Errors
+    /// When it has not exactly one kind, or a value is outside its range; the message says what
+    /// would be right.
     pub fn check(&self) -> Result<(), String> {
         let kinds = [
             self.memif.is_some(),

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// The fastest that may be asked for, frames a second and stream.
+/// The highest rate of a stream, frames a second.
 pub const RATE_PPS_MAX: f64 = 500e6;
-/// The longest time that may be asked for, seconds.
+/// The longest time, seconds.
 pub const TIME_S_MAX: f64 = 86_400.0;
 /// The fastest line, bits a second.
 pub const LINE_RATE_BPS_MAX: f64 = 1e13;
@@ -34,11 +34,15 @@ pub enum StreamRate {
 type Unit = fn(f64) -> StreamRate;
 
 impl StreamRate {
-    /// Read as people write it. The message says what would be right.
+    /// Parse a rate like `20000`, `1.5Mpps`, `10Gbps`, `10GbpsL2`, `40%` or `max`.
+    ///
+    /// # Errors
+    /// When the text is no rate; the message says what would be right.
     pub fn read(text: &str) -> Result<StreamRate, String> {
         let wrong = || {
             format!(
-                "rate `{text}` is none of max, 1.5Mpps, 500kpps, 20000, 10Gbps (layer 1), 10GbpsL2 and 40%"
+                "rate `{text}` is none of max, 1.5Mpps, 500kpps, 20000, 10Gbps (layer 1), \
+                 10GbpsL2 and 40%"
             )
         };
         // Nobody sends thousandths of a frame: `m` is a million, too.
@@ -60,7 +64,10 @@ impl StreamRate {
         rate.check().map(|()| rate).map_err(|_| wrong())
     }
 
-    /// What is impossible about it.
+    /// Check the range.
+    ///
+    /// # Errors
+    /// When the rate is outside its range.
     pub fn check(self) -> Result<(), String> {
         let (value, most, unit) = match self {
             StreamRate::Pps(value) => (value, RATE_PPS_MAX, " frames a second"),
@@ -76,6 +83,9 @@ impl StreamRate {
 
     /// Frames a second of frames that are so long on average, on a line of so many bits a second;
     /// `None` when as many as the ring takes.
+    ///
+    /// # Errors
+    /// When the rate is in per cent and there is no line rate, or comes out of range.
     pub fn pps(self, frame_bytes: f64, line_rate_bps: Option<f64>) -> Result<Option<f64>, String> {
         let l1_bits = (frame_bytes + FCS_BYTES + WIRE_OVERHEAD_BYTES) * 8.0;
         Ok(Some(match self {
@@ -125,6 +135,9 @@ fn scaled(lower: &str) -> Option<f64> {
 }
 
 /// Seconds from a time with its unit, whatever its case; `m` is minutes.
+///
+/// # Errors
+/// When the text is no time, or the time is below 0.
 pub fn read_seconds(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is not a time like 10s, 500ms, 20us or 2m");
     let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
@@ -137,6 +150,9 @@ pub fn read_seconds(text: &str) -> Result<f64, String> {
 }
 
 /// A line rate: bits a second with k, M or G.
+///
+/// # Errors
+/// When the text is no line rate above 0.
 pub fn read_line_rate(text: &str) -> Result<f64, String> {
     let lower = text.to_ascii_lowercase();
     let number = lower.strip_suffix("bps").or(lower.strip_suffix("bit/s")).unwrap_or(&lower);
@@ -189,6 +205,9 @@ impl<'de> Deserialize<'de> for StreamRate {
 }
 
 /// A time: seconds as a number, or with a unit.
+///
+/// # Errors
+/// When the value is no time.
 pub fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     deserializer.deserialize_any(Either {
         what: "a time: 10s, 500ms, 20us, or seconds as a number",
@@ -198,6 +217,9 @@ pub fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Err
 }
 
 /// A line rate, if it is stated.
+///
+/// # Errors
+/// When the value is no line rate.
 pub fn line_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let either = Either {
         what: "a line rate: 10G, 2.5Gbps, or bits a second as a number",
@@ -221,6 +243,9 @@ pub mod mac {
     }
 
     /// One that may be left out.
+    ///
+    /// # Errors
+    /// When the text is no MAC address.
     pub fn optional<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<MacAddress>, D::Error> {

@@ -27,7 +27,7 @@ pub enum Kind {
 const TCP_FLAGS: &str = "FSRPAUEC";
 
 impl Kind {
-    /// What a field of so many bits takes.
+    /// The values of a field of so many bits, in words.
     pub fn what(self, bits: usize) -> String {
         match self {
             Kind::Number => format!("a number from 0 to {}", greatest(bits)),
@@ -97,18 +97,27 @@ pub struct Scalar {
 
 impl Scalar {
     /// From a text.
+    ///
+    /// # Errors
+    /// When the text is no value of this kind, or does not fit.
     pub fn of_text<E: Error>(self, text: &str) -> Result<u128, E> {
         let value = self.kind.read(text, self.bits);
         value.ok_or_else(|| E::custom(format!("`{text}` is not {}", self.kind.what(self.bits))))
     }
 
     /// From a number.
+    ///
+    /// # Errors
+    /// When the number does not fit, or this kind is not written as a number.
     pub fn of_number<E: Error>(self, number: u64) -> Result<u128, E> {
         let value = self.kind.of_number(number, self.bits);
         value.ok_or_else(|| E::custom(format!("`{number}` is not {}", self.kind.what(self.bits))))
     }
 
     /// From a number that may be below 0, which none is.
+    ///
+    /// # Errors
+    /// When the number is below 0, or as for [`of_number`](Self::of_number).
     pub fn of_signed<E: Error>(self, number: i64) -> Result<u128, E> {
         match u64::try_from(number) {
             Ok(number) => self.of_number(number),

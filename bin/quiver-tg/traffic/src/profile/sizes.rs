@@ -7,14 +7,12 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::genome::{self, Genome};
+use super::genome::{self, Genome, MIX_FRAMES_MAX};
 
 /// The smallest frame: the smallest on a wire without its FCS (IEEE 802.3 §3.2.8), bytes.
 pub const FRAME_BYTES_MIN: usize = 60;
 /// The largest frame, bytes.
 pub const FRAME_BYTES_MAX: usize = 9216;
-/// Frames in one turn of a mix.
-pub const MIX_FRAMES_MAX: u32 = 4096;
 /// The size when nothing is said.
 pub const FRAME_BYTES_DEFAULT: usize = 64;
 
@@ -24,7 +22,7 @@ pub const FRAME_BYTES_DEFAULT: usize = 64;
 pub struct FrameShare {
     /// Bytes without FCS.
     pub size: usize,
-    /// How many of them in one turn of the mix.
+    /// How many of them in one cycle of the mix.
     pub weight: u32,
 }
 
@@ -40,7 +38,7 @@ pub(super) const NAMED: [(&str, &[(usize, u32)]); 3] = [
 pub enum FrameSizes {
     /// The usual one, or what the headers need.
     Default,
-    /// All alike.
+    /// One size for all frames.
     One(usize),
     /// A mix with a name. Sizes below what the headers need are raised to that (in IPv6 with UDP 78
     /// in place of 64).
@@ -64,7 +62,7 @@ pub enum FrameSizes {
         first: usize,
         /// Bytes.
         last: usize,
-        /// What they are drawn from.
+        /// Seed.
         seed: u64,
     },
 }
@@ -72,49 +70,52 @@ pub enum FrameSizes {
 /// Sizes as they are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// One turn of them, bytes without FCS.
-    Turn(Vec<u16>),
+    /// One cycle of them, bytes without FCS.
+    Cycle(Vec<u16>),
     /// From first to last with equal chances, bytes without FCS.
     Random {
         /// Bytes.
         first: u16,
         /// Bytes.
         last: u16,
-        /// What they are drawn from.
+        /// Seed.
         seed: u64,
     },
 }
 
 impl FrameSizes {
-    /// As they are sent, when headers and stamp need so many bytes. The message says what would
-    /// fit.
+    /// The sizes as they are sent, when headers and stamp need `need` bytes.
+    ///
+    /// # Errors
+    /// When a size is below `need` or above [`FRAME_BYTES_MAX`]; the message says what would fit.
     pub fn resolve(&self, need: usize) -> Result<Sizes, String> {
         let fits = |size: usize| {
             if size >= need && size <= FRAME_BYTES_MAX {
                 return Ok(size as u16);
             }
             Err(format!(
-                "frame of {size} bytes; with these headers and the stamp it is {need} to {FRAME_BYTES_MAX}"
+                "frame of {size} bytes; with these headers and the stamp it is {need} to \
+                 {FRAME_BYTES_MAX}"
             ))
         };
-        let turn =
+        let cycle =
             |sizes: &mut dyn Iterator<Item = usize>| sizes.map(fits).collect::<Result<_, _>>();
         Ok(match self {
             FrameSizes::Default => {
-                Sizes::Turn(turn(&mut [need.max(FRAME_BYTES_DEFAULT)].into_iter())?)
+                Sizes::Cycle(cycle(&mut [need.max(FRAME_BYTES_DEFAULT)].into_iter())?)
             }
-            FrameSizes::One(size) => Sizes::Turn(turn(&mut [*size].into_iter())?),
+            FrameSizes::One(size) => Sizes::Cycle(cycle(&mut [*size].into_iter())?),
             FrameSizes::Named(name) => {
                 let shares = named(name).iter();
                 let raised =
                     shares.map(|&(size, weight)| FrameShare { size: size.max(need), weight });
-                Sizes::Turn(turn(&mut spread(&raised.collect::<Vec<_>>()).into_iter())?)
+                Sizes::Cycle(cycle(&mut spread(&raised.collect::<Vec<_>>()).into_iter())?)
             }
-            FrameSizes::Mix(shares) => Sizes::Turn(turn(&mut spread(shares).into_iter())?),
-            FrameSizes::Genome(genome) => Sizes::Turn(turn(&mut genome.sizes.iter().copied())?),
+            FrameSizes::Mix(shares) => Sizes::Cycle(cycle(&mut spread(shares).into_iter())?),
+            FrameSizes::Genome(genome) => Sizes::Cycle(cycle(&mut genome.sizes.iter().copied())?),
             FrameSizes::Sweep { first, last, step } => {
                 fits(*last)?;
-                Sizes::Turn(turn(&mut (*first..=*last).step_by(*step))?)
+                Sizes::Cycle(cycle(&mut (*first..=*last).step_by(*step))?)
             }
             FrameSizes::Random { first, last, seed } => {
                 Sizes::Random { first: fits(*first)?, last: fits(*last)?, seed: *seed }
@@ -131,9 +132,9 @@ impl Sizes {
     /// The only size, if there is only one.
     pub fn only(&self) -> Option<usize> {
         match self {
-            Sizes::Turn(turn) => {
-                let first = *turn.first()?;
-                turn.iter().all(|size| *size == first).then_some(usize::from(first))
+            Sizes::Cycle(cycle) => {
+                let first = *cycle.first()?;
+                cycle.iter().all(|size| *size == first).then_some(usize::from(first))
             }
             Sizes::Random { first, last, .. } => (first == last).then_some(usize::from(*first)),
         }
@@ -142,7 +143,7 @@ impl Sizes {
     /// The longest, bytes.
     pub fn max(&self) -> usize {
         match self {
-            Sizes::Turn(turn) => usize::from(turn.iter().copied().max().unwrap_or(0)),
+            Sizes::Cycle(cycle) => usize::from(cycle.iter().copied().max().unwrap_or(0)),
             Sizes::Random { last, .. } => usize::from(*last),
         }
     }
@@ -150,8 +151,8 @@ impl Sizes {
     /// On average, bytes.
     pub fn mean(&self) -> f64 {
         match self {
-            Sizes::Turn(turn) => {
-                turn.iter().map(|size| f64::from(*size)).sum::<f64>() / turn.len().max(1) as f64
+            Sizes::Cycle(cycle) => {
+                cycle.iter().map(|size| f64::from(*size)).sum::<f64>() / cycle.len().max(1) as f64
             }
             Sizes::Random { first, last, .. } => (f64::from(*first) + f64::from(*last)) / 2.0,
         }
@@ -160,14 +161,14 @@ impl Sizes {
     /// The sequence of sizes as RFC 6985 writes it; `None` when it is drawn at random.
     pub fn genome(&self) -> Option<String> {
         match self {
-            Sizes::Turn(turn) if turn.is_empty() => None, // packets as they are
-            Sizes::Turn(turn) => genome::write(turn),
+            Sizes::Cycle(cycle) if cycle.is_empty() => None, // packets as they are
+            Sizes::Cycle(cycle) => genome::write(cycle),
             Sizes::Random { .. } => None,
         }
     }
 }
 
-/// One turn of a mix, the sizes spread evenly.
+/// One cycle of a mix, the sizes spread evenly.
 fn spread(shares: &[FrameShare]) -> Vec<usize> {
     let divisor = shares.iter().fold(0, |all, s| greatest_common_divisor(all, s.weight)).max(1);
     let total: i64 = shares.iter().map(|s| i64::from(s.weight / divisor)).sum();
@@ -222,7 +223,8 @@ impl<'de> Visitor<'de> for SizesVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "a frame size in bytes, \"imix\", {first, last, …}, {genome}, or a list of {size, weight}",
+            "a frame size in bytes, \"imix\", {first, last, …}, {genome}, or a list of {size, \
+             weight}",
         )
     }
 
@@ -247,7 +249,8 @@ impl<'de> Visitor<'de> for SizesVisitor {
         let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
         let names = names.join(", ");
         Err(E::custom(format!(
-            "frame `{text}` is neither a number of bytes nor imix; named mixes are {names}, a genome begins with IMIX"
+            "frame `{text}` is neither a number of bytes nor imix; named mixes are {names}, a \
+             genome begins with IMIX"
         )))
     }
 
@@ -306,36 +309,36 @@ impl<'de> Visitor<'de> for SizesVisitor {
 mod tests {
     use super::*;
 
-    fn turn(sizes: &FrameSizes, need: usize) -> Vec<u16> {
+    fn cycle(sizes: &FrameSizes, need: usize) -> Vec<u16> {
         match sizes.resolve(need) {
-            Ok(Sizes::Turn(turn)) => turn,
+            Ok(Sizes::Cycle(cycle)) => cycle,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn the_internet_mix_is_spread_evenly_and_has_a_mean_of_353_8_bytes() {
-        let sizes = turn(&FrameSizes::Named("imix"), 60);
+        let sizes = cycle(&FrameSizes::Named("imix"), 60);
         assert_eq!(sizes.len(), 12);
         assert_eq!(
             [64, 570, 1518].map(|size| sizes.iter().filter(|s| **s == size).count()),
             [7, 4, 1]
         );
         assert!(sizes.windows(3).all(|w| w != [64, 64, 64]), "{sizes:?}");
-        assert!((Sizes::Turn(sizes).mean() - 353.83).abs() < 0.01);
-        assert_eq!(turn(&FrameSizes::Named("imix"), 78).iter().min(), Some(&78));
+        assert!((Sizes::Cycle(sizes).mean() - 353.83).abs() < 0.01);
+        assert_eq!(cycle(&FrameSizes::Named("imix"), 78).iter().min(), Some(&78));
     }
 
     #[test]
     fn weights_are_reduced_to_the_shortest_turn() {
         let shares =
             vec![FrameShare { size: 64, weight: 100 }, FrameShare { size: 128, weight: 50 }];
-        assert_eq!(turn(&FrameSizes::Mix(shares), 60), [64, 128, 64]);
+        assert_eq!(cycle(&FrameSizes::Mix(shares), 60), [64, 128, 64]);
     }
 
     #[test]
     fn a_sweep_ends_at_its_last_size_and_begins_again() {
-        assert_eq!(turn(&FrameSizes::Sweep { first: 64, last: 100, step: 16 }, 60), [64, 80, 96]);
+        assert_eq!(cycle(&FrameSizes::Sweep { first: 64, last: 100, step: 16 }, 60), [64, 80, 96]);
         assert!(FrameSizes::Sweep { first: 64, last: 10_000, step: 9_000 }.resolve(60).is_err());
     }
 }

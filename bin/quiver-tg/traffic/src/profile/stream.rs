@@ -9,13 +9,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_saphyr::Spanned;
 
-use super::field::Turn;
-use super::forms::{MacText, Quantity};
+use super::field::{Order, RUN_VALUES_MAX, ValueOrder};
 use super::layers::{Layers, hex};
 use super::layout::Layout;
 use super::quantity::{StreamRate, mac, seconds};
+use super::schema_types::{MacText, Quantity};
 use super::sizes::{FrameSizes, Sizes};
-use super::{Order, RUN_VALUES_MAX};
 use crate::stamp::STAMP_BYTES;
 
 /// Packets that a profile holds as text.
@@ -25,11 +24,11 @@ pub const NAME_CHARACTERS_MAX: usize = 64;
 /// Frames of a burst, bursts of a stream, turns of a chain.
 pub const COUNT_MAX: u64 = 1 << 40;
 
-/// What goes from one port to another.
+/// Frames from one port to another.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// What it is called; otherwise by its number.
+    /// Its name; by default its number.
     #[serde(default)]
     pub name: Option<String>,
     /// The port that sends.
@@ -85,13 +84,13 @@ pub struct Stream {
     /// come back.
     #[serde(default = "default_stamp")]
     pub stamp: bool,
-    /// What was made of it: where everything stands.
+    /// The layout of its frames, derived from the keys above.
     #[serde(skip)]
     pub layout: Layout,
-    /// What was made of it: sizes.
+    /// The sizes of its frames, derived from the keys above.
     #[serde(skip, default = "no_sizes")]
     pub sizes: Sizes,
-    /// Its frames' destination is asked for when the links are up.
+    /// The destination MAC address is resolved when the links are up.
     #[serde(skip)]
     pub awaits_gateway: bool,
 }
@@ -113,7 +112,7 @@ fn default_stamp() -> bool {
 }
 
 fn no_sizes() -> Sizes {
-    Sizes::Turn(Vec::new())
+    Sizes::Cycle(Vec::new())
 }
 
 /// How frames are spread over time.
@@ -188,7 +187,7 @@ pub struct Flows {
     /// In which order they come.
     #[serde(default)]
     pub order: Order,
-    /// What the random orders are drawn from.
+    /// Seed of the random orders.
     #[serde(default)]
     pub seed: Option<u64>,
     /// Of zipf.
@@ -198,8 +197,8 @@ pub struct Flows {
 
 impl Flows {
     /// In which order they come.
-    pub fn turn(&self) -> Turn {
-        Turn { order: Some(self.order), seed: self.seed, exponent: self.exponent }
+    pub fn value_order(&self) -> ValueOrder {
+        ValueOrder { order: Some(self.order), seed: self.seed, exponent: self.exponent }
     }
 }
 
@@ -265,12 +264,16 @@ impl Stream {
         Some(MacAddress::from_u64(first as u64))
     }
 
-    /// What it is called: its name, or its number.
+    /// Its name, or its number.
     pub fn name_or(&self, number: usize) -> String {
         self.name.clone().unwrap_or_else(|| number.to_string())
     }
 
-    /// What is wrong with what it says of time, and what would be right.
+    /// Check weight, pacing, bursts, loops and speed.
+    ///
+    /// # Errors
+    /// When weight, pacing, bursts, loops or speed are outside their ranges, or do not fit
+    /// together; the message says what would be right.
     pub fn check_times(&self) -> Result<(), String> {
         if !(self.weight > 0.0 && self.weight.is_finite()) {
             return Err(format!("weight {} is not above 0", self.weight));
@@ -297,7 +300,7 @@ impl Stream {
         }
         if self.loops > 1 && self.after.is_some() {
             return Err(
-                "loops stands at the first stream of a chain, not behind `after`".to_owned()
+                "loops belongs to the first stream of a chain, not to one with `after`".to_owned()
             );
         }
         if self.pcap.as_ref().is_some_and(|pcap| !(pcap.speed > 0.0 && pcap.speed.is_finite())) {
@@ -306,17 +309,24 @@ impl Stream {
         Ok(())
     }
 
-    /// What is wrong with its flows, and what would be right.
+    /// Check the flows.
+    ///
+    /// # Errors
+    /// When their number is outside its range, or a field has an order of its own.
     pub fn check_flows(&self, flows: &Flows) -> Result<(), String> {
         if let Some(count) = flows.count
             && !(1..=RUN_VALUES_MAX).contains(&count)
         {
             return Err(format!("flows: count {count} is outside 1..={RUN_VALUES_MAX}"));
         }
-        flows.turn().check::<serde::de::value::Error>().map_err(|error| error.to_string())?;
+        flows
+            .value_order()
+            .check::<serde::de::value::Error>()
+            .map_err(|error| error.to_string())?;
         if let Some(part) = self.layout.parts.iter().find(|part| {
-            part.field.turn.is_said()
-                && part.field.turn != Turn { order: Some(Order::Sequential), ..Turn::default() }
+            part.field.value_order.is_given()
+                && part.field.value_order
+                    != ValueOrder { order: Some(Order::Sequential), ..ValueOrder::default() }
         }) {
             return Err(format!(
                 "{} has an order of its own; in flows it follows `flows: order`",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Profile;
+use super::document::Profile;
 
 /// A profile's text, taken apart.
 pub struct StreamList {
@@ -10,7 +10,10 @@ pub struct StreamList {
 }
 
 impl StreamList {
-    /// Of a profile that was read.
+    /// The streams of a profile that was read.
+    ///
+    /// # Errors
+    /// When the text of the profile cannot be parsed again.
     pub fn of(profile: &Profile) -> Result<StreamList, String> {
         let parsed = serde_saphyr::from_str(&profile.text).map_err(|error| error.to_string());
         Ok(StreamList { profile: parsed? })
@@ -32,20 +35,29 @@ impl StreamList {
         streams.get_mut(number).ok_or_else(|| no_stream(number, count))
     }
 
-    /// One more at the end, as JSON.
+    /// Append a stream, given as JSON.
+    ///
+    /// # Errors
+    /// When the text is no stream, or the profile has no list of streams.
     pub fn add(&mut self, stream: &str) -> Result<(), String> {
         let stream = read(stream)?;
         self.streams()?.push(stream);
         Ok(())
     }
 
-    /// Another one in a place.
+    /// Replace a stream by another, given as JSON.
+    ///
+    /// # Errors
+    /// When there is no such stream, or the text is none.
     pub fn replace(&mut self, number: usize, stream: &str) -> Result<(), String> {
         *self.place(number)? = read(stream)?;
         Ok(())
     }
 
-    /// One less.
+    /// Delete a stream.
+    ///
+    /// # Errors
+    /// When there is no such stream.
     pub fn delete(&mut self, number: usize) -> Result<(), String> {
         self.place(number)?;
         self.streams()?.remove(number);
@@ -61,7 +73,7 @@ fn read(stream: &str) -> Result<Json, String> {
     }
 }
 
-/// What is wrong with the number of a stream.
+/// The message for a stream number that does not exist.
 pub fn no_stream(stream: usize, count: usize) -> String {
     format!("no stream {stream}; there are 0 to {}", count.saturating_sub(1))
 }

@@ -1,6 +1,8 @@
 //! Profiles that are right, and profiles that say what would be.
 
-use super::field::Turn;
+use std::path::Path;
+
+use super::field::ValueOrder;
 use super::*;
 
 const GOOD: &str = r#"
@@ -40,8 +42,8 @@ fn a_profile_is_read_with_its_defaults() {
     assert_eq!(profile.ports[0].value.memif.as_ref().map(|m| m.buffer_size), Some(2048));
     let first = &profile.streams[0].value;
     let run = &first.layout.parts[0];
-    let turn = Turn { order: Some(Order::Zipf), seed: Some(7), exponent: Some(0.9) };
-    assert_eq!((run.name.as_str(), run.bit, run.field.turn), ("ip4.dst", 240, turn));
+    let value_order = ValueOrder { order: Some(Order::Zipf), seed: Some(7), exponent: Some(0.9) };
+    assert_eq!((run.name.as_str(), run.bit, run.field.value_order), ("ip4.dst", 240, value_order));
     assert_eq!(run.field.values, Values::Run { first: 0x1400_0000, count: 254, step: 1 });
     let second = &profile.streams[1].value;
     assert_eq!(second.frame, FrameSizes::Named("imix"));
@@ -104,7 +106,7 @@ fn json_is_a_profile_too() {
         "frame": [{"size": 64, "weight": 3}, {"size": 1500, "weight": 1}],
         "layers": {"ethernet": {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}}}]}"#;
     let profile = parse(text).expect("profile");
-    assert_eq!(profile.streams[0].value.sizes, Sizes::Turn(vec![64, 64, 1500, 64]));
+    assert_eq!(profile.streams[0].value.sizes, Sizes::Cycle(vec![64, 64, 1500, 64]));
 }
 
 /// Replace `right` by `wrong` in the good profile; the message must have the line and the words.

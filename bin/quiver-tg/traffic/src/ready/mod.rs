@@ -12,7 +12,7 @@ mod router;
 
 pub use self::router::{INTERFACES, ask, interfaces};
 
-/// How stations are joined.
+/// How the router joins its ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joined {
     /// By a patch.
@@ -23,7 +23,7 @@ enum Joined {
     Bridge,
 }
 
-/// What a router does at the segments of traffic that comes encapsulated.
+/// The router's behaviour at the segments of encapsulated traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
     /// End.
@@ -40,10 +40,10 @@ enum Behaviour {
     Static,
 }
 
-/// What the frames are.
+/// The kind of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traffic {
-    /// From station to station; nothing is looked up, or both MAC addresses.
+    /// From host to host; nothing is looked up, or both MAC addresses.
     Stations(Joined),
     /// UDP over IPv4 with source and destination out of /16 networks: flows as a tester makes them.
     Flows4,
@@ -58,17 +58,17 @@ enum Traffic {
     Segments(Behaviour, u8),
 }
 
-/// One profile of the table; parameters change what stands here.
+/// One profile of the table; parameters change these values.
 pub struct Ready {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub what: &'static str,
     traffic: Traffic,
     /// Bytes without FCS; the smallest that holds the headers when there is none.
     frame: Option<u64>,
     directions: u64,
-    /// Flows, stations or routes in each direction.
+    /// Flows, hosts or routes in each direction.
     flows: u64,
     order: &'static str,
 }
@@ -104,7 +104,7 @@ pub const READY: &[Ready] = &[
     ready("b4", "64 B, MPLS, both directions", Traffic::Label, 64, 2, 1),
     ready(
         "l2patch",
-        "layer 2 patch: one station on each side",
+        "layer 2 patch: one host on each side",
         Traffic::Stations(Joined::Patch),
         64,
         2,
@@ -112,7 +112,7 @@ pub const READY: &[Ready] = &[
     ),
     ready(
         "l2xc",
-        "layer 2 cross-connect: one station on each side",
+        "layer 2 cross-connect: one host on each side",
         Traffic::Stations(Joined::CrossConnect),
         64,
         2,
@@ -120,7 +120,7 @@ pub const READY: &[Ready] = &[
     ),
     ready(
         "l2bdbase",
-        "bridge: 254 stations on each side",
+        "bridge: 254 hosts on each side",
         Traffic::Stations(Joined::Bridge),
         64,
         2,
@@ -128,7 +128,7 @@ pub const READY: &[Ready] = &[
     ),
     ready(
         "l2bdscale10k",
-        "bridge: 5,000 stations on each side",
+        "bridge: 5,000 hosts on each side",
         Traffic::Stations(Joined::Bridge),
         64,
         2,
@@ -136,7 +136,7 @@ pub const READY: &[Ready] = &[
     ),
     ready(
         "l2bdscale100k",
-        "bridge: 50,000 stations on each side",
+        "bridge: 50,000 hosts on each side",
         Traffic::Stations(Joined::Bridge),
         64,
         2,
@@ -144,7 +144,7 @@ pub const READY: &[Ready] = &[
     ),
     ready(
         "l2bdscale1m",
-        "bridge: 500,000 stations on each side",
+        "bridge: 500,000 hosts on each side",
         Traffic::Stations(Joined::Bridge),
         64,
         2,
@@ -236,10 +236,10 @@ pub const READY: &[Ready] = &[
     ),
 ];
 
-/// What can be changed about each, and what it is.
+/// Parameters and their meaning.
 pub const PARAMETERS: &[(&str, &str)] = &[
     ("frame", "bytes without FCS, or imix"),
-    ("flows", "flows, stations or routes in each direction"),
+    ("flows", "flows, hosts or routes in each direction"),
     ("directions", "1 or 2"),
     ("order", "sequential, random or zipf"),
     ("vlan", "a tag of all frames, 1 to 4094"),
@@ -257,7 +257,10 @@ struct Shape {
     label: u64,
 }
 
-/// The one of this name.
+/// The ready profile of this name.
+///
+/// # Errors
+/// When there is none; the message lists those that there are.
 pub fn by_name(name: &str) -> Result<&'static Ready, String> {
     READY.iter().find(|ready| ready.name == name).ok_or_else(|| {
         let names: Vec<&str> = READY.iter().map(|ready| ready.name).collect();
@@ -268,6 +271,10 @@ pub fn by_name(name: &str) -> Result<&'static Ready, String> {
 impl Ready {
     /// The profile's text. `ports` is `memif:SOCKET`, `af_packet:ONE,OTHER` or `tap:ONE,OTHER`;
     /// `parameters` are `key=value`.
+    ///
+    /// # Errors
+    /// When the ports or a parameter are not of these forms, or the profile does not have the
+    /// parameter.
     pub fn profile(&self, ports: &str, parameters: &[String]) -> Result<String, String> {
         let shape = self.shape(parameters)?;
         let ports = self.ports(ports, &shape)?;
@@ -380,7 +387,7 @@ impl Ready {
             count => json!({"first": first, "count": count}),
         };
         let is_many = shape.flows > 1;
-        let way = |of: [&'static str; 2]| of[from as usize];
+        let side = |of: [&'static str; 2]| of[from as usize];
         match self.traffic {
             Traffic::Stations(_) => {
                 let macs = ["02:10:00:00:00:00", "02:20:00:00:00:00"];
@@ -394,7 +401,7 @@ impl Ready {
             }
             Traffic::Flows4 => {
                 let (source, destination) =
-                    (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
+                    (side(["16.0.0.1", "48.0.0.1"]), side(["48.0.0.1", "16.0.0.1"]));
                 stream["layers"] =
                     json!({"ip4": {"src": run(source), "dst": run(destination)}, "udp": {}});
                 if is_many {
@@ -403,17 +410,17 @@ impl Ready {
             }
             Traffic::Label => {
                 let (source, destination) =
-                    (way(["16.0.0.1", "48.0.0.1"]), way(["48.0.0.1", "16.0.0.1"]));
+                    (side(["16.0.0.1", "48.0.0.1"]), side(["48.0.0.1", "16.0.0.1"]));
                 let ip4 = json!({"src": source, "dst": destination});
                 stream["layers"] =
                     json!([{"mpls": {"label": shape.label + from}}, {"ip4": ip4}, {"udp": {}}]);
             }
             Traffic::Routes4 => {
-                let destination = ordered(run(way(["20.0.0.0", "10.0.0.0"])), shape);
+                let destination = ordered(run(side(["20.0.0.0", "10.0.0.0"])), shape);
                 stream["layers"] = json!({"ip4": {"dst": destination}, "udp": {}});
             }
             Traffic::Routes6 => {
-                let destination = ordered(run(way(["2001:2:0:b000::", "2001:2:0:a000::"])), shape);
+                let destination = ordered(run(side(["2001:2:0:b000::", "2001:2:0:a000::"])), shape);
                 stream["layers"] = json!({"ip6": {"dst": destination}, "udp": {}});
             }
             Traffic::Segments(..) if from == 0 => {
@@ -438,7 +445,7 @@ impl Ready {
 /// The segments of encapsulated traffic, in the order of travel.
 const SEGMENTS: [&str; 2] = ["2001:2:0:e000::1", "2001:2:0:e000::2"];
 
-/// A run in the order that was asked for.
+/// A run in the requested order.
 fn ordered(mut run: Json, shape: &Shape) -> Json {
     if run.is_object() {
         run["order"] = json!(shape.order);
@@ -446,14 +453,17 @@ fn ordered(mut run: Json, shape: &Shape) -> Json {
     run
 }
 
-/// The table, as text. When a router was [asked](ask), it says what that one does not know.
+/// The table, as text; with a `router`, also the commands that this router does not know.
+///
+/// # Errors
+/// When the router cannot be reached, or does not list its commands.
 pub fn list(router: Option<&Path>) -> Result<String, String> {
-    let asked = match router {
+    let answers = match router {
         Some(router) => ask(router)?,
         None => READY.iter().map(|ready| (ready, Vec::new())).collect(),
     };
     let mut text = String::new();
-    for (ready, missing) in asked {
+    for (ready, missing) in answers {
         let _ = writeln!(text, "{:<24}{}", ready.name, ready.what);
         if let Some(command) = missing.first() {
             let _ = writeln!(text, "{:<24}the router does not know `{command}`", "");

@@ -1,4 +1,4 @@
-//! What a router needs for a ready profile: its commands, whole, so that they can be executed as
+//! The router's commands for a ready profile, complete, so that they can be executed as
 //! they stand.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Behaviour, Joined, READY, Ready, SEGMENTS, Shape, Traffic};
 
-/// Who answers.
+/// The peer, for messages.
 const ROUTER: Peer = Peer {
     name: "router",
     remedy: "start it with `quiverd -c startup.conf`",
@@ -18,7 +18,7 @@ const ROUTER: Peer = Peer {
 
 /// The bridge domain of both ports.
 const BRIDGE: u32 = 1;
-/// What steers packets into the segments.
+/// The commands that steer packets into the segments.
 const POLICY: &str = "2001:2:0:f000::1";
 /// Where it sends them along: segments of a router behind the other port, in the order of travel.
 const BEYOND: [&str; 2] = ["2001:2:0:e001::1", "2001:2:0:e001::2"];
@@ -31,6 +31,9 @@ pub const INTERFACES: [&str; 2] = ["memif0/0", "memif0/1"];
 impl Ready {
     /// The router's commands for a profile with these parameters, on interfaces of these names,
     /// which are there.
+    ///
+    /// # Errors
+    /// When a parameter is not of the form `key=value`, or the profile does not have it.
     pub fn router(
         &self,
         interfaces: [&str; 2],
@@ -40,7 +43,7 @@ impl Ready {
         Ok(self.commands(interfaces, &shape))
     }
 
-    /// What Quiver does not do yet that this profile needs of a router.
+    /// A function that this profile needs and Quiver lacks.
     pub fn is_ahead(&self) -> Option<&'static str> {
         matches!(self.traffic, Traffic::Label).then_some("switching labels")
     }
@@ -67,7 +70,7 @@ impl Ready {
                 false => format!("set interface ip address {name} 198.18.{number}.1/24"),
             });
         }
-        commands.extend(self.ways(one, other, shape));
+        commands.extend(self.routes(one, other, shape));
         commands
     }
 
@@ -76,7 +79,7 @@ impl Ready {
     }
 
     /// Where its packets go.
-    fn ways(&self, one: &str, other: &str, shape: &Shape) -> Vec<String> {
+    fn routes(&self, one: &str, other: &str, shape: &Shape) -> Vec<String> {
         let Shape { flows, label, .. } = shape;
         let (next4, back4) = (format!("via 198.18.1.2 {other}"), format!("via 198.18.0.2 {one}"));
         let (next6, back6) = (format!("via 2001:2:0:1::2 {other}"), format!("via 2001:2::2 {one}"));
@@ -107,22 +110,22 @@ impl Ready {
                 let used = &BEYOND[..usize::from(segments).max(1)];
                 let next: Vec<String> =
                     used.iter().map(|segment| format!("next {segment}")).collect();
-                let mut ways = vec![
+                let mut routes = vec![
                     format!("set sr encaps source addr {ENCAPSULATOR}"),
                     format!("sr policy add bsid {POLICY} {} encap", next.join(" ")),
                     format!("sr steer l3 2001:2:0:b000::/64 via bsid {POLICY}"),
                 ];
-                ways.extend(behaviour.commands(one));
-                ways.push(format!("ip route add 2001:2:0:e001::/64 {next6}"));
+                routes.extend(behaviour.commands(one));
+                routes.push(format!("ip route add 2001:2:0:e001::/64 {next6}"));
                 // What comes back from a function is put into segments again, and goes on by the
                 // other port.
                 let on = match behaviour {
                     Behaviour::Dynamic | Behaviour::Static => &next6,
                     _ => &back6,
                 };
-                ways.push(format!("ip route add 2001:2:0:e000::/64 {on}"));
-                ways.push(format!("ip route add 2001:2:0:a000::/64 {back6}"));
-                ways
+                routes.push(format!("ip route add 2001:2:0:e000::/64 {on}"));
+                routes.push(format!("ip route add 2001:2:0:a000::/64 {back6}"));
+                routes
             }
         }
     }
@@ -182,7 +185,10 @@ pub fn interfaces() -> impl Iterator<Item = String> {
     (0..INTERFACES.len()).map(|id| format!("create interface memif id {id} master"))
 }
 
-/// Which profiles a running router can serve: name, and the commands that it does not know.
+/// The ready profiles, each with the commands that a running router does not know.
+///
+/// # Errors
+/// When the router cannot be reached, or does not list its commands.
 pub fn ask(router: &Path) -> Result<Vec<(&'static Ready, Vec<String>)>, String> {
     let mut connection = Connection::open(router, ROUTER)?;
     let answer = connection.call::<()>("commands", json!({}), &mut |_, _| Ok(()));
@@ -220,7 +226,7 @@ impl Known<'_> {
     }
 }
 
-/// What it says of its commands.
+/// The router's list of commands.
 fn known(schema: &Json) -> Vec<Known<'_>> {
     let is_between = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
     let forms = schema.as_array().into_iter().flatten();
@@ -234,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_router_that_has_a_command_need_not_know_all_of_its_words() {
-        let usage = "sr localsid address (<sid:ip6> | <locator:prefix6>) behavior (end {[psp]} | end.dx6 <interface>)";
+        let usage = "sr localsid address (<sid:ip6> | <locator:prefix6>) behavior (end {[psp]} | \
+            end.dx6 <interface>)";
         let schema = json!([{"command": "sr localsid address", "usage": usage}]);
         let known = known(&schema);
         let has = |command: &str| known.iter().any(|one| one.has(command));

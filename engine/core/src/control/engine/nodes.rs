@@ -90,6 +90,9 @@ impl Engine {
 
     /// Add a node while the router runs, with an instance per worker made by its declaration or,
     /// when that makes none, taken from `instances`.
+    ///
+    /// # Errors
+    /// A node of this name exists, the graph is full, or a worker does not answer.
     pub fn add_node(
         &mut self,
         spec: NodeSpec,

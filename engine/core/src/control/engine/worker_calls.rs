@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Engine;
 use super::workers::WorkerHandle;
-use crate::control::watchdog::{ERRANDS_WAITING_MAX, Stalled, Wait};
+use crate::control::watchdog::{Stalled, WORKER_CALLS_WAITING_MAX, Wait};
 use crate::ids::WorkerId;
 use crate::worker::event::{EVENTS_MAX, Event};
 use crate::worker::{Worker, WorkerCall};
@@ -18,11 +18,11 @@ impl Engine {
     pub fn post(
         &mut self,
         worker: WorkerId,
-        errand: impl FnMut(&mut Worker) + Send + 'static,
+        call: impl FnMut(&mut Worker) + Send + 'static,
     ) -> bool {
-        let has_room = self.workers[worker.index()].waiting.len() < ERRANDS_WAITING_MAX;
+        let has_room = self.workers[worker.index()].waiting.len() < WORKER_CALLS_WAITING_MAX;
         if has_room {
-            self.post_always(worker, errand);
+            self.post_always(worker, call);
         }
         has_room
     }
@@ -31,24 +31,27 @@ impl Engine {
     pub(super) fn post_always(
         &mut self,
         worker: WorkerId,
-        errand: impl FnMut(&mut Worker) + Send + 'static,
+        call: impl FnMut(&mut Worker) + Send + 'static,
     ) {
-        self.post_boxed(worker, Box::new(Plain(errand)));
+        self.post_boxed(worker, Box::new(Plain(call)));
     }
 
-    fn post_boxed(&mut self, worker: WorkerId, mut errand: Box<dyn WorkerCall>) {
+    fn post_boxed(&mut self, worker: WorkerId, mut call: Box<dyn WorkerCall>) {
         let handle = &mut self.workers[worker.index()];
         if let Some(inline) = &mut handle.inline {
-            errand.run(inline);
-            handle.returned.push_back(errand);
+            call.run(inline);
+            handle.returned.push_back(call);
             return;
         }
-        handle.waiting.push_back(errand);
+        handle.waiting.push_back(call);
         handle.pump();
     }
 
     /// Have something done on a worker and wait for its answer. When it does not come, the worker
     /// will not do it later either.
+    ///
+    /// # Errors
+    /// The worker does not answer in time.
     pub fn call<R: Send + 'static>(
         &mut self,
         worker: WorkerId,
@@ -87,6 +90,9 @@ impl Engine {
     }
 
     /// All workers' answers.
+    ///
+    /// # Errors
+    /// A worker does not answer in time.
     pub fn call_all<R: Send + 'static>(
         &mut self,
         call: impl FnMut(&mut Worker) -> R + Send + Clone + 'static,
@@ -124,6 +130,9 @@ impl Engine {
     }
 
     /// Wait until what was posted to a worker is done, and what it put before nodes has left them.
+    ///
+    /// # Errors
+    /// The worker does not answer in time.
     pub fn settle(&mut self, worker: WorkerId) -> Result<(), Stalled> {
         self.call(worker, |_: &mut Worker| ())?;
         match self.inline_worker(worker) {
@@ -138,9 +147,9 @@ impl WorkerHandle {
     /// Send what waits and fetch what came back.
     pub(crate) fn pump(&mut self) {
         let mut sent = false;
-        while let Some(errand) = self.waiting.pop_front() {
-            if let Err(errand) = self.errands.put(errand) {
-                self.waiting.push_front(errand);
+        while let Some(call) = self.waiting.pop_front() {
+            if let Err(call) = self.worker_calls.put(call) {
+                self.waiting.push_front(call);
                 break;
             }
             sent = true;
@@ -148,8 +157,8 @@ impl WorkerHandle {
         if sent || !self.waiting.is_empty() {
             self.shared.wake.ring();
         }
-        while let Some(errand) = self.done.take() {
-            self.returned.push_back(errand);
+        while let Some(call) = self.done.take() {
+            self.returned.push_back(call);
         }
     }
 }

@@ -21,13 +21,13 @@ use crate::worker::poll::Poll;
 use crate::worker::{RX_QUEUES_PER_WORKER_MAX, Shared, Worker, WorkerCall};
 
 /// Worker calls under way to one worker at most; further ones wait in the control thread.
-const ERRANDS_MAX: usize = 256;
+const WORKER_CALLS_MAX: usize = 256;
 
 /// The control thread's side of one worker.
 pub(crate) struct WorkerHandle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) core: usize,
-    pub(super) errands: Producer<Box<dyn WorkerCall>>,
+    pub(super) worker_calls: Producer<Box<dyn WorkerCall>>,
     pub(crate) waiting: VecDeque<Box<dyn WorkerCall>>,
     pub(super) done: Consumer<Box<dyn WorkerCall>>,
     pub(crate) returned: VecDeque<Box<dyn WorkerCall>>,
@@ -40,6 +40,9 @@ pub(crate) struct WorkerHandle {
 impl Engine {
     /// Let each worker run in a thread of its own, pinned to its core. Returns what could not be
     /// pinned, in words.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
     pub fn start_threads(&mut self) -> Result<Vec<String>, std::io::Error> {
         let mut complaints = Vec::new();
         for (index, handle) in self.workers.iter_mut().enumerate() {
@@ -113,8 +116,8 @@ pub(super) fn make_worker(
     rows: &Arc<InterfaceRows>,
     handoff: Handoff,
 ) -> Result<WorkerHandle, BuildError> {
-    let (errands_put, errands) = ring(ERRANDS_MAX);
-    let (errands_done, done) = ring(ERRANDS_MAX * 2);
+    let (worker_calls_put, worker_calls) = ring(WORKER_CALLS_MAX);
+    let (worker_calls_done, done) = ring(WORKER_CALLS_MAX * 2);
     let (events_put, events) = ring(EVENTS_MAX);
     let poll = Poll::new()?;
     poll.add(shared.wake.fd());
@@ -130,8 +133,8 @@ pub(super) fn make_worker(
         inputs: Vec::with_capacity(RX_QUEUES_PER_WORKER_MAX),
         outbox: Outbox::new(),
         events: RefCell::new(events_put),
-        errands,
-        errands_done,
+        worker_calls,
+        worker_calls_done,
         handoff,
         tracer: Tracer::default(),
         capture: None,
@@ -139,14 +142,14 @@ pub(super) fn make_worker(
         poll,
         variant: builder.config.variant.min(Variant::best()),
         driver: crate::block::Driver::new(),
-        follows: builder.config.superblocks,
+        follows: builder.config.block_driver,
         began_ns: 0,
     });
     worker.set_awake(true);
     Ok(WorkerHandle {
         shared,
         core: builder.config.worker_cores[index],
-        errands: errands_put,
+        worker_calls: worker_calls_put,
         waiting: VecDeque::new(),
         done,
         returned: VecDeque::new(),

@@ -14,6 +14,10 @@ use crate::worker::device::Device;
 
 impl Engine {
     /// Make an interface. It is down until [`set_admin_up`](Self::set_admin_up).
+    ///
+    /// # Errors
+    /// The name is taken or malformed, the input node is missing, there are too many interfaces, or
+    /// a worker does not answer.
     pub fn create_interface(&mut self, spec: InterfaceSpec) -> Result<InterfaceId, InterfaceError> {
         let name = &spec.name;
         self.check_new_name(name)?;
@@ -106,6 +110,9 @@ impl Engine {
 
     /// Delete an interface, and its sub-interfaces before it. Packets under way to it are dropped
     /// and counted.
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
     pub fn delete_interface(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         let workers: BTreeSet<WorkerId> = interface.rx.iter().map(|p| p.worker).collect();

@@ -7,6 +7,9 @@ use crate::ids::{InterfaceId, NodeId};
 
 impl Engine {
     /// Switch a feature on or off on an interface. Its place among the others is fixed by the arc.
+    ///
+    /// # Errors
+    /// The interface, or the feature in this arc, does not exist, or a worker does not answer.
     pub fn set_feature(
         &mut self,
         id: InterfaceId,
@@ -43,6 +46,9 @@ impl Engine {
     /// Say that `who` needs a feature in an arc on an interface, or needs it no more. It is enabled
     /// while anybody does: for features that others build upon. Nothing else should switch such a
     /// feature.
+    ///
+    /// # Errors
+    /// The interface, or the feature in this arc, does not exist, or a worker does not answer.
     pub fn need_feature(
         &mut self,
         id: InterfaceId,

@@ -15,6 +15,9 @@ impl Interface {
 impl Engine {
     /// Give an interface another name. Its nodes, and its sub-interfaces that are called after it,
     /// follow. The name that it was made with stays taken.
+    ///
+    /// # Errors
+    /// The interface does not exist, the name is taken or malformed, or a worker does not answer.
     pub fn rename_interface(&mut self, id: InterfaceId, name: &str) -> Result<(), InterfaceError> {
         let old = self.interface(id).ok_or(InterfaceError::Unknown)?.name.clone();
         if old == name {

@@ -54,6 +54,9 @@ impl Interface {
 
 impl Engine {
     /// Give a receive queue to a worker (the next in turn when none is named). Returns its number.
+    ///
+    /// # Errors
+    /// The interface, the node or the worker does not exist, or a worker does not answer.
     pub fn add_rx_queue(
         &mut self,
         id: InterfaceId,
@@ -113,6 +116,9 @@ impl Engine {
     }
 
     /// Take all receive queues of an interface away from their workers; they are dropped here.
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
     pub fn remove_rx_queues(&mut self, id: InterfaceId) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         let numbers: Vec<u16> = interface.rx.iter().map(|p| p.queue).collect();
@@ -121,6 +127,9 @@ impl Engine {
 
     /// Take one receive queue away from its worker; it is dropped here. Nothing happens when there
     /// is no queue of this number.
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
     pub fn remove_rx_queue(&mut self, id: InterfaceId, number: u16) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         let Some(placement) = interface.rx.iter().find(|p| p.queue == number) else {
@@ -135,6 +144,10 @@ impl Engine {
 
     /// Serve one receive queue, or all, by another worker or in another way, and those that come
     /// later too. When one queue refuses, nothing has changed.
+    ///
+    /// # Errors
+    /// The interface, the queue or the worker does not exist, the queue cannot be
+    /// waited for, the worker has no place for it, or a worker does not answer.
     pub fn wish_rx(&mut self, id: InterfaceId, wish: RxWish) -> Result<(), InterfaceError> {
         let interface = self.interface(id).ok_or(InterfaceError::Unknown)?;
         if let Some(worker) = wish.worker.filter(|w| w.index() >= self.workers.len()) {
@@ -161,6 +174,10 @@ impl Engine {
     }
 
     /// Move a receive queue to another worker, or serve it in another way.
+    ///
+    /// # Errors
+    /// The interface, the queue or the worker does not exist, the queue cannot be
+    /// waited for, the worker has no place for it, or a worker does not answer.
     pub fn set_rx(
         &mut self,
         id: InterfaceId,

@@ -6,6 +6,9 @@ use crate::ids::{InterfaceId, NodeId};
 
 impl Engine {
     /// Set an interface up or down.
+    ///
+    /// # Errors
+    /// The interface does not exist, its device refuses, or a worker does not answer.
     pub fn set_admin_up(&mut self, id: InterfaceId, up: bool) -> Result<(), InterfaceError> {
         if !up {
             self.make_room()?;
@@ -19,6 +22,9 @@ impl Engine {
     }
 
     /// The driver says whether there is a link. That is a fact: it is never refused.
+    ///
+    /// # Errors
+    /// The interface does not exist.
     pub fn set_link_up(&mut self, id: InterfaceId, up: bool) -> Result<(), InterfaceError> {
         let has_room = self.make_room().is_ok();
         let changed = self.change_row_anyway(id, has_room, |interface| {
@@ -33,6 +39,9 @@ impl Engine {
     }
 
     /// Set the largest layer 3 packet.
+    ///
+    /// # Errors
+    /// The interface does not exist, the MTU is out of range, or a worker does not answer.
     pub fn set_mtu(&mut self, id: InterfaceId, mtu_bytes: u32) -> Result<(), InterfaceError> {
         if !(MTU_BYTES_MIN..=MTU_BYTES_MAX).contains(&mtu_bytes) {
             return Err(InterfaceError::BadMtu(mtu_bytes));
@@ -53,6 +62,9 @@ impl Engine {
 
     /// Let the MTU of an interface that is no sub-interface be at most this, whatever the operator
     /// wants; `None` ends the limit.
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
     pub fn limit_mtu(
         &mut self,
         id: InterfaceId,
@@ -70,6 +82,9 @@ impl Engine {
 
     /// Set the largest packet of one protocol; without one, the interface's MTU holds. Who speaks
     /// the protocol hears of a change of the MTU.
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
     pub fn set_protocol_mtu(
         &mut self,
         id: InterfaceId,
@@ -88,6 +103,9 @@ impl Engine {
     }
 
     /// Set the layer 2 address.
+    ///
+    /// # Errors
+    /// The interface does not exist, its device refuses the address, or a worker does not answer.
     pub fn set_mac(&mut self, id: InterfaceId, mac: [u8; 6]) -> Result<(), InterfaceError> {
         self.change_and_tell(id, InterfaceChange::Mac, |interface| {
             interface.device.set_mac(mac).map_err(InterfaceError::Device)?;
@@ -97,6 +115,9 @@ impl Engine {
     }
 
     /// Receive every frame, or only those for this interface.
+    ///
+    /// # Errors
+    /// The interface does not exist, or its device refuses.
     pub fn set_promiscuous(&mut self, id: InterfaceId, on: bool) -> Result<(), InterfaceError> {
         self.change_and_tell(id, InterfaceChange::Promiscuous, |interface| {
             interface.device.set_promiscuous(on).map_err(InterfaceError::Device)?;
@@ -113,6 +134,9 @@ impl Engine {
     }
 
     /// Send received packets to another node (`ethernet-input`, a bridge, …).
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
     pub fn set_input_node(&mut self, id: InterfaceId, node: NodeId) -> Result<(), InterfaceError> {
         self.change_and_tell(id, InterfaceChange::Input, |interface| {
             interface.row.input = node;

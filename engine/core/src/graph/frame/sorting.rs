@@ -131,13 +131,14 @@ mod tests {
     use super::*;
     use crate::memory::buffer::{BufferCache, BufferPool};
     use crate::memory::mapping::PageSize;
+    use crate::memory::packet::handover::Label;
 
     /// A vector whose packets are numbered in their index, and go where `nexts` say.
     fn frame(cache: &mut BufferCache, nexts: &[u16]) -> Box<Frame> {
         let mut frame = Frame::new();
         for index in 0..nexts.len() as u32 {
             let mut packet = cache.packet().expect("a buffer");
-            packet.index = index;
+            packet.hand_over(Label(index));
             frame.push(packet).expect("room");
         }
         let (_, next) = frame.split_mut();
@@ -165,7 +166,7 @@ mod tests {
                 let wanted: Vec<u32> =
                     (0..length).filter(|n| nexts[*n as usize] == next.0).collect();
                 assert_eq!(
-                    to.packets().iter().map(|packet| packet.index).collect::<Vec<_>>(),
+                    to.packets().iter().map(|packet| packet.index()).collect::<Vec<_>>(),
                     wanted
                 );
                 seen += to.len();
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!((nearly_full.len(), group.is_empty()), (256, false));
         let mut left = Vec::new();
         group.drain(|packet| {
-            left.push(packet.index);
+            left.push(packet.index());
             cache.free(packet);
         });
         assert_eq!(left, (6..20).collect::<Vec<u32>>());

@@ -191,7 +191,7 @@ impl Packet {
         }
         copy.rx = self.rx;
         copy.tx = self.tx;
-        copy.index = self.index;
+        copy.hand_over_as(self);
         copy.hash = self.hash;
         copy.l2_bytes = self.l2_bytes;
         copy.arc_place = self.arc_place;

@@ -80,6 +80,9 @@ impl<'a> NdOption<'a> {
     }
 
     /// Writes the option and returns its length, a multiple of 8.
+    ///
+    /// # Errors
+    /// The option is longer than its length field can say, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let units = self.units().ok_or(WireError::Invalid {
             header: NAME,
@@ -145,6 +148,9 @@ impl<'a> Options<'a> {
 
     /// Takes options whose lengths are right. A length of zero or one beyond the end condemns the
     /// whole message (RFC 4861 §4.6).
+    ///
+    /// # Errors
+    /// The length of an option is zero, or it ends beyond the message.
     pub fn new(bytes: &'a [u8]) -> Result<Self, WireError> {
         let mut walk = Walk(bytes);
         while walk.next().is_some() {}

@@ -50,12 +50,12 @@ v2 = Ether(src=HOST, dst=mac("239.1.1.1")) / IP(src="10.2.0.9", dst="239.1.1.1",
 step(5, {"h2": [v2]})
 step(6, {"up": [wanted]}, {"h1": [out("h1", wanted)], "h2": [out("h2", wanted)]})
 # The host of h1 leaves; after two unanswered queries h1 gets none any more, h2 still does.
-def asked(interface, address, group, sources=()):
+def query(interface, address, group, sources=()):
     ip = IP(src=address, dst=group, ttl=1, tos=0xC0, id=0, options=[IPOption_Router_Alert()])
     more = IGMPv3mq(type=0x11, mrcode=10, gaddr=group, qrv=2, qqic=125, srcaddrs=list(sources))
     return Ether(src=MACS[interface], dst=mac(group)) / ip / more
-step(7, {"h1": [report("10.1.0.9", record(3, "239.1.1.1"))]}, {"h1": [asked("h1", "10.1.0.1", "239.1.1.1")]})
-step(8, cli="test advance 2.5\n", sent={"h1": [asked("h1", "10.1.0.1", "239.1.1.1")]})
+step(7, {"h1": [report("10.1.0.9", record(3, "239.1.1.1"))]}, {"h1": [query("h1", "10.1.0.1", "239.1.1.1")]})
+step(8, cli="test advance 2.5\n", sent={"h1": [query("h1", "10.1.0.1", "239.1.1.1")]})
 step(9, {"up": [wanted]}, {"h2": [out("h2", wanted)]})
 # A query from upstream is answered for all.
 ask = Ether(src=HOST, dst=mac("224.0.0.1")) / IP(src="10.9.0.254", dst="224.0.0.1", ttl=1, tos=0xC0, options=[IPOption_Router_Alert()])

@@ -19,7 +19,7 @@ pub const FILTER_CHARACTERS_MAX: usize = 4096;
 /// Parentheses and nots within one another, and words joined: none may fill a worker's stack.
 pub const FILTER_DEPTH_MAX: usize = 64;
 
-/// Which end of a frame's way is meant.
+/// Source, destination, or either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Source,
@@ -57,7 +57,7 @@ pub struct Filter {
 pub struct FilterError {
     /// Counted from 1.
     pub column: usize,
-    /// What is wrong, and what would be right.
+    /// The mistake, and what would be right.
     pub message: String,
 }
 
@@ -113,6 +113,9 @@ impl Filter {
     }
 
     /// Read an expression; an empty one is every frame.
+    ///
+    /// # Errors
+    /// When the text is no expression; the error says the column and what would be right.
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         if text.chars().count() > FILTER_CHARACTERS_MAX {
             let message = format!("it has more than {FILTER_CHARACTERS_MAX} characters");
@@ -350,10 +353,11 @@ impl Parser {
             let address: IpAddr = self.value("an IP address", |word| word.parse().ok())?;
             return Ok(Expression::Net(side, host(address)));
         }
-        let expected = "ip4, ip6, arp, icmp, icmp6, tcp, udp, sctp, vlan, mpls, ether, proto, host, net, port, \
+        let expected = "ip4, ip6, arp, icmp, icmp6, tcp, udp, sctp, vlan, mpls, ether, proto, \
+            host, net, port, \
                         portrange, src, dst, less, greater, stream, not or (";
         match self.peek() {
-            Some(word) => self.wrong(format!("`{word}` is not known; here may stand {expected}")),
+            Some(word) => self.wrong(format!("`{word}` is not known; expected {expected}")),
             None => self.wrong(format!("it ends where one of {expected} should follow")),
         }
     }

@@ -1,4 +1,4 @@
-//! What a filter asks about a frame. No frame can make it fail: what is missing is not there.
+//! Headers of a frame, for filters. Parsing never fails: a missing header is `None`.
 
 use std::net::IpAddr;
 
@@ -25,7 +25,7 @@ pub struct Headers {
     pub labels: [Option<u32>; LABELS_MAX],
     /// Source and destination of IP, or sender and target of ARP.
     pub addresses: Option<[IpAddr; 2]>,
-    /// What IP carries.
+    /// Protocol behind IP.
     pub protocol: Option<u8>,
     /// Source and destination.
     pub ports: Option<[u16; 2]>,

@@ -17,9 +17,9 @@ pub const LIMIT_FRAMES_MAX: u64 = 100_000_000;
 /// Bytes of a frame that a capture may keep.
 pub const SNAP_BYTES_MAX: usize = 65_535;
 
-/// Which way a frame went.
+/// The direction of a frame at its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum CapturedDirection {
     /// It came.
     Received,
     /// It left.
@@ -40,13 +40,13 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Has it frames that go this way?
-    pub fn has(self, way: Way) -> bool {
+    /// The capture has frames of this direction.
+    pub fn has(self, of: CapturedDirection) -> bool {
         matches!(
-            (self, way),
+            (self, of),
             (Direction::Both, _)
-                | (Direction::Sent, Way::Sent)
-                | (Direction::Received, Way::Received)
+                | (Direction::Sent, CapturedDirection::Sent)
+                | (Direction::Received, CapturedDirection::Received)
         )
     }
 }
@@ -82,7 +82,11 @@ fn default_snap_bytes() -> usize {
 }
 
 impl CaptureSpec {
-    /// What is impossible about it, and what would be possible.
+    /// Check the ranges of a capture.
+    ///
+    /// # Errors
+    /// When a value is outside its range, or there is no such port; the message says what would be
+    /// possible.
     pub fn check(&self, ports: usize) -> Result<(), String> {
         if self.port >= ports {
             return Err(format!(

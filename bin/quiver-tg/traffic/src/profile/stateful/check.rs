@@ -1,4 +1,4 @@
-//! What a profile's `stateful` cannot be.
+//! Checks of a profile's key `stateful`.
 
 use serde_saphyr::Spanned;
 
@@ -7,10 +7,13 @@ use super::{
     BYTES_MAX, Clients, ENTRIES_MAX, Kind, LABEL_BYTES, ON_LINK_MAX, PACKETS_MAX, SECONDS_MAX,
     SEGMENT_BYTES_MAX, Stateful,
 };
-use crate::profile::Port;
+use crate::profile::port::Port;
 
 impl Stateful {
-    /// Check what a port alone does not say; what is wrong, and what would be right.
+    /// Check hosts, ports and values.
+    ///
+    /// # Errors
+    /// When hosts, ports or values do not fit together; the message says what would be right.
     pub fn check(&self, ports: &[Spanned<Port>]) -> Result<(), String> {
         self.check_hosts(ports)?;
         self.check_transaction()?;
@@ -32,7 +35,8 @@ impl Stateful {
             ));
         }
         if self.rate_cps.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
-            return Err("rate_cps is not above 0 and at most 1e9; leave it out to go as fast as --rate says"
+            return Err("rate_cps is not above 0 and at most 1e9; leave it out to go as fast as \
+                --rate says"
                 .to_owned());
         }
         if self.limit == Some(0) {
@@ -72,7 +76,9 @@ impl Stateful {
         let hosts = clients.hosts().ok_or_else(|| wrong_range("clients"))?;
         if hosts.is_ip6() != servers.is_ip6() {
             return Err(
-                "clients and servers are of different families; give both IPv4 or both IPv6 addresses".into(),
+                "clients and servers are of different families; give both IPv4 or both IPv6 \
+                 addresses"
+                    .into(),
             );
         }
         if hosts.overlaps(servers) {
@@ -92,7 +98,8 @@ impl Stateful {
         let has_gateway = port.gateway.is_some() || port.gateway_mac.is_some();
         if !has_gateway && servers.count() > ON_LINK_MAX {
             return Err(format!(
-                "more than {ON_LINK_MAX} servers are not asked for one by one; give the clients' port a gateway"
+                "more than {ON_LINK_MAX} servers are not resolved one by one; give the clients' \
+                 port a gateway"
             ));
         }
         Ok(())
@@ -232,7 +239,8 @@ mod tests {
         assert!(refused("{kind: tcp, servers: {first: 20.0.0.0}}").contains("nobody"));
         assert!(refused(&format!("{{kind: tcp, {servers}, port: 0}}}}")).contains("1 to 65535"));
         assert!(refused(&format!("{{kind: tcp, {servers}, port: any}}}}")).contains("same"));
-        let many = "{kind: tcp, clients: {on: 0, first: 10.0.0.0}, servers: {first: 20.0.0.0, count: 5000}}";
+        let many = "{kind: tcp, clients: {on: 0, first: 10.0.0.0}, servers: {first: 20.0.0.0, \
+            count: 5000}}";
         assert!(refused(many).contains("gateway"));
     }
 }

@@ -58,7 +58,7 @@ impl Hosts {
         }
     }
 
-    /// Where an address of the same family (as a number) stands.
+    /// The place of an address of the same family, given as a number.
     #[inline(always)]
     pub fn place_of(&self, bits: u128) -> Option<u32> {
         let place = bits.wrapping_sub(self.first);

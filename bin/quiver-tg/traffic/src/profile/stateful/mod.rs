@@ -26,7 +26,7 @@ pub const ENTRIES_MAX: usize = 1 << 25;
 pub const LABEL_BYTES: usize = 8;
 /// Entries of a table unless the profile says otherwise.
 const CONCURRENT_DEFAULT: usize = 1 << 20;
-/// Servers that are asked for one by one, where there is no gateway.
+/// Servers whose MAC addresses are resolved one by one, where there is no gateway.
 pub const ON_LINK_MAX: u32 = 4096;
 
 /// The transport.
@@ -39,7 +39,7 @@ pub enum Kind {
     Tcp,
 }
 
-/// In which order sessions have their turn.
+/// The order in which sessions are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -116,7 +116,7 @@ pub struct Servers {
     pub port: ServerPort,
 }
 
-/// What `stateful` says.
+/// The key `stateful`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stateful {
@@ -166,7 +166,7 @@ pub struct Stateful {
     /// Transactions in all; left out: as many as come due in the time.
     #[serde(default)]
     pub limit: Option<u64>,
-    /// What is successful.
+    /// The condition of success.
     #[serde(default)]
     pub success: Success,
     /// How long a transaction rests: a TCP client between handshake and request, a UDP server
@@ -301,7 +301,7 @@ impl Stateful {
         }
     }
 
-    /// Who closes first.
+    /// The side that closes first.
     pub fn closer(&self) -> Closer {
         let has_bytes = self.request_bytes.unwrap_or(0) > 0 || self.response_bytes.unwrap_or(0) > 0;
         self.close.unwrap_or(if has_bytes { Closer::Server } else { Closer::Client })
@@ -350,7 +350,7 @@ impl<'de> Deserialize<'de> for ServerPort {
 
 #[cfg(test)]
 pub(super) mod tests {
-    pub(super) fn two_ports() -> Vec<serde_saphyr::Spanned<crate::profile::Port>> {
+    pub(super) fn two_ports() -> Vec<serde_saphyr::Spanned<crate::profile::port::Port>> {
         serde_saphyr::from_str("[{tap: {name: a}}, {tap: {name: b}}]").expect("ports")
     }
 }

@@ -1,0 +1,1 @@
+"""Files that users write: experiments, scenarios and their settings, read and checked."""

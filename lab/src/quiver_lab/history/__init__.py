@@ -1,0 +1,1 @@
+"""Results beside other results: against a baseline, over commits, between two commits."""

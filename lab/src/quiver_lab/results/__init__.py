@@ -1,0 +1,1 @@
+"""The results file, and what is computed from it: cells, ratios, annotations, histograms."""

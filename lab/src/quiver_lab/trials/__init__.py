@@ -1,0 +1,1 @@
+"""Trials: the seam between searches and networks, simulated forwarders, disturbance by the host."""
