@@ -7,12 +7,17 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from rich.console import Console
 
 from quiver_lab.experiments.experiment import parse_experiment
 from quiver_lab.experiments.scenario import Scenario
 from quiver_lab.results.model import Results
 from quiver_lab.runs.campaign import run_experiment
+
+# A test that is slow on a busy machine has not failed.
+settings.register_profile("lab", deadline=None)
+settings.load_profile("lab")
 
 FAKES = Path(__file__).parent / "fakes"
 

@@ -122,9 +122,14 @@ def test_another_user_has_captures_and_scripts_in_the_folder(router: Router, fre
     )
     assert answer.splitlines()[0] == "it runs", answer
     assert f"written to {files / fresh}.pcap" in answer, answer
-    assert (files / f"{fresh}.pcap").stat().st_size == 24
-    refused = as_stranger(router, f'print(said("exec {fresh}.pcap"))')
-    assert "ermission denied" in refused, "a capture is for the router's group"
+    capture = (files / f"{fresh}.pcap").stat()
+    assert (capture.st_size, capture.st_uid) == (24, STRANGER), "a capture belongs to its client"
+    router.ctl(f"pcap trace rx file {fresh}-root.pcap")
+    router.ctl("pcap trace off")
+    refused = as_stranger(router, f'print(said("exec {fresh}-root.pcap"))')
+    assert "ermission denied" in refused, "the capture of another user is for the router's group"
+    refused = as_stranger(router, f'print(said("pcap trace rx file {fresh}-root.pcap"))')
+    assert "belongs to user 0" in refused, refused
 
 
 def test_idle_clients_of_another_user_do_not_lock_the_operator_out(router: Router) -> None:

@@ -125,7 +125,7 @@ def of_package(trials: list[Short], goal: Goal) -> TargetStat:
     ),
 )
 @example(goal=GOALS[-1], trials=ON_THE_BORDER)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_the_package_classifies_loads_as_the_rfc_does(goal: Goal, trials: list[Short]) -> None:
     stat = of_package(trials, goal)
     optimistic, pessimistic = stat.estimates()

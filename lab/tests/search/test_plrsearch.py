@@ -48,7 +48,7 @@ def test_fitting_functions_are_the_integrals_that_define_them(
     power=st.floats(0.01, 1.0),
     shape=st.sampled_from(["stretch", "erf"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_fitting_functions_are_finite_or_nothing_and_grow(
     load: float, mrr: float, power: float, shape: Shape
 ) -> None:
@@ -110,7 +110,7 @@ def test_what_the_generator_did_not_send_did_not_pass() -> None:
 
 
 @given(seed=st.integers(0, 10_000), kind=st.sampled_from(["random", "everything", "nothing"]))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_a_soak_ends_with_numbers_whatever_is_lost(seed: int, kind: str) -> None:
     chance = random.Random(seed)
 

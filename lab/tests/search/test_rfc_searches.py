@@ -14,7 +14,7 @@ from quiver_lab.trials.simulated import LossCurve, SimulatedForwarder
 
 
 @given(capacity=st.floats(1.1e5, 9.9e6), resolution=st.sampled_from([0.01, 0.001, 0.0001]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_rfc_2544_throughput_brackets_the_capacity_as_narrowly_as_asked(
     capacity: float, resolution: float
 ) -> None:
@@ -74,7 +74,7 @@ def test_a_lossy_forwarder_has_no_lossless_rate_on_its_curve() -> None:
 
 
 @given(buffer=st.integers(16, 20_000), share=st.floats(0.1, 0.9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_back_to_back_finds_the_burst_that_the_buffer_holds(buffer: int, share: float) -> None:
     rate = 14.88e6
     forwarder = SimulatedForwarder(LossCurve(share * rate), buffer_frames=buffer)

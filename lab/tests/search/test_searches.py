@@ -32,7 +32,7 @@ def search(forwarder: SimulatedForwarder, goals: NdrPdrSettings = SHORT) -> NdrP
 
 
 @given(capacity=CAPACITIES, collapse=st.floats(0.0, 0.5))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_mlrsearch_brackets_ndr_and_pdr_of_a_steady_forwarder(capacity: float, collapse: float) -> None:
     forwarder = SimulatedForwarder(LossCurve(capacity, collapse=collapse))
     found = search(forwarder)
@@ -48,7 +48,7 @@ def test_mlrsearch_brackets_ndr_and_pdr_of_a_steady_forwarder(capacity: float, c
 
 
 @given(capacity=CAPACITIES, noise=st.floats(0.0, 0.01), seed=st.integers(0, 10_000))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_mlrsearch_stays_near_the_truth_of_a_noisy_forwarder(
     capacity: float, noise: float, seed: int
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_slow_generator_is_told_apart_from_a_slow_forwarder() -> None:
     collapse=st.floats(0.0, 0.5),
     threshold=st.sampled_from([0.0, 0.001, 0.005, 0.01]),
 )
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_the_pdr_finder_brackets_the_truth_within_its_accuracy(
     capacity_percent: float, accuracy: float, collapse: float, threshold: float
 ) -> None:
@@ -117,7 +117,7 @@ def test_the_pdr_finder_brackets_the_truth_within_its_accuracy(
     noise=st.floats(0, 0.4),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_pdr_finder_ends_inside_its_bounds_whatever_it_meets(
     capacity: float, floor: float, noise: float, seed: int
 ) -> None:
