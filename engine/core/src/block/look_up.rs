@@ -143,6 +143,12 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
         let count = block.count.min(block.packets.len()).min(BLOCK_PACKETS);
         let (packets, next) = (&mut block.packets[..count], &mut block.next[..count]);
         let (keys, found) = (&mut self.keys[..count], &mut self.found[..count]);
+        if self.is_likely_uniform {
+            let all = look_up.decide_all(self.context, state, packets);
+            if all.is_some() {
+                return all;
+            }
+        }
         if is_same_index {
             packets.iter().take(1).for_each(|packet| look_up.ahead(packet));
             look_up.keys(state, packets, keys);

@@ -278,6 +278,19 @@ pub trait LookUp: Send + 'static {
         None
     }
 
+    /// As [`resolve_all`](Self::resolve_all), but before the keys of the packets are read: for
+    /// packets whose headers can be compared as a whole.
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        interface_state: Self::InterfaceState,
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let _ = (context, interface_state, packets);
+        None
+    }
+
     /// As [`find`](Self::find), where many keys are likely to be alike.
     #[inline(always)]
     fn find_uniform(

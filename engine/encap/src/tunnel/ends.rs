@@ -41,6 +41,13 @@ pub trait OuterEnds: OuterHeader {
     /// The ends of the packet that `bytes` begin with.
     fn ends(bytes: &[u8]) -> Option<Ends>;
 
+    /// What [`ends`](Self::ends) follows from, but for the length, of a header that nothing stands
+    /// between and its payload; `None` for others. Headers with the same have the same ends.
+    type Fixed: Copy + PartialEq;
+
+    /// See [`Fixed`](Self::Fixed).
+    fn fixed(bytes: &[u8]) -> Option<Self::Fixed>;
+
     /// What an ICMP error says, and where the packet begins that it quotes.
     fn quoted(bytes: &[u8]) -> Option<(UnderlayError, usize)>;
 }
@@ -61,6 +68,16 @@ impl OuterEnds for Ip4 {
             header_len: header.header_len(),
             length: header.total_length().into(),
         })
+    }
+
+    /// The ends and the protocol of a header without options.
+    type Fixed = (u32, u32, IpProtocol);
+
+    #[inline(always)]
+    fn fixed(bytes: &[u8]) -> Option<Self::Fixed> {
+        let header = Ip4Header::overlay(bytes)?;
+        let fixed = (header.source_bits(), header.destination_bits(), header.protocol());
+        (header.header_len() == Ip4Header::LEN).then_some(fixed)
     }
 
     fn quoted(bytes: &[u8]) -> Option<(UnderlayError, usize)> {
@@ -85,18 +102,23 @@ impl OuterEnds for Ip6 {
             header_len: Ip6Header::LEN,
             length: usize::from(header.payload_length()) + Ip6Header::LEN,
         };
-        if matches!(
-            ends.protocol,
-            IpProtocol::HOP_BY_HOP
-                | IpProtocol::ROUTING
-                | IpProtocol::FRAGMENT
-                | IpProtocol::DESTINATION_OPTIONS
-        ) {
+        if is_extension(ends.protocol) {
             let upper = upper_layer(ends.protocol, behind).ok()?;
             ends.protocol = upper.protocol;
             ends.header_len += upper.offset;
         }
         Some(ends)
+    }
+
+    /// The ends and the protocol of a header without extensions.
+    type Fixed = (u128, u128, IpProtocol);
+
+    #[inline(always)]
+    fn fixed(bytes: &[u8]) -> Option<Self::Fixed> {
+        let header = Ip6Header::overlay(bytes)?;
+        let next = header.next_header();
+        let fixed = (header.source_bits(), header.destination_bits(), next);
+        (!is_extension(next)).then_some(fixed)
     }
 
     fn quoted(bytes: &[u8]) -> Option<(UnderlayError, usize)> {
@@ -105,4 +127,15 @@ impl OuterEnds for Ip6 {
         let end = Ip6Header::LEN + usize::from(header.payload_length());
         Some((UnderlayError::of_icmp6(icmp), end.checked_sub(quoted.len())?))
     }
+}
+
+#[inline(always)]
+fn is_extension(next: IpProtocol) -> bool {
+    matches!(
+        next,
+        IpProtocol::HOP_BY_HOP
+            | IpProtocol::ROUTING
+            | IpProtocol::FRAGMENT
+            | IpProtocol::DESTINATION_OPTIONS
+    )
 }

@@ -16,7 +16,7 @@ use quiver_tables::exact::NOT_FOUND;
 use quiver_wire::{EthernetHeader, Header};
 
 use super::ends::OuterEnds;
-use super::protocol::{Payload, TunnelProtocol, place};
+use super::protocol::{HEADER_START_BYTES, Payload, TunnelProtocol, place};
 use super::reasons::TunnelDrop;
 use super::table::{End, Key, TunnelTable, key};
 use crate::decapsulated::{self, take_off};
@@ -99,6 +99,26 @@ impl MarkedHandover for Read {
 struct Outer {
     key: Key,
     header: Read,
+}
+
+/// What an outer packet's headers are read from. Packets with the same have the same headers, if
+/// they came in by the same interface.
+#[derive(PartialEq)]
+struct Alike<E> {
+    ends: E,
+    tunnel: u64,
+}
+
+impl<E> Alike<E> {
+    /// `None` where the outer header is not a plain one, or the packet ends with its headers.
+    #[inline(always)]
+    fn of<O: OuterEnds<Fixed = E>>(packet: &Packet, header: Read) -> Option<Self> {
+        let bytes = packet.bytes();
+        let start = bytes.get(O::LEN..)?.first_chunk::<HEADER_START_BYTES>()?;
+        let unread = HEADER_START_BYTES.saturating_sub(header.tunnel_len.into()) * 8;
+        let tunnel = u64::from_be_bytes(*start).checked_shr(unread as u32).unwrap_or(0);
+        Some(Alike { ends: O::fixed(bytes)?, tunnel })
+    }
 }
 
 impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
@@ -195,8 +215,8 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         Ok(row.first(self.arcs[family], self.look_up[family]))
     }
 
-    /// As [`open`](Self::open) for packets of one tunnel, whose headers are the same.
-    /// `None`, and nothing changes, unless all of them are ordinary.
+    /// As [`open`](Self::open) for packets of one tunnel that are like the first one, whose headers
+    /// are these. `None`, and nothing changes, unless all of them are ordinary.
     #[inline(always)]
     fn open_all(
         &self,
@@ -211,14 +231,15 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         }
         let row = context.interface(end.interface).filter(|row| row.up)?;
         let at = usize::from(header.header_len);
-        let first = packets.first()?;
+        let first = Alike::of::<O>(packets.first()?, header)?;
         let mut good = true;
         for packet in &*packets {
             let is_inner_good = match is_ip4 {
                 true => decapsulated::is_plain_ip4::<O>(packet, at),
                 false => decapsulated::is_plain_ip6::<O>(packet, at),
             };
-            good &= packet.hands_over_same(first) & packet.may_turn() & is_inner_good;
+            good &= is_inner_good & packet.may_turn();
+            good &= Alike::of::<O>(packet, header).is_some_and(|other| other == first);
         }
         if !good {
             return None;
@@ -291,19 +312,14 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
     }
 
     #[inline(always)]
-    fn resolve_all(
+    fn decide_all(
         &self,
         context: StageContext<'_>,
         (): (),
-        found: &[u32],
         packets: &mut [Packet],
     ) -> Option<NodeId> {
-        let (first, header) = (*found.first()?, packets.first()?.handed_over_if()?);
-        let differing = found.iter().fold(0, |differing, found| differing | (found ^ first));
-        if (differing != 0) | (first == NOT_FOUND) {
-            return None;
-        }
-        self.open_all(context, header, self.table.end(first), packets)
+        let outer = self.outer(packets.first()?).ok()?;
+        self.open_all(context, outer.header, self.table.find(&outer.key)?, packets)
     }
 
     #[inline(always)]

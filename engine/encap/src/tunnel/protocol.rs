@@ -17,6 +17,9 @@ use crate::outer::{HeaderStack, Inside, OuterHeader};
 /// among themselves.
 pub const ETHERNET: IpProtocol = IpProtocol(143);
 
+/// Bytes at the begin of a tunnel's header that say what it is.
+pub const HEADER_START_BYTES: usize = 8;
+
 /// What a tunnel carries, as its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -86,7 +89,9 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// `header` is shorter than the protocol's header.
     fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated>;
 
-    /// Read the header that stands behind an outer IP header which names `protocol`.
+    /// Read the header that stands behind an outer IP header which names `protocol`. A header
+    /// without a checksum says the same as another that begins with the same
+    /// [`HEADER_START_BYTES`] bytes, or with the same bytes if it is shorter.
     ///
     /// # Errors
     /// The reason of the drop.
