@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -28,6 +29,10 @@ MEMORY_ADDED_MAX = 1 << 30
 #: Descriptors that may be added.
 DESCRIPTORS_ADDED_MAX = 400
 
+#: How long attackers go on between two trials of the configuration that they made.
+TRIAL_EVERY_S = 60.0
+#: In a running configuration that was changed while it was written.
+TORN = "# commands were executed while this was written"
 #: Longest that fragments wait for the rest of their packet.
 FRAGMENTS_WAIT_S = 90.0
 #: What is on, again and again, as the attackers' commands take it away.
@@ -152,7 +157,7 @@ def test_all_attackers_at_once(request: pytest.FixtureRequest) -> None:
     seconds = request.config.getoption("--attack-seconds") or seconds
     seed = int(time.time())
     with (
-        namespaces("attacked", "host") as [own, host],
+        namespaces("attacked", "host", "second", "secondhost") as [own, host, second, second_host],
         Router(own, exec_text="echo begins", exec_strict=False) as router,
     ):
         router.folder.parent.chmod(0o711)
@@ -167,12 +172,17 @@ def test_all_attackers_at_once(request: pytest.FixtureRequest) -> None:
         worst_s, rounds = 0.0, 0
         with attackers(router, host, seconds, seed) as started:
             end = time.monotonic() + seconds
+            trial_at = time.monotonic() + TRIAL_EVERY_S
             while time.monotonic() < end:
                 worst_s = max(worst_s, answer_seconds(router))
                 assert router.process.is_alive, f"seed {seed}: {router.told()[-5000:]}"
                 rounds += 1
                 if rounds % 20 == 0:
                     setup(router, host)
+                if time.monotonic() > trial_at:
+                    trial_at = time.monotonic() + TRIAL_EVERY_S
+                    configuration = at_rest(router, started)
+                    loads(configuration.replace(host.name, second_host.name), second, seed)
                 time.sleep(0.2)
             ended = [process.poll() for process in started]
         control = router.answer("show control").out
@@ -205,12 +215,35 @@ def holds_nothing(router: Router) -> None:
     router.check_sound()
 
 
+def at_rest(router: Router, started: list[subprocess.Popen[bytes]]) -> str:
+    """The running configuration while nobody changes it: the attackers rest for that long."""
+    written: list[str] = []
+
+    def is_of_one_moment() -> bool:
+        written.append(router.ctl("show running-config secrets"))
+        return TORN not in written[-1]
+
+    for process in started:
+        process.send_signal(signal.SIGSTOP)
+    try:
+        wait_until("no command is under way", is_of_one_moment, ANSWER_S_MAX)
+    finally:
+        for process in started:
+            process.send_signal(signal.SIGCONT)
+    return written[-1]
+
+
 def starts_again_as_it_is(router: Router, own: Namespace, seed: int) -> None:
     """Its configuration is one that a new router takes whole, and then has."""
     configuration = router.ctl("show running-config secrets")
     router.stop()
+    loads(configuration, own, seed)
+
+
+def loads(configuration: str, namespace: Namespace, seed: int) -> None:
+    """A new router takes this configuration whole, and then has it."""
     try:
-        with Router(own, exec_text=configuration, exec_strict=True) as again:
+        with Router(namespace, exec_text=configuration, exec_strict=True) as again:
             assert again.ctl("show running-config secrets") == configuration
     except (AssertionError, CommandError) as error:
         kept = Path(tempfile.gettempdir()) / f"quiver-attack-{seed}.cli"

@@ -47,7 +47,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let socket =
-        arguments.socket.clone().unwrap_or_else(|| paths::api_socket(&paths::runtime_dir()));
+        arguments.socket.clone().unwrap_or_else(|| paths::api_socket(&paths::router_dir()));
     let mut printer = Printer::new(arguments.json);
     let result = if let Some(("top", words)) = first_of(&arguments.command) {
         top::run(words, socket, arguments.json, &mut printer)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use quiver_control::paths;
 use quiver_control::startup::{Buffers, Cpu, PageSize, Unix, Workers};
 use quiver_control::{StartupFile, StartupPart, StartupSchema};
 use quiver_core::graph::builder::EngineConfig;
@@ -41,7 +42,7 @@ impl Settings {
     }
 
     fn complete(unix: Unix, cpu: &Cpu, buffers: &Buffers) -> Result<Settings> {
-        let runtime_dir = unix.runtime_dir.clone().unwrap_or_else(default_runtime_dir);
+        let runtime_dir = unix.runtime_dir.clone().unwrap_or_else(paths::runtime_dir);
         let defaults = EngineConfig::default();
         let engine = EngineConfig {
             worker_cores: worker_cores(cpu)?,
@@ -86,16 +87,6 @@ pub fn schema() -> (StartupSchema, Vec<StartupPart>) {
     let (mut schema, parts) = (StartupSchema::default(), quiverd::features::startup());
     parts.iter().for_each(|part| schema.add(part.section.clone()));
     (schema, parts)
-}
-
-/// `/run/quiver` for root, else the user's own runtime folder.
-fn default_runtime_dir() -> PathBuf {
-    let system = PathBuf::from("/run/quiver");
-    if std::fs::create_dir_all(&system).is_ok() {
-        return system;
-    }
-    let own = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-    own.join("quiver")
 }
 
 /// One worker per core asked for; by default one, on the second core when there is one.

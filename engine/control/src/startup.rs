@@ -151,7 +151,10 @@ impl StartupSchema {
                 .entry("exec <:path>", "file of commands to execute at start")
                 .entry("startup-config <:path>", "the same as exec")
                 .entry("exec-strict", "a command of that file that is refused ends the start")
-                .entry("runtime-dir <:path>", "folder for the sockets")
+                .entry(
+                    "runtime-dir <:path>",
+                    "folder for the sockets; by default $QUIVER_RUNTIME_DIR, or /run/quiver",
+                )
                 .entry(
                     "files-dir <:path>",
                     "folder for the files that clients name; by default files in runtime-dir",

@@ -1,4 +1,4 @@
-//! The block driver: it takes a vector through the graph in blocks of 64 packets.
+//! The block driver: it takes a vector through the graph in blocks of 128 packets.
 //!
 //! A [`Stage`](crate::graph::stage::Stage) or a [`LookUp`](crate::graph::stage::LookUp) becomes a
 //! [`Kernel`]: a loop over the packets of a block that are marked in a mask. The driver runs the
@@ -28,7 +28,13 @@ pub(crate) use stage::StageKernel;
 pub(crate) use steer::SteerKernel;
 
 /// Packets in a block.
-pub(crate) const BLOCK_PACKETS: usize = 64;
+pub(crate) const BLOCK_PACKETS: usize = 128;
+/// A bit for each packet of a block.
+pub(crate) type Mask = u128;
 /// How many packets ahead a stage asks for what it will read
 /// ([`Stage::soon`](crate::graph::stage::Stage::soon)).
 const SOON_AHEAD: usize = 16;
+/// How many packets ahead what a packet's index names is asked for
+/// ([`Stage::ahead`](crate::graph::stage::Stage::ahead)). More would not stay in the L1 cache until
+/// it is read.
+const ENTRIES_AHEAD: usize = 2 * SOON_AHEAD;

@@ -23,6 +23,22 @@ pub fn read(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
     read_open(file, bytes_max)
 }
 
+/// Make a regular file, or empty the one that is there.
+///
+/// # Errors
+/// When the path names something else than a regular file, or when the system refuses.
+pub fn create(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).custom_flags(flags as i32);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    file.set_len(0)?;
+    Ok(file)
+}
+
 /// Read a regular file or a pipe of at most `bytes_max` bytes; waits for the end of a pipe.
 ///
 /// # Errors
@@ -61,7 +77,12 @@ mod tests {
         }
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).expect("a pipe");
         let refused = read(&path, 3).expect_err("a pipe without a writer");
-        std::fs::remove_file(&path).expect("removed");
         assert_eq!(refused.to_string(), "it is not a regular file");
+        create(&path).expect_err("a pipe without a reader");
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::write(&path, b"four").expect("a file");
+        drop(create(&path).expect("an empty file"));
+        assert_eq!(std::fs::read(&path).expect("bytes"), b"");
+        std::fs::remove_file(&path).expect("removed");
     }
 }

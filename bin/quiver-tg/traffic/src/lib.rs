@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
-mod bounded_file;
+pub mod bounded_file;
 pub mod check;
 pub mod figures;
 pub mod frames;

@@ -6,15 +6,15 @@ mod work;
 use crate::cpu::clocks;
 use crate::graph::context::Context;
 use crate::graph::counters::WorkerCounters;
-use crate::graph::frame::{FRAME_PACKETS_MAX, Frame, places_of};
+use crate::graph::frame::{FRAME_PACKETS_MAX, Frame, block_places_of};
 use crate::graph::node::DROP;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 use crate::worker::Installed;
 
-use super::BLOCK_PACKETS;
 use super::kernel::{Ahead, Block, WholeVector, first_places, places};
 use super::slot::{KernelSlot, Nodes};
+use super::{BLOCK_PACKETS, Mask};
 use visited::Visited;
 use work::{Step, WorkList};
 
@@ -186,7 +186,7 @@ impl Driver {
             block.ahead = Ahead::Nothing;
             let first = block.next[block.live.trailing_zeros() as usize % BLOCK_PACKETS];
             let next = all.unwrap_or(first);
-            if all.is_some() || places_of(first, block.next) & block.live == block.live {
+            if all.is_some() || block_places_of(first, block.next) & block.live == block.live {
                 if self.follows
                     && work.len() < budget
                     && self.visited.has_room()
@@ -232,7 +232,7 @@ impl Driver {
         let mut rest = block.live;
         while rest != 0 {
             let next = block.next[rest.trailing_zeros() as usize % BLOCK_PACKETS];
-            let live = places_of(next, block.next) & rest;
+            let live = block_places_of(next, block.next) & rest;
             rest &= !live;
             let may_follow =
                 self.follows && work.len() < budget && self.visited.has_room_for(work.len() + 1);
@@ -355,7 +355,7 @@ impl Driver {
         &mut self,
         block: &Block<'_>,
         leaving: &mut Leaving<'_>,
-        live: u64,
+        live: Mask,
         (from, next): (NodeId, NodeId),
     ) {
         if live == 0 {
@@ -382,7 +382,7 @@ impl Driver {
     fn leave_one_by_one(
         &mut self,
         leaving: &mut Leaving<'_>,
-        live: u64,
+        live: Mask,
         (from, next): (NodeId, NodeId),
     ) {
         let begin = leaving.begin;

@@ -6,7 +6,7 @@ use crate::graph::node::Wiring;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 
-use super::BLOCK_PACKETS;
+use super::{BLOCK_PACKETS, Mask};
 
 /// A node's loop over a block. Each worker has an instance of its own.
 pub(crate) trait Kernel: Send {
@@ -52,7 +52,7 @@ pub(crate) struct WholeVector<'f> {
     pub pass: u64,
 }
 
-/// Up to 64 packets of a vector, and those behind them.
+/// Up to 128 packets of a vector, and those behind them.
 pub(crate) struct Block<'f> {
     /// The packets from the block's first to the vector's last.
     pub packets: &'f mut [Packet],
@@ -61,7 +61,7 @@ pub(crate) struct Block<'f> {
     /// Packets in the block.
     pub count: usize,
     /// The packets that the kernel is to decide about.
-    pub live: u64,
+    pub live: Mask,
     /// The interface by which all live packets came in.
     pub rx: InterfaceId,
     /// Is that known? A kernel is run only if it is.
@@ -71,7 +71,7 @@ pub(crate) struct Block<'f> {
     /// Bytes of all live packets, if somebody has added them up.
     pub bytes: Option<u64>,
     /// Packets that left a pair of nodes behind the first one.
-    pub left: u64,
+    pub left: Mask,
     /// The number of the pass: state that was read in the same pass still holds.
     pub pass: u64,
     /// What to ask for ahead.
@@ -138,13 +138,13 @@ impl Block<'_> {
 
 /// A mask of the first `count` places.
 #[inline(always)]
-pub(crate) fn first_places(count: usize) -> u64 {
-    if count >= BLOCK_PACKETS { u64::MAX } else { (1 << count) - 1 }
+pub(crate) fn first_places(count: usize) -> Mask {
+    if count >= BLOCK_PACKETS { Mask::MAX } else { (1 << count) - 1 }
 }
 
 /// The places in a mask.
 #[inline(always)]
-pub(crate) fn places(mut mask: u64) -> impl Iterator<Item = usize> {
+pub(crate) fn places(mut mask: Mask) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = mask.trailing_zeros() as usize;
         mask &= mask.wrapping_sub(1);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn masks_and_their_places() {
-        assert_eq!([0, 1, 63, 64].map(first_places), [0, 1, u64::MAX >> 1, u64::MAX]);
+        assert_eq!([0, 1, 127, 128].map(first_places), [0, 1, Mask::MAX >> 1, Mask::MAX]);
         assert_eq!(places(0).count(), 0);
         assert_eq!(places(0b1010_0001 | 1 << 63).collect::<Vec<_>>(), [0, 5, 7, 63]);
     }

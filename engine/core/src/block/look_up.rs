@@ -6,8 +6,8 @@ use crate::graph::frame::next_or_drop;
 use crate::graph::stage::{LookUp, StageContext};
 use crate::ids::NodeId;
 
-use super::BLOCK_PACKETS;
 use super::kernel::{Block, Facts, Kernel, PerInterface, places};
+use super::{BLOCK_PACKETS, ENTRIES_AHEAD, SOON_AHEAD};
 
 /// The highest value of [`Worth`].
 const WORTH_MAX: u8 = 8;
@@ -153,9 +153,16 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
             packets.iter().take(1).for_each(|packet| look_up.ahead(packet));
             look_up.keys(state, packets, keys);
         } else {
-            packets.iter().for_each(|packet| look_up.ahead(packet));
-            for (packet, key) in packets.iter_mut().zip(keys.iter_mut()) {
-                *key = look_up.key(state, packet);
+            packets.iter().take(ENTRIES_AHEAD).for_each(|packet| look_up.ahead(packet));
+            let mut rest = &mut *packets;
+            for keys in keys.chunks_mut(SOON_AHEAD) {
+                let (now, later) = rest.split_at_mut(keys.len().min(rest.len()));
+                let ahead = later.iter().skip(ENTRIES_AHEAD - SOON_AHEAD).take(SOON_AHEAD);
+                ahead.for_each(|packet| look_up.ahead(packet));
+                for (packet, key) in now.iter_mut().zip(keys) {
+                    *key = look_up.key(state, packet);
+                }
+                rest = later;
             }
         }
         let start = if self.choice.is_due() { clocks() } else { 0 };

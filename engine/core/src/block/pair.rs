@@ -11,6 +11,7 @@ use crate::graph::stage::{Sorted, Stage, StageContext, StageMaker, decide};
 use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::memory::packet::Packet;
 
+use super::Mask;
 use super::kernel::{Ahead, Block, Facts, Kernel, PerInterface};
 use super::stage::{StageKernel, leads_on};
 
@@ -36,10 +37,10 @@ struct EachPacket<'a, A: Stage, B: Stage> {
 
 impl<A: Stage, B: Stage> Body for EachPacket<'_, A, B> {
     /// Packets that leave behind the first stage, and those that were as expected.
-    type Answer = (u64, Sorted);
+    type Answer = (Mask, Sorted);
 
     #[inline(always)]
-    fn run(self) -> (u64, Sorted) {
+    fn run(self) -> (Mask, Sorted) {
         let EachPacket { first: (first, at_first, of_first), second, onward, packets, next, ahead } =
             self;
         let (second, at_second, of_second) = second;

@@ -8,7 +8,7 @@ use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 
 use super::kernel::{Ahead, Block, Facts, Kernel, PerInterface, places};
-use super::{BLOCK_PACKETS, SOON_AHEAD};
+use super::{BLOCK_PACKETS, ENTRIES_AHEAD, SOON_AHEAD};
 
 /// A stage, and what it has read of an interface.
 pub(crate) struct StageKernel<S: Stage> {
@@ -81,7 +81,7 @@ impl<S: Stage> Body for EachPacket<'_, S> {
         let (mut bytes, mut is_chained) = (0, !S::SENDS);
         let behind = if S::LOOKS_FIRST { packets.len() } else { next.len().min(packets.len()) };
         let mut rest = &mut packets[..behind];
-        let told = if self.is_same_index { 1 } else { next.len() };
+        let told = if self.is_same_index { 1 } else { ENTRIES_AHEAD.min(next.len()) };
         let soon = if self.is_same_index { 0 } else { SOON_AHEAD };
         rest.iter().take(told).for_each(|packet| stage.ahead(packet));
         rest.iter().take(soon).for_each(|packet| stage.soon(packet));
@@ -103,6 +103,10 @@ impl<S: Stage> Body for EachPacket<'_, S> {
             if S::LOOKS_FIRST {
                 self.ahead.ask(later);
             } else {
+                if !self.is_same_index {
+                    let ahead = later.iter().skip(ENTRIES_AHEAD - SOON_AHEAD).take(SOON_AHEAD);
+                    ahead.for_each(|packet| stage.ahead(packet));
+                }
                 later.iter().take(soon).for_each(|packet| stage.soon(packet));
             }
             for (packet, next) in now.iter_mut().zip(next) {

@@ -11,7 +11,7 @@ use crate::graph::visits::Age;
 use crate::ids::NodeId;
 use crate::memory::packet::Packet;
 
-pub(crate) use sorting::{Sorting, places_of};
+pub(crate) use sorting::{Sorting, block_places_of};
 
 /// Packets in a vector at most.
 pub const FRAME_PACKETS_MAX: usize = 256;

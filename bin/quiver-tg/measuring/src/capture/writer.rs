@@ -11,6 +11,7 @@ use quiver_core::Engine;
 use super::node::{Record, TapHandle};
 use super::pcapng;
 use super::report::CaptureReport;
+use quiver_tg_traffic::bounded_file;
 use quiver_tg_traffic::profile::capture::{CaptureSpec, CapturedDirection};
 
 /// How often the control thread writes what waits, nanoseconds.
@@ -167,7 +168,7 @@ impl Captures {
         taps: Vec<(CapturedDirection, TapHandle)>,
     ) -> anyhow::Result<()> {
         let named = || format!("captures: {}", spec.file.display());
-        let out = File::create(&spec.file).with_context(named)?;
+        let out = bounded_file::create(&spec.file).with_context(named)?;
         let unix_offset_ns = quiver_core::clock::unix_ns().wrapping_sub(engine.now_ns());
         let is_first = self.0.borrow().is_empty();
         self.0.borrow_mut().push(CaptureWriter::new(

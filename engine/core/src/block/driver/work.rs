@@ -1,5 +1,6 @@
 //! What is still to be done for the packets of a block.
 
+use crate::block::Mask;
 use crate::ids::{InterfaceId, NodeId};
 
 /// Groups of packets that wait for their kernels at most.
@@ -9,7 +10,7 @@ const STEPS_MAX: usize = 6;
 #[derive(Clone, Copy)]
 pub(super) struct Step {
     pub node: NodeId,
-    pub live: u64,
+    pub live: Mask,
     /// The interface by which all of them came in; `None` when that must be looked at.
     pub rx: Option<InterfaceId>,
 }
@@ -64,7 +65,7 @@ impl WorkList {
 mod tests {
     use super::*;
 
-    fn step(node: u16, live: u64, rx: u32) -> Step {
+    fn step(node: u16, live: Mask, rx: u32) -> Step {
         Step { node: NodeId(node), live, rx: Some(InterfaceId(rx)) }
     }
 

@@ -4,6 +4,7 @@
 use std::mem::MaybeUninit;
 
 use super::{FRAME_PACKETS_MAX, Frame, Marks};
+use crate::block::{BLOCK_PACKETS, Mask};
 use crate::graph::order::Order;
 use crate::ids::NodeId;
 use crate::memory::packet::Packet;
@@ -100,9 +101,16 @@ impl Group<'_, '_> {
     }
 }
 
+/// Which of a block's nodes are `wanted`.
+#[inline(always)]
+pub(crate) fn block_places_of(wanted: NodeId, nodes: &[NodeId; BLOCK_PACKETS]) -> Mask {
+    let (words, _) = nodes.as_chunks::<64>();
+    words.iter().rev().fold(0, |all, nodes| all << 64 | Mask::from(places_of(wanted, nodes)))
+}
+
 /// Which of the nodes are `wanted`.
 #[inline(always)]
-pub(crate) fn places_of(wanted: NodeId, nodes: &[NodeId; 64]) -> u64 {
+fn places_of(wanted: NodeId, nodes: &[NodeId; 64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
