@@ -1,14 +1,17 @@
 //! `ip6-local`: packets for the router itself, sorted by protocol. What nobody takes is answered
 //! with "parameter problem" or "port unreachable" (RFC 8200 §4, RFC 4443 §3).
 
-use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::cpu::Variant;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::handover::GroupAccepted;
-use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::ip::{Ip6, IpFamily, IpTables};
 use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
+use quiver_tables::GroupId;
 use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::address;
 use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, Walk};
@@ -60,8 +63,10 @@ quiver_core::reasons! {
     }
 }
 
+/// The key is the source, the answer its route: it must not lead here.
 struct Ip6Local {
     tables: IpTables,
+    own: NodeId,
     protocols: Claimed,
     ports: Claimed,
     punt: NodeId,
@@ -77,7 +82,13 @@ fn problem(code: u8, pointer: usize) -> IcmpErrorRequest {
 }
 
 impl Ip6Local {
-    fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip6LocalDrop> {
+    /// `source` is the route of the packet's source.
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        source: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip6LocalDrop> {
         let upper = match Upper::of(packet) {
             Ok(upper) => upper,
             // Reassembly tells the sender of a fragment whose headers are cut (RFC 7112 §5).
@@ -87,9 +98,9 @@ impl Ip6Local {
             Err(UpperBad::Truncated) => return Err(Ip6LocalDrop::Truncated),
             Err(UpperBad::Extension(bad)) => return Err(extension_drop(bad)),
         };
-        self.check_ends(cx, packet, &upper)?;
+        self.check_ends(context, source, packet, &upper)?;
         if let Some(complaint) = check_extensions(packet, &upper.header)? {
-            return Ok(self.complain(cx, packet, complaint));
+            return Ok(self.complain(context, packet, complaint));
         }
         if upper.is_fragment {
             return self.to_reassembly(packet);
@@ -108,7 +119,7 @@ impl Ip6Local {
                     code: unreachable::PORT,
                     detail: 0,
                 };
-                Ok(self.complain(cx, packet, Complaint(request, Ip6LocalDrop::PortClosed)))
+                Ok(self.complain(context, packet, Complaint(request, Ip6LocalDrop::PortClosed)))
             }
             IpProtocol::TCP => {
                 check_tcp(packet, &upper)?;
@@ -117,7 +128,11 @@ impl Ip6Local {
             IpProtocol::NO_NEXT_HEADER => Err(Ip6LocalDrop::NothingFollows),
             _ => {
                 let request = problem(1, next_header_place(packet, &upper.header));
-                Ok(self.complain(cx, packet, Complaint(request, Ip6LocalDrop::ProtocolUnknown)))
+                Ok(self.complain(
+                    context,
+                    packet,
+                    Complaint(request, Ip6LocalDrop::ProtocolUnknown),
+                ))
             }
         }
     }
@@ -130,29 +145,40 @@ impl Ip6Local {
         Ok(reassembly)
     }
 
-    fn complain(&self, cx: &Context<'_>, packet: &mut Packet, complaint: Complaint) -> NodeId {
+    fn complain(
+        &self,
+        context: StageContext<'_>,
+        packet: &mut Packet,
+        complaint: Complaint,
+    ) -> NodeId {
         let Complaint(request, why) = complaint;
-        cx.count(why, 1);
+        context.count(why, 1);
         packet.hand_over(request);
         self.error
+    }
+
+    /// Does the route of a source lead to the router itself?
+    fn leads_here(&self, source: GroupId) -> bool {
+        self.tables.groups.resolve(source, 0).next == self.own
     }
 
     /// Is it really for us, and from somebody else?
     fn check_ends(
         &self,
-        cx: &Context<'_>,
+        context: StageContext<'_>,
+        source: GroupId,
         packet: &Packet,
         upper: &Upper,
     ) -> Result<(), Ip6LocalDrop> {
         let header = &upper.header;
-        let own = self.tables.interfaces.addresses(packet.rx, cx.pass);
+        let own = self.tables.interfaces.addresses(packet.rx, context.pass());
         let destination = header.destination();
         let is_discovery = upper.protocol == IpProtocol::ICMP6 && is_discovery(packet, upper);
         // The target says whether a solicitation is for us: routes make addresses ours, too.
         let solicits = is_discovery && address::is_solicited_node(destination);
         let listens = || {
             own.is_some_and(|own| own.listens_to(destination))
-                || self.tables.interfaces.joined(packet.rx, destination.into(), cx.pass)
+                || self.tables.interfaces.joined(packet.rx, destination.into(), context.pass())
         };
         if address::is_multicast(destination)
             && !solicits
@@ -165,14 +191,20 @@ impl Ip6Local {
         if packet.has(PacketFlags::LOCALLY_ORIGINATED) || is_discovery {
             return Ok(());
         }
-        let table = self.tables.ip6.table(self.tables.interfaces.table6(packet.rx));
-        let group = table.lookup(header.source_bits());
-        let leads_here = self.tables.groups.resolve(group, 0).next == cx.node;
-        if leads_here || own.is_some_and(|own| own.has6(header.source())) {
+        if self.leads_here(source) || own.is_some_and(|own| own.has6(header.source())) {
             return Err(Ip6LocalDrop::Spoofed);
         }
         Ok(())
     }
+}
+
+/// Do the headers of a packet say nothing but that it carries `protocol` to one host?
+fn is_plain(packet: &Packet, header: &Ip6Header, protocol: IpProtocol) -> bool {
+    let length = usize::from(header.payload_length()) + Ip6Header::LEN;
+    !packet.is_chained()
+        & (header.next_header() == protocol)
+        & (length <= packet.segment_length())
+        & !address::is_multicast(header.destination())
 }
 
 /// Is there a fragment header in front of what is wrong?
@@ -278,26 +310,82 @@ fn check_tcp(packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
     Ok(())
 }
 
-impl Node for Ip6Local {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.decide(cx, packet));
+impl LookUp for Ip6Local {
+    const NAME: &'static str = nodes::ip6::LOCAL;
+    type Reason = Ip6LocalDrop;
+    type Key = u128;
+    type Found = GroupId;
+    /// The number of the interface's table.
+    type InterfaceState = u32;
+
+    fn interface_state(&self, _: &Context<'_>, rx: InterfaceId) -> u32 {
+        self.tables.interfaces.table6(rx)
+    }
+
+    #[inline(always)]
+    fn key(&self, _: u32, packet: &mut Packet) -> u128 {
+        Ip6::source(packet.bytes()).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, table: u32, keys: &[u128], found: &mut [GroupId]) {
+        self.tables.ip6.table(table).lookup_slice(variant, keys, found);
+    }
+
+    #[inline(always)]
+    fn find_uniform(&self, variant: Variant, table: u32, keys: &[u128], found: &mut [GroupId]) {
+        self.tables.ip6.table(table).lookup_uniform(variant, keys, found);
+    }
+
+    /// Ordinary packets from one host to a protocol that a node has claimed.
+    #[inline(always)]
+    fn resolve_all(
+        &self,
+        context: StageContext<'_>,
+        _: u32,
+        found: &[GroupId],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let (source, first) = (*found.first()?, packets.first()?);
+        let header = Ip6Header::overlay(first.bytes())?;
+        let (host, protocol) = (header.source(), header.next_header());
+        let node = self.protocols.node(protocol.0).filter(|_| protocol != IpProtocol::ICMP6)?;
+        let own = self.tables.interfaces.addresses(first.rx, context.pass());
+        let mut good = !self.leads_here(source) & !own.is_some_and(|own| own.has6(host));
+        for packet in &*packets {
+            let header = Ip6Header::overlay(packet.bytes())?;
+            good &= (header.source() == host)
+                & packet.hands_over_same(first)
+                & is_plain(packet, header, protocol);
+        }
+        good.then_some(node)
+    }
+
+    #[inline(always)]
+    fn resolve(
+        &self,
+        context: StageContext<'_>,
+        _: u32,
+        _: u128,
+        source: GroupId,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Ip6LocalDrop> {
+        self.decide(context, source, packet)
     }
 }
 
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::new(nodes::ip6::LOCAL, "Sorts IPv6 packets for the router itself", move |wiring| {
-        Box::new(Ip6Local {
-            tables: tables.clone(),
-            protocols: Claimed::of(wiring, "ip6-protocol"),
-            ports: Claimed::of(wiring, "udp6-port"),
-            punt: wiring.node(nodes::ip6::PUNT),
-            error: wiring.node(nodes::ip6::ICMP_ERROR),
-            reassembly: wiring.node_if_built("ip6-full-reassembly"),
-        })
+    NodeSpec::look_up("Sorts IPv6 packets for the router itself", move |wiring| Ip6Local {
+        tables: tables.clone(),
+        own: wiring.id,
+        protocols: Claimed::of(wiring, "ip6-protocol"),
+        ports: Claimed::of(wiring, "udp6-port"),
+        punt: wiring.node(nodes::ip6::PUNT),
+        error: wiring.node(nodes::ip6::ICMP_ERROR),
+        reassembly: wiring.node_if_built("ip6-full-reassembly"),
     })
-    .reasons::<Ip6LocalDrop>()
     .describe(|record, names| {
         let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.kind) {
