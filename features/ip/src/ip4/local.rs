@@ -87,9 +87,7 @@ impl Ip4Local {
             return Err(Ip4LocalDrop::Truncated);
         }
         check_options(options)?;
-        if !packet.has(PacketFlags::LOCALLY_ORIGINATED)
-            && self.tables.groups.resolve(source, 0).next == self.own
-        {
+        if !packet.has(PacketFlags::LOCALLY_ORIGINATED) && self.leads_here(source) {
             return Err(Ip4LocalDrop::Spoofed);
         }
         if address::is_multicast(header.destination())
@@ -125,6 +123,11 @@ impl Ip4Local {
         }
     }
 
+    /// Does the route of a source lead to the router itself?
+    fn leads_here(&self, source: GroupId) -> bool {
+        self.tables.groups.resolve(source, 0).next == self.own
+    }
+
     /// A fragment waits for the others; the whole comes back.
     fn to_reassembly(&self, packet: &mut Packet) -> Result<NodeId, Ip4LocalDrop> {
         let reassembly = self.reassembly.ok_or(Ip4LocalDrop::Fragment)?;
@@ -141,6 +144,19 @@ impl Ip4Local {
             || joined()
             || packet.handed_over_if::<GroupAccepted>().is_some()
     }
+}
+
+/// Does the header of a packet say nothing but that it carries `protocol` to one host?
+#[inline(always)]
+fn is_plain(packet: &Packet, header: &Ip4Header, protocol: IpProtocol) -> bool {
+    let total = usize::from(header.total_length());
+    !packet.is_chained()
+        & (header.protocol() == protocol)
+        & (header.header_len() == Ip4Header::LEN)
+        & (total >= Ip4Header::LEN)
+        & (total <= packet.segment_length())
+        & !header.is_fragment()
+        & !address::is_multicast(header.destination())
 }
 
 fn check_options(options: &[u8]) -> Result<(), Ip4LocalDrop> {
@@ -217,30 +233,24 @@ impl LookUp for Ip4Local {
         self.tables.ip4.table(table).lookup_uniform(variant, keys, found);
     }
 
-    /// Ordinary packets of one source to a protocol that a node has claimed.
+    /// Ordinary packets from one host to a protocol that a node has claimed.
     #[inline(always)]
-    fn resolve_all(
+    fn decide_all(
         &self,
         _: StageContext<'_>,
-        _: u32,
-        found: &[GroupId],
+        table: u32,
         packets: &mut [Packet],
     ) -> Option<NodeId> {
-        let (source, first) = (*found.first()?, packets.first()?);
-        let protocol = Ip4Header::overlay(first.bytes())?.protocol();
+        let first = packets.first()?;
+        let header = Ip4Header::overlay(first.bytes())?;
+        let (host, protocol) = (header.source_bits(), header.protocol());
         let node = self.protocols.node(protocol.0)?;
-        let mut good = self.tables.groups.resolve(source, 0).next != self.own;
-        for (packet, found) in packets.iter().zip(found) {
+        let mut good = !self.leads_here(self.tables.ip4.table(table).lookup(host));
+        for packet in &*packets {
             let header = Ip4Header::overlay(packet.bytes())?;
-            good &= (*found == source)
+            good &= (header.source_bits() == host)
                 & packet.hands_over_same(first)
-                & !packet.is_chained()
-                & (header.protocol() == protocol)
-                & (header.header_len() == Ip4Header::LEN)
-                & (usize::from(header.total_length()) >= Ip4Header::LEN)
-                & (usize::from(header.total_length()) <= packet.segment_length())
-                & !header.is_fragment()
-                & !address::is_multicast(header.destination());
+                & is_plain(packet, header, protocol);
         }
         good.then_some(node)
     }

@@ -199,6 +199,7 @@ impl Ip6Local {
 }
 
 /// Do the headers of a packet say nothing but that it carries `protocol` to one host?
+#[inline(always)]
 fn is_plain(packet: &Packet, header: &Ip6Header, protocol: IpProtocol) -> bool {
     let length = usize::from(header.payload_length()) + Ip6Header::LEN;
     !packet.is_chained()
@@ -339,19 +340,19 @@ impl LookUp for Ip6Local {
 
     /// Ordinary packets from one host to a protocol that a node has claimed.
     #[inline(always)]
-    fn resolve_all(
+    fn decide_all(
         &self,
         context: StageContext<'_>,
-        _: u32,
-        found: &[GroupId],
+        table: u32,
         packets: &mut [Packet],
     ) -> Option<NodeId> {
-        let (source, first) = (*found.first()?, packets.first()?);
+        let first = packets.first()?;
         let header = Ip6Header::overlay(first.bytes())?;
         let (host, protocol) = (header.source(), header.next_header());
         let node = self.protocols.node(protocol.0).filter(|_| protocol != IpProtocol::ICMP6)?;
         let own = self.tables.interfaces.addresses(first.rx, context.pass());
-        let mut good = !self.leads_here(source) & !own.is_some_and(|own| own.has6(host));
+        let mut good = !self.leads_here(self.tables.ip6.table(table).lookup(header.source_bits()))
+            & !own.is_some_and(|own| own.has6(host));
         for packet in &*packets {
             let header = Ip6Header::overlay(packet.bytes())?;
             good &= (header.source() == host)
