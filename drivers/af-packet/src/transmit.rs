@@ -34,6 +34,10 @@ fn drop_front(cx: &mut Context<'_>, frame: &mut Frame, count: usize, reason: TxD
 }
 
 impl TxQueue for PacketTx {
+    fn takes_offloads(&self) -> bool {
+        true
+    }
+
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let mut refusals = 0;
         while !frame.is_empty() {

@@ -13,7 +13,7 @@ pub(crate) fn complete(packet: &mut Packet) -> Result<(), MemifReason> {
     if offload.segment_bytes != 0 {
         return Err(MemifReason::TxSegments);
     }
-    let start = offload.checksum_start as usize;
+    let start = packet.length().saturating_sub(offload.checksum_bytes.into());
     let field = start + offload.checksum_offset as usize;
     if field + 2 > packet.segment_length() {
         return Err(MemifReason::TxChecksum);
@@ -59,7 +59,7 @@ mod tests {
         let bytes: Vec<u8> = (0..5001).map(|i| (i * 7) as u8).collect();
         let mut packet = cache.packet().expect("buffer");
         assert!(packet.append(&bytes, &mut cache));
-        packet.offload_mut().checksum_start = 34;
+        packet.offload_mut().checksum_bytes = 5001 - 34;
         packet.offload_mut().checksum_offset = 6;
         packet.set(PacketFlags::OFFLOAD);
         assert_eq!(complete(&mut packet), Ok(()));
@@ -85,7 +85,7 @@ mod tests {
         let mut cache = pool.cache();
         let mut packet = cache.packet().expect("buffer");
         assert!(packet.append(&[0; 60], &mut cache));
-        packet.offload_mut().checksum_start = 59;
+        packet.offload_mut().checksum_bytes = 1;
         packet.set(PacketFlags::OFFLOAD);
         assert_eq!(complete(&mut packet), Err(MemifReason::TxChecksum));
         packet.offload_mut().segment_bytes = 1448;

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use quiver_core::graph::builtin::TxDrop;
 use quiver_core::worker::device::{RxQueue, TxQueue};
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
-use quiver_linux::virtio_net::{SEGMENT_NONE, VIRTIO_NET_HEADER_BYTES};
+use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
 use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};
 
 use crate::tun::TunQueue;
 
 /// Longest frame, bytes: 64 KiB of IP and what stands in front of it.
 const FRAME_BYTES_MAX: usize = 65_536 + 64;
+
+/// Bytes that one vector takes: super-frames hold many buffers.
+const VECTOR_BYTES_MAX: usize = 1 << 20;
 
 /// A receive queue.
 pub struct TapRx {
@@ -58,12 +61,18 @@ impl TapRx {
             }
         };
         let header = VirtioNetHeader::parse(&header);
-        if bytes <= data_bytes && header.segment_kind == SEGMENT_NONE {
-            let _ = packet.set_length(bytes, data_bytes);
-            self.arrival.admit_packet(&header, packet, cx, frame);
+        let in_packet = bytes.min(data_bytes);
+        let _ = packet.set_length(in_packet, data_bytes);
+        if bytes <= FRAME_BYTES_MAX && !header.is_nested(packet.bytes(), bytes) {
+            if packet.append(&self.store[data_bytes..data_bytes + bytes - in_packet], cx.buffers) {
+                self.arrival.admit_packet(&header, packet, cx, frame);
+            } else {
+                cx.buffers.free(packet);
+                self.arrival.lose(RxDrop::NoBuffer, 1, cx);
+            }
             return true;
         }
-        self.store[..data_bytes].copy_from_slice(packet.bytes());
+        self.store[..in_packet].copy_from_slice(packet.bytes());
         cx.buffers.free(packet);
         if bytes > FRAME_BYTES_MAX {
             self.arrival.lose(RxDrop::Truncated, 1, cx);
@@ -91,7 +100,13 @@ impl RxQueue for TapRx {
         if let Some((header, bytes)) = self.under_way {
             self.admit(header, bytes, cx, frame);
         }
-        while frame.room() > 0 && self.under_way.is_none() && self.take(cx, frame) {}
+        let mut bytes = 0;
+        while frame.room() > 0 && self.under_way.is_none() && bytes < VECTOR_BYTES_MAX {
+            if !self.take(cx, frame) {
+                break;
+            }
+            bytes += frame.packets().last().map_or(0, |packet| packet.length());
+        }
         None
     }
 
@@ -108,6 +123,10 @@ impl RxQueue for TapRx {
 pub struct TapTx(pub Arc<TunQueue>);
 
 impl TxQueue for TapTx {
+    fn takes_offloads(&self) -> bool {
+        true
+    }
+
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         for packet in frame.drain() {
             if let Err(error) = self.0.write(&packet) {

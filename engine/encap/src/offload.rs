@@ -21,20 +21,13 @@ pub fn headers_added(packet: &mut Packet, count: usize) -> Result<(), Unsegmente
     if packet.offload().segment_bytes != 0 {
         return Err(Unsegmented);
     }
-    // The layer 2 header of the received frame is counted in the offset, and is there no more.
-    let behind =
-        usize::from(packet.offload().checksum_start).saturating_sub(usize::from(packet.l2_bytes));
-    packet.offload_mut().checksum_start = (behind + count) as u16;
+    let _ = count;
     Ok(())
 }
 
 /// `count` bytes of headers were taken off.
 #[inline(always)]
 pub fn headers_removed(packet: &mut Packet, count: usize) {
+    let _ = count;
     packet.l2_bytes = 0;
-    if packet.has(PacketFlags::OFFLOAD) {
-        let offload = packet.offload_mut();
-        offload.checksum_start = offload.checksum_start.saturating_sub(count as u16);
-        offload.headers_bytes = offload.headers_bytes.saturating_sub(count as u16);
-    }
 }

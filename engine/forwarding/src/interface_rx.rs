@@ -55,6 +55,7 @@ pub fn spec(family: Family) -> NodeSpec {
         "Receives a packet once more, on the interface that its route names",
         move |wiring| Box::new(InterfaceRx { input: wiring.node(input) }),
     )
+    .takes_offloads()
     .reasons::<InterfaceRxDrop>()
     .describe(move |record, names| {
         format!("{}, as if received on {}", words(record.bytes()), names.interface(record.rx))

@@ -91,6 +91,7 @@ pub fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
         F::wire_route_targets(wiring);
         Lookup::<F> { tables: tables.clone(), family: PhantomData }
     })
+    .takes_offloads()
     .describe(move |record, names| {
         let hop = crate::hop_description::describe(&adjacencies, record, names);
         format!("{} → {hop}", F::describe(record.bytes()))

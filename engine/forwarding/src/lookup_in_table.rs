@@ -65,6 +65,7 @@ pub fn spec<F: IpFamily>(tables: &IpTables) -> NodeSpec {
         F::wire_route_targets(wiring);
         Box::new(LookupInTable::<F> { tables: tables.clone(), family: PhantomData })
     })
+    .takes_offloads()
     .reasons::<LookupInTableDrop>()
     .describe(move |record, names| {
         let hop = crate::hop_description::describe(&adjacencies, record, names);

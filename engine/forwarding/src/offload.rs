@@ -36,11 +36,8 @@ pub fn complete_checksum(packet: &mut Packet) -> bool {
         return true;
     }
     let offload = *packet.offload();
-    let Some(start) = usize::from(offload.checksum_start).checked_sub(usize::from(packet.l2_bytes))
-    else {
-        return false;
-    };
-    let Some(length) = packet.length().checked_sub(start).filter(|_| offload.segment_bytes == 0)
+    let length = usize::from(offload.checksum_bytes);
+    let Some(start) = packet.length().checked_sub(length).filter(|_| offload.segment_bytes == 0)
     else {
         return false;
     };
@@ -93,7 +90,8 @@ mod tests {
             packet.l2_bytes = 14;
             packet.set(PacketFlags::OFFLOAD);
             let offload = packet.offload_mut();
-            (offload.checksum_start, offload.checksum_offset, offload.segment_bytes) = (34, 6, 0);
+            (offload.checksum_bytes, offload.checksum_offset, offload.segment_bytes) =
+                (8 + payload as u16, 6, 0);
             assert!(complete_checksum(&mut packet));
             assert!(!packet.has(PacketFlags::OFFLOAD));
             let mut seen = Vec::new();

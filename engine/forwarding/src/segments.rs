@@ -25,9 +25,10 @@ pub fn add_to_sum(
     None
 }
 
-/// Append `length` bytes of `from`, from `offset` on, to `to`; false when the pool is empty.
+/// Append `length` bytes of `from`, from `offset` on, to `to`; false when the pool is empty, or
+/// `from` is shorter.
 #[must_use]
-fn append_range(
+pub fn append_range(
     from: &Packet,
     mut offset: usize,
     mut length: usize,

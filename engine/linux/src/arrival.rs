@@ -1,17 +1,17 @@
-//! Frames that the kernel hands over become packets of the graph: checksums are completed and
-//! super-frames cut here, so that behind this point every packet is what a wire would have carried.
+//! Frames that the kernel hands over become packets of the graph. Checksums that are not complete
+//! and super-frames stay as they are: who cannot take them gets them finished
+//! ([`NodeSpec::takes_offloads`](quiver_core::graph::node::NodeSpec::takes_offloads)). Super-frames
+//! of packets in packets, which the kernel does not take back, are cut here.
 
 use quiver_core::memory::buffer::BufferCache;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
-use quiver_wire::checksum::Sum;
 
 use crate::segment::{HEADERS_BYTES_MAX, Segmenter};
-use crate::virtio_net::{SEGMENT_NONE, VirtioNetHeader};
+use crate::virtio_net::VirtioNetHeader;
 
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
-/// Where UDP's checksum lies in its header.
-const UDP_CHECKSUM_OFFSET: u16 = 6;
 
 quiver_core::reasons! {
     /// Why a frame from the kernel does not become a packet.
@@ -30,11 +30,12 @@ quiver_core::reasons! {
         KernelDropped = "kernel-dropped", "the kernel found the receive ring full";
         /// A read failed.
         ReadFailed = "read-failed", "the kernel refused to hand over a frame";
-        /// Frames that stood for several.
-        Segmented = info "segmented", "super-frames cut into segments";
-        /// Checksums completed.
-        Completed = info "checksum-completed",
-            "checksums completed that the sender had left to its device";
+        /// Frames of tunnels that stood for several.
+        Segmented = info "segmented", "super-frames of packets in packets, cut into segments";
+        /// Checksums left open.
+        Unfinished = info "checksum-unfinished", "frames whose checksum is left to who sends them on";
+        /// Frames that stand for several.
+        SuperFrame = info "super-frame", "super-frames, each of which stands for several segments";
     }
 }
 
@@ -89,8 +90,7 @@ impl Arrival {
         }
     }
 
-    /// As [`admit`](Self::admit), for a frame that lies in a packet of one buffer already and
-    /// stands for one packet. `frame` has room.
+    /// As [`admit`](Self::admit), for a frame that lies in a packet already. `frame` has room.
     #[inline]
     pub fn admit_packet(
         &self,
@@ -101,10 +101,14 @@ impl Arrival {
     ) {
         let wrong = if packet.segment_length() < ETHERNET_BYTES {
             Some(RxDrop::TooShort)
-        } else if !header.needs_checksum {
+        } else if header.is_plain() {
             None
-        } else if complete_in_place(header, packet.bytes_mut()).is_some() {
-            cx.count(RxDrop::Completed, 1);
+        } else if let Some(offload) = header.offload_of(&packet) {
+            *packet.offload_mut() = offload;
+            packet.set(PacketFlags::OFFLOAD);
+            frame.note_offload();
+            let is_large = offload.segment_bytes != 0;
+            cx.count(if is_large { RxDrop::SuperFrame } else { RxDrop::Unfinished }, 1);
             None
         } else {
             Some(RxDrop::BadOffload)
@@ -128,21 +132,14 @@ impl Arrival {
         if bytes.len() < ETHERNET_BYTES {
             return Err(RxDrop::TooShort);
         }
-        if header.segment_kind != SEGMENT_NONE {
+        if self.cutting.is_some() || header.is_nested(bytes, bytes.len()) {
             return self.cut(header, bytes, cx, frame);
         }
         if frame.room() == 0 {
             return Ok(Progress::More);
         }
-        let mut packet = copy(bytes, cx.buffers).ok_or(RxDrop::NoBuffer)?;
-        if header.needs_checksum {
-            if complete(header, bytes, packet.bytes_mut()).is_none() {
-                cx.buffers.free(packet);
-                return Err(RxDrop::BadOffload);
-            }
-            cx.count(RxDrop::Completed, 1);
-        }
-        push(frame, packet, cx.buffers);
+        let packet = copy(bytes, cx.buffers).ok_or(RxDrop::NoBuffer)?;
+        self.admit_packet(header, packet, cx, frame);
         Ok(Progress::Done)
     }
 
@@ -156,7 +153,8 @@ impl Arrival {
         let (segmenter, mut number) = match self.cutting {
             Some(cutting) => cutting,
             None => {
-                let segmenter = Segmenter::new(bytes, header.segment_kind, header.segment_bytes);
+                let VirtioNetHeader { segment_kind, segment_bytes, .. } = *header;
+                let segmenter = Segmenter::new(bytes, bytes.len(), segment_kind, segment_bytes);
                 cx.count(RxDrop::Segmented, 1);
                 (segmenter.ok_or(RxDrop::BadOffload)?, 0)
             }
@@ -203,55 +201,4 @@ fn append(mut packet: Packet, bytes: &[u8], buffers: &mut BufferCache) -> Option
     }
     buffers.free(packet);
     None
-}
-
-/// Write the checksum that the sender left to its device into `head`, the beginning of a copy of
-/// `bytes`. The field holds the sum of the pseudo header.
-fn complete(header: &VirtioNetHeader, bytes: &[u8], head: &mut [u8]) -> Option<()> {
-    let (at, value) = completed(header, bytes)?;
-    head.get_mut(at..at + 2)?.copy_from_slice(&value);
-    Some(())
-}
-
-/// As [`complete`], where it lies.
-fn complete_in_place(header: &VirtioNetHeader, bytes: &mut [u8]) -> Option<()> {
-    let (at, value) = completed(header, bytes)?;
-    bytes.get_mut(at..at + 2)?.copy_from_slice(&value);
-    Some(())
-}
-
-/// Where the checksum of `bytes` goes, and what it is.
-fn completed(header: &VirtioNetHeader, bytes: &[u8]) -> Option<(usize, [u8; 2])> {
-    let start = usize::from(header.checksum_start);
-    let at = start + usize::from(header.checksum_offset);
-    let covered = bytes.get(start..).filter(|covered| at + 2 <= start + covered.len())?;
-    let sum = Sum::new().bytes(covered);
-    let udp = header.checksum_offset == UDP_CHECKSUM_OFFSET;
-    let value = if udp { sum.udp_checksum() } else { sum.checksum() };
-    Some((at, value.to_be_bytes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn a_completed_checksum_is_right_or_the_offset_is_refused(
-            mut bytes in prop::collection::vec(any::<u8>(), 14..100), checksum_start in 0u16..120, checksum_offset in 0u16..20,
-        ) {
-            let header = VirtioNetHeader { needs_checksum: true, checksum_start, checksum_offset: checksum_offset & !1, ..Default::default() };
-            let mut head = bytes.clone();
-            if complete(&header, &bytes, &mut head).is_some() {
-                // The field counted with what it held; it now holds the complement of that sum.
-                let (start, at) = (usize::from(checksum_start), usize::from(checksum_start + (checksum_offset & !1)));
-                let seed = [bytes[at], bytes[at + 1]];
-                bytes[at..at + 2].copy_from_slice(&head[at..at + 2]);
-                prop_assert!(Sum::new().bytes(&seed).bytes(&bytes[start..]).is_good());
-            } else {
-                prop_assert!(usize::from(checksum_start + (checksum_offset & !1)) + 2 > bytes.len());
-            }
-        }
-    }
 }

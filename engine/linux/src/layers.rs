@@ -86,6 +86,15 @@ impl Layers {
     /// Of a frame; nothing when a header is cut off, or something is in it that is not looked
     /// through.
     pub fn of(frame: &[u8]) -> Option<Layers> {
+        Layers::behind(frame, behind_ethernet(frame, 0)?)
+    }
+
+    /// As [`of`](Self::of), of a packet that begins with its IP header.
+    pub fn of_ip(packet: &[u8]) -> Option<Layers> {
+        Layers::behind(packet, (0, packet.first()? >> 4 == 6))
+    }
+
+    fn behind(frame: &[u8], (mut at, mut is_ip6): (usize, bool)) -> Option<Layers> {
         let mut layers = Layers {
             ips: [IpAt::default(); IP_HEADERS_MAX],
             count: 0,
@@ -93,7 +102,6 @@ impl Layers {
             protocol: IpProtocol::NO_NEXT_HEADER,
             destination: 0,
         };
-        let (mut at, mut is_ip6) = behind_ethernet(frame, 0)?;
         loop {
             if is_ip6 {
                 layers.pass_ip6(frame, at)?

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use quiver_wire::IpProtocol;
-use quiver_wire::checksum;
+use quiver_wire::checksum::{self, Sum};
 
 use crate::layers::{Layers, word};
 use crate::virtio_net::{SEGMENT_ECN, SEGMENT_TCP4, SEGMENT_TCP6, SEGMENT_UDP};
@@ -27,9 +27,24 @@ pub struct Segmenter {
 }
 
 impl Segmenter {
-    /// How to cut `frame`; `None` when what the header says of it cannot be.
-    pub fn new(frame: &[u8], kind: u8, segment_bytes: u16) -> Option<Segmenter> {
-        let layers = Layers::of(frame)?;
+    /// How to cut a frame of `length` bytes that begins with `frame`; `None` when what the header
+    /// says of it cannot be.
+    pub fn new(frame: &[u8], length: usize, kind: u8, segment_bytes: u16) -> Option<Segmenter> {
+        Segmenter::of(Layers::of(frame)?, frame, length, kind, segment_bytes)
+    }
+
+    /// As [`new`](Self::new), of a packet that begins with its IP header.
+    pub fn of_ip(packet: &[u8], length: usize, kind: u8, segment_bytes: u16) -> Option<Segmenter> {
+        Segmenter::of(Layers::of_ip(packet)?, packet, length, kind, segment_bytes)
+    }
+
+    fn of(
+        layers: Layers,
+        frame: &[u8],
+        length: usize,
+        kind: u8,
+        segment_bytes: u16,
+    ) -> Option<Segmenter> {
         let (is_ip6, is_tcp) = (layers.inner().is_ip6, layers.protocol == IpProtocol::TCP);
         let fits = match kind & !SEGMENT_ECN {
             SEGMENT_TCP4 => !is_ip6 && is_tcp,
@@ -43,9 +58,12 @@ impl Segmenter {
         };
         let headers_bytes = layers.upper + upper_bytes;
         let enough = upper_bytes >= if is_tcp { 20 } else { 8 };
-        let payload_bytes = frame.len().checked_sub(headers_bytes)?;
-        let sizes =
-            enough && headers_bytes <= HEADERS_BYTES_MAX && segment_bytes > 0 && payload_bytes > 0;
+        let payload_bytes = length.checked_sub(headers_bytes)?;
+        let sizes = headers_bytes <= frame.len()
+            && enough
+            && headers_bytes <= HEADERS_BYTES_MAX
+            && segment_bytes > 0
+            && payload_bytes > 0;
         (fits && sizes).then_some(Segmenter {
             layers,
             headers_bytes,
@@ -59,26 +77,46 @@ impl Segmenter {
         self.payload_bytes.div_ceil(self.segment_bytes)
     }
 
+    /// Bytes of payload in all.
+    pub fn payload_bytes(&self) -> usize {
+        self.payload_bytes
+    }
+
+    /// Where the transport header begins, and its checksum, bytes from the start.
+    pub fn checksum_at(&self) -> (usize, usize) {
+        let upper = self.layers.upper;
+        (upper, upper + if self.layers.protocol == IpProtocol::TCP { 16 } else { 6 })
+    }
+
+    /// Is it a packet in a packet?
+    pub fn is_nested(&self) -> bool {
+        self.layers.ips().len() > 1
+    }
+
     /// Bytes of headers in front of each.
     pub fn headers_bytes(&self) -> usize {
         self.headers_bytes
     }
 
-    /// Write the headers of frame `number` into `headers`, checksums and all; where in the
-    /// super-frame its payload lies.
-    pub fn segment(
+    /// Where in the super-frame the payload of frame `number` lies.
+    pub fn payload_of(&self, number: usize) -> Range<usize> {
+        let start = self.headers_bytes + number * self.segment_bytes;
+        start..(start + self.segment_bytes).min(self.headers_bytes + self.payload_bytes)
+    }
+
+    /// Write the headers of frame `number` into `headers`, checksums and all, for a payload of
+    /// `payload_bytes` whose sum is `payload`. `frame` begins with the headers of the super-frame.
+    pub fn headers(
         &self,
         frame: &[u8],
         number: usize,
+        (payload_bytes, payload): (usize, Sum),
         headers: &mut [u8; HEADERS_BYTES_MAX],
-    ) -> Option<Range<usize>> {
-        let start = self.headers_bytes + number * self.segment_bytes;
-        let end = (start + self.segment_bytes).min(self.headers_bytes + self.payload_bytes);
-        let payload = frame.get(start..end)?;
+    ) -> Option<()> {
         headers.get_mut(..self.headers_bytes)?.copy_from_slice(frame.get(..self.headers_bytes)?);
         let headers = &mut headers[..self.headers_bytes];
         let (upper, is_tcp) = (self.layers.upper, self.layers.protocol == IpProtocol::TCP);
-        let total = self.headers_bytes + payload.len();
+        let total = self.headers_bytes + payload_bytes;
         for ip in self.layers.ips() {
             if ip.is_ip6 {
                 put(headers, ip.at + 4, (total - ip.at - 40) as u16);
@@ -100,9 +138,24 @@ impl Segmenter {
         };
         put(headers, checksum_at, 0);
         let pseudo = self.layers.pseudo_header(headers, total - upper)?;
-        let sum = pseudo.bytes(headers.get(upper..)?).bytes(payload);
+        let sum = pseudo.bytes(headers.get(upper..)?).then(payload);
         put(headers, checksum_at, if is_tcp { sum.checksum() } else { sum.udp_checksum() });
-        Some(start..end)
+        Some(())
+    }
+
+    /// As [`headers`](Self::headers) for a super-frame that lies in one piece; where in it the
+    /// payload lies.
+    pub fn segment(
+        &self,
+        frame: &[u8],
+        number: usize,
+        headers: &mut [u8; HEADERS_BYTES_MAX],
+    ) -> Option<Range<usize>> {
+        let range = self.payload_of(number);
+        let payload = frame.get(range.clone())?;
+        let sum = Sum::new().bytes(payload);
+        self.headers(frame, number, (payload.len(), sum), headers)?;
+        Some(range)
     }
 
     /// Sequence number and flags: CWR belongs to the first segment, FIN and PSH to the last.
@@ -135,7 +188,6 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use quiver_wire::checksum::Sum;
     use quiver_wire::{ip4, ip6, udp};
     use std::net::Ipv6Addr;
 
@@ -155,7 +207,7 @@ mod tests {
     }
 
     fn cut(frame: &[u8], kind: u8, segment_bytes: u16) -> Vec<Vec<u8>> {
-        let segmenter = Segmenter::new(frame, kind, segment_bytes).expect("cuts");
+        let segmenter = Segmenter::new(frame, frame.len(), kind, segment_bytes).expect("cuts");
         let mut headers = [0; HEADERS_BYTES_MAX];
         (0..segmenter.count())
             .map(|number| {
@@ -283,13 +335,13 @@ mod tests {
     #[test]
     fn what_the_header_claims_must_fit_the_frame() {
         let frame = tcp4(&[1; 100]);
-        assert!(Segmenter::new(&frame, SEGMENT_TCP6, 10).is_none());
-        assert!(Segmenter::new(&frame, SEGMENT_UDP, 10).is_none());
-        assert!(Segmenter::new(&frame, SEGMENT_TCP4, 0).is_none());
-        assert!(Segmenter::new(&frame, 3, 10).is_none());
-        assert!(Segmenter::new(&tcp4(&[]), SEGMENT_TCP4, 10).is_none());
-        assert!(Segmenter::new(&frame, SEGMENT_TCP4 | SEGMENT_ECN, 10).is_some());
-        assert!((0..=62).all(|cut| Segmenter::new(&frame[..cut], SEGMENT_TCP4, 10).is_none()));
+        assert!(Segmenter::new(&frame, frame.len(), SEGMENT_TCP6, 10).is_none());
+        assert!(Segmenter::new(&frame, frame.len(), SEGMENT_UDP, 10).is_none());
+        assert!(Segmenter::new(&frame, frame.len(), SEGMENT_TCP4, 0).is_none());
+        assert!(Segmenter::new(&frame, frame.len(), 3, 10).is_none());
+        assert!(Segmenter::new(&tcp4(&[]), tcp4(&[]).len(), SEGMENT_TCP4, 10).is_none());
+        assert!(Segmenter::new(&frame, frame.len(), SEGMENT_TCP4 | SEGMENT_ECN, 10).is_some());
+        assert!((0..=62).all(|cut| Segmenter::new(&frame[..cut], cut, SEGMENT_TCP4, 10).is_none()));
     }
 
     proptest! {
@@ -302,7 +354,7 @@ mod tests {
             }
             let mut headers = [0; HEADERS_BYTES_MAX];
             for kind in [SEGMENT_TCP4, SEGMENT_TCP6, SEGMENT_UDP, kind] {
-                if let Some(segmenter) = Segmenter::new(&frame, kind, bytes) {
+                if let Some(segmenter) = Segmenter::new(&frame, frame.len(), kind, bytes) {
                     for number in 0..segmenter.count() {
                         prop_assert!(segmenter.segment(&frame, number, &mut headers).is_some());
                     }

@@ -1,6 +1,7 @@
 //! The header in front of each frame that says what is left to do (VIRTIO 1.2 §5.1.6), as packet
 //! sockets and tap devices use it: ten bytes, in the machine's byte order.
 
+use crate::segment::Segmenter;
 use quiver_core::Packet;
 use quiver_core::memory::buffer::Offload;
 use quiver_core::memory::packet::PacketFlags;
@@ -77,17 +78,53 @@ impl VirtioNetHeader {
         if !packet.has(PacketFlags::OFFLOAD) {
             return VirtioNetHeader::default();
         }
-        let Offload { checksum_start, checksum_offset, segment_bytes, headers_bytes, segment_kind } =
+        let length = packet.length();
+        let Offload { checksum_bytes, checksum_offset, segment_bytes, payload_bytes, segment_kind } =
             *packet.offload();
+        let from_start = |from_end: u16| length.saturating_sub(from_end.into()) as u16;
+        let is_whole = segment_bytes == 0;
         VirtioNetHeader {
             needs_checksum: true,
             data_valid: false,
-            segment_kind: if segment_bytes == 0 { SEGMENT_NONE } else { segment_kind },
-            headers_bytes,
+            segment_kind: if is_whole { SEGMENT_NONE } else { segment_kind },
+            headers_bytes: if is_whole { 0 } else { from_start(payload_bytes) },
             segment_bytes,
-            checksum_start,
+            checksum_start: from_start(checksum_bytes),
             checksum_offset,
         }
+    }
+
+    /// What the header says of a packet that it came with; `None` when it does not fit.
+    pub fn offload_of(&self, packet: &Packet) -> Option<Offload> {
+        let (first, length) = (packet.bytes(), packet.length());
+        let start = usize::from(self.checksum_start);
+        let field_end = start + usize::from(self.checksum_offset) + 2;
+        if !self.needs_checksum || field_end > first.len() {
+            return None;
+        }
+        let mut offload = Offload {
+            checksum_bytes: u16::try_from(length - start).ok()?,
+            checksum_offset: self.checksum_offset,
+            ..Default::default()
+        };
+        if self.segment_kind != SEGMENT_NONE {
+            let segmenter = Segmenter::new(first, length, self.segment_kind, self.segment_bytes)?;
+            if segmenter.checksum_at() != (start, field_end - 2) {
+                return None;
+            }
+            offload.segment_bytes = self.segment_bytes;
+            offload.segment_kind = self.segment_kind;
+            offload.payload_bytes = u16::try_from(segmenter.payload_bytes()).ok()?;
+        }
+        Some(offload)
+    }
+
+    /// Does it speak of a super-frame of packets in packets? The frame has `length` bytes and begins
+    /// with `frame`.
+    pub fn is_nested(&self, frame: &[u8], length: usize) -> bool {
+        let (kind, bytes) = (self.segment_kind, self.segment_bytes);
+        kind != SEGMENT_NONE
+            && Segmenter::new(frame, length, kind, bytes).is_some_and(|of| of.is_nested())
     }
 
     /// Nothing is left to do?

@@ -128,6 +128,14 @@ impl Sum {
         Self { odd: self.odd ^ (bytes.len() % 2 == 1), ..sum }
     }
 
+    /// Adds the sum of the next bytes of the packet.
+    #[inline]
+    #[must_use]
+    pub fn then(self, next: Sum) -> Self {
+        let sum = self.plus(next.words);
+        Self { odd: self.odd ^ next.odd, ..sum }
+    }
+
     /// Adds a sum of words in the machine's byte order. Behind an odd number of bytes, they count
     /// for the other halves: a rotation by 8 bits is a multiplication by 256.
     #[inline(always)]

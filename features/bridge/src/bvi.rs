@@ -98,6 +98,7 @@ pub(crate) fn input_spec() -> NodeSpec {
     NodeSpec::new("bvi-input", "Frames to a bridge's routed interface are received on it", |_| {
         Box::new(BviInput)
     })
+    .takes_offloads()
     .reasons::<BviDrop>()
     .describe(|record, names| {
         let (rx, frame) = (names.interface(record.rx), crate::description::frame(record));
@@ -114,6 +115,7 @@ pub(crate) fn output_spec() -> NodeSpec {
         "What is sent by a bridge's routed interface comes into the bridge",
         |wiring| Box::new(BviOutput { bridge: wiring.node("l2-input") }),
     )
+    .takes_offloads()
     .describe(|record, names| {
         let (rx, frame) = (names.interface(record.rx), crate::description::frame(record));
         format!("{frame}: comes into the bridge from {rx}")

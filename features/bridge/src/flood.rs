@@ -248,6 +248,7 @@ pub(crate) fn spec<const UNKNOWN: bool>(published: &Arc<Published>, table: &MacT
             uu_forward: wiring.node(uu_forward::NODE),
         })
     })
+    .takes_offloads()
     .reasons::<FloodDrop>()
     .describe(|record, names| {
         let frame = crate::description::frame(record);

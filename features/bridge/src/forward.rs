@@ -142,6 +142,7 @@ pub(crate) fn spec(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
         flood: wiring.node("l2-uu-flood"),
         uu_forward: wiring.node(uu_forward::NODE),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let frame = crate::description::frame(record);
         match record.next {

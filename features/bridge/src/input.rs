@@ -258,6 +258,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     NodeSpec::stage("Checks frames that come into a bridge domain", move |wiring| {
         L2Input::new(&published, wiring)
     })
+    .takes_offloads()
     .describe(describe)
 }
 
@@ -271,6 +272,7 @@ pub(crate) fn flood_spec(published: &Arc<Published>) -> NodeSpec {
             id: wiring.node("l2-input"),
         },
     )
+    .takes_offloads()
     .describe(describe)
 }
 

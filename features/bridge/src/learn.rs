@@ -190,6 +190,7 @@ pub(crate) fn spec<const ALL: bool>(
         next_nodes: next_nodes(wiring),
         asker: RefCell::new(offices.open()),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let (rx, frame) = (names.interface(record.rx), crate::description::frame(record));
         let next = if record.next == DROP { "nowhere".to_owned() } else { names.node(record.next) };

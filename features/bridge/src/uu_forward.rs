@@ -79,6 +79,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
         "Sends frames to unknown stations by the uu-fwd port of the domain",
         move |_| Box::new(UuForward { published: published.clone() }),
     )
+    .takes_offloads()
     .reasons::<UuForwardDrop>()
     .describe(|record, names| {
         let frame = crate::description::frame(record);

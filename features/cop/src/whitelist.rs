@@ -118,6 +118,7 @@ pub(crate) fn spec<F: IpFamily>(arc: ArcId, lists: &Arc<Whitelists>) -> NodeSpec
         refused: wiring.node(drop),
         family: PhantomData,
     })
+    .takes_offloads()
     .describe(|record, names| {
         let source = F::source(record.bytes()).map(Address::ip);
         let source = source.map_or("no source".to_owned(), |source| source.to_string());

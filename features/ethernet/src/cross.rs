@@ -93,6 +93,7 @@ pub(crate) fn spec<const PATCH: bool>(crosses: &CrossConnects) -> NodeSpec {
     NodeSpec::steer("Sends every frame of one interface out of another", move |_| Cross::<PATCH> {
         ports: ports.clone(),
     })
+    .takes_offloads()
     .describe(|record, names| {
         format!(
             "{} bytes from {}, to {}",

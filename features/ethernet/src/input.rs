@@ -187,6 +187,7 @@ pub(crate) fn spec() -> NodeSpec {
         protocols: Protocols::new(wiring),
         vlan: wiring.node(crate::vlan::INPUT),
     })
+    .takes_offloads()
     .describe(|record, names| {
         format!(
             "{} bytes behind the Ethernet header received on {}, to {}",

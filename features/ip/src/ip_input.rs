@@ -41,6 +41,7 @@ pub(crate) fn spec() -> NodeSpec {
             })
         },
     )
+    .takes_offloads()
     .reasons::<IpDrop>()
     .describe(|record, names| {
         format!("{} bytes received on {}", record.packet_bytes, names.interface(record.rx))

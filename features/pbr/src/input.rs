@@ -250,6 +250,7 @@ pub(crate) fn spec<F: Ruled>(arc: ArcId, attached: &Arc<Attached>) -> NodeSpec {
             family: PhantomData,
         }
     })
+    .takes_offloads()
     .describe(move |record, names| {
         let next = names.node(record.next);
         let what = if next == lookup { "no policy sends it" } else { "a policy sends it" };

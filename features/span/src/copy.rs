@@ -114,6 +114,7 @@ pub(crate) fn spec(direction: Direction, mirrors: &Arc<Published>) -> NodeSpec {
     NodeSpec::new(direction.node(), help, move |_| {
         Box::new(Span { direction, mirrors: mirrors.clone() })
     })
+    .takes_offloads()
     .reasons::<SpanEvent>()
     .describe(move |record, names| {
         let next = names.node(record.next);

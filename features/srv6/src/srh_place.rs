@@ -84,7 +84,7 @@ mod tests {
             let mut packet = cache.packet().unwrap();
             assert!(packet.append(&frame, &mut cache));
             packet.set(PacketFlags::OFFLOAD);
-            packet.offload_mut().checksum_start = (frame.len() - 8) as u16;
+            packet.offload_mut().checksum_bytes = 8;
             packet.offload_mut().segment_bytes = 0;
             assert!(packet.pull(14));
             packet.l2_bytes = 14;
@@ -92,7 +92,7 @@ mod tests {
             assert_eq!(place.next, 17);
             let srh = [[place.next, 2, 4, 0, 0, 0, 0, 0].as_slice(), &[0xfd; 16]].concat();
             assert!(place.put(&mut packet, &srh, Ipv6Addr::LOCALHOST).unwrap());
-            let start = usize::from(packet.offload().checksum_start) - usize::from(packet.l2_bytes);
+            let start = packet.length() - usize::from(packet.offload().checksum_bytes);
             assert_eq!(packet.bytes()[start..], udp);
             let at = 40 + options.len();
             assert_eq!(packet.bytes()[at..at + 24], srh);

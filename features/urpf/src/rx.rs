@@ -104,6 +104,7 @@ pub(crate) fn spec<F: IpFamily>(arc: ArcId, checks: &Arc<Checks>) -> NodeSpec {
         lookup: wiring.node(lookup),
         family: PhantomData,
     })
+    .takes_offloads()
     .describe(|record, names| {
         let source = F::source(record.bytes()).map(quiver_tables::prefix::Address::ip);
         let source = source.map_or("no source".to_owned(), |source| source.to_string());

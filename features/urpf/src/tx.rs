@@ -146,6 +146,7 @@ pub(crate) fn spec<F: IpFamily>(checks: &Arc<Checks>) -> NodeSpec {
             sources: Sources::default(),
         })
     })
+    .takes_offloads()
     .reasons::<UrpfDrop>()
     .describe(|record, names| {
         format!(

@@ -7,6 +7,7 @@ use crate::graph::context::Context;
 use crate::graph::frame::next_or_drop;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
+use crate::worker::more_on_wire;
 
 use super::kernel::{Block, Kernel, WholeVector, places};
 
@@ -61,6 +62,11 @@ impl OutputKernel {
             OutputKernel::SubInterfaces => (row.tx, false),
         };
         let first = row.first(INTERFACE_OUTPUT, behind);
+        let mut more = (0, 0);
+        if block.is_alone {
+            let live = places(block.live).filter_map(|place| block.packets.get(place));
+            more = more_on_wire(live);
+        }
         if first != behind || block.is_alone {
             for place in places(block.live) {
                 if let Some(packet) = block.packets.get_mut(place) {
@@ -70,8 +76,8 @@ impl OutputKernel {
             }
         }
         let counters = cx.interface_counters(tx);
-        counters.tx_packets.add(block.live_count());
-        counters.tx_bytes.add(bytes);
+        counters.tx_packets.add(block.live_count() + more.0);
+        counters.tx_bytes.add(bytes + more.1);
         Some(first)
     }
 
@@ -84,8 +90,9 @@ impl OutputKernel {
         }
         packet.arc_place = 0;
         let counters = cx.interface_counters(packet.tx);
-        counters.tx_packets.add(1);
-        counters.tx_bytes.add(packet.length() as u64);
+        let (packets, bytes) = packet.on_wire();
+        counters.tx_packets.add(packets);
+        counters.tx_bytes.add(bytes);
         Ok(row.first(INTERFACE_OUTPUT, row.tx))
     }
 }

@@ -175,6 +175,7 @@ pub(crate) fn output_node() -> NodeSpec {
         |_| Box::new(OutputKernel::SubInterfaces),
     )
     .reasons::<SubInterfaceDrop>()
+    .takes_offloads()
     .describe(|record, names| {
         let (interface, next) = (names.interface(record.tx), names.node(record.next));
         format!("{interface}: {} bytes out, to {next}", record.packet_bytes)

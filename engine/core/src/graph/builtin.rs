@@ -100,6 +100,7 @@ pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
             Box::new(ErrorDrop)
         })
         .sink()
+        .takes_offloads()
         .describe(|record, names| {
             let reason: DropReason = record.handed_over();
             format!("dropped by {}: {}", names.node(reason.node), names.reason(reason))
@@ -110,7 +111,8 @@ pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
         crate::control::sub_interface::output_node(),
         NodeSpec::new("packet-done", "Frees packets that the router itself has dealt with", |_| {
             Box::new(Done)
-        }),
+        })
+        .takes_offloads(),
     ]
 }
 
@@ -121,6 +123,7 @@ pub(crate) fn output_node(name: &str, interface: InterfaceId) -> NodeSpec {
         Box::new(OutputKernel::Interface(interface, wiring.node(&tx_name)))
     })
     .reasons::<OutputDrop>()
+    .takes_offloads()
     .describe(|record, names| {
         format!("{}: {} bytes out", names.interface(record.tx), record.packet_bytes)
     })
@@ -131,6 +134,9 @@ pub(crate) fn tx_node(name: &str, queues: &[Box<dyn TxQueue>]) -> NodeSpec {
     let mut spec = NodeSpec::input(format!("{name}-tx"), "Gives packets to the device");
     spec.kind = crate::graph::node::NodeKind::Sink;
     spec.reasons = queues.first().map_or(TxDrop::ALL, |queue| queue.reasons());
+    if queues.iter().all(|queue| queue.takes_offloads()) {
+        spec = spec.takes_offloads();
+    }
     if queues.iter().any(|queue| queue.passes_on()) {
         spec.kind = crate::graph::node::NodeKind::Internal;
         return spec.describe(|record, names| {

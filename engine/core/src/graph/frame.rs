@@ -67,6 +67,8 @@ pub struct Frame {
     length: usize,
     /// At least one packet may be traced.
     pub(crate) traced: bool,
+    /// At least one packet may leave work to whoever transmits it ([`OFFLOAD`](crate::memory::packet::PacketFlags::OFFLOAD)).
+    pub(crate) has_offload: bool,
     /// All packets came in by the same interface.
     same_rx: bool,
     /// The visits of the packet that has made most of them.
@@ -85,6 +87,7 @@ impl Frame {
             next: [NodeId(0); FRAME_PACKETS_MAX],
             length: 0,
             traced: false,
+            has_offload: false,
             same_rx: false,
             age: Age::NEW,
             again: false,
@@ -179,6 +182,11 @@ impl Frame {
         self.same_next = Some(next);
     }
 
+    /// An input has put in a packet that leaves work to whoever transmits it.
+    pub fn note_offload(&mut self) {
+        self.has_offload = true;
+    }
+
     /// Append a packet; it comes back when the vector is full.
     ///
     /// # Errors
@@ -206,7 +214,7 @@ impl Frame {
     #[inline(always)]
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = Packet> {
         let length = std::mem::take(&mut self.length);
-        self.traced = false;
+        (self.traced, self.has_offload) = (false, false);
         self.same_next = None;
         // SAFETY: each initialised place is read once; the length is zero already.
         self.packets[..length].iter().map(|p| unsafe { p.assume_init_read() })
@@ -282,10 +290,11 @@ impl Frame {
             && self.packets().first().map(|p| p.rx) == other.packets().first().map(|p| p.rx);
         self.length += other.length;
         self.traced |= other.traced;
+        self.has_offload |= other.has_offload;
         self.age = self.age.max(other.age);
         self.again &= other.again;
         other.length = 0;
-        other.traced = false;
+        (other.traced, other.has_offload) = (false, false);
     }
 
     /// The node that all packets go to, if it is one and the same.

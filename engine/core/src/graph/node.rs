@@ -245,6 +245,19 @@ pub trait Names {
     fn reason(&self, reason: DropReason) -> String;
 }
 
+/// What a node does about packets that leave work to whoever transmits them: a checksum, or the
+/// cutting into segments ([`Offload`](crate::memory::buffer::Offload)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Offloads {
+    /// It never sees them: the work is done before.
+    #[default]
+    Nothing,
+    /// It takes them as they are.
+    Takes,
+    /// It does the work. Where packets go then stands in the vector.
+    Finishes,
+}
+
 /// Makes a worker's instance of a node.
 pub type MakeNode = Arc<dyn Fn(&Wiring<'_>) -> Box<dyn Node> + Send + Sync>;
 /// Says in words what a node saw and decided.
@@ -263,6 +276,8 @@ pub struct NodeSpec {
     pub reasons: &'static [ReasonText],
     /// Is it a slow path?
     pub(crate) is_slow_path: bool,
+    /// What it does about packets that leave work to whoever transmits them.
+    pub(crate) offloads: Offloads,
     /// The next node that is a slow path for what comes from here.
     pub(crate) detour: Option<&'static str>,
     pub(crate) make: Option<MakeNode>,
@@ -288,6 +303,7 @@ impl NodeSpec {
             kind: NodeKind::Internal,
             reasons: &[],
             is_slow_path: false,
+            offloads: Offloads::default(),
             detour: None,
             make: Some(make),
             make_kernel: None,
@@ -314,6 +330,7 @@ impl NodeSpec {
             kind: NodeKind::Input,
             reasons: &[],
             is_slow_path: false,
+            offloads: Offloads::default(),
             detour: None,
             make: None,
             make_kernel: None,
@@ -340,6 +357,21 @@ impl NodeSpec {
     /// that it finishes: there they are on a slow path, as in [`slow_path`](Self::slow_path).
     pub fn detour(mut self, next: &'static str) -> NodeSpec {
         self.detour = Some(next);
+        self
+    }
+
+    /// It takes packets that leave work to whoever transmits them, super-frames among them: their
+    /// length says nothing of the packets on the wire, and their checksum is no checksum yet.
+    pub fn takes_offloads(mut self) -> NodeSpec {
+        self.offloads = Offloads::Takes;
+        self
+    }
+
+    /// It does the work that packets leave to whoever transmits them, for the nodes that do not
+    /// take such packets: where a packet would have gone stands in the vector
+    /// ([`Frame::next_of`]). A graph has one such node, or none.
+    pub fn finishes_offloads(mut self) -> NodeSpec {
+        self.offloads = Offloads::Finishes;
         self
     }
 

@@ -104,7 +104,7 @@ impl Outbox {
     /// Give a vector back. It must be empty.
     pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
         debug_assert!(frame.is_empty());
-        frame.traced = false;
+        (frame.traced, frame.has_offload) = (false, false);
         frame.age = Age::NEW;
         frame.set_same_rx(false);
         self.unused.push(frame);
@@ -265,6 +265,7 @@ impl Outbox {
         counters: &WorkerCounters,
     ) {
         let (traced, same_rx, age) = (frame.traced, frame.is_same_rx(), frame.age);
+        let has_offload = frame.has_offload;
         let rx = frame.packets().first().map(|packet| packet.rx);
         let mut sorting = Sorting::new(&mut frame);
         while let Some(mut group) = sorting.next_group() {
@@ -293,6 +294,7 @@ impl Outbox {
                     }
                 });
                 open.traced |= has_traced;
+                open.has_offload |= has_offload;
                 if differs {
                     open.set_same_rx(false);
                 }
@@ -348,6 +350,7 @@ impl Outbox {
         if look_for_trace && packet.has(PacketFlags::TRACED) {
             frame.traced = true;
         }
+        frame.has_offload |= packet.has(PacketFlags::OFFLOAD);
         if frame.packets().first().is_some_and(|p| p.rx != packet.rx) {
             frame.set_same_rx(false);
         }

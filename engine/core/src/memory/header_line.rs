@@ -55,19 +55,21 @@ pub struct BufferHeader {
     pub(crate) below: AtomicU32,
 }
 
-/// Work left to whoever transmits, in the words of virtio-net (VIRTIO 1.2 §5.1.6).
+/// Work left to whoever transmits (VIRTIO 1.2 §5.1.6). Lengths are counted from the end of the
+/// packet: headers come and go in front of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Offload {
-    /// Where the sum begins, counted from the first byte of the frame.
-    pub checksum_start: u16,
-    /// Where the sum goes, counted from `checksum_start`.
+    /// Bytes at the end of the packet that the checksum covers: the transport header and what is
+    /// behind it. The field holds the sum of the pseudo header.
+    pub checksum_bytes: u16,
+    /// Where the field lies, counted from the first of them.
     pub checksum_offset: u16,
     /// Payload bytes of each segment to be made; 0 = the packet stays whole.
     pub segment_bytes: u16,
-    /// Bytes of all headers in front of the payload.
-    pub headers_bytes: u16,
-    /// TCP over IPv4 1, UDP 3, TCP over IPv6 4, UDP (USO) 5; 0x80 = ECN.
+    /// Bytes of payload at the end of a packet of which segments are to be made.
+    pub payload_bytes: u16,
+    /// The kind of these segments, as virtio-net names it.
     pub segment_kind: u8,
 }
 

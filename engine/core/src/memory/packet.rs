@@ -331,6 +331,18 @@ impl Packet {
         &mut self.header_line_mut().offload
     }
 
+    /// How many packets on a wire it stands for, and their bytes in all.
+    pub fn on_wire(&self) -> (u64, u64) {
+        let length = self.length() as u64;
+        if !self.has(PacketFlags::OFFLOAD) || self.offload().segment_bytes == 0 {
+            return (1, length);
+        }
+        let Offload { segment_bytes, payload_bytes, .. } = *self.offload();
+        let packets = u64::from(payload_bytes.div_ceil(segment_bytes)).max(1);
+        let headers = length.saturating_sub(payload_bytes.into());
+        (packets, length + (packets - 1) * headers)
+    }
+
     /// What a node before has found out about the packet that its bytes do not say (a later
     /// fragment's ports). What it means is between who writes and who reads.
     pub fn note(&self) -> Option<&[u8; NOTE_BYTES]> {

@@ -44,6 +44,11 @@ pub trait TxQueue: Send {
         false
     }
 
+    /// Does it take packets that leave it a checksum to complete, or segments to make?
+    fn takes_offloads(&self) -> bool {
+        false
+    }
+
     /// Why packets die in its `NAME-tx`.
     fn reasons(&self) -> &'static [ReasonText] {
         TxDrop::ALL

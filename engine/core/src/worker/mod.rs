@@ -22,7 +22,7 @@ use crate::graph::counters::{NODES_MAX, WorkerCounters};
 use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::interface::InterfaceRows;
-use crate::graph::node::{DROP, Node};
+use crate::graph::node::{DROP, Node, Offloads};
 use crate::graph::outbox::{Outbox, Place};
 use crate::graph::trace::Tracer;
 use crate::graph::visits::Age;
@@ -66,6 +66,7 @@ pub(crate) struct Installed {
     pub(crate) sink: Option<Point>,
     pub(crate) is_sink: bool,
     pub(crate) is_slow_path: bool,
+    pub(crate) offloads: Offloads,
     pub(crate) detour: Option<NodeId>,
 }
 
@@ -129,6 +130,8 @@ pub struct Worker {
     pub(crate) driver: Driver,
     /// Do blocks go on from node to node?
     pub(crate) follows: bool,
+    /// The node that does the work which packets leave to whoever transmits them.
+    pub(crate) finisher: Option<NodeId>,
 }
 
 macro_rules! context {
@@ -245,8 +248,9 @@ impl Worker {
                 packet.rx = interface;
                 bytes += packet.length() as u64;
             }
-            row.rx_packets.add(count as u64);
-            row.rx_bytes.add(bytes);
+            let more = if frame.has_offload { more_on_wire(frame.packets()) } else { (0, 0) };
+            row.rx_packets.add(count as u64 + more.0);
+            row.rx_bytes.add(bytes + more.1);
         }
         if let Some(capture) = &mut self.capture {
             capture.see(Point::Rx, &mut frame, crate::clock::unix_ns());
@@ -351,12 +355,20 @@ impl Worker {
             return clocks();
         };
         let (is_sink, is_kernel) = (installed.is_sink, matches!(installed.work, Work::Kernel(_)));
+        let takes_offloads = installed.offloads == Offloads::Takes;
         self.shared.counters.enters(id);
         frame.age = frame.age.after_visit(frame.again);
         self.outbox.begin(frame.age);
         if frame.age.is_old() && !is_sink && self.bury_the_old(&mut frame) {
             self.outbox.recycle(frame);
             return clocks();
+        }
+        if frame.has_offload
+            && !takes_offloads
+            && let Some(finisher) = self.finisher
+        {
+            frame.set_all_next(id);
+            return self.run_alone(finisher, frame, now_ns, start);
         }
         if is_kernel {
             self.run_blocks(id, frame, now_ns, start)
@@ -368,7 +380,7 @@ impl Worker {
     /// Have the driver take a vector through the kernel of its node, and through those behind it.
     #[inline]
     fn run_blocks(&mut self, id: NodeId, mut frame: Box<Frame>, now_ns: u64, start: u64) -> u64 {
-        let follows = self.follows && !frame.traced;
+        let follows = self.follows && !frame.traced && !frame.has_offload;
         {
             let mut cx = context!(self, id, now_ns);
             self.driver.run(&mut self.nodes, &mut cx, id, &mut frame, follows);
@@ -546,6 +558,11 @@ impl Worker {
             _ => Place::Between,
         });
         let detour = node.as_ref().and_then(|node| node.detour);
+        match node.as_ref().map(|node| node.offloads) {
+            Some(Offloads::Finishes) => self.finisher = Some(id),
+            _ if self.finisher == Some(id) => self.finisher = None,
+            _ => {}
+        }
         self.outbox.set_place(id, place, detour);
         std::mem::replace(&mut self.nodes[id.index()], node)
     }
@@ -570,6 +587,15 @@ impl Worker {
         }
         Some(input)
     }
+}
+
+/// Packets and bytes that a wire would have carried beyond what these packets are.
+#[cold]
+pub(crate) fn more_on_wire<'p>(packets: impl IntoIterator<Item = &'p Packet>) -> (u64, u64) {
+    packets.into_iter().fold((0, 0), |(packets, bytes), packet| {
+        let (on_wire, bytes_on_wire) = packet.on_wire();
+        (packets + on_wire - 1, bytes + bytes_on_wire - packet.length() as u64)
+    })
 }
 
 /// The longest a worker sleeps; only a safety net, everything rings the bell.

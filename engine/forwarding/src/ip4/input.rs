@@ -104,6 +104,7 @@ pub fn spec(arc: ArcId, tables: &IpTables) -> NodeSpec {
         broadcast: wiring.number(nodes::ip4::DIRECTED_BROADCAST).unwrap_or(DROP),
         tables: tables.clone(),
     })
+    .takes_offloads()
     .describe(|record, names| {
         format!("{}, to {}", crate::ip4::describe(record.bytes()), names.node(record.next))
     })

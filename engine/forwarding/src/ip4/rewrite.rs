@@ -142,6 +142,7 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
             too_big: wiring.node(nodes::ip4::TOO_BIG),
         }
     })
+    .takes_offloads()
     .describe(|record, names| {
         format!(
             "{} bytes with their layer 2 header, to {}",

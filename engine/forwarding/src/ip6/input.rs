@@ -86,6 +86,7 @@ pub fn spec(arc: ArcId) -> NodeSpec {
         arc,
         lookup: wiring.node(nodes::ip6::LOOKUP),
     })
+    .takes_offloads()
     .describe(|record, names| {
         format!("{}, to {}", crate::ip6::describe(record.bytes()), names.node(record.next))
     })

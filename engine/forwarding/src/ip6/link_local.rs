@@ -56,6 +56,7 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
             Box::new(LinkLocal { tables: tables.clone(), local: wiring.node(nodes::ip6::LOCAL) })
         },
     )
+    .takes_offloads()
     .reasons::<LinkLocalDrop>()
     .describe(move |record, names| {
         format!(

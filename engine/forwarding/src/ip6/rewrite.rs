@@ -184,6 +184,7 @@ pub fn spec(tables: &IpTables) -> NodeSpec {
             fragment: wiring.node(nodes::ip6::FRAG),
         }
     })
+    .takes_offloads()
     .describe(|record, names| {
         format!(
             "{} bytes with their layer 2 header, to {}",

@@ -235,6 +235,7 @@ pub(crate) fn spec(sub_interfaces: &SubInterfaces) -> NodeSpec {
             own: wiring.id,
         }
     })
+    .takes_offloads()
     .describe(|record, names| {
         let (interface, next) = (names.interface(record.rx), names.node(record.next));
         format!("{} bytes for {interface}, to {next}", record.packet_bytes)

@@ -153,13 +153,13 @@ pub(crate) fn spec<const OUTPUT: bool>(words: &Arc<RewriteWords>) -> NodeSpec {
     } else {
         "Rewrites VLAN tags of received frames"
     };
-    NodeSpec::stage(help, move |_| TagRewrite::<OUTPUT> { words: words.clone() }).describe(
-        |record, names| {
+    NodeSpec::stage(help, move |_| TagRewrite::<OUTPUT> { words: words.clone() })
+        .takes_offloads()
+        .describe(|record, names| {
             let interface = names.interface(if OUTPUT { record.tx } else { record.rx });
             let (now, next) = (words_of(record.bytes()), names.node(record.next));
             format!("tags rewritten for {interface}: {now}, to {next}")
-        },
-    )
+        })
 }
 
 /// The declaration of `l2-efp-filter`.
@@ -168,6 +168,7 @@ pub(crate) fn filter_spec(table: &Arc<VlanTable>) -> NodeSpec {
     NodeSpec::stage("Lets a sub-interface send only frames of its VLAN", move |_| Filter {
         table: table.clone(),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let (now, interface) = (words_of(record.bytes()), names.interface(record.tx));
         format!("{now} on {interface}, to {}", names.node(record.next))

@@ -83,6 +83,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
             })
         },
     )
+    .takes_offloads()
     .slow_path()
     .reasons::<Ip4TooBig>()
     .describe(|record, names| {

@@ -24,7 +24,7 @@ pub(super) fn add(mut sum: Sum, packet: &Packet, from: usize, length: usize) -> 
 /// `None` when that is in front of the packet, or the device was to cut the packet, too.
 pub(super) fn unfinished(packet: &Packet) -> Option<usize> {
     let offload = packet.offload();
-    let start = usize::from(offload.checksum_start).checked_sub(usize::from(packet.l2_bytes))?;
+    let start = packet.length().checked_sub(offload.checksum_bytes.into())?;
     (offload.segment_bytes == 0).then_some(start)
 }
 
@@ -52,9 +52,9 @@ pub(super) fn complete(packet: &mut Packet) -> bool {
 pub(super) fn exchange(packet: &mut Packet, removed: usize, added: usize) -> bool {
     if packet.has(PacketFlags::OFFLOAD) {
         let Some(start) = unfinished(packet) else { return false };
-        match start.checked_sub(removed).and_then(|start| u16::try_from(start + added).ok()) {
-            Some(start) => packet.offload_mut().checksum_start = start,
-            None => packet.clear(PacketFlags::OFFLOAD),
+        let _ = added;
+        if start < removed {
+            packet.clear(PacketFlags::OFFLOAD);
         }
     }
     packet.clear(PacketFlags::L4_CHECKSUM_GOOD);

@@ -66,9 +66,11 @@ impl Engine {
             }
         });
         let is_slow_path = spec.is_some_and(|s| s.is_slow_path);
+        let offloads = spec.map(|s| s.offloads).unwrap_or_default();
         let detour =
             spec.and_then(|s| s.detour).and_then(|name| self.directory.ids.get(name).copied());
-        let mut installed = Some(Box::new(Installed { work, sink, is_sink, is_slow_path, detour }));
+        let mut installed =
+            Some(Box::new(Installed { work, sink, is_sink, is_slow_path, offloads, detour }));
         self.post_always(worker, move |w: &mut Worker| {
             installed = w.swap_node(id, installed.take());
         });

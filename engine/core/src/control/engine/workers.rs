@@ -143,6 +143,7 @@ pub(super) fn make_worker(
         variant: builder.config.variant.min(Variant::best()),
         driver: crate::block::Driver::new(),
         follows: builder.config.block_driver,
+        finisher: None,
         began_ns: 0,
     });
     worker.set_awake(true);

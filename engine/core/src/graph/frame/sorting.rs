@@ -33,7 +33,7 @@ impl<'f> Sorting<'f> {
     pub(crate) fn new(frame: &'f mut Frame) -> Sorting<'f> {
         debug_assert!(frame.same_next.is_none());
         let length = std::mem::take(&mut frame.length);
-        frame.traced = false;
+        (frame.traced, frame.has_offload) = (false, false);
         let first = |count: usize| if count >= 64 { u64::MAX } else { (1 << count) - 1 };
         let word = |word: usize| first(length.saturating_sub(word * 64));
         let left = Marks(std::array::from_fn(word));

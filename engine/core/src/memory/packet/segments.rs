@@ -17,6 +17,7 @@ impl Packet {
         if length >= self.length() {
             return;
         }
+        self.cut_offload(self.length() - length);
         if self.is_chained() {
             self.header_line_mut().total_length = length as u32;
             let mut left = length.saturating_sub(self.length as usize);
@@ -32,11 +33,21 @@ impl Packet {
         self.length = at_most(self.length, length);
     }
 
+    /// So many bytes go from the end: what is left to whoever transmits is about those in front.
+    fn cut_offload(&mut self, count: usize) {
+        if self.has(PacketFlags::OFFLOAD) {
+            let (offload, count) = (self.offload_mut(), count.min(u16::MAX.into()) as u16);
+            offload.checksum_bytes = offload.checksum_bytes.saturating_sub(count);
+            offload.payload_bytes = offload.payload_bytes.saturating_sub(count);
+        }
+    }
+
     /// Cut to `length` bytes in all, giving segments that are not needed back to `cache`.
     pub fn truncate(&mut self, length: usize, cache: &mut BufferCache) {
         if length >= self.length() {
             return;
         }
+        self.cut_offload(self.length() - length);
         if !self.is_chained() {
             self.length = length as u16;
             return;
@@ -189,30 +200,37 @@ impl Packet {
                 return None;
             }
         }
-        copy.rx = self.rx;
-        copy.tx = self.tx;
-        copy.hand_over_as(self);
-        copy.hash = self.hash;
-        copy.l2_bytes = self.l2_bytes;
-        copy.arc_place = self.arc_place;
-        copy.turns = self.turns & !super::COUNTED;
-        let chained = copy.is_chained();
-        copy.flags = self.flags;
-        copy.clear(PacketFlags::CHAINED);
-        if chained {
-            copy.set(PacketFlags::CHAINED);
-        }
+        copy.take_facts_of(self);
         if self.has(PacketFlags::OFFLOAD) {
             *copy.offload_mut() = *self.offload();
+            copy.set(PacketFlags::OFFLOAD);
         }
-        if let Some(note) = self.note() {
-            copy.set_note(*note);
-        }
-        if self.has(PacketFlags::TRACED) {
-            copy.header_line_mut().trace = self.header_line().trace;
-        }
-        copy.descend_from(self);
         Some(copy)
+    }
+
+    /// Of a packet that is a copy of `original`, or a part of it: everything that is known of
+    /// `original`, but for its bytes and what is left to do with them.
+    pub fn take_facts_of(&mut self, original: &Packet) {
+        self.rx = original.rx;
+        self.tx = original.tx;
+        self.hand_over_as(original);
+        self.hash = original.hash;
+        self.l2_bytes = original.l2_bytes;
+        self.arc_place = original.arc_place;
+        self.turns = original.turns & !super::COUNTED;
+        let chained = self.is_chained();
+        self.flags = original.flags;
+        self.clear(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+        if chained {
+            self.set(PacketFlags::CHAINED);
+        }
+        if let Some(note) = original.note() {
+            self.set_note(*note);
+        }
+        if original.has(PacketFlags::TRACED) {
+            self.header_line_mut().trace = original.header_line().trace;
+        }
+        self.descend_from(original);
     }
 
     /// Take the packet apart: each of its buffers, where its bytes begin and how many they are.
