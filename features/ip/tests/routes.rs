@@ -474,3 +474,19 @@ fn a_route_by_several_interfaces_is_written_in_the_order_of_their_names() {
     let fault = loads_again(make(), &config, &config);
     assert!(fault.is_none(), "{}", fault.unwrap().text);
 }
+
+#[test]
+fn what_is_kept_by_table_is_written_in_the_same_order_again() {
+    let make = || Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    let mut router = make();
+    for line in ["ip6 table add 7", "ip6 table add 10", "ip table add 20", "ip table add 10"] {
+        router.cli(line);
+    }
+    router.cli("ip6 table del 7");
+    for (peer, table) in [("2001:db8::1", 10), ("192.0.2.1", 10), ("192.0.2.1", 20)] {
+        router.cli(&format!("set ip pmtu peer {peer} table {table} path-mtu 1300"));
+    }
+    let config = router.cli("show running-config");
+    let fault = loads_again(make(), &config, &config);
+    assert!(fault.is_none(), "{}", fault.unwrap().text);
+}
