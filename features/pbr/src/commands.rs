@@ -91,7 +91,7 @@ pub(crate) fn register(registry: &mut Registry) {
             )
             .run_or_begin(|engine: &mut Engine, args| {
                 let only: Option<u32> = args.optional("policy")?;
-                shown(engine, only)
+                show_policies(engine, only)
             }),
     );
     registry.command(
@@ -225,7 +225,7 @@ fn family_word(family: Family) -> &'static str {
     }
 }
 
-fn shown(engine: &mut Engine, only: Option<u32>) -> Result<Work<Engine>, Refusal> {
+fn show_policies(engine: &mut Engine, only: Option<u32>) -> Result<Work<Engine>, Refusal> {
     let columns = [
         Column::right("Policy"),
         Column::left("Match"),

@@ -8,7 +8,7 @@ use super::step::Flavor as _;
 use super::{NextCsid, ReplaceCsid};
 use crate::endpoint::sid_entry::SidEntry;
 use crate::endpoint::{end, end_x};
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// Bits of a C-SID when none are given (RFC 9800 §5.1 recommends them).
 const NEXT_BITS: u8 = 16;
@@ -46,8 +46,8 @@ impl Compressed {
 }
 
 impl Behavior for Compressed {
-    fn words(&self, shown: &Shown<'_>) -> String {
-        let plain = self.plain.words(shown);
+    fn words(&self, names: &Names<'_>) -> String {
+        let plain = self.plain.words(names);
         let (name, rest) =
             plain.split_once(' ').map_or((&plain[..], ""), |(name, rest)| (name, rest));
         let (name, usual) = match self.flavor {

@@ -23,7 +23,7 @@ use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
 use crate::l2_tunnel::Tunnels;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The nodes of End.DT2U and End.DT2M.
 pub(crate) const NODE_U: &str = "sr-localsid-dt2u";
@@ -92,15 +92,15 @@ struct EndDt2 {
 }
 
 impl Behavior for EndDt2 {
-    fn words(&self, shown: &Shown<'_>) -> String {
-        let tunnel = shown.engine.interface_name(self.tunnel);
+    fn words(&self, names: &Names<'_>) -> String {
+        let tunnel = names.engine.interface_name(self.tunnel);
         let words = match self.many {
             None => format!("end.dt2u {tunnel}"),
             Some(None) => format!("end.dt2m {tunnel}"),
             Some(Some(bits)) => format!("end.dt2m {tunnel} arg-fe2 {bits}"),
         };
         let other = |words: String, (source, tunnel): &(Ipv6Addr, InterfaceId)| {
-            words + &format!(" from {source} {}", shown.engine.interface_name(*tunnel))
+            words + &format!(" from {source} {}", names.engine.interface_name(*tunnel))
         };
         self.others.iter().fold(words, other)
     }

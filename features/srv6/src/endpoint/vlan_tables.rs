@@ -119,7 +119,7 @@ pub(crate) fn register(registry: &mut Registry) -> Arc<Views> {
         Command::new("show sr vlan-tables")
             .group(GROUP)
             .help("Show the VLAN tables of SIDs with End.DX2V")
-            .run(|engine: &mut Engine, _| Ok(shown(engine))),
+            .run(|engine: &mut Engine, _| Ok(show_tables(engine))),
     );
     let kept = VlanTables { tables: BTreeMap::new(), views: views.clone() };
     registry.on_start(move |engine| {
@@ -156,7 +156,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-fn shown(engine: &Engine) -> Output {
+fn show_tables(engine: &Engine) -> Output {
     let mut out = Table::new([
         Column::right("Table"),
         Column::right("VLAN"),

@@ -227,7 +227,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let policies = engine
         .get::<Policies>()
         .ok_or_else(|| Refusal::new("the SR policies are being changed"))?;
-    let gateways = mobile::shown(engine);
+    let gateways = mobile::policy_rows(engine);
     let is_gateway = |bsid: &Ipv6Addr| gateways.iter().any(|(gateway, ..)| gateway == bsid);
     if let Some(bsid) = only.filter(|bsid| policies.get(*bsid).is_none() && !is_gateway(bsid)) {
         return Err(no_policy(bsid));

@@ -18,7 +18,7 @@ use quiver_wire::icmp6::{Icmp6Header, within};
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::quote::{Quote, Told};
+use super::quote::{PathMtuReport, Quote};
 use super::spray::Sprayed;
 use super::{Entries, Kind};
 use crate::endpoint::inner_packet::ETHERNET;
@@ -65,7 +65,8 @@ struct Errors {
     /// Tunnels, whose packets may have the same protocols, by protocol.
     tunnels: Box<[(u32, NodeId)]>,
     bucket: TokenBucket,
-    told: Recent,
+    /// Reports that were sent a short time ago.
+    reported: Recent,
 }
 
 impl Errors {
@@ -87,7 +88,7 @@ impl Errors {
             done: wiring.node("ip-done"),
             tunnels: wiring.claims("icmp6-error-about-tunnel").into_boxed_slice(),
             bucket: TokenBucket::new(RELAYED_PER_SECOND, RELAYED_BURST),
-            told: Recent::new(REPORT_INTERVAL_NS),
+            reported: Recent::new(REPORT_INTERVAL_NS),
         }
     }
 
@@ -104,12 +105,12 @@ impl Errors {
             if usize::from(mtu_bytes) < MTU_MIN || mtu_bytes >= quote.length {
                 return Err(ErrorDrop::NotBelieved);
             }
-            self.tell(cx, packet, &quote, mtu_bytes);
+            self.report_path_mtu(cx, packet, &quote, mtu_bytes);
         }
         match quote.protocol {
             IpProtocol::IPV4 => self.relay::<Ip4>(cx, packet, error, &quote, begin),
             IpProtocol::IPV6 => self.relay::<Ip6>(cx, packet, error, &quote, begin),
-            // A frame has no sender who could be told.
+            // A frame has no sender that an ICMP error could go to.
             ETHERNET => {
                 cx.count(ErrorDrop::NotRelayed, 1);
                 Ok(self.done)
@@ -118,15 +119,22 @@ impl Errors {
         }
     }
 
-    /// Tell the control thread what a path takes.
-    fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, quote: &Quote, mtu_bytes: u16) {
+    /// Notify the control thread of the MTU of a path.
+    fn report_path_mtu(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        quote: &Quote,
+        mtu_bytes: u16,
+    ) {
         let segments = quote.segments;
         let digest =
             segments.list.map_or(segments.destination.to_bits() as u64, |(_, digest)| digest);
-        if self.told.may(digest ^ u64::from(mtu_bytes), cx.now_ns) {
-            let told = Told { source: quote.source, segments, around: quote.around, mtu_bytes };
+        if self.reported.may(digest ^ u64::from(mtu_bytes), cx.now_ns) {
+            let report =
+                PathMtuReport { source: quote.source, segments, around: quote.around, mtu_bytes };
             cx.count(ErrorDrop::PathMtu, 1);
-            cx.notify(Event::new(cx.node, packet.rx, cx.now_ns, 0, told.write().bytes()));
+            cx.notify(Event::new(cx.node, packet.rx, cx.now_ns, 0, report.write().bytes()));
         }
     }
 

@@ -110,8 +110,8 @@ impl HmacInput {
         }
     }
 
-    /// What is wrong with a packet to a SID, and where.
-    fn judge(&self, cx: &Context<'_>, packet: &Packet) -> Result<HmacDrop, (HmacDrop, usize)> {
+    /// The reason of a packet to a SID; as an error with the offset of the field that is wrong.
+    fn classify(&self, cx: &Context<'_>, packet: &Packet) -> Result<HmacDrop, (HmacDrop, usize)> {
         let required = self.interfaces.get(packet.rx) == HmacPolicy::Required;
         let unsigned =
             || if required { Err((HmacDrop::Missing, 0)) } else { Ok(HmacDrop::Missing) };
@@ -137,7 +137,7 @@ impl HmacInput {
 
     fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, HmacDrop> {
         if self.is_for_sid(packet) {
-            match self.judge(cx, packet) {
+            match self.classify(cx, packet) {
                 Ok(HmacDrop::Verified) => cx.count(HmacDrop::Verified, 1),
                 Ok(_) => {}
                 Err((HmacDrop::Missing, _)) => return Err(HmacDrop::Missing),

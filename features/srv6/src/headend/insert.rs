@@ -175,7 +175,7 @@ impl Insert {
             }
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
-        // Whoever sends the packet on counts its hop.
+        // The node that forwards the packet decrements its hop limit.
         let was_own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let too_long_for = (!fits).then_some(mtu);
         let next = self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Sender);
@@ -215,7 +215,7 @@ impl Fixed {
         (self.word >> 8) as u8
     }
 
-    /// May it be forwarded without a closer look, and its SRH stand first behind it?
+    /// May it be forwarded on the fast path, with its SRH first behind it?
     #[inline(always)]
     fn is_plain(&self) -> bool {
         let is_local = u16::from_be_bytes([self.source[0], self.source[1]]) >> 6 == 0xfe80 >> 6;

@@ -179,7 +179,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show sr hmac")
             .group(GROUP)
             .help("Show the keys that SRHs are signed and verified with, without their secrets")
-            .run(|engine: &mut Engine, _| Ok(shown(engine))),
+            .run(|engine: &mut Engine, _| Ok(show_keys(engine))),
     );
 }
 
@@ -222,7 +222,7 @@ fn delete(policies: &mut Policies, id: u32) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn shown(engine: &Engine) -> Output {
+fn show_keys(engine: &Engine) -> Output {
     let mut table =
         Table::new([Column::right("Key"), Column::left("Algorithm"), Column::left("Text")])
             .when_empty("no HMAC keys");

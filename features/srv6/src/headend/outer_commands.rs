@@ -67,7 +67,7 @@ pub(super) fn register(registry: &mut Registry) {
             Command::new(name)
                 .group(GROUP)
                 .help(help)
-                .run(|engine: &mut Engine, _| Ok(shown(engine))),
+                .run(|engine: &mut Engine, _| Ok(show_outer_header(engine))),
         );
     }
 }
@@ -120,7 +120,7 @@ fn hop_limit_words(limit: HopLimit) -> String {
     }
 }
 
-fn shown(engine: &Engine) -> Output {
+fn show_outer_header(engine: &Engine) -> Output {
     let mut table = Table::new([
         Column::left("Source address"),
         Column::left("Of this router"),

@@ -81,7 +81,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show sr steering-policies")
             .group(GROUP)
             .help("Show what is steered into SR policies")
-            .run_or_begin(|engine: &mut Engine, _| shown(engine)),
+            .run_or_begin(|engine: &mut Engine, _| show_steering(engine)),
     );
 }
 
@@ -143,7 +143,7 @@ fn after(engine: &Engine, last: Option<Steered>, most: usize) -> Vec<(Steered, S
     found
 }
 
-fn shown(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+fn show_steering(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
     let columns = [Column::left("Steered"), Column::left("BSID")];
     let mut last = None;
     let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {

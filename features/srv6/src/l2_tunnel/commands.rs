@@ -137,7 +137,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
             return;
         };
         let up = engine.interface(id).is_some_and(|interface| interface.row().up);
-        let words = |which| tunnel.sends.get(&which).map(shown);
+        let words = |which| tunnel.sends.get(&which).map(policy_cell);
         let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
         let row = row.cell(words(Which::Unicast)).cell(words(Which::Flood));
         row.cell(groups(tunnel));
@@ -148,7 +148,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
 }
 
 /// In a table: the policy's binding SID, or `off`.
-fn shown(sends: &Sends) -> String {
+fn policy_cell(sends: &Sends) -> String {
     match sends {
         Sends::By(policy) => policy.bsid.to_string(),
         Sends::Off => "off".to_owned(),
@@ -158,7 +158,7 @@ fn shown(sends: &Sends) -> String {
 /// The policies of frames from single groups; a list in JSON.
 fn groups(tunnel: &Tunnel) -> Cell {
     let single = tunnel.sends.iter().filter_map(|(which, sends)| match which {
-        Which::FloodFrom(group) => Some((*group, shown(sends))),
+        Which::FloodFrom(group) => Some((*group, policy_cell(sends))),
         _ => None,
     });
     let (text, list): (Vec<String>, Vec<Value>) = single

@@ -54,7 +54,7 @@ pub(super) fn source_port(bytes: &[u8], udp_at: usize) -> u16 {
 
 /// Read one behind an IP header without options or extension headers, which ends at `udp_at`, and
 /// whose addresses begin at `addresses_at`. `bytes` are all of the packet; `is_checked` is whether
-/// UDP's checksum is known to be right. Nothing when the packet must be looked at closer.
+/// UDP's checksum is known to be right. `None` for the slow path.
 #[inline(always)]
 pub(super) fn read(
     bytes: &[u8],

@@ -105,8 +105,8 @@ pub(crate) fn delete(engine: &mut Engine, bsid: Ipv6Addr) -> Option<Result<(), R
     Some(Ok(()))
 }
 
-/// What `show sr policies` says of each: binding SID, table, behaviour, packets and bytes.
-pub(crate) fn shown(engine: &Engine) -> Vec<(Ipv6Addr, u32, String, [u64; 2])> {
+/// Rows of `show sr policies`: binding SID, table, behaviour, packets and bytes.
+pub(crate) fn policy_rows(engine: &Engine) -> Vec<(Ipv6Addr, u32, String, [u64; 2])> {
     let (Some(gateways), Some(rows)) = (engine.get::<Gateways>(), engine.get::<GatewayTable>())
     else {
         return Vec::new();

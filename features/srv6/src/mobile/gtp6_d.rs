@@ -29,7 +29,7 @@ use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::slow_path::Upper;
 use crate::endpoint::table_references::TableReferences;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-gtp6-d";
@@ -47,7 +47,7 @@ struct EndMGtp6D {
 }
 
 impl Behavior for EndMGtp6D {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         let name = if self.recipe.drop_in { "end.m.gtp6.d.di" } else { "end.m.gtp6.d" };
         let (sid, payload) = (self.recipe.sid, self.recipe.payload.words());
         let mut words =

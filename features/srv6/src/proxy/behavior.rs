@@ -12,14 +12,14 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::cached_header::CachedHeader;
 use super::flows::{FLOWS, Flows};
-use super::outer_header::Front;
+use super::outer_header::OuterHeader;
 use super::proxies::{self, Taking};
 use super::return_interfaces::Around;
 use super::{masquerade, to_function};
 use crate::endpoint::adjacent::Adjacent;
 use crate::endpoint::inner_packet::ETHERNET;
 use crate::endpoint::sid_entry::SidEntry;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986
 /// §5.1).
@@ -61,13 +61,13 @@ struct Proxy {
 }
 
 /// The header that a path is travelled with; `None` when there is no room for it.
-fn front(path: &Path, inside: IpProtocol) -> Option<Box<Front>> {
+fn front(path: &Path, inside: IpProtocol) -> Option<Box<OuterHeader>> {
     let first = path.segments.first().copied()?;
     // One segment in the reduced form stands in the destination alone (RFC 8986 §5.2).
     let srh = (path.segments.len() > 1 || path.form == Form::Full)
         .then(|| Repr::new(&path.segments, path.form, inside));
     let srh_len = srh.as_ref().map_or(0, Repr::len);
-    let mut front = Box::<Front>::default();
+    let mut front = Box::<OuterHeader>::default();
     let header = front.lay_out(Ip6Header::LEN + srh_len)?;
     let next = if srh.is_some() { IpProtocol::ROUTING } else { inside };
     Ip6Header::new(path.source, first, next, path.hop_limit, 0).write(header).ok()?;
@@ -124,7 +124,7 @@ impl Proxy {
 }
 
 impl Behavior for Proxy {
-    fn words(&self, shown: &Shown<'_>) -> String {
+    fn words(&self, names: &Names<'_>) -> String {
         let mut words = match self.proxying {
             Proxying::Static(_) => "end.as",
             Proxying::Dynamic => "end.ad",
@@ -136,7 +136,7 @@ impl Behavior for Proxy {
         if let Some(function) = self.function {
             let _ = write!(words, " nh {function}");
         }
-        let name = |id| shown.engine.interface_name(id);
+        let name = |id| names.engine.interface_name(id);
         let _ = write!(words, " oif {} iif {}", name(self.out), name(self.back));
         match &self.proxying {
             Proxying::Static(path) => {
