@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Runs of lost numbers. Numbers are settled in their order.
+/// Runs of lost sequence numbers. Numbers are counted in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gaps {
     /// Runs.

@@ -1,8 +1,8 @@
 //! Where a key's entry is: open addressing with linear probing, a hash's tag and a slot in a
 //! bucket.
 
-/// Beyond this many buckets a look-up gives up: far more than chance makes, and a bound for whoever
-/// finds keys that fall together.
+/// Buckets after which a look-up gives up. Random keys need far fewer; keys chosen to collide are
+/// bounded by it.
 const PROBES_MAX: usize = 256;
 
 /// No slot.

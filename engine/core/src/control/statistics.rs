@@ -369,7 +369,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Stop writing packets down. The packets are written to a file by whoever has the time.
+    /// Stop the capture. The caller writes the packets to a file.
     ///
     /// # Errors
     /// A worker does not answer in time.

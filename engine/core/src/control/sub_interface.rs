@@ -149,7 +149,7 @@ impl Engine {
                 (before.up != after.up, InterfaceChange::State),
             ] {
                 if changed {
-                    self.tell(id, what);
+                    self.notify_observers(id, what);
                 }
             }
         }

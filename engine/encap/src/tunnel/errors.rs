@@ -13,7 +13,7 @@ use super::ends::OuterEnds;
 use super::protocol::{Payload, TunnelProtocol, place};
 use super::table::{End, TunnelTable, key};
 use crate::entries::WorkerEncapEntries;
-use crate::entry::Words;
+use crate::entry::EntryView;
 use crate::inner::InnerPacket;
 use crate::relay::{
     RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender,
@@ -125,7 +125,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
     ) -> NodeId {
         let at = begin + around;
         let inner = packet.bytes().get(at..).unwrap_or_default();
-        let copies_hop_limit = Words(self.entries.get(end.entry)).copies_hop_limit();
+        let copies_hop_limit = EntryView(self.entries.get(end.entry)).copies_hop_limit();
         let Some(request) = error.for_sender::<F>(inner, around as u16, copies_hop_limit) else {
             return self.keep(cx);
         };

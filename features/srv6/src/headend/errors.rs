@@ -12,7 +12,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_encap::relay::{
     RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender,
 };
-use quiver_encap::{EncapEntry, InnerPacket, Words, WorkerEncapEntries};
+use quiver_encap::{EncapEntry, EntryView, InnerPacket, WorkerEncapEntries};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 use quiver_wire::icmp6::{Icmp6Header, within};
 use quiver_wire::ip6::MTU_MIN;
@@ -155,7 +155,7 @@ impl Errors {
                 self.tunnels.iter().find(|(protocol, _)| *protocol == u32::from(quote.protocol.0));
             return tunnel.map(|(_, node)| *node).ok_or(ErrorDrop::NotOurs);
         };
-        let copies_hop_limit = Words(entry).copies_hop_limit();
+        let copies_hop_limit = EntryView(entry).copies_hop_limit();
         let Some(request) = error.for_sender::<F>(inner, quote.around, copies_hop_limit) else {
             cx.count(ErrorDrop::NotRelayed, 1);
             return Ok(self.done);

@@ -4,7 +4,7 @@
 use std::net::Ipv6Addr;
 
 use quiver_core::worker::event::{EventReader, EventWriter};
-use quiver_encap::{EncapEntry, Words};
+use quiver_encap::{EncapEntry, EntryView};
 use quiver_wire::ip6::extension::{Walk, upper_layer};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, Srh};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -78,7 +78,7 @@ impl Segments {
             return false;
         };
         let behind = header.get(SRH_PLACE..).unwrap_or_default();
-        let own = Srh::parse(behind).ok().filter(|_| has_srh(Words(entry)));
+        let own = Srh::parse(behind).ok().filter(|_| has_srh(EntryView(entry)));
         let list = own.and_then(|(srh, _)| of_list(srh.list()));
         match self.list {
             Some(_) => self.list == list,

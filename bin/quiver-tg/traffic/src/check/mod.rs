@@ -18,7 +18,7 @@ use crate::frames::Source;
 use crate::profile::{Part, Port, Profile, Stream, Values};
 
 /// Frames of each stream to print by default.
-pub const SHOWN: usize = 3;
+pub const FRAMES_DEFAULT: usize = 3;
 
 /// Streams and frames of a profile, as JSON.
 #[derive(Debug, Serialize)]
