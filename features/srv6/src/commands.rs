@@ -56,9 +56,9 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
             .group(GROUP)
             .help("Show local SIDs, what each does, and how many packets came to it")
             .details(
-                "Good packets went on, bad ones died or were answered with an ICMPv6 error; `show errors` says \
-                 why. Bytes count from the IPv6 header on, as the packets came. With an address: the SID that \
-                 packets to it would meet.",
+                "Good packets went on, bad ones died or were answered with an ICMPv6 error; `show \
+                 errors` says why. Bytes count from the IPv6 header on, as the packets came. With \
+                 an address: the SID that packets to it would meet.",
             )
             .run_or_begin(show),
     );

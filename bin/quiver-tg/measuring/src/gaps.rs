@@ -82,8 +82,11 @@ mod tests {
             gaps.bits(0x5a5a_0ff0_1234_cdef, rest);
             gaps.close();
             let bits = |word: u64, count: u32| (0..count).map(move |bit| word >> bit & 1 == 1);
-            let came: Vec<bool> =
-                words.iter().flat_map(|w| bits(*w, 64)).chain(bits(0x5a5a_0ff0_1234_cdef, rest)).collect();
+            let came: Vec<bool> = words
+                .iter()
+                .flat_map(|w| bits(*w, 64))
+                .chain(bits(0x5a5a_0ff0_1234_cdef, rest))
+                .collect();
             let runs: Vec<u64> = came
                 .split(|came| *came)
                 .map(|lost| lost.len() as u64)

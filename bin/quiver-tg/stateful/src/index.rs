@@ -114,7 +114,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_equals_a_map(steps in prop::collection::vec((0u32..64, any::<bool>()), 0..400), spread in 0u32..4) {
+        fn it_equals_a_map(
+            steps in prop::collection::vec((0u32..64, any::<bool>()), 0..400), spread in 0u32..4
+        ) {
             // Hashes that crowd, and wrap at the end of the buckets.
             let hash = |slot: u32| u64::from((slot % 7) << spread).wrapping_sub(3);
             let mut index = Index::new(64);

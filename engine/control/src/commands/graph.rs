@@ -240,7 +240,8 @@ fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refu
         let text = match is_dot {
             true => format!(
                 "digraph quiver \
-                 {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n{nodes}{edges}}}\n"
+                 {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n\
+                 {nodes}{edges}}}\n"
             ),
             false => Output::from(table).to_text(),
         };

@@ -280,7 +280,8 @@ impl Engine {
     pub(crate) fn notify_observers(&mut self, id: InterfaceId, change: InterfaceChange) {
         self.interfaces.changes.push_back((id, change));
         if self.interfaces.notifying {
-            return; // an observer made this change: observers are called when the current one is done
+            // an observer made this change: observers are called when the current one is done
+            return;
         }
         self.interfaces.notifying = true;
         while let Some((id, change)) = self.interfaces.changes.pop_front() {

@@ -124,8 +124,8 @@ pub struct LoopTotals {
     pub worker_calls: u64,
     /// Nanoseconds that they took.
     pub worker_call_ns: u64,
-    /// Worker calls that took from [`LONG_WORKER_CALL_NS`](crate::graph::counters::LONG_WORKER_CALL_NS) ×
-    /// 2^k, by k.
+    /// Worker calls that took from
+    /// [`LONG_WORKER_CALL_NS`](crate::graph::counters::LONG_WORKER_CALL_NS) × 2^k, by k.
     pub long_worker_calls: [u64; LONG_PASS_CLASSES],
     /// Times it slept.
     pub sleeps: u64,

@@ -27,13 +27,18 @@ quiver_core::reasons! {
         /// Forged, or late.
         NotOurs = "not-ours", "an ICMP error about a packet that no tunnel sends";
         /// RFC 1191 §3, RFC 8201 §4.
-        NotBelieved = "mtu-not-believed", "an MTU that is too small for any path, or not below what was sent";
+        NotBelieved = "mtu-not-believed",
+            "an MTU that is too small for any path, or not below what was sent";
         /// A limit.
-        RateLimited = "rate-limited", "more ICMP errors about outer packets than a worker looks into in a second";
+        RateLimited = "rate-limited",
+            "more ICMP errors about outer packets than a worker looks into in a second";
         /// RFC 2003 §4.
-        Kept = info "kept", "errors that senders of inner packets need not be told of, or that quote too little for it";
+        Kept = info "kept",
+            "errors that senders of inner packets need not be told of, or that quote too little \
+             for it";
         /// RFC 2003 §4, RFC 2473 §8.
-        Relayed = info "relayed", "errors about outer packets, told to the senders of the packets inside";
+        Relayed = info "relayed",
+            "errors about outer packets, told to the senders of the packets inside";
         /// RFC 1191, RFC 8201.
         PathMtu = info "path-mtu", "the control thread was told of the MTU of a path";
     }

@@ -75,7 +75,11 @@ impl Adjacent {
 
     /// Is one of them behind this interface?
     pub fn names(&self, interface: InterfaceId) -> bool {
-        let on = |path: &Path| matches!(path.target, Target::Via { interface: Some(on), .. } if on == interface);
+        let on = |path: &Path| {
+            matches!(
+                path.target, Target::Via { interface: Some(on), .. } if on == interface
+            )
+        };
         self.paths.iter().any(on)
     }
 }

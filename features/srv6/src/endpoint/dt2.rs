@@ -318,10 +318,12 @@ pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         name: "end.dt2u",
         syntax: "<interface> [(from <source:ip6> <by:interface>)...]",
-        help: "inner frames come into the bridge domain of this layer 2 tunnel (`create sr l2-tunnel`), as if received on it",
+        help: "inner frames come into the bridge domain of this layer 2 tunnel (`create sr \
+               l2-tunnel`), as if received on it",
         words: &[(
             "from",
-            "packets from this outer source bring frames of another tunnel: for a SID that several remotes send to",
+            "packets from this outer source bring frames of another tunnel: for a SID that several \
+             remotes send to",
         )],
         example: "end.dt2u sr_l2_tunnel0",
         make: make_u,
@@ -329,9 +331,9 @@ pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         name: "end.dt2m",
         syntax: "<interface> [arg-fe2 <arg-fe2:1-32>] [(from <source:ip6> <by:interface>)...]",
-        help: "inner frames are flooded in the bridge domain of this layer 2 tunnel, but not to the tunnels there, \
-               nor to ports of the split-horizon group whose number is the SID's argument: as many bits behind the \
-               prefix as arg-fe2 says, or all",
+        help: "inner frames are flooded in the bridge domain of this layer 2 tunnel, but not to \
+               the tunnels there, nor to ports of the split-horizon group whose number is the \
+               SID's argument: as many bits behind the prefix as arg-fe2 says, or all",
         words: &[(
             "arg-fe2",
             "bits of the argument behind the SID's prefix (Arg.FE2, RFC 8986 §4.12)",
@@ -349,7 +351,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_argument_is_read_where_it_stands_behind_the_prefix(prefix in 1u8..=128, bits in 0u8..=32, address: u128) {
+        fn an_argument_is_read_where_it_stands_behind_the_prefix(
+            prefix in 1u8..=128, bits in 0u8..=32, address: u128
+        ) {
             match Argument::behind_prefix(prefix, Some(bits)) {
                 Ok(argument) => {
                     let text = format!("{address:0128b}");

@@ -208,7 +208,8 @@ pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         name: "end.dx2v",
         syntax: "<table:u32>",
-        help: "inner frames out of the interface that their VLAN tags lead to in this VLAN table (`sr vlan-table`)",
+        help: "inner frames out of the interface that their VLAN tags lead to in this VLAN table \
+               (`sr vlan-table`)",
         words: &[],
         example: "end.dx2v 0",
         make: make_v,

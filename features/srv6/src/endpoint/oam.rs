@@ -108,8 +108,9 @@ pub(crate) fn register(registry: &mut Registry, nodes: &'static [&'static str]) 
             .group(GROUP)
             .help("Show packets with the O-flag that have come to local SIDs, as they came")
             .details(
-                "The last 256, of at most 100 a second of each worker and kind of SID (RFC 9259 §2.1.1). The time is \
-                 in seconds since 1970. Segments stand in the order of the path, the active one in brackets.",
+                "The last 256, of at most 100 a second of each worker and kind of SID (RFC 9259 \
+                 §2.1.1). The time is in seconds since 1970. Segments stand in the order of the \
+                 path, the active one in brackets.",
             )
             .run(|engine: &mut Engine, _| show(engine)),
     );

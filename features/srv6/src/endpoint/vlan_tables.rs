@@ -101,14 +101,14 @@ pub(crate) fn register(registry: &mut Registry) -> Arc<Views> {
     let views = Arc::new(Views::new(registry.graph.epochs(), VLAN_TABLES_MAX));
     registry.command(
         Command::new(
-            "sr vlan-table add|del <table:0-4095> (untagged | vlan <vlan:1-4094> [inner-vlan <inner-vlan:1-4094>]) \
-             [<interface>]",
+            "sr vlan-table add|del <table:0-4095> (untagged | vlan <vlan:1-4094> [inner-vlan \
+             <inner-vlan:1-4094>]) [<interface>]",
         )
         .group(GROUP)
         .help("Say which interface the VLAN tags of inner frames lead to, for SIDs with End.DX2V")
         .details(
-            "Frames with two tags go where both lead, or else where the outer one does. Frames leave as they \
-             are, tags and all.",
+            "Frames with two tags go where both lead, or else where the outer one does. Frames \
+             leave as they are, tags and all.",
         )
         .word("interface", "where such frames go out; needed to add")
         .example("sr vlan-table add 1 vlan 100 e0")

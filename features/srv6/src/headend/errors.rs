@@ -32,17 +32,21 @@ quiver_core::reasons! {
     /// What becomes of ICMPv6 errors about packets of the headend.
     pub enum ErrorDrop {
         /// Cannot be told whose it was.
-        Truncated = "truncated", "an ICMPv6 error that quotes too little of a packet, or a later fragment";
+        Truncated = "truncated",
+            "an ICMPv6 error that quotes too little of a packet, or a later fragment";
         /// Forged, or late.
         NotOurs = "not-ours", "an ICMPv6 error about a packet that no policy sends like that now";
         /// RFC 8201 §4.
-        NotBelieved = "mtu-not-believed", "ICMPv6 packet too big with an MTU below 1,280, or not below what was sent";
+        NotBelieved = "mtu-not-believed",
+            "ICMPv6 packet too big with an MTU below 1,280, or not below what was sent";
         /// A limit.
-        RateLimited = "rate-limited", "more ICMPv6 errors about outer packets than a worker looks into in a second";
+        RateLimited = "rate-limited",
+            "more ICMPv6 errors about outer packets than a worker looks into in a second";
         /// RFC 2473 §8.
         NotRelayed = info "kept", "errors that senders of inner packets need not hear";
         /// RFC 2473 §8.
-        Relayed = info "relayed", "errors about outer packets, told to the senders of the packets inside";
+        Relayed = info "relayed",
+            "errors about outer packets, told to the senders of the packets inside";
         /// RFC 8201.
         PathMtu = info "path-mtu", "the control thread was told of the MTU of a path";
     }

@@ -32,9 +32,13 @@ quiver_core::reasons! {
         /// RFC 8754 §2.1.2.1.
         Missing = "hmac-missing", "packets to a SID that are not signed, where they must be";
         /// RFC 8754 §2.1.2.1.
-        Wrong = info "hmac-wrong", "packets to a SID whose HMAC is wrong or of an unknown key; senders hear `parameter problem`";
+        Wrong = info "hmac-wrong",
+            "packets to a SID whose HMAC is wrong or of an unknown key; senders hear `parameter \
+             problem`";
         /// RFC 8754 §2.1.2.1.
-        OtherDestination = info "hmac-destination", "signed packets to another SID than the active segment; senders hear `parameter problem`";
+        OtherDestination = info "hmac-destination",
+            "signed packets to another SID than the active segment; senders hear `parameter \
+             problem`";
         /// Good.
         Verified = info "hmac-verified", "packets to a SID whose HMAC is right";
     }
@@ -188,8 +192,8 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
             .group(GROUP)
             .help("Say whether packets to SIDs that come in by an interface must be signed")
             .details(
-                "Other packets are not looked at. `ignore`, the default, verifies nothing. `required` refuses packets \
-                 without an SRH, too.",
+                "Other packets are not looked at. `ignore`, the default, verifies nothing. \
+                 `required` refuses packets without an SRH, too.",
             )
             .word("if-present", "an HMAC that is there must be right")
             .word("required", "there must be an HMAC, and it must be right")

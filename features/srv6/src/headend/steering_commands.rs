@@ -20,10 +20,10 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Send packets to a prefix along an SR policy")
             .details(
-                "A route among others: more specific prefixes go their own way, and it goes before routes that were \
-                 added for the same prefix. A prefix has one policy: steered into another one, it changes over without \
-                 losing a packet, and the answer says from which. Flows are shared among the lists of a policy (`sr \
-                 policy mod`).",
+                "A route among others: more specific prefixes go their own way, and it goes before \
+                 routes that were added for the same prefix. A prefix has one policy: steered into \
+                 another one, it changes over without losing a packet, and the answer says from \
+                 which. Flows are shared among the lists of a policy (`sr policy mod`).",
             )
             .word("via", "the policy, by its binding SID")
             .word("fib-table", "the table that the prefix stands in; 0")
@@ -56,8 +56,9 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Send all frames that an interface receives along an SR policy")
             .details(
-                "The interface, which may be a VLAN sub-interface, routes and bridges no more. Frames go as they \
-                 came, tags included. Steered into another policy, it changes over, and the answer says from which.",
+                "The interface, which may be a VLAN sub-interface, routes and bridges no more. \
+                 Frames go as they came, tags included. Steered into another policy, it changes \
+                 over, and the answer says from which.",
             )
             .example("sr steer l2 memif0/0 via bsid fc00:0:f::1")
             .run(|engine: &mut Engine, args| {

@@ -148,7 +148,8 @@ pub(crate) fn warn_if_shadowed(
     let Ok(fib) = fib(engine) else { return output };
     match fib.route(table, prefix).iter().any(|view| view.source < Source::Feature) {
         true => output.line(format!(
-            "warning: {prefix} is also an address or a subnet of the router itself, which goes before it"
+            "warning: {prefix} is also an address or a subnet of the router itself, which goes \
+             before it"
         )),
         false => output,
     }

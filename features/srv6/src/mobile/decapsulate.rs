@@ -126,8 +126,8 @@ impl Decapsulation {
         }
     }
 
-    /// Look-up keys of a user's packet that arrived with `hops` left, over IPv4 to `four`. `None` for
-    /// a packet that takes the slow path.
+    /// Look-up keys of a user's packet that arrived with `hops` left, over IPv4 to `four`. `None`
+    /// for a packet that takes the slow path.
     #[inline(always)]
     pub fn ask(&self, row: u32, hops: u8, four: Option<u32>, read: GPdu) -> Option<LookupKeys> {
         let row = Row(self.rows.get(row));

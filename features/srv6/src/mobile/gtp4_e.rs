@@ -379,8 +379,10 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
 /// What the command knows.
 pub(super) const KINDS: [Kind; 1] = [Kind {
     name: "end.m.gtp4.e",
-    syntax: "{[v4src_position <position:u8> | v4src_addr <v4src:ip4>] [fib-table <lookup-table:u32>] [uplink]}",
-    help: "SRv6 goes on as GTP-U over IPv4, to the address and the session behind the prefix (RFC 9433 §6.6)",
+    syntax: "{[v4src_position <position:u8> | v4src_addr <v4src:ip4>] [fib-table \
+             <lookup-table:u32>] [uplink]}",
+    help: "SRv6 goes on as GTP-U over IPv4, to the address and the session behind the prefix (RFC \
+           9433 §6.6)",
     words: &[
         ("v4src_position", "the bit of the IPv6 source where the IPv4 source begins; 64"),
         ("v4src_addr", "the IPv4 source of all packets"),

@@ -397,7 +397,8 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
 pub(super) const KINDS: [Kind; 1] = [Kind {
     name: "end.m.gtp6.e",
     syntax: "{[source <source:ip6>] [fib-table <lookup-table:u32>] [uplink] [zero-checksum]}",
-    help: "SRv6 goes on as GTP-U over IPv6 to the last segment, in the session behind the prefix (RFC 9433 §6.5)",
+    help: "SRv6 goes on as GTP-U over IPv6 to the last segment, in the session behind the prefix \
+           (RFC 9433 §6.5)",
     words: &[("zero-checksum", "UDP without a checksum, for receivers that take it so (RFC 6935)")],
     example: "end.m.gtp6.e source fc00:0:1::6",
     make,

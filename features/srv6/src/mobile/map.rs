@@ -141,7 +141,8 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
 pub(super) const KINDS: [Kind; 1] = [Kind {
     name: "end.map",
     syntax: "(<mapped:ip6>|<mapped-prefix:prefix6>) [fib-table <lookup-table:u32>]",
-    help: "the destination becomes this SID; of a prefix, what stands behind it stays (RFC 9433 §6.2)",
+    help: "the destination becomes this SID; of a prefix, what stands behind it stays (RFC 9433 \
+           §6.2)",
     words: &[("fib-table", "the table that what comes of it is looked up in")],
     example: "end.map fc00:0:2::1",
     make,

@@ -11,11 +11,13 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("show sr proxies")
             .group(GROUP)
-            .help("Show the SIDs that are proxies of functions, and what went to each and came back")
+            .help(
+                "Show the SIDs that are proxies of functions, and what went to each and came back",
+            )
             .details(
-                "Bytes to a function count from the outer IPv6 header on, bytes back from the inner header. Bad \
-                 packets came, and went no further; `show errors` says why. `clear sr localsid-counters` lets the \
-                 counts begin at zero.",
+                "Bytes to a function count from the outer IPv6 header on, bytes back from the \
+                 inner header. Bad packets came, and went no further; `show errors` says why. \
+                 `clear sr localsid-counters` lets the counts begin at zero.",
             )
             .run(show),
     );
