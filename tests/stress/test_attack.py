@@ -175,7 +175,7 @@ def test_all_attackers_at_once(request: pytest.FixtureRequest) -> None:
             trial_at = time.monotonic() + TRIAL_EVERY_S
             while time.monotonic() < end:
                 worst_s = max(worst_s, answer_seconds(router))
-                assert router.process.is_alive, f"seed {seed}: {router.told()[-5000:]}"
+                assert router.process.is_alive, f"seed {seed}: {router.output()[-5000:]}"
                 rounds += 1
                 if rounds % 20 == 0:
                     setup(router, host)

@@ -239,18 +239,29 @@ mod tests {
     proptest! {
         #[test]
         fn a_completed_checksum_is_right_or_the_offset_is_refused(
-            mut bytes in prop::collection::vec(any::<u8>(), 14..100), checksum_start in 0u16..120, checksum_offset in 0u16..20,
+            mut bytes in prop::collection::vec(any::<u8>(), 14..100), checksum_start in 0u16..120,
+            checksum_offset in 0u16..20,
         ) {
-            let header = VirtioNetHeader { needs_checksum: true, checksum_start, checksum_offset: checksum_offset & !1, ..Default::default() };
+            let header = VirtioNetHeader {
+                needs_checksum: true,
+                checksum_start,
+                checksum_offset: checksum_offset & !1,
+                ..Default::default()
+            };
             let mut head = bytes.clone();
             if complete(&header, &bytes, &mut head).is_some() {
                 // The field counted with what it held; it now holds the complement of that sum.
-                let (start, at) = (usize::from(checksum_start), usize::from(checksum_start + (checksum_offset & !1)));
+                let (start, at) = (
+                    usize::from(checksum_start),
+                    usize::from(checksum_start + (checksum_offset & !1)),
+                );
                 let seed = [bytes[at], bytes[at + 1]];
                 bytes[at..at + 2].copy_from_slice(&head[at..at + 2]);
                 prop_assert!(Sum::new().bytes(&seed).bytes(&bytes[start..]).is_good());
             } else {
-                prop_assert!(usize::from(checksum_start + (checksum_offset & !1)) + 2 > bytes.len());
+                prop_assert!(
+                    usize::from(checksum_start + (checksum_offset & !1)) + 2 > bytes.len()
+                );
             }
         }
     }

@@ -77,8 +77,9 @@ impl VirtioNetHeader {
         if !packet.has(PacketFlags::OFFLOAD) {
             return VirtioNetHeader::default();
         }
-        let Offload { checksum_start, checksum_offset, segment_bytes, headers_bytes, segment_kind } =
-            *packet.offload();
+        let offload = *packet.offload();
+        let Offload { checksum_start, checksum_offset, segment_bytes, .. } = offload;
+        let Offload { headers_bytes, segment_kind, .. } = offload;
         VirtioNetHeader {
             needs_checksum: true,
             data_valid: false,

@@ -187,7 +187,8 @@ fn a_limit_refuses_more_and_says_how_much_there_is() {
             .contains("show fib limits")
     );
     assert_eq!(used(&mut router), now + 2);
-    router.cli("ip route add 2001:db8:e::/48 via 2001:db8::2"); // the other family has a limit of its own
+    // the other family has a limit of its own
+    router.cli("ip route add 2001:db8:e::/48 via 2001:db8::2");
     router.cli("set fib limit ip4-routes 1");
     assert_eq!(used(&mut router), now + 2, "what is there stays");
     router.cli("ip route del 203.0.113.0/24");

@@ -55,7 +55,7 @@ pub struct BufferHeader {
     pub(crate) below: AtomicU32,
 }
 
-/// Work left to whoever transmits, in the words of virtio-net (VIRTIO 1.2 §5.1.6).
+/// Work left to the transmitting device, in the terms of virtio-net (VIRTIO 1.2 §5.1.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Offload {
