@@ -167,8 +167,12 @@ fn steps_of(case: &Path) -> Result<BTreeMap<String, Step>, String> {
         if path.is_dir() || name == "setup.cli" || name.ends_with(".py") || name.ends_with(".md") {
             continue;
         }
-        let (number, rest) = split_number(&name)
-            .ok_or_else(|| format!("what is {name}? setup.cli, NN.cli, NN-in.IF.pcap, NN-out.IF.pcap and NN-counters.json are known"))?;
+        let (number, rest) = split_number(&name).ok_or_else(|| {
+            format!(
+                "what is {name}? setup.cli, NN.cli, NN-in.IF.pcap, NN-out.IF.pcap and \
+                     NN-counters.json are known"
+            )
+        })?;
         let step = steps.entry(number.to_owned()).or_default();
         let interface_of = |prefix: &str| {
             Some(rest.strip_prefix(prefix)?.strip_suffix(".pcap")?.replace('+', "/"))

@@ -66,7 +66,7 @@ def test_a_peer_that_blocks_its_eventfd_stops_neither_worker_nor_end(tmp_path: P
                 peer.send(WHO_HAS, as_slave=role == "master")
             wait_until("it answers again", lambda: router.errors()["arp-input", "replied"] == 80)
             if "zero-copy" in role:
-                router.buffers_held_idle = 2 * 16  # lent: a ring full in each direction
+                router.buffers_held_idle = 2 * 16  # borrowed: a full ring each way
             router.check_sound()
             # `Router.stop` ends it by SIGTERM while the peer still blocks, and sees that it ends well.
             router.stop()

@@ -165,7 +165,7 @@ def test_questions_for_known_addresses_are_answered_by_the_bridge(net: Network) 
         counted = router.counted_since(before)
         assert counted["arp-term-l2bd", "arp-replied"] >= 1
         assert counted["arp-term-l2bd", "nd-replied"] >= 1
-        # Whoever looks whether its own address is taken must not hear that it is.
+        # A host that probes for a duplicate of its own address must not get an answer.
         probe = ARP(op=1, hwsrc=two.mac, psrc="0.0.0.0", pdst=ip4(two))
         with two.host.raw_socket(DEVICE) as raw:
             raw.send(bytes(Ether(src=two.mac, dst="ff:ff:ff:ff:ff:ff") / probe))

@@ -36,7 +36,7 @@ def renamed(script: str, names: list[str], made: list[Namespace]) -> str:
     return script
 
 
-def told(guide: Path, kind: str = "") -> list[str]:
+def commands(guide: Path, kind: str = "") -> list[str]:
     """The router's commands behind its prompt, in order."""
     lines = "".join(blocks(guide, kind)).splitlines()
     return [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
@@ -74,7 +74,7 @@ def test_the_hosts_of_the_dual_stack_guide_take_addresses_and_reach_the_uplink(
     for address in ("2001:db8:ffff::2", "198.51.100.2"):
         reach(lan, address)
         wait_until(f"all pings of {address} are answered", lambda to=address: answers(ping(lan, to)) == 3)
-    for command in told(DUAL_STACK):
+    for command in commands(DUAL_STACK):
         router.ctl(command)
 
     def renumbered() -> bool:
@@ -114,5 +114,5 @@ def test_the_switches_of_the_switch_guide_join_and_route_the_vlans() -> None:
                 said = ping(red1, address)
                 assert answers(said) == 3, said
                 assert f"ttl={hops}" in said, said
-            for command in told(SWITCH, "text"):
+            for command in commands(SWITCH, "text"):
                 first.ctl(command)

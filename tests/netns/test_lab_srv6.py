@@ -74,14 +74,14 @@ def came(scenario: Scenario, folder: Path) -> list[list[Packet]]:
     return [list(PcapNgReader(str(file))) for file in files]
 
 
-def asked(word: str, forwarder: str) -> Scenario:
+def scenario_of(word: str, forwarder: str) -> Scenario:
     """A scenario by its word."""
     name = f"ip6base-{word}" if word in CSIT else f"srv6-{word}"
     given = {"question": "What leaves it?", "title": word, "scenario": name, "frame": "min"}
     return Scenario.model_validate({**given, "forwarder": forwarder})
 
 
-def told(packets: list[Packet]) -> list[tuple[str, ...]]:
+def udp_frames(packets: list[Packet]) -> list[tuple[str, ...]]:
     """The different frames with UDP in them: routers say things of their own."""
     return sorted({tuple(words(packet)) for packet in packets if UDP in packet})
 
@@ -96,28 +96,30 @@ def agree(found: list[tuple[str, ...]], expected: list[str]) -> None:
 
 @pytest.mark.parametrize("word", BEHAVIOURS)
 def test_what_leaves_quiver_is_what_the_behaviour_says(word: str, tmp_path: Path) -> None:
-    there, back = came(asked(word, "quiver"), tmp_path)[::-1]
-    agree(told(there), expected_of(word, outer=64, inner=63))
+    there, back = came(scenario_of(word, "quiver"), tmp_path)[::-1]
+    agree(udp_frames(there), expected_of(word, outer=64, inner=63))
     assert {packet.dst for packet in there if UDP in packet} == {after(word)}
-    assert not told(back)
+    assert not udp_frames(back)
 
 
 @pytest.mark.parametrize("word", [word for word, one in BEHAVIOURS.items() if one.linux])
 def test_what_leaves_linux_is_the_same(word: str, tmp_path: Path) -> None:
     """Linux takes the hop from the header that it makes, which has the hop limit of the packet inside."""
     try:
-        there = came(asked(word, "linux"), tmp_path)[1]
+        there = came(scenario_of(word, "linux"), tmp_path)[1]
     except (ProcessError, NotInstalledError) as error:
         pytest.skip(f"this kernel or its tools do not have it: {error}")
-    agree(told(there), expected_of(word, outer=63, inner=64) if word not in BY_LINUX else BY_LINUX[word])
+    agree(
+        udp_frames(there), expected_of(word, outer=63, inner=64) if word not in BY_LINUX else BY_LINUX[word]
+    )
     assert {packet.dst for packet in there if UDP in packet} == {after(word)}
 
 
 @pytest.mark.parametrize("word", CSIT)
 def test_what_leaves_quiver_each_way_is_what_the_scenario_says(word: str, tmp_path: Path) -> None:
-    back, there = came(asked(word, "quiver"), tmp_path)
-    agree(told(there), BY_SCENARIO[word][0])
-    agree(told(back), BY_SCENARIO[word][1])
+    back, there = came(scenario_of(word, "quiver"), tmp_path)
+    agree(udp_frames(there), BY_SCENARIO[word][0])
+    agree(udp_frames(back), BY_SCENARIO[word][1])
 
 
 def expected_of(word: str, outer: int, inner: int) -> list[str]:

@@ -91,7 +91,7 @@ def test_commands_files_programs_and_sockets_of_another_machine(loopback: SshSer
         assert not machine.has("no-such-program")
         assert machine.write("a file", "text\n" * 10_000).read_text() == "text\n" * 10_000
         echo = machine.start(["cat"], "echo", talks=True)
-        echo.tell("hello")
+        echo.send_line("hello")
         until("it answers", lambda: "hello" in echo.said())
         assert echo.poll() is None
         assert Path(f"/proc/{echo.pid}/comm").read_text() == "cat\n"

@@ -38,23 +38,23 @@ def quick(net: Network) -> None:
 
 
 @families
-def test_a_host_in_use_is_asked_at_its_own_address_and_stays(net: Network, family: int) -> None:
+def test_a_host_in_use_is_requested_at_its_own_address_and_stays(net: Network, family: int) -> None:
     left, right = net.left, net.right
     net.meet()
     quick(net)
     what = "arp" if family == 4 else "icmp6 and ip6[40] == 135"
     with Capture(right.host, DEVICE, what) as seen:
 
-        def is_asked() -> bool:
+        def is_requested() -> bool:
             ping_all(left.host, right.address(family), count=2)
-            return any(right.mac in line for line in asked(seen))
+            return any(right.mac in line for line in requests(seen))
 
-        wait_until("the host is asked at its own address", is_asked)
+        wait_until("the host is asked at its own address", is_requested)
     assert neighbour(net, right, family)["mac"] == right.mac
     ping_all(left.host, right.address(family))
 
 
-def asked(seen: Capture) -> list[str]:
+def requests(seen: Capture) -> list[str]:
     """Questions of a capture with the MAC address that they went to."""
     return [line for line in seen.lines("-e") if "who-has" in line or "solicitation" in line]
 
@@ -76,11 +76,11 @@ def test_a_host_that_goes_away_is_told_of_and_found_when_it_comes_back(family: i
         wait_until("the router forgets the host", forgotten, patience_s=20)
         said: list[str] = []
 
-        def told() -> bool:
+        def is_unreachable() -> bool:
             said.append(ping(left.host, right.address(family), "-W", "2", count=3))
             return "Unreachable" in said[-1] or "unreachable" in said[-1]
 
-        wait_until("the router says that the host is not there", told, patience_s=20)
+        wait_until("the router says that the host is not there", is_unreachable, patience_s=20)
         assert f"From {left.router_address(family)}" in said[-1], said[-1]
         assert "Host Unreachable" in said[-1] or "Address unreachable" in said[-1], said[-1]
         # With a new MAC address, it comes back.

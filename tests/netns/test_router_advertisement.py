@@ -168,10 +168,10 @@ def test_a_router_that_contradicts_ours_is_shown(net: Network) -> None:
         says = says / ICMPv6NDOptPrefixInfo(prefix="2001:db8:1::", prefixlen=64, validlifetime=5)
         raw.send(bytes(Ether(src="02:00:00:00:0b:ad", dst="33:33:00:00:00:01") / says))
 
-    def shown() -> bool:
+    def is_reported() -> bool:
         rows = net.router.json("show ip6 ra")
         found = [row for row in rows if row["address"] == "fe80::bad"]
         return bool(found) and set(found[0]["contradicts"]) >= {"hop limit", "managed flag"}
 
-    wait_until("the other router is shown", shown)
+    wait_until("the other router is shown", is_reported)
     assert net.router.json(f"show ip6 nd {side.interface}")[0]["inconsistent"] >= 1

@@ -198,6 +198,6 @@ def test_a_worker_that_stands_still_is_named_until_it_goes_on(busy: Network) -> 
     router.ctl("set watchdog timeout 1000")
     ping_all(busy.left.host, busy.right.ip4, count=5)
     wait_until("what waited is freed", lambda: router.json("show workers")["waiting"]["retired"] == 0)
-    log = router.told()
+    log = router.output()
     assert len(re.findall("worker 0 on core [0-9]+ has not finished a pass for .*: in node ", log)) >= 1
     assert "worker 0 finishes passes again, after" in log

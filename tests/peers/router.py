@@ -113,7 +113,7 @@ class Router:
         ended_itself = code is not None
         if not ended_itself:
             code = self.process.stop(signal.SIGTERM)
-        told = self.told()
+        told = self.output()
         self.process.forget()
         if self._own_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -133,7 +133,7 @@ class Router:
         """The log."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
-    def told(self) -> str:
+    def output(self) -> str:
         """The log and the terminal."""
         return self.process.text() + self.log_text()
 
@@ -213,9 +213,9 @@ class Router:
     def check_sound(self) -> None:
         """The router lives, did not panic, and its buffers are where they belong."""
         assert self.process.is_alive, (
-            f"the router ended with exit code {self.process.exit_code}:\n{self.told()}"
+            f"the router ended with exit code {self.process.exit_code}:\n{self.output()}"
         )
-        told = self.told()
+        told = self.output()
         assert "panicked" not in told, told[told.index("panicked") - 200 :][:2000]
         try:
             wait_until(
@@ -235,5 +235,5 @@ class Router:
                 parts.append(f"--- {command}\n{answer.out}{answer.err}")
             except subprocess.TimeoutExpired:
                 parts.append(f"--- {command}: no answer")
-        tail = "\n".join(self.told().splitlines()[-LOG_LINES_SHOWN:])
+        tail = "\n".join(self.output().splitlines()[-LOG_LINES_SHOWN:])
         return "\n".join([*parts, f"--- log\n{tail}"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from peers.session import Session
 
 if TYPE_CHECKING:
-    from stress.rig import Rig
+    from stress.rig import Fixture
 
 #: What `{n}` in a command goes through, round and round.
 NUMBERS = range(10, 210)
@@ -60,7 +60,7 @@ class Change:
         """Execute its teardown."""
         session.call_all(self.commands(self.teardown, 0, folder))
 
-    def worker(self, rig: Rig, folder: Path) -> Callable[[float], tuple[int, int]]:
+    def worker(self, rig: Fixture, folder: Path) -> Callable[[float], tuple[int, int]]:
         """What is done beside the load: cycles for so long; cycles and commands done by then."""
 
         def work(duration_s: float) -> tuple[int, int]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from stress.generator import ndr, pin_here
-from stress.rig import OWN_NICE, Rig
-from stress.stand import HEAD, LEAST_PPS, LOAD_PART, ROWS, Stress, tell
+from stress.rig import OWN_NICE, Fixture
+from stress.stand import HEAD, LEAST_PPS, LOAD_PART, ROWS, Stress, report
 from stress.table import rows_as_text
 from stress.verdict import ROUNDS_ENOUGH, ROUNDS_MAX
 
@@ -61,8 +61,8 @@ def stress(request: pytest.FixtureRequest) -> Iterator[Stress]:
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, OWN_NICE)
     enough = config.getoption("--rounds")
-    with Rig() as rig:
-        found = ndr(rig.generator, lambda line: tell(config, line), LEAST_PPS)
+    with Fixture() as rig:
+        found = ndr(rig.generator, lambda line: report(config, line), LEAST_PPS)
         # Where no trial passed, rounds at the least load tell what the host does.
         load_pps = max(LOAD_PART * found, LEAST_PPS)
         made = Stress(rig, load_pps, enough, max(ROUNDS_MAX, 3 * enough), time.monotonic(), config)

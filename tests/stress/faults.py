@@ -13,7 +13,7 @@ from peers.processes import CommandError, Process
 from peers.router import binary
 from peers.session import Session
 from stress.change import Change, rest
-from stress.rig import Rig
+from stress.rig import Fixture
 
 #: Clients that talk at once.
 FLOODERS = 8
@@ -27,7 +27,7 @@ ADD_TABLE, DELETE_TABLE = "ip table add 63", "ip table del 63"
 #: What clients ask.
 QUESTIONS = ("show interface", "show errors", "show ip fib", "show node")
 
-Act = Callable[[Rig, Path], int]
+Act = Callable[[Fixture, Path], int]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Fault(Change):
 
     act: Act = lambda _rig, _folder: 0
 
-    def worker(self, rig: Rig, folder: Path) -> Callable[[float], tuple[int, int]]:
+    def worker(self, rig: Fixture, folder: Path) -> Callable[[float], tuple[int, int]]:
         """What is done beside the load."""
 
         def work(duration_s: float) -> tuple[int, int]:
@@ -52,7 +52,7 @@ class Fault(Change):
         return work
 
 
-def flood(rig: Rig, _folder: Path) -> int:
+def flood(rig: Fixture, _folder: Path) -> int:
     """Eight clients ask at once, and read their answers only when all have asked."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Session(rig.router.api_socket)) for _ in range(FLOODERS)]
@@ -64,7 +64,7 @@ def flood(rig: Rig, _folder: Path) -> int:
     return FLOODERS * (REQUESTS_UNREAD + 1)
 
 
-def leave(rig: Rig, _folder: Path) -> int:
+def leave(rig: Fixture, _folder: Path) -> int:
     """Eight clients ask and leave without an answer."""
     for _ in range(FLOODERS):
         with Session(rig.router.api_socket) as client:
@@ -73,7 +73,7 @@ def leave(rig: Rig, _folder: Path) -> int:
     return FLOODERS * REQUESTS_UNREAD
 
 
-def talk_nonsense(rig: Rig, _folder: Path) -> int:
+def talk_nonsense(rig: Fixture, _folder: Path) -> int:
     """What is no command is refused and changes nothing."""
     for line in ("", "ip route add", "set interface state memif1/0 sideways", "\x00" * 100, "x" * 5000):
         with contextlib.suppress(CommandError):
@@ -81,11 +81,11 @@ def talk_nonsense(rig: Rig, _folder: Path) -> int:
     return 5
 
 
-def _client(rig: Rig, *words: str) -> Process:
+def _client(rig: Fixture, *words: str) -> Process:
     return Process([str(binary("quiverctl")), "--socket", str(rig.router.api_socket), *words])
 
 
-def interrupt(rig: Rig, folder: Path) -> int:
+def interrupt(rig: Fixture, folder: Path) -> int:
     """A client is hung up in the middle of a file of routes: what it began is cancelled."""
     rig.session.call(ADD_TABLE)
     client = _client(rig, f"exec {folder}/routes.cli")
@@ -96,7 +96,7 @@ def interrupt(rig: Rig, folder: Path) -> int:
     return 3
 
 
-def stop_and_go(rig: Rig, folder: Path) -> int:
+def stop_and_go(rig: Fixture, folder: Path) -> int:
     """A client stands still in the middle of a file, goes on, and is hung up."""
     rig.session.call(ADD_TABLE)
     client = _client(rig, f"exec {folder}/routes.cli")

@@ -170,7 +170,7 @@ class Round:
         return abs(self.counts.lost - self.overrun) + abs(self.background_lost)
 
 
-class Rig:
+class Fixture:
     """Router, generator and a session, all started; stopped by `stop`."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stress.rig import Rig, Round
+from stress.rig import Fixture, Round
 from stress.table import Row
 
 #: The part of the rate without loss that is the load.
@@ -34,7 +34,7 @@ HEAD = pytest.StashKey[list[str]]()
 class Stress:
     """What the tests of a run share."""
 
-    rig: Rig
+    rig: Fixture
     #: 95 % of the rate without loss that the run began with.
     full_pps: float
     enough: int
@@ -53,9 +53,9 @@ class Stress:
     wanted: int = 0
     last_moment: float = 0.0
 
-    def tell(self, line: str) -> None:
+    def report(self, line: str) -> None:
         """A line of progress, where somebody looks on."""
-        tell(self.config, line)
+        report(self.config, line)
 
     def add_row(self, row: Row) -> None:
         """A line of the table."""
@@ -66,7 +66,7 @@ class Stress:
         found = self.last = self.rig.round(self.rate_pps, duration_s)
         if found.is_disturbed:
             away_ms = max(found.worker.ousted_us / 1000, 1000 * found.counts.held_up_s)
-            self.tell(f"other programs had the worker's or the generator's core for {away_ms:.0f} ms")
+            self.report(f"other programs had the worker's or the generator's core for {away_ms:.0f} ms")
         else:
             self.quiet.append(found)
         return found
@@ -81,7 +81,7 @@ class Stress:
                 recent_rounds = len(self.quiet[-QUIET_ROUNDS:])
                 if self.rate_pps <= LEAST_PPS:
                     return f"even {self.rate_pps / 1e6:.1f} Mpps lose packets without any change"
-                self.tell(f"{self.losses()} of {recent_rounds} quiet rounds lose packets")
+                self.report(f"{self.losses()} of {recent_rounds} quiet rounds lose packets")
                 lower = LOWER_MUCH_BY if 2 * self.losses() >= recent_rounds else LOWER_BY
                 self._load(max(LEAST_PPS, lower * self.rate_pps))
             elif len(self.quiet) >= QUIET_ROUNDS:
@@ -105,10 +105,10 @@ class Stress:
     def _load(self, rate_pps: float) -> None:
         self.rate_pps = rate_pps
         self.quiet, self.last = [], None
-        self.tell(f"load {rate_pps / 1e6:.1f} Mpps")
+        self.report(f"load {rate_pps / 1e6:.1f} Mpps")
 
 
-def tell(config: pytest.Config, line: str) -> None:
+def report(config: pytest.Config, line: str) -> None:
     """A line of progress, where somebody looks on."""
     reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and (sys.stdout.isatty() or config.getoption("--long")):

@@ -11,7 +11,7 @@ import pytest
 from stress.generator import Counts, bridged_us
 from stress.rig import Round, Worker
 from stress.stand import LEAST_PPS
-from stress.verdict import ROUNDS_ENOUGH, ROUNDS_MAX, Outcome, Pairs, improbability, judge, wrong_with
+from stress.verdict import ROUNDS_ENOUGH, ROUNDS_MAX, Outcome, Pairs, classify, improbability, wrong_with
 
 BUSY = Worker(passes=1000)
 
@@ -23,7 +23,7 @@ def a_round(late: int = 0, **given: Any) -> Round:
     return Round(**made)
 
 
-def judged(draw: random.Random, quiet_loss: float, change_loss: float) -> Outcome:
+def classified(draw: random.Random, quiet_loss: float, change_loss: float) -> Outcome:
     """What becomes of a change whose rounds lose so often, on a host whose quiet rounds do so often."""
 
     def drawn(probability: float) -> Round:
@@ -36,7 +36,7 @@ def judged(draw: random.Random, quiet_loss: float, change_loss: float) -> Outcom
         quiet.append(drawn(quiet_loss))
         pairs.quiet.append(quiet[-1])
         if len(pairs.changed) >= ROUNDS_ENOUGH:
-            outcome = judge(pairs, quiet, ROUNDS_ENOUGH, ROUNDS_MAX)
+            outcome = classify(pairs, quiet, ROUNDS_ENOUGH, ROUNDS_MAX)
             if outcome is not Outcome.MORE:
                 return outcome
 
@@ -44,7 +44,7 @@ def judged(draw: random.Random, quiet_loss: float, change_loss: float) -> Outcom
 @pytest.mark.parametrize("quiet_loss", [0.0, 0.05, 0.2, 0.4, 0.7])
 def test_an_innocent_change_is_never_condemned(quiet_loss: float) -> None:
     draw = random.Random(1)
-    outcomes = Counter(judged(draw, quiet_loss, 0.0) for _ in range(3000))
+    outcomes = Counter(classified(draw, quiet_loss, 0.0) for _ in range(3000))
     assert outcomes[Outcome.GUILTY] == 0, outcomes
     if quiet_loss <= 0.2:
         assert outcomes[Outcome.UNDECIDED] < 90, outcomes
@@ -53,7 +53,7 @@ def test_an_innocent_change_is_never_condemned(quiet_loss: float) -> None:
 @pytest.mark.parametrize("quiet_loss", [0.0, 0.05, 0.1])
 def test_a_change_that_always_loses_is_condemned(quiet_loss: float) -> None:
     draw = random.Random(2)
-    outcomes = Counter(judged(draw, quiet_loss, 1.0) for _ in range(500))
+    outcomes = Counter(classified(draw, quiet_loss, 1.0) for _ in range(500))
     assert outcomes[Outcome.GUILTY] > 300, outcomes
     assert outcomes[Outcome.INNOCENT] == 0, outcomes
 

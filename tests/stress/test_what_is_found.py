@@ -11,7 +11,7 @@ from pathlib import Path
 from stress.change import Change
 from stress.faults import Fault
 from stress.generator import bridged_us
-from stress.rig import Rig
+from stress.rig import Fixture
 from stress.stand import Stress
 from stress.verdict import wrong_with
 
@@ -33,7 +33,7 @@ def test_a_route_that_is_away_for_a_moment_is_found(stress: Stress, tmp_path: Pa
     assert "dropped" in str(wrong_with(found)) or found.is_ousted
 
 
-def stand_still(rig: Rig, _folder: Path, standstill_s: float = STANDSTILL_S_MIN) -> int:
+def stand_still(rig: Fixture, _folder: Path, standstill_s: float = STANDSTILL_S_MIN) -> int:
     """The whole router stops, as behind a barrier that takes too long."""
     rig.router.process.send(signal.SIGSTOP)
     time.sleep(standstill_s)

@@ -9,7 +9,7 @@ import pytest
 from stress.change import Change
 from stress.stand import Stress
 from stress.table import Row
-from stress.verdict import Outcome, Pairs, judge, wrong_with
+from stress.verdict import Outcome, Pairs, classify, wrong_with
 
 #: How often a change is tried anew, with a smaller load, when the host was disturbed.
 ATTEMPTS_MAX = 3
@@ -33,7 +33,7 @@ def _rounds(stress: Stress, change: Change, folder: Path, pairs: Pairs) -> Outco
         pairs.quiet.append(stress.quiet_round())
         if len(pairs.changed) < stress.enough:
             continue
-        outcome = judge(pairs, stress.quiet, stress.enough, stress.most)
+        outcome = classify(pairs, stress.quiet, stress.enough, stress.most)
         disturbed = sum(found.is_disturbed for found in pairs.changed)
         if outcome is Outcome.MORE and (stress.is_over or max(stress.losses(), disturbed) > HOPELESS):
             outcome = Outcome.UNDECIDED
@@ -56,7 +56,7 @@ def _attempts(stress: Stress, change: Change, folder: Path) -> Outcome:
         finally:
             if pairs.changed:
                 stress.add_row(Row(change.name, pairs, stress.rate_pps, verdict))
-                stress.tell(f"{change.name}: {len(pairs.changed)} rounds, {verdict}")
+                stress.report(f"{change.name}: {len(pairs.changed)} rounds, {verdict}")
         if outcome is not Outcome.UNDECIDED or attempt == ATTEMPTS_MAX - 1:
             break
     lossy = sum(found.is_lossy for found in pairs.changed)

@@ -15,7 +15,7 @@ ROUNDS_ENOUGH = 2
 ROUNDS_MAX = 10
 #: So many rounds without loss make up for one with.
 CLEARING = 2
-#: A change is guilty when its losses are as improbable as that by chance. Some 30 changes are judged
+#: A change is guilty when its losses are as improbable as that by chance. Some 30 changes are tested
 #: in a run: one run in thousands would accuse an innocent one.
 GUILTY_BELOW = 1e-5
 #: Above that, losses are what quiet rounds have too.
@@ -56,7 +56,7 @@ def improbability(with_loss: int, rounds: int, quiet_with_loss: int, quiet_round
     return sum(comb(rounds, here) * comb(quiet_rounds, losses - here) for here in more) / ways
 
 
-def judge(pairs: Pairs, quiet: Sequence[Round], enough: int, most: int) -> Outcome:
+def classify(pairs: Pairs, quiet: Sequence[Round], enough: int, most: int) -> Outcome:
     """What the losses at full rings say; `quiet` are all quiet rounds of the run."""
     clear = pairs.clear()
     with_loss = sum(found.is_lossy for found in clear)

@@ -12,6 +12,21 @@ use crate::metadata::{Member, members, root};
 const UNSAFE_ALLOWED: &str = include_str!("unsafe-allowed.txt");
 /// Lines of a file of ours at most.
 const FILE_LINES_MAX: usize = 700;
+/// Columns of a line of Rust at most. A longer one is allowed only where its last word alone,
+/// a URL, does not fit.
+const LINE_COLUMNS_MAX: usize = 100;
+/// Files with longer lines that are left to break.
+const LONG_LINES_LEFT: [&str; 9] = [
+    "engine/core/src/graph/builtin.rs",
+    "engine/core/src/graph/node.rs",
+    "engine/core/src/graph/outbox.rs",
+    "features/gre/tests/tunnels.rs",
+    "features/ipip/src/texts.rs",
+    "fused/tests/fixture/seen.rs",
+    "fused/tests/forms.rs",
+    "fused/tests/functions.rs",
+    "fused/tests/order.rs",
+];
 /// The layer of programs, which may import any crate.
 const LAYER_MAX: u32 = 11;
 
@@ -22,6 +37,7 @@ pub fn all() -> Result<Vec<String>> {
     faults.extend(registration(&members)?);
     faults.extend(unsafe_code()?);
     faults.extend(file_lengths()?);
+    faults.extend(line_lengths()?);
     faults.extend(unlisted_tests()?);
     faults.extend(dependencies_explained()?);
     faults.extend(crate::words::faults()?);
@@ -151,6 +167,37 @@ fn file_lengths() -> Result<Vec<String>> {
     Ok(faults)
 }
 
+/// Lines of Rust that are too long.
+fn line_lengths() -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for file in sources()? {
+        let name = file.to_string_lossy();
+        if LONG_LINES_LEFT.contains(&&*name) {
+            continue;
+        }
+        let source = fs::read_to_string(root().join(&file))?;
+        faults.extend(long_lines(&source).map(|(line, columns)| {
+            format!(
+                "{name}:{line} has {columns} columns, and {LINE_COLUMNS_MAX} are allowed: break \
+                 the line, or the text with `\\` at its end"
+            )
+        }));
+    }
+    Ok(faults)
+}
+
+/// The lines that could be broken and are too long, with the columns that they have.
+fn long_lines(source: &str) -> impl Iterator<Item = (usize, usize)> {
+    source.lines().enumerate().filter_map(|(number, line)| {
+        let columns = line.chars().count();
+        let indent = columns - line.trim_start().chars().count();
+        let is_one_word = line.split_whitespace().any(|word| {
+            word.contains("://") && indent + word.chars().count() + 4 > LINE_COLUMNS_MAX
+        });
+        (columns > LINE_COLUMNS_MAX && !is_one_word).then_some((number + 1, columns))
+    })
+}
+
 /// docs/decisions/dependencies.md says why each dependency is there.
 fn dependencies_explained() -> Result<Vec<String>> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
@@ -227,6 +274,16 @@ mod tests {
             member("quiver-tg", "bin/quiver-tg", &["quiver-tg-control"]),
         ];
         assert_eq!(layers(&members).len(), 1);
+    }
+
+    #[test]
+    fn a_long_line_is_found_unless_it_is_a_url() {
+        let long = format!("fn f() {{}}\n    let a = {};\n", "b".repeat(LINE_COLUMNS_MAX));
+        assert_eq!(long_lines(&long).collect::<Vec<_>>(), [(2, LINE_COLUMNS_MAX + 13)]);
+        let fits = format!("{}\n", "é".repeat(LINE_COLUMNS_MAX));
+        assert_eq!(long_lines(&fits).count(), 0);
+        let url = format!("/// <https://{}>\n", "a".repeat(LINE_COLUMNS_MAX));
+        assert_eq!(long_lines(&url).count(), 0);
     }
 
     #[test]

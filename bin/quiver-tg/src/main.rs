@@ -128,7 +128,7 @@ enum Command {
         /// The profile: ports and streams
         profile: PathBuf,
         /// Frames of each stream to show
-        #[arg(short = 'n', long, default_value_t = check::SHOWN)]
+        #[arg(short = 'n', long, default_value_t = check::FRAMES_DEFAULT)]
         frames: usize,
         /// Print JSON
         #[arg(long)]

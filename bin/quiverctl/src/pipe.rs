@@ -36,7 +36,8 @@ pub fn run(
         if !piece.is_empty() {
             let lines = piece.bytes().filter(|byte| *byte == b'\n').count() as u64;
             let params = json!({
-                "text": piece, "name": name, "line": line, "applied": applied, "keep_going": keep_going,
+                "text": piece, "name": name, "line": line, "applied": applied,
+                "keep_going": keep_going,
                 "pages": printer.pages(),
             });
             let result = connection.call("script", params, printer)?;

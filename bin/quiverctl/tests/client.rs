@@ -133,8 +133,8 @@ fn a_long_pipe_counts_lines_and_commands_over_all_of_its_pieces() {
     assert_eq!(code, Some(1));
     assert_eq!(
         err,
-        "error: stdin:100001: no command begins with 'nonsense' (word 1): `help` lists the commands; \
-         100000 commands before it were applied\n"
+        "error: stdin:100001: no command begins with 'nonsense' (word 1): `help` lists the \
+         commands; 100000 commands before it were applied\n"
     );
 }
 
@@ -151,7 +151,7 @@ fn without_a_router_the_message_names_the_socket_and_how_to_start() {
     assert_eq!(code, Some(3));
     assert_eq!(
         err,
-        "error: cannot reach the router at /nowhere/api.sock: there is no such socket; start it with \
-         `quiverd -c startup.conf`, or name its socket with --socket\n"
+        "error: cannot reach the router at /nowhere/api.sock: there is no such socket; start it \
+         with `quiverd -c startup.conf`, or name its socket with --socket\n"
     );
 }

@@ -194,8 +194,11 @@ fn log_links(engine: &mut Engine) {
             && let Some(interface) = engine.interface(id)
         {
             let word = |up| if up { "up" } else { "down" };
-            let (name, admin, link) = (&interface.name, word(interface.admin_up), word(interface.link_up));
-            tracing::info!(target: "link", "{name}: {}, set {admin}, link {link}", word(interface.row().up));
+            let (name, admin, link) =
+                (&interface.name, word(interface.admin_up), word(interface.link_up));
+            tracing::info!(
+                target: "link", "{name}: {}, set {admin}, link {link}", word(interface.row().up)
+            );
         }
     });
 }

@@ -62,8 +62,10 @@ fn longest(value: &Value) -> usize {
 fn router() -> Router {
     let mut router = Router::whole(Settings::default(), features::register);
     ["e0", "e1", "e2"].into_iter().for_each(|port| _ = router.interface(port));
-    let mut script = "set interface ip address e0 10.0.0.1/16\nset interface ip address e0 2001:db8::1/64\n\
-                      set interface state e0 up\nset interface state e1 up\ncreate bridge-domain 10\n\
+    let mut script = "set interface ip address e0 10.0.0.1/16\n\
+                      set interface ip address e0 2001:db8::1/64\n\
+                      set interface state e0 up\nset interface state e1 up\n\
+                      create bridge-domain 10\n\
                       set interface l2 bridge e2 10\nset sr encaps source addr fc00:0:1::1\n"
         .to_owned();
     for n in 1..=COUNT {

@@ -123,7 +123,8 @@ fn one_refused_line_at_the_start_is_said_loudly_and_the_rest_is_applied() {
     let folder = Folder::new("refused");
     let commands = folder.write(
         "setup.cli",
-        "create loopback interface instance 1\nset interface state nothing up\nset interface state loop1 up\n",
+        "create loopback interface instance 1\nset interface state nothing up\n\
+         set interface state loop1 up\n",
     );
     let log = folder.path("quiverd.log");
     let config = folder.config(&format!("log {} exec {}", log.display(), commands.display()), "");
@@ -272,7 +273,8 @@ fn a_start_up_file_of_vpp_starts_the_router_and_says_once_what_does_nothing() {
     let sections = "api-trace { on }\napi-segment { gid vpp }\nsocksvr { default }\nheapsize 2G\n\
                     statseg { size 32M per-node-counters on }\n\
                     plugins { plugin default { disable }\n plugin dpdk_plugin.so { enable } }\n\
-                    dpdk { dev default { num-rx-queues 3 }\n no-multi-seg }\nnat { endpoint-dependent }\n\
+                    dpdk { dev default { num-rx-queues 3 }\n no-multi-seg }\n\
+                    nat { endpoint-dependent }\n\
                     ip6 { hash-buckets 65536 heap-size 64M }\nl2learn { limit 1000 }\n\
                     logging { default-log-level debug size 100 }";
     let config = folder.config("full-coredump cli-no-pager poll-sleep-usec 100", sections);

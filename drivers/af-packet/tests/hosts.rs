@@ -221,8 +221,10 @@ fn tags_that_the_kernel_takes_out_are_put_back() {
     let Some(mut lab) = Lab::new(1500) else { return };
     lab.connect("");
     // The kernel here has no VLAN devices: tagged frames are made and looked at by packet sockets.
-    let sent = "import socket,sys;s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW);s.bind(('eth0',0));\
-                f=bytes.fromhex('0200000000020200000000018100600588b5')+b'quiver'*10;[s.send(f)for _ in range(10)]";
+    let sent = "import socket,sys;s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW);\
+                s.bind(('eth0',0));\
+                f=bytes.fromhex('0200000000020200000000018100600588b5')+b'quiver'*10;\
+                [s.send(f)for _ in range(10)]";
     let seen = lab.while_routing(|a, b| {
         let dump = b.start("timeout 60 tcpdump -n -e -i eth0 -c 10 -Q in vlan 5");
         b.wait_for_packet_socket();

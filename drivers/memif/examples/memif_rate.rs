@@ -222,7 +222,8 @@ fn main() {
     for (name, place) in [("lower quartile", all.len() / 4), ("median", all.len() / 2)] {
         let (sum, clocks, mpps, vector, lost) = &all[place];
         println!(
-            "{name}: {sum:.1} clocks per packet (in {:.1}, cross-connect {:.1}, output {:.1}, out {:.1}), {vector:.0} packets a call, {mpps:.1} Mpps back, {lost} lost",
+            "{name}: {sum:.1} clocks per packet (in {:.1}, cross-connect {:.1}, output {:.1}, out \
+             {:.1}), {vector:.0} packets a call, {mpps:.1} Mpps back, {lost} lost",
             clocks[0],
             clocks[1],
             clocks[2] + clocks[3],

@@ -223,14 +223,14 @@ pub enum MemifError {
     ZeroCopyBufferSize,
     /// Half of the pool must stay.
     #[error(
-        "peers could hold {lent} of the router's {total} buffers, and at most half can be \
-         borrowed;          ask for smaller rings or fewer queues, or for {needed} with `buffers \
+        "peers could hold {borrowed} of the router's {total} buffers, and at most half can be \
+         borrowed; ask for smaller rings or fewer queues, or for {needed} with `buffers \
          {{ buffers-per-numa N }}`",
-        needed = lent * 2
+        needed = borrowed * 2
     )]
     ZeroCopyBuffers {
         /// Buffers that peers of all zero-copy interfaces together could hold.
-        lent: usize,
+        borrowed: usize,
         /// Buffers in the pool.
         total: usize,
     },

@@ -152,7 +152,9 @@ pub(crate) fn prefetch_to_write(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults, whatever the address; processors without this one ignore it.
     unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        std::arch::asm!(
+            "prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly)
+        );
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
@@ -163,10 +165,15 @@ pub(crate) fn prefetch_to_write(address: *const u8) {
 /// parameter is the [`Registers`]. The compiler does not see which registers pieces go through, so
 /// the upper halves are cleared here: code with 16-byte registers is slow while they are in use.
 macro_rules! in_all_variants {
-    ($(#[$doc:meta])* $name:ident = $body:ident, ($($argument:ident: $type:ty),*) -> $result:ty, <$($generic:ident: $bound:path),*>) => {
+    (
+        $(#[$doc:meta])* $name:ident = $body:ident, ($($argument:ident: $type:ty),*) -> $result:ty,
+        <$($generic:ident: $bound:path), *>
+    ) => {
         $(#[$doc])*
         #[inline]
-        pub(crate) fn $name<$($generic: $bound),*>(variant: quiver_core::cpu::Variant, $($argument: $type),*) -> $result {
+        pub(crate) fn $name<$($generic: $bound),*>(
+            variant: quiver_core::cpu::Variant, $($argument: $type),*
+        ) -> $result {
             #[cfg(target_arch = "x86_64")]
             {
                 use quiver_core::cpu::Variant;
@@ -178,7 +185,10 @@ macro_rules! in_all_variants {
                     _mm256_zeroupper();
                     result
                 }
-                #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+                #[target_feature(
+                    enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,\
+                              popcnt"
+                )]
                 fn avx512<$($generic: $bound),*>($($argument: $type),*) -> $result {
                     let result = $body::<$($generic,)* Avx512>($($argument),*);
                     _mm256_zeroupper();

@@ -134,11 +134,11 @@ fn make(
     if memif.find(number, config.id).is_some() || engine.interface_id(&config.name()).is_some() {
         return Err(MemifError::Exists(config.name()));
     }
-    let lent = memif.interfaces.values().map(|e| e.config.borrowed_buffers()).sum::<usize>()
+    let borrowed = memif.interfaces.values().map(|e| e.config.borrowed_buffers()).sum::<usize>()
         + config.borrowed_buffers();
     let total = engine.pool().total();
-    if config.zero_copy && lent > total / 2 {
-        return Err(MemifError::ZeroCopyBuffers { lent, total });
+    if config.zero_copy && borrowed > total / 2 {
+        return Err(MemifError::ZeroCopyBuffers { borrowed, total });
     }
     let path = socket.path.clone();
     if config.zero_copy {

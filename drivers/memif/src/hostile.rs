@@ -232,7 +232,8 @@ proptest! {
     fn a_master_that_scribbles_over_rings_and_packets_that_we_lend_does_no_harm(seed in 1u64..) {
         let path = socket(&format!("scribbling-borrower-{seed}"));
         let listener = Listener::bind(&path).expect("bind");
-        let (mut slave, id) = Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
+        let (mut slave, id) =
+            Router::with(&path, Role::Slave, |c| (c.ring_size, c.zero_copy) = (16, true));
         let mut random = Random(seed);
         for _ in 0..4 {
             let (channel, regions) = accept(&listener, &mut slave);
@@ -245,18 +246,22 @@ proptest! {
                     2 => m2s.set_tail(random.next() as u16),
                     _ => {
                         for slot in 0..16 {
-                            m2s.set_descriptor(slot, Descriptor {
-                                flags: (random.below(4) == 0) as u16 * NEXT,
-                                region: random.below(3) as u16,
-                                length: random.below(4096) as u32,
-                                offset: random.next() as u32,
-                            });
+                            m2s.set_descriptor(
+                                slot,
+                                Descriptor {
+                                    flags: (random.below(4) == 0) as u16 * NEXT,
+                                    region: random.below(3) as u16,
+                                    length: random.below(4096) as u32,
+                                    offset: random.next() as u32,
+                                },
+                            );
                         }
                         m2s.set_tail(m2s.tail().wrapping_add(random.below(17) as u16));
                     }
                 }
                 for _ in 0..random.below(200) {
-                    let at = regions.span(1, (random.below(1 << 20) & !7) as u32, 8).expect("inside");
+                    let at =
+                        regions.span(1, (random.below(1 << 20) & !7) as u32, 8).expect("inside");
                     // SAFETY: inside the region, aligned.
                     unsafe { at.cast::<u64>().write_volatile(random.next()) };
                 }

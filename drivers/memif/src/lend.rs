@@ -128,7 +128,8 @@ impl MemifRx {
                 left -= used;
                 continue;
             }
-            let Some(buffer) = lender.take(ring, self.next) else { break }; // cannot be: it was offered
+            // cannot be: it was offered
+            let Some(buffer) = lender.take(ring, self.next) else { break };
             self.next = self.next.wrapping_add(1);
             left -= 1;
             let mut packet = Packet::new(buffer);
@@ -161,7 +162,8 @@ impl MemifRx {
             let index = self.next.wrapping_add(taken as u16);
             let descriptor = self.ring.descriptor(index);
             taken += 1;
-            let Some(buffer) = lender.take(&self.ring, index) else { break }; // cannot be: it was offered
+            // cannot be: it was offered
+            let Some(buffer) = lender.take(&self.ring, index) else { break };
             bytes += (descriptor.length as usize).min(FRAME_BYTES_MAX + 1);
             if descriptor.length > lender.slots.data_bytes {
                 wrong = wrong.or(Some(MemifReason::DescriptorOutside));

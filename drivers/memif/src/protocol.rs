@@ -320,7 +320,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_an_error_and_survive_being_sent_on(bytes in prop::array::uniform32(any::<u8>()), kind in 0u16..12) {
+        fn any_bytes_are_a_message_or_an_error_and_survive_being_sent_on(
+            bytes in prop::array::uniform32(any::<u8>()), kind in 0u16..12
+        ) {
             let mut message = [0; MESSAGE_BYTES];
             message.chunks_mut(32).for_each(|c| c.copy_from_slice(&bytes));
             message[..2].copy_from_slice(&kind.to_ne_bytes());

@@ -60,7 +60,8 @@ impl MemifRx {
         match slots {
             AnySlots::Peer(_) => ring.set_tail(0),
             AnySlots::Own(_) => ring.set_head(ring.size()), // all slots are ready to be filled
-            AnySlots::Borrowed(lent) => lender = Some(Lender::new(lent, &ring, pool)), // none is, yet
+            // none is, yet
+            AnySlots::Borrowed(lent) => lender = Some(Lender::new(lent, &ring, pool)),
         }
         MemifRx { ring, slots, bell, link, next: 0, seen: 0, lender }
     }
@@ -145,7 +146,10 @@ in_all_variants!(
     /// in front of the first one that does not. There must be `count` buffers in the cache and room
     /// for as many packets.
     receive_plain = receive_plain_loop,
-    (ring: &Ring, slots: S, first: u16, count: usize, buffers: &mut BufferCache, frame: &mut Frame) -> usize,
+    (
+        ring: &Ring, slots: S, first: u16, count: usize, buffers: &mut BufferCache,
+        frame: &mut Frame
+    ) -> usize,
     <S: Slots>
 );
 
@@ -364,9 +368,11 @@ mod tests {
         fn every_variant_sends_and_receives_the_same_bytes(
             lengths in proptest::collection::vec(1usize..2400, 0..64), buffer_bytes in 256u32..2048
         ) {
-            let frames: Vec<_> = lengths.iter().enumerate().map(|(n, l)| crate::router::frame(n, *l)).collect();
+            let frames: Vec<_> =
+                lengths.iter().enumerate().map(|(n, l)| crate::router::frame(n, *l)).collect();
             let slot = buffer_bytes as usize;
-            let plain = lengths.iter().take_while(|l| in_pieces(**l) <= slot && **l <= DATA_BYTES_DEFAULT);
+            let plain =
+                lengths.iter().take_while(|l| in_pieces(**l) <= slot && **l <= DATA_BYTES_DEFAULT);
             let plain = plain.count();
             for variant in Variant::available() {
                 let (sent, seen) = through_a_ring(variant, &frames, buffer_bytes);

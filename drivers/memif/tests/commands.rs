@@ -47,8 +47,12 @@ fn what_was_configured_is_what_the_running_configuration_says_and_makes_again() 
     let script = [
         format!("create memif socket id 1 filename {first}"),
         format!("create memif socket id 7 filename {second}"),
-        "create interface memif id 3 socket-id 1 master rx-queues 2 tx-queues 4 secret \"open sesame\" hw-addr 02:fe:00:00:00:01".into(),
-        "create interface memif id 0 socket-id 7 slave mode ip ring-size 512 buffer-size 4096".into(),
+        "create interface memif id 3 socket-id 1 master rx-queues 2 tx-queues 4 secret \"open \
+         sesame\" hw-addr 02:fe:00:00:00:01"
+            .into(),
+        "create interface memif id 0 socket-id 7 slave mode ip ring-size 512 buffer-size \
+         4096"
+            .into(),
     ];
     let mut console = Console::new();
     script.iter().for_each(|line| drop(console.run(line).expect(line)));

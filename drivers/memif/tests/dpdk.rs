@@ -60,7 +60,8 @@ impl Testpmd {
             Ok(child) => Some(Testpmd(child, log)),
             Err(error) => {
                 println!(
-                    "SKIPPED {test}: dpdk-testpmd cannot be started: {error} (Debian: apt-get install dpdk)"
+                    "SKIPPED {test}: dpdk-testpmd cannot be started: {error} (Debian: apt-get \
+                     install dpdk)"
                 );
                 None
             }

@@ -38,8 +38,8 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "packet-generator new '{' {name <:word> [limit <:u64>] [rate <:rate>] [size <:range>] \
-             [interface <:interface>] [node <:node>] [worker <:u16>] [maxframe <:1-256>] [pcap <:path>] \
-             [data <:block>]} '}'",
+             [interface <:interface>] [node <:node>] [worker <:u16>] [maxframe <:1-256>] [pcap \
+             <:path>] [data <:block>]} '}'",
         )
         .group(GROUP)
         .help("Make a stream of packets; `enable-stream` lets it send")
@@ -55,7 +55,8 @@ pub(crate) fn register(registry: &mut Registry) {
         .word("data", "the packet: layers, then the payload")
         .example(
             "packet-generator new \
-             { name x limit 1000 rate 1e6 size 64-64 data { IP4: 1.2.3 -> 4.5.6 UDP: 1.0.0.1 - 1.0.0.254 -> 2.0.0.1 UDP: 1234 -> 2345 incrementing 100 } }",
+             { name x limit 1000 rate 1e6 size 64-64 data { IP4: 1.2.3 -> 4.5.6 UDP: 1.0.0.1 - \
+             1.0.0.254 -> 2.0.0.1 UDP: 1234 -> 2345 incrementing 100 } }",
         )
         .run(new_stream),
     );

@@ -225,10 +225,17 @@ mod tests {
             let sum = checksum::of(&bytes);
             bytes[38..].copy_from_slice(&sum.to_be_bytes());
             let width = width * 2;
-            let low = u128::from(low) & ((1u128 << (width * 8 - 1)) - 1) & u128::from(u64::MAX >> 11);
+            let low =
+                u128::from(low) & ((1u128 << (width * 8 - 1)) - 1) & u128::from(u64::MAX >> 11);
             let low = low.min((1u128 << (width * 8 - 1)) - 1000);
-            let edit = Edit { offset: place * 2, width, low, count, order: Order::Increment,
-                checksums: vec![ChecksumField { offset: 38, is_udp: false }] };
+            let edit = Edit {
+                offset: place * 2,
+                width,
+                low,
+                count,
+                order: Order::Increment,
+                checksums: vec![ChecksumField { offset: 38, is_udp: false }],
+            };
             prop_assert!(edit.fault().is_none());
             let mut running = RunningEdit::new(edit, 0);
             for _ in 0..3 {

@@ -178,7 +178,8 @@ fn the_running_config_makes_the_same_streams() {
     let mut router = Router::new();
     router.run("create packet-generator interface pg3");
     router.run(
-        "packet-generator new { name a rate 1.5M limit 7 maxframe 9 worker 0 size 64-70 interface pg3
+        "packet-generator new { name a rate 1.5M limit 7 maxframe 9 worker 0 size 64-70 interface \
+         pg3
         node error-drop data { # a comment
             IP4: 1.2.3 -> 4.5.6
             UDP: 1.0.0.1 + 1.9.9.9 -> 2.0.0.1  UDP: 5 -> 6 } }",
@@ -204,7 +205,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         ("packet-generator new { name x data { UDP: 1 => 2 } }", "'=>': `->` belongs here"),
         ("packet-generator new { name x size 0 data { hex 0x00 } }", "0 bytes"),
         (
-            "packet-generator new { name x size 20 data { UDP: 1.1.1.1 + 2.2.2.2 -> 3.3.3.3 UDP: 1 -> 2 } }",
+            "packet-generator new { name x size 20 data { UDP: 1.1.1.1 + 2.2.2.2 -> 3.3.3.3 UDP: 1 \
+             -> 2 } }",
             "ends at byte 28",
         ),
         ("packet-generator new { name x worker 9 data { hex 0x00 } }", "no worker 9"),

@@ -18,9 +18,10 @@ const ID_MAX: u32 = 65_535;
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create tap {[id <:0-65535>] [host-if-name <:word>] [host-ns <:path>] [host-ip4-addr <:prefix4>] \
-             [host-ip6-addr <:prefix6>] [host-mac-addr <:mac>] [host-mtu-size <:68-65535>] \
-             [num-rx-queues <:1-64>] [rx-ring-size <:16-65536>] [tx-ring-size <:16-65536>]}",
+            "create tap {[id <:0-65535>] [host-if-name <:word>] [host-ns <:path>] [host-ip4-addr \
+             <:prefix4>] [host-ip6-addr <:prefix6>] [host-mac-addr <:mac>] [host-mtu-size \
+             <:68-65535>] [num-rx-queues <:1-64>] [rx-ring-size <:16-65536>] [tx-ring-size \
+             <:16-65536>]}",
         )
         .group(GROUP)
         .help("Create a network device of Linux whose other end is the interface tapN")

@@ -78,8 +78,9 @@ impl Lab {
     fn connect(&mut self, options: &str) {
         for (number, namespace) in [(0, self.a.name.clone()), (1, self.b.name.clone())] {
             let line = format!(
-                "create tap id {number} host-if-name eth0 host-ns {namespace} host-ip4-addr 10.9.0.{0}/24 \
-                 host-ip6-addr 2001:db8:9::{0}/64 host-mac-addr 02:00:00:00:00:0{0} {options}",
+                "create tap id {number} host-if-name eth0 host-ns {namespace} host-ip4-addr \
+                 10.9.0.{0}/24 host-ip6-addr 2001:db8:9::{0}/64 host-mac-addr 02:00:00:00:00:0{0} \
+                 {options}",
                 number + 1
             );
             assert_eq!(self.run(&line), format!("tap{number}\n"));
@@ -333,8 +334,9 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         assert!(refused.contains(expected), "{line}: {refused}");
     }
     let full = format!(
-        "create tap id 7 host-if-name x7 host-ns {namespace} host-ip4-addr 192.0.2.1/24 host-ip6-addr \
-         2001:db8::1/64 host-mac-addr 02:00:00:00:00:07 host-mtu-size 1600 num-rx-queues 2 rx-ring-size 64"
+        "create tap id 7 host-if-name x7 host-ns {namespace} host-ip4-addr 192.0.2.1/24 \
+         host-ip6-addr 2001:db8::1/64 host-mac-addr 02:00:00:00:00:07 host-mtu-size 1600 \
+         num-rx-queues 2 rx-ring-size 64"
     );
     lab.run(&full);
     assert!(lab.try_run(&full).is_err_and(|e| e.contains("interface tap7 exists already")));

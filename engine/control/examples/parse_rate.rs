@@ -19,8 +19,9 @@ fn main() {
     let mut commands = Commands::new();
     commands.add(
         Command::new(
-            "ip route add|del <prefix> [table <:u32>] [count <:1-16777216>] (via (<next-hop:ip> [<interface>] | drop | \
-             ip4-lookup-in-table <table:u32>) {[weight <:1-255>] [preference <:u8>] [out-labels <label:0-1048575>...]})...",
+            "ip route add|del <prefix> [table <:u32>] [count <:1-16777216>] (via (<next-hop:ip> \
+             [<interface>] | drop | ip4-lookup-in-table <table:u32>) {[weight <:1-255>] \
+             [preference <:u8>] [out-labels <label:0-1048575>...]})...",
         )
         .help("Add or remove a route")
         .run(|_: &mut Routes, _| Ok(Output::none()))
@@ -33,7 +34,8 @@ fn main() {
                 }
                 Ok(sum)
             };
-            let forms: Result<Vec<u64>, Refusal> = (0..batch.forms()).map(|form| take(batch.form(form))).collect();
+            let forms: Result<Vec<u64>, Refusal> =
+                (0..batch.forms()).map(|form| take(batch.form(form))).collect();
             let forms = forms.map_err(|refusal| BatchRefusal { applied: 0, refusal })?;
             for (form, value) in batch.rows() {
                 if let Some(Value::Prefix(prefix)) = value {

@@ -3,10 +3,10 @@
 //! The router opens files with its own rights, which are mostly root's; a client has the rights of
 //! its user. So a client that is neither root nor the router's own user ([`Trust::Confined`]) names
 //! files inside one directory ([`Places`]) only; no symbolic link, mount or `..` leads out of it,
-//! it reads only what it could read itself, and replaces only what belongs to it: the files that the
-//! router writes for a client belong to the client's user. For everybody: only regular files are opened, never
-//! one with several names, and a file to be written is a new one that takes the name over when it
-//! is complete.
+//! it reads only what it could read itself, and replaces only what belongs to it: the files that
+//! the router writes for a client belong to the client's user. For everybody: only regular files
+//! are opened, never one with several names, and a file to be written is a new one that takes the
+//! name over when it is complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};

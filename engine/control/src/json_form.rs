@@ -287,7 +287,9 @@ fn collect(node: &Node, required: bool, words: &[(&str, &str)], out: &mut Vec<Js
         |name: &str| words.iter().find(|(word, _)| *word == name).map_or("", |(_, help)| *help);
     match node {
         Node::Literal { word, flag: true } => {
-            out.push(json!({"name": key_of(word), "type": "flag", "required": false, "help": help(word)}));
+            out.push(
+                json!({"name": key_of(word), "type": "flag", "required": false, "help": help(word)})
+            );
         }
         Node::Literal { .. } => {}
         Node::Value { name, choices } => {
@@ -302,7 +304,9 @@ fn collect(node: &Node, required: bool, words: &[(&str, &str)], out: &mut Vec<Js
         Node::Opt(inner) => collect(inner, false, words, out),
         Node::Alt(items) => items.iter().for_each(|item| collect(item, false, words, out)),
         Node::Repeat { name, inner } => {
-            let mut schema = json!({"name": key_of(name), "required": required, "repeated": true, "help": help(name)});
+            let mut schema = json!({
+                "name": key_of(name), "required": required, "repeated": true, "help": help(name)
+            });
             match &**inner {
                 Node::Value { choices, .. } => describe(choices, &mut schema),
                 group => {

@@ -420,8 +420,8 @@ impl Startup<'_> {
             .in_file(self.file.name.clone(), line_of(&self.file.text, at))
     }
 
-    /// Entries of the file that do nothing here, with the reason, and entries under an old name, with
-    /// the new one; each with its place.
+    /// Entries of the file that do nothing here, with the reason, and entries under an old name,
+    /// with the new one; each with its place.
     pub fn idle(&self) -> Vec<String> {
         let place = |word: Word| line_of(&self.file.text, word.start as usize);
         let mut said = Vec::new();

@@ -3,13 +3,14 @@
 //! | notation | is |
 //! | --- | --- |
 //! | `word` | the word itself, or a unique prefix of it |
-//! | `<name:type>` | a value; `<interface>` is `<interface:interface>`; `<:u8>` takes the name of the word before it |
+//! | `<name:type>` | a value; `<interface>` is `<interface:interface>` |
+//! | `<:u8>` | a value named by the word before it |
 //! | `<state:up\|down>`, `<vlan:1-4094\|any>` | one of these words, or a number in a range |
 //! | `<negate:'no'>` | this word, which stands in the arguments even where no choice ends with it |
 //! | `up\|down` | one of these words, each a flag |
 //! | `[ … ]` | may be left out |
 //! | `( … \| … )` | one of these |
-//! | `{ … }` | all of these in any order, those in `[ ]` may be left out; a word goes with the values behind it |
+//! | `{ … }` | all in any order, those in `[ ]` optional; a word with the values behind it |
 //! | `…...` | the element before, once or more |
 //! | `'{'` | a word that is a character of the notation |
 //!

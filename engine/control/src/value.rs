@@ -127,7 +127,8 @@ take! {
     f64, "a number": Value::Real(x) => x, Value::Number(n) => n as f64;
     Ipv4Addr, "an IPv4 address": Value::Ip4(address) => address;
     Ipv6Addr, "an IPv6 address": Value::Ip6(address) => address;
-    IpAddr, "an IP address": Value::Ip4(address) => IpAddr::V4(address), Value::Ip6(address) => IpAddr::V6(address);
+    IpAddr, "an IP address": Value::Ip4(address) => IpAddr::V4(address),
+    Value::Ip6(address) => IpAddr::V6(address);
     IpPrefix, "a prefix": Value::Prefix(prefix) => prefix;
     [u8; 6], "a MAC address": Value::Mac(mac) => mac;
     (u64, u64), "a range": Value::Range(low, high) => (low, high), Value::Number(n) => (n, n);

@@ -40,7 +40,8 @@ fn options_come_in_any_order_and_only_once() {
     );
     assert_eq!(
         refused("create interface memif id 0"),
-        "the command ends too early (word 6): expected socket-id, master, slave, mode, ring-size, secret or hw-addr"
+        "the command ends too early (word 6): expected socket-id, master, slave, mode, ring-size, \
+         secret or hw-addr"
     );
     assert_eq!(
         refused("create interface memif id 0 master slave"),
@@ -51,7 +52,8 @@ fn options_come_in_any_order_and_only_once() {
 #[test]
 fn groups_repeat_for_several_paths() {
     let (commands, mut toy) = (commands(), Toy::new());
-    let line = "ip route add 10.0.0.0/8 via 192.0.2.1 e1 weight 2 via 2001:db8::1 out-labels 16 17 pref 1 via drop";
+    let line = "ip route add 10.0.0.0/8 via 192.0.2.1 e1 weight 2 via 2001:db8::1 out-labels 16 17 \
+                pref 1 via drop";
     commands.execute(&mut toy, line).unwrap();
     assert_eq!(toy.routes[0].1, ["192.0.2.1 if1 weight 2", "2001:db8::1 labels [16, 17]", "drop"]);
 }
@@ -76,7 +78,8 @@ fn a_refusal_says_what_where_and_what_would_be_right() {
     );
     assert_eq!(
         refused("ip route add 1.2.3.4/33 via 10.0.1.2"),
-        "'1.2.3.4/33' does not fit here (word 4): it must be an address with its length such as 192.0.2.0/24 or 2001:db8::/32"
+        "'1.2.3.4/33' does not fit here (word 4): it must be an address with its length such as \
+         192.0.2.0/24 or 2001:db8::/32"
     );
     assert_eq!(
         refused("create interface memif id 0 master ring-size 32"),
@@ -107,7 +110,8 @@ fn every_show_takes_a_trailing_json() {
 #[test]
 fn a_block_goes_over_several_lines_and_keeps_its_text() {
     let (commands, mut toy) = (commands(), Toy::new());
-    let script = "packet-generator new {\n name s0\n rate 1.5M # fast\n data { IP4: 1.2.3.4 -> 5.6.7.8 { x } }\n}\n";
+    let script = "packet-generator new {\n name s0\n rate 1.5M # fast\n data { IP4: 1.2.3.4 -> \
+                  5.6.7.8 { x } }\n}\n";
     let script = commands.start_script(script.into(), None, OnRefusal::Stop);
     script.finish(&commands, &mut toy, &mut Collected::default()).unwrap();
     assert_eq!(toy.log, [r#"Some(1500000.0) Some("{ IP4: 1.2.3.4 -> 5.6.7.8 { x } }")"#]);
@@ -158,7 +162,8 @@ fn commands_of_a_kind_in_a_row_are_handed_over_together() {
 
 #[test]
 fn a_script_stops_at_its_first_error_and_says_how_much_was_applied() {
-    let text = "set int st e0 up\n\nip route add 10.0.0.0/8 via 1.1.1.1\nip route add 10.0.0.1/8 via 1.1.1.1\nset int st e1 up\n";
+    let text = "set int st e0 up\n\nip route add 10.0.0.0/8 via 1.1.1.1\n\
+                ip route add 10.0.0.1/8 via 1.1.1.1\nset int st e1 up\n";
     let (toy, result, _) = script(text, OnRefusal::Stop);
     assert_eq!(
         result.unwrap_err().to_string(),
@@ -169,7 +174,8 @@ fn a_script_stops_at_its_first_error_and_says_how_much_was_applied() {
 
 #[test]
 fn a_pipe_goes_on_after_an_error_and_reports_each() {
-    let text = "ip route add 10.0.0.1/8 via 1.1.1.1\nip route add 10.0.0.0/8 via 1.1.1.1\nnonsense\nip route add 11.0.0.1/8 via 1.1.1.1\n\nset int st e1 up";
+    let text = "ip route add 10.0.0.1/8 via 1.1.1.1\nip route add 10.0.0.0/8 via 1.1.1.1\n\
+                nonsense\nip route add 11.0.0.1/8 via 1.1.1.1\n\nset int st e1 up";
     let (toy, result, refusals) = script(text, OnRefusal::Continue);
     assert_eq!(result.unwrap().to_json()["commands"], 2);
     assert_eq!(refusals.len(), 3);
@@ -303,13 +309,16 @@ fn the_json_form_is_the_same_command() {
     );
     assert_eq!(
         line(json!({"command": "ip route", "args": {"add": true, "prefix": "10.0.0.0/8", "via": [
-            {"next_hop": "192.0.2.1", "interface": "e0", "weight": 2}, {"drop": true, "label": [16, 17]}]}})),
+            {
+                "next_hop": "192.0.2.1", "interface": "e0", "weight": 2
+            }, {"drop": true, "label": [16, 17]}]}})),
         "ip route add 10.0.0.0/8 via 192.0.2.1 e0 weight 2 via drop out-labels 16 17"
     );
     assert_eq!(
-        line(
-            json!({"command": "create interface memif", "args": {"id": 0, "master": true, "secret": "a b"}})
-        ),
+        line(json!({
+            "command": "create interface memif",
+            "args": {"id": 0, "master": true, "secret": "a b"}
+        })),
         "create interface memif id 0 master secret \"a b\""
     );
     assert_eq!(
@@ -317,22 +326,30 @@ fn the_json_form_is_the_same_command() {
         "refused: the argument state is missing: it must be up or down"
     );
     assert_eq!(
-        line(
-            json!({"command": "set interface state", "args": {"interface": "e0", "state": "up", "stat": 1}})
-        ),
+        line(json!({
+            "command": "set interface state",
+            "args": {"interface": "e0", "state": "up", "stat": 1}
+        })),
         "refused: set interface state: unknown or misplaced argument 'stat': did you mean state?"
     );
-    let memif = |key: &str| json!({"command": "create interface memif", "args": {"id": 0, "master": true, key: 7}});
+    let memif = |key: &str| {
+        json!({
+            "command": "create interface memif", "args": {"id": 0, "master": true, key: 7}
+        })
+    };
     assert_eq!(line(memif("socket_id")), "create interface memif id 0 socket-id 7 master");
     assert_eq!(
         line(memif("socket-id")),
-        "refused: create interface memif: unknown or misplaced argument 'socket-id': did you mean socket_id?"
+        "refused: create interface memif: unknown or misplaced argument 'socket-id': did you mean \
+         socket_id?"
     );
     assert_eq!(
-        line(
-            json!({"command": "set interface state", "args": {"interface": "e0\"\nexec x", "state": "up"}})
-        ),
-        "refused: interface: 'e0\"\u{fffd}exec x' cannot be said in a command: leave out quotation marks and line ends"
+        line(json!({
+            "command": "set interface state",
+            "args": {"interface": "e0\"\nexec x", "state": "up"}
+        })),
+        "refused: interface: 'e0\"\u{fffd}exec x' cannot be said in a command: leave out quotation \
+         marks and line ends"
     );
     assert_eq!(
         line(
@@ -358,7 +375,10 @@ fn the_schema_tells_types_and_bounds() {
     let args = memif["args"].as_array().unwrap();
     assert_eq!(
         args[0],
-        json!({"name": "id", "required": true, "help": "", "type": "number", "min": 0, "max": 4294967295u64})
+        json!({
+            "name": "id", "required": true, "help": "", "type": "number", "min": 0,
+            "max": 4294967295u64
+        })
     );
     assert!(args.iter().any(|a| a["name"] == "socket_id"), "as answers are spelled");
     assert!(args.iter().any(|a| a["name"] == "mode" && a["words"] == json!(["ethernet", "ip"])));

@@ -142,7 +142,8 @@ fn commands_in_outputs_out_then_close() {
     let answer = router.say(b"set int st e1 up\nset int st e9 up\r\n\nsh int");
     assert_eq!(
         answer,
-        "error: no interface 'e9' (word 4): did you mean e0 or e1?\nName  Idx  State\ne0      0  down\ne1      1  up\n"
+        "error: no interface 'e9' (word 4): did you mean e0 or e1?\nName  Idx  State\n\
+         e0      0  down\ne1      1  up\n"
     );
 }
 
@@ -503,7 +504,11 @@ fn over_tcp_a_client_says_the_token_first() {
         let _ = stream.read_to_string(&mut answer);
         answer
     };
-    let say = |token: &str| json!({"jsonrpc": "2.0", "id": 1, "method": "authenticate", "params": {"token": token}});
+    let say = |token: &str| {
+        json!({
+            "jsonrpc": "2.0", "id": 1, "method": "authenticate", "params": {"token": token}
+        })
+    };
     let right = talk(say(&text));
     assert!(right.contains("\"id\":1") && right.contains("runtime"), "{right}");
     for wrong in [
@@ -585,7 +590,10 @@ fn what_is_not_json_rpc_gets_the_error_that_the_standard_says() {
 fn a_ping_streams_over_the_api() {
     let router = Running::start("stream", Limits::default());
     let mut api = router.api();
-    let request = json!({"jsonrpc": "2.0", "id": "p", "method": "cli", "params": {"line": "ping 192.0.2.1 repeat 2 interval 1ms"}});
+    let request = json!({
+        "jsonrpc": "2.0", "id": "p", "method": "cli",
+        "params": {"line": "ping 192.0.2.1 repeat 2 interval 1ms"}
+    });
     writeln!(api.get_mut(), "{request}").unwrap();
     for _ in 0..2 {
         let message = receive(&mut api);

@@ -57,11 +57,11 @@ pub fn set_path_mtu(entries: &EncapEntries, index: u32, mtu_bytes: Option<u16>) 
     entries.set_word(index, PATH_MTU_WORD, with_path_mtu(word, mtu_bytes));
 }
 
-/// An entry whose words are [`EntryWords`].
+/// A view of an entry whose words are [`EntryWords`].
 #[derive(Clone, Copy)]
-pub struct Words<'a>(pub &'a EncapEntry);
+pub struct EntryView<'a>(pub &'a EncapEntry);
 
-impl Words<'_> {
+impl EntryView<'_> {
     /// The next-hop group of the outer destination.
     #[inline(always)]
     pub fn underlay(self) -> GroupId {

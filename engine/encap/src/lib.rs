@@ -25,7 +25,7 @@ pub mod relay;
 pub mod tunnel;
 
 pub use entries::{EncapEntries, EncapEntry, WorkerEncapEntries};
-pub use entry::{EntryWords, Words};
+pub use entry::{EntryView, EntryWords};
 pub use inner::{InnerFields, InnerPacket};
 pub use outer::{HeaderStack, Inside, OuterHeader};
 pub use output::{EncapError, EncapLink, EncapOutput, IcmpRecipient, Mtu};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
 use quiver_wire::{Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
-use crate::entry::Words;
+use crate::entry::EntryView;
 use crate::flow::flow_label;
 use crate::inner::Truncated;
 
@@ -72,7 +72,7 @@ pub trait OuterHeader: IpFamily {
     /// # Errors
     /// `bytes` is shorter than the template.
     fn fill(
-        words: Words<'_>,
+        words: EntryView<'_>,
         bytes: &mut [u8],
         total: usize,
         protocol: IpProtocol,
@@ -115,7 +115,7 @@ impl OuterHeader for Ip4 {
 
     #[inline(always)]
     fn fill(
-        words: Words<'_>,
+        words: EntryView<'_>,
         bytes: &mut [u8],
         total: usize,
         protocol: IpProtocol,
@@ -184,7 +184,7 @@ impl OuterHeader for Ip6 {
 
     #[inline(always)]
     fn fill(
-        words: Words<'_>,
+        words: EntryView<'_>,
         bytes: &mut [u8],
         total: usize,
         protocol: IpProtocol,
@@ -204,7 +204,7 @@ impl OuterHeader for Ip6 {
 /// `bytes` is shorter than the header.
 #[inline(always)]
 pub fn fill_ip6(
-    words: Words<'_>,
+    words: EntryView<'_>,
     bytes: &mut [u8],
     total: usize,
     inside: Inside,
@@ -229,7 +229,7 @@ pub trait HeaderStack: Send + Sync + 'static {
     /// # Errors
     /// `bytes` is shorter than the stack.
     fn fill(
-        words: Words<'_>,
+        words: EntryView<'_>,
         bytes: &mut [u8],
         total: usize,
         inside: Inside,

@@ -12,7 +12,7 @@ use quiver_forwarding::ip::{IpFamily, IpTables, flow_hash};
 use quiver_forwarding::{adjacency::Adjacency, next_hop_group::Hop, requests::FragmentRequest};
 
 use crate::entries::{BLOCK_BYTES, EncapEntry, WorkerEncapEntries};
-use crate::entry::Words;
+use crate::entry::EntryView;
 use crate::inner::Truncated;
 use crate::offload::Unsegmented;
 use crate::outer::{HeaderStack, Inside, OuterHeader};
@@ -169,27 +169,27 @@ impl<S: HeaderStack> EncapOutput<S> {
     /// The underlay's hop for a flow.
     #[inline(always)]
     pub fn hop(&self, entry: &EncapEntry, hash: u32) -> Hop {
-        self.tables.groups.resolve(Words(entry).underlay(), hash)
+        self.tables.groups.resolve(EntryView(entry).underlay(), hash)
     }
 
     /// Prefetch the underlay's next-hop group of the entry that a packet's route has handed over.
     #[inline(always)]
     pub fn prefetch_underlay(&self, packet: &Packet) {
-        self.tables.groups.prefetch(Words(self.entries.of(packet)).underlay());
+        self.tables.groups.prefetch(EntryView(self.entries.of(packet)).underlay());
     }
 
     /// As [`hop`](Self::hop), where only the choice among several hops needs the flow's hash.
     #[inline(always)]
     pub fn hop_for<F: IpFamily>(&self, entry: &EncapEntry, packet: &mut Packet) -> Hop {
         let groups = &self.tables.groups;
-        let word = groups.word(Words(entry).underlay());
+        let word = groups.word(EntryView(entry).underlay());
         if word.is_single() { word.hop() } else { groups.choose(word, flow_hash::<F>(packet)) }
     }
 
     /// The hop of all flows, where there is one.
     #[inline(always)]
     pub fn only_hop(&self, entry: &EncapEntry) -> Option<Hop> {
-        let word = self.tables.groups.word(Words(entry).underlay());
+        let word = self.tables.groups.word(EntryView(entry).underlay());
         word.is_single().then(|| word.hop())
     }
 
@@ -214,7 +214,7 @@ impl<S: HeaderStack> EncapOutput<S> {
     #[inline(always)]
     pub fn link<'a>(&'a self, entry: &'a EncapEntry, hop: Hop) -> Option<EncapLink<'a>> {
         let (adjacency, header_len) = (self.adjacency(hop), entry.header_len());
-        let outer_max = usize::from(adjacency.mtu_bytes.min(Words(entry).path_mtu_bytes()));
+        let outer_max = usize::from(adjacency.mtu_bytes.min(EntryView(entry).path_mtu_bytes()));
         // No packet has no bytes, so a stack that is longer than the MTU fits none.
         let length_max = outer_max.saturating_sub(header_len);
         let is_ready = self.is_resolved(hop) & (header_len != 0);
@@ -238,7 +238,7 @@ impl<S: HeaderStack> EncapOutput<S> {
                 (usize::from(self.adjacency(hop).mtu_bytes) + removed).min(max)
             }),
         };
-        let path = usize::from(Words(entry).path_mtu_bytes());
+        let path = usize::from(EntryView(entry).path_mtu_bytes());
         Mtu { mtu_bytes: link.min(path), at_link: has_adjacency && link <= path }
     }
 
@@ -267,7 +267,7 @@ impl<S: HeaderStack> EncapOutput<S> {
             return Err(EncapError::NoHeadroom);
         }
         let total = length + entry.header_len();
-        S::fill(Words(entry), packet.bytes_mut(), total, inside)?;
+        S::fill(EntryView(entry), packet.bytes_mut(), total, inside)?;
         packet.l2_bytes = 0;
         entry.count(total);
         Ok(())
@@ -291,7 +291,7 @@ impl<S: HeaderStack> EncapOutput<S> {
         };
         let total = length + entry.header_len();
         let bytes = packet.bytes_mut().get_mut(before..).ok_or(EncapError::Truncated)?;
-        S::fill(Words(entry), bytes, total, inside)?;
+        S::fill(EntryView(entry), bytes, total, inside)?;
         entry.count(total);
         Ok(leave(adjacency, packet))
     }
@@ -314,7 +314,7 @@ impl<S: HeaderStack> EncapOutput<S> {
         }
         if let Some((mtu, fragment)) = cut {
             let mtu_bytes = u16::try_from(mtu.mtu_bytes).unwrap_or(u16::MAX);
-            packet.hand_over(FragmentRequest { mtu_bytes, table: Words(entry).table() });
+            packet.hand_over(FragmentRequest { mtu_bytes, table: EntryView(entry).table() });
             return fragment;
         }
         if self.has_adjacency(hop) {
@@ -322,7 +322,7 @@ impl<S: HeaderStack> EncapOutput<S> {
             return hop.route(packet);
         }
         if hop.next == self.drop {
-            packet.hand_over(TableIndex(Words(entry).table()));
+            packet.hand_over(TableIndex(EntryView(entry).table()));
             return self.look_up;
         }
         hop.route(packet)
@@ -331,7 +331,7 @@ impl<S: HeaderStack> EncapOutput<S> {
     /// ICMP errors about the packet are for those behind the table of the outer destination,
     /// wherever the inner packet came from.
     fn answer_by_underlay(&self, entry: &EncapEntry, packet: &mut Packet) {
-        let (interfaces, table) = (&self.tables.interfaces, Words(entry).table());
+        let (interfaces, table) = (&self.tables.interfaces, EntryView(entry).table());
         if S::Outer::table_of(interfaces, packet.rx) != table {
             let icmp_source = interfaces.icmp_source(S::Outer::FAMILY, table);
             if icmp_source != InterfaceId::NONE {

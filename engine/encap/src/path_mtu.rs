@@ -68,7 +68,7 @@ impl PathMtus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Words;
+    use crate::entry::EntryView;
     use quiver_core::WorkerId;
     use quiver_core::memory::epoch::Epochs;
 
@@ -78,7 +78,7 @@ mod tests {
         let entry = entries.add(&[1; 40], [7, 0xffff_0006, 3]).expect("room");
         let seen = |entries: &EncapEntries| {
             let worker = entries.of(WorkerId(0));
-            let words = Words(worker.get(entry));
+            let words = EntryView(worker.get(entry));
             (words.path_mtu_bytes(), words.protocol_offset(), words.table())
         };
         let mut paths = PathMtus::default();

@@ -1,5 +1,5 @@
-//! What routes hand over to the nodes that they lead to. The FIB names a node and an index; the node
-//! that reads the index says which of these types it is.
+//! What routes hand over to the nodes that they lead to. The FIB names a node and an index; the
+//! node that reads the index says which of these types it is.
 
 use quiver_core::memory::packet::handover::{Handover, Kind, MarkedHandover};
 use quiver_core::{InterfaceId, NodeId, Packet, number_handover};

@@ -326,7 +326,8 @@ impl GroupSlots {
     /// Make free what no worker sees any more.
     pub fn reclaim(&mut self) {
         let table = &self.table;
-        self.groups.reclaim(&self.epochs, |_| ()); // word 0 must stay; 8 bytes a group need no return
+        // word 0 must stay; 8 bytes a group need no return
+        self.groups.reclaim(&self.epochs, |_| ());
         self.buckets.reclaim(&self.epochs, |range| table.buckets.release(range));
     }
 
@@ -448,12 +449,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_share_is_within_one_bucket_or_the_minimum(weights in prop::collection::vec(1u32..1000, 1..=PATHS_MAX)) {
+        fn every_share_is_within_one_bucket_or_the_minimum(
+            weights in prop::collection::vec(1u32..1000, 1..=PATHS_MAX)
+        ) {
             let counts = share_buckets(&weights);
             let buckets: u64 = counts.iter().map(|count| u64::from(*count)).sum();
             prop_assert!(buckets.is_power_of_two() && buckets <= BUCKETS_MAX as u64);
             let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
-            let poor = weights.iter().filter(|weight| u64::from(**weight) * buckets < total).count() as u64;
+            let poor = weights.iter().filter(|weight| u64::from(**weight) * buckets < total).count()
+                as u64;
             for (weight, count) in weights.iter().zip(&counts) {
                 let exact = u64::from(*weight) as f64 * buckets as f64 / total as f64;
                 prop_assert!(*count >= 1);

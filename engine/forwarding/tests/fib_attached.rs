@@ -78,7 +78,10 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (on.clone(), 0..HOSTS.len(), 1..3u8, prop::bool::weighted(0.7))
             .prop_map(|(on, address, mac, add)| Op::Neighbour { on, address, mac, add }),
         6 => (0..TABLES, 0..PREFIXES.len(), 0..2usize, 0..TARGETS, 0..4u8).prop_map(
-            |(table, prefix, source, target, change)| Op::Route { table, prefix, source, target, change }),
+            |(table, prefix, source, target, change)| {
+                Op::Route { table, prefix, source, target, change }
+            }
+        ),
         1 => on.prop_map(|on| Op::Delete { on }),
     ]
 }
@@ -431,7 +434,9 @@ impl Both {
                     self.model.links.remove(&on);
                     self.model.neighbours.retain(|(at, _), _| *at != on);
                     let names = |target: &Target| {
-                        matches!(target, Target::Attached(id) | Target::Via { interface: Some(id), .. }
+                        matches!(target, Target::Attached(id) | Target::Via {
+                            interface: Some(id), ..
+                        }
                             if id.0 == on)
                     };
                     self.model.configured.retain(|_, targets| {

@@ -96,7 +96,9 @@ fn some_path() -> impl Strategy<Value = Path> {
             Target::Via { next_hop, interface: Some(InterfaceId(on as u32)) }
         }),
         1 => (0..INTERFACES).prop_map(|on| Target::Attached(InterfaceId(on as u32))),
-        2 => (some_address(), prop::sample::select(vec![None, Some(Only::Host), Some(Only::Attached)])).prop_map(
+        2 => (
+            some_address(), prop::sample::select(vec![None, Some(Only::Host), Some(Only::Attached)])
+        ).prop_map(
             |(next_hop, only)| Path::resolved(next_hop, Some(0), only).target
         ),
         1 => Just(Target::Drop),
@@ -110,14 +112,18 @@ fn some_path() -> impl Strategy<Value = Path> {
 fn some_step() -> impl Strategy<Value = Step> {
     let source = || prop::sample::select(SOURCES.to_vec());
     prop_oneof![
-        6 => (some_prefix(), source(), prop::collection::vec(some_path(), 1..4)).prop_map(|(prefix, source, mut paths)| {
+        6 => (
+            some_prefix(), source(), prop::collection::vec(some_path(), 1..4)
+        ).prop_map(|(prefix, source, mut paths)| {
             // Paths that differ in weight only count once.
             paths.sort_by_key(|path| (path.preference, path.target));
             paths.dedup_by_key(|path| (path.preference, path.target));
             Step::Route(prefix, source, paths)
         }),
         3 => (some_prefix(), source()).prop_map(|(prefix, source)| Step::Remove(prefix, source)),
-        3 => (0..INTERFACES, some_address(), 1u8..4).prop_map(|(on, address, mac)| Step::Neighbour(on, address, mac)),
+        3 => (0..INTERFACES, some_address(), 1u8..4).prop_map(
+            |(on, address, mac)| Step::Neighbour(on, address, mac)
+        ),
         2 => (0..INTERFACES, some_address()).prop_map(|(on, address)| Step::Forget(on, address)),
         2 => (0..INTERFACES, any::<bool>()).prop_map(|(on, up)| Step::Up(on, up)),
         2 => (0..INTERFACES, any::<bool>()).prop_map(|(on, there)| Step::Address(on, there)),
@@ -201,14 +207,23 @@ proptest! {
         let mut outcome = Outcome::default();
         let mut fib = outcome.build();
         let (lists, adjacencies) = (fib.path_lists(), fib.adjacency_views().count());
-        let nets = (0..3u8).flat_map(|net| (0..5u8).map(move |host| IpAddr::from([10, 0, net, host])));
-        let far = (20..24u8).flat_map(|net| (0..3u8).map(move |host| IpAddr::from([net, 0, host, 1])));
+        let nets =
+            (0..3u8).flat_map(|net| (0..5u8).map(move |host| IpAddr::from([10, 0, net, host])));
+        let far =
+            (20..24u8).flat_map(|net| (0..3u8).map(move |host| IpAddr::from([net, 0, host, 1])));
         let probes: Vec<_> = nets.chain(far).collect();
         for (number, step) in steps.iter().enumerate() {
             apply(step, &mut fib, &mut outcome);
             let rebuilt = outcome.build();
             for probe in &probes {
-                prop_assert_eq!(found(&fib, *probe), found(&rebuilt, *probe), "{} after step {}: {:?}", probe, number, step);
+                prop_assert_eq!(
+                    found(&fib, *probe),
+                    found(&rebuilt, *probe),
+                    "{} after step {}: {:?}",
+                    probe,
+                    number,
+                    step
+                );
             }
             prop_assert_eq!(fib.path_lists(), rebuilt.path_lists());
             prop_assert_eq!(fib.adjacency_views().count(), rebuilt.adjacency_views().count());

@@ -83,7 +83,8 @@ fn a_counted_range_that_does_not_fit_is_taken_back_whole() {
         fib.add_routes(0, host(0), 150_000, Source::Static, &via(2)).expect_err("too many");
     assert_eq!(
         refused.to_string(),
-        "there are 100000 IPv4 routes already, in all tables; remove some, or raise the limit (`show fib limits`)"
+        "there are 100000 IPv4 routes already, in all tables; remove some, or raise the limit \
+         (`show fib limits`)"
     );
     assert_eq!(all(&fib), before);
     fib.add_routes(0, host(0), 90_000, Source::Static, &via(2)).expect("these fit");

@@ -105,7 +105,13 @@ proptest! {
         let make = || {
             let mut fib = router(24);
             for (prefix, set) in &before {
-                fib.add_route(0, IpPrefix::V4(*prefix), Source::Static, &path_sets()[*set as usize]).expect("room");
+                fib.add_route(
+                    0,
+                    IpPrefix::V4(*prefix),
+                    Source::Static,
+                    &path_sets()[*set as usize],
+                )
+                .expect("room");
             }
             for prefix in &dynamic {
                 fib.add_route(0, IpPrefix::V4(*prefix), Source::Dynamic, &[via(9)]).expect("room");
@@ -138,7 +144,8 @@ proptest! {
             set => RangeAction::Add(path_sets()[set].clone()),
         };
         let first = IpPrefix::new(IpAddr::from([20, 0, 0, 0]), 32);
-        let mut range = fib.begin_range(0, first, 300, Source::Static, action).expect("it makes sense");
+        let mut range =
+            fib.begin_range(0, first, 300, Source::Static, action).expect("it makes sense");
         for _ in 0..slices {
             if !matches!(fib.step_range(&mut range, slice), Ok(true)) {
                 break;

@@ -287,10 +287,14 @@ proptest! {
     ) {
         let mut stand = stand();
         let mut model = Model::new();
-        for (number, (six, table, source, group, shorter, what)) in changes.into_iter().enumerate() {
+        for (number, (six, table, source, group, shorter, what)) in changes.into_iter().enumerate()
+        {
             let Some(key) = key_of(six, table, source, group, shorter) else { continue };
             if what == 0 {
-                prop_assert_eq!(stand.mfib.remove(&key, &stand.fib).is_ok(), model.remove(&key).is_some());
+                prop_assert_eq!(
+                    stand.mfib.remove(&key, &stand.fib).is_ok(),
+                    model.remove(&key).is_some()
+                );
             } else {
                 stand.mfib.set(key, from(number as u32), &stand.fib).expect("room");
                 model.insert(key, number as u32);
@@ -302,7 +306,8 @@ proptest! {
             let (source, group) = (address(six, false, source), address(six, true, group));
             let pass = stand.reader.pass();
             let found = stand.mfib.tables().find(six, table, bits(source), bits(group), pass);
-            let entry = found.map(|number| stand.mfib.tables().entry(number, pass).expect("it is there"));
+            let entry =
+                found.map(|number| stand.mfib.tables().entry(number, pass).expect("it is there"));
             let rx = entry.map(|entry| entry.accept[0].0);
             prop_assert_eq!(rx, model_find(&model, table, source, group), "{} {}", source, group);
         }

@@ -346,7 +346,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_frame_panics(mut frame in prop::collection::vec(any::<u8>(), 0..200), kind: u8, bytes in 0u16..20, v6: bool) {
+        fn no_frame_panics(
+            mut frame in prop::collection::vec(any::<u8>(), 0..200), kind: u8, bytes in 0u16..20,
+            v6: bool
+        ) {
             if frame.len() > 24 {
                 let head: &[u8] = if v6 { &[0x86, 0xdd, 0x60] } else { &[8, 0, 0x45] };
                 frame[12..15].copy_from_slice(head);
@@ -358,7 +361,11 @@ mod tests {
                     for number in 0..segmenter.count() {
                         prop_assert!(segmenter.segment(&frame, number, &mut headers).is_some());
                     }
-                    prop_assert!(segmenter.segment(&frame, segmenter.count(), &mut headers).is_none_or(|r| r.is_empty()));
+                    prop_assert!(
+                        segmenter
+                            .segment(&frame, segmenter.count(), &mut headers)
+                            .is_none_or(|r| r.is_empty())
+                    );
                 }
             }
         }

@@ -79,8 +79,9 @@ impl VirtioNetHeader {
             return VirtioNetHeader::default();
         }
         let length = packet.length();
-        let Offload { checksum_bytes, checksum_offset, segment_bytes, payload_bytes, segment_kind } =
-            *packet.offload();
+        let offload = *packet.offload();
+        let Offload { checksum_bytes, checksum_offset, segment_bytes, .. } = offload;
+        let Offload { payload_bytes, segment_kind, .. } = offload;
         let from_start = |from_end: u16| length.saturating_sub(from_end.into()) as u16;
         let is_whole = segment_bytes == 0;
         VirtioNetHeader {

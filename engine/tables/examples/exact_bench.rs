@@ -280,7 +280,8 @@ fn main() {
         Variant::available().collect::<Vec<_>>()
     );
     println!(
-        "bytes an entry: table + objects; M/s: fill, remove, insert; thousand clocks of a split (median)"
+        "bytes an entry: table + objects; M/s: fill, remove, insert; thousand clocks of a split \
+         (median)"
     );
     for entries in sizes {
         if wants("short") {

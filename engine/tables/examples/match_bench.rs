@@ -140,8 +140,8 @@ impl<A: Address> Scenario<'_, A> {
         drop(bulk);
         let cleared = rate(self.prefixes.len(), start);
         println!(
-            "    M/s: bulk add {loaded:.2}, shuffled delete {removed:.2}, shuffled add {added:.2}, bulk delete {cleared:.2}; \
-             {} entries {} nodes {} skips",
+            "    M/s: bulk add {loaded:.2}, shuffled delete {removed:.2}, shuffled add {added:.2}, \
+             bulk delete {cleared:.2}; {} entries {} nodes {} skips",
             usage.entries, usage.nodes, usage.skips
         );
     }

@@ -479,7 +479,10 @@ mod tests {
                 map.insert(Prefix::new(squeeze(*address), *len), index as u32);
             }
             let address = squeeze(address);
-            let naive = map.iter().filter(|(p, _)| p.len() <= len_max && p.contains(address)).max_by_key(|(p, _)| p.len());
+            let naive = map
+                .iter()
+                .filter(|(p, _)| p.len() <= len_max && p.contains(address))
+                .max_by_key(|(p, _)| p.len());
             prop_assert_eq!(map.cover(address, len_max), naive);
         }
     }

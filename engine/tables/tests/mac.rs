@@ -69,7 +69,8 @@ fn act() -> impl Strategy<Value = Act> {
         1 => port.clone().prop_map(|port| Act::Flush { port }),
         12 => (port.clone(), mac.clone()).prop_map(|(port, mac)| Act::Learn { port, mac }),
         2 => (port, mac.clone(), domain.clone(), any::<bool>(), any::<bool>()).prop_map(
-            |(port, mac, domain, is_static, is_filter)| Act::Configure { port, mac, domain, is_static, is_filter }
+            |(port, mac, domain, is_static, is_filter)| Act::Configure { port, mac, domain,
+            is_static, is_filter }
         ),
         1 => (mac.clone(), domain.clone()).prop_map(|(mac, domain)| Act::Filter { mac, domain }),
         1 => (mac, domain.clone()).prop_map(|(mac, domain)| Act::Remove { mac, domain }),
@@ -310,7 +311,9 @@ proptest! {
         pair.compare()?;
         // Swept whole, nothing is left of what does not hold, and the counts are exact.
         pair.writer.want_sweep();
-        while pair.writer.sweep(StampMinutes(pair.model.now), 1, |_| None, |_, _, _| ()) == Swept::More {}
+        while pair.writer.sweep(StampMinutes(pair.model.now), 1, |_| None, |_, _, _| ())
+            == Swept::More
+        {}
         pair.compare()?;
         prop_assert_eq!(pair.writer.len(), pair.model.known.len());
         let learned = pair.model.known.values().filter(|known| !known.configured).count();
@@ -318,7 +321,9 @@ proptest! {
     }
 
     #[test]
-    fn keys_are_what_they_were_made_of(domain in any::<u16>(), mac in any::<[u8; 6]>(), behind in any::<u16>()) {
+    fn keys_are_what_they_were_made_of(
+        domain in any::<u16>(), mac in any::<[u8; 6]>(), behind in any::<u16>()
+    ) {
         let key = MacKey::new(DomainIndex(domain), MacAddress(mac));
         prop_assert_eq!((key.domain(), key.mac()), (DomainIndex(domain), MacAddress(mac)));
         let mut wire = [0; 8];

@@ -114,7 +114,9 @@ fn steps<A: Address>(
     let step = prop_oneof![
         5 => (prefix.clone(), 1u32..6).prop_map(|(prefix, group)| Step::Insert(prefix, group)),
         3 => any::<prop::sample::Index>().prop_map(Step::Remove),
-        1 => (prefix, 1u32..6, 1u32..300).prop_map(|(prefix, group, count)| Step::Bulk(prefix, group, count)),
+        1 => (prefix, 1u32..6, 1u32..300).prop_map(
+            |(prefix, group, count)| Step::Bulk(prefix, group, count)
+        ),
     ];
     prop::collection::vec(step, 1..60)
 }

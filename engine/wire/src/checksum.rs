@@ -355,7 +355,9 @@ mod tests {
         }
 
         #[test]
-        fn a_header_of_extreme_words_is_checked_rightly(choice in prop::collection::vec(0usize..4, 20)) {
+        fn a_header_of_extreme_words_is_checked_rightly(
+            choice in prop::collection::vec(0usize..4, 20)
+        ) {
             let mut bytes = [0u8; 20];
             for (byte, choice) in bytes.iter_mut().zip(choice) {
                 *byte = [0, 1, 0xfe, 0xff][choice];
@@ -366,7 +368,9 @@ mod tests {
         }
 
         #[test]
-        fn an_incremental_update_equals_the_full_sum(mut bytes: [u8; 20], place in 0usize..5, new: u32) {
+        fn an_incremental_update_equals_the_full_sum(
+            mut bytes: [u8; 20], place in 0usize..5, new: u32
+        ) {
             bytes[0] = 0x45;
             let place = if place == 2 { 12 } else { place * 4 };
             bytes[10..12].fill(0);

@@ -197,7 +197,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn halves_of_an_address_move_as_the_whole_does(block in 1u8..127, csid in 1u8..127, address: u128, zeros in 0u32..128) {
+        fn halves_of_an_address_move_as_the_whole_does(
+            block in 1u8..127, csid in 1u8..127, address: u128, zeros in 0u32..128
+        ) {
             if let Some(structure) = Structure::new(block, csid) {
                 let address = (address >> zeros) << zeros;
                 prop_assert_eq!(structure.next(address), structure.next_of_any(address));
@@ -207,9 +209,10 @@ mod tests {
         #[test]
         fn every_csid_of_a_container_has_its_turn(block in 16u8..=64, csids: [u16; 3]) {
             let structure = Structure::new(block, 16).unwrap();
-            let mut address = csids.iter().enumerate().fold(u128::MAX << (128 - block), |all, (at, csid)| {
-                all | u128::from(*csid) << (112 - u32::from(block) - 16 * at as u32)
-            });
+            let mut address =
+                csids.iter().enumerate().fold(u128::MAX << (128 - block), |all, (at, csid)| {
+                    all | u128::from(*csid) << (112 - u32::from(block) - 16 * at as u32)
+                });
             for csid in csids {
                 let active = address << block >> 112;
                 prop_assert_eq!(active, u128::from(csid));

@@ -256,9 +256,18 @@ mod tests {
         fn each_field_of_the_five_matters(a: u32, b: u32, ports: u32, bit in 0u32..32) {
             let base = hash_ip4(&ip4(a, b, IpProtocol::UDP), &ports.to_be_bytes());
             let flip = 1 << bit;
-            prop_assert_ne!(hash_ip4(&ip4(a ^ flip, b, IpProtocol::UDP), &ports.to_be_bytes()), base);
-            prop_assert_ne!(hash_ip4(&ip4(a, b ^ flip, IpProtocol::UDP), &ports.to_be_bytes()), base);
-            prop_assert_ne!(hash_ip4(&ip4(a, b, IpProtocol::UDP), &(ports ^ flip).to_be_bytes()), base);
+            prop_assert_ne!(
+                hash_ip4(&ip4(a ^ flip, b, IpProtocol::UDP), &ports.to_be_bytes()),
+                base
+            );
+            prop_assert_ne!(
+                hash_ip4(&ip4(a, b ^ flip, IpProtocol::UDP), &ports.to_be_bytes()),
+                base
+            );
+            prop_assert_ne!(
+                hash_ip4(&ip4(a, b, IpProtocol::UDP), &(ports ^ flip).to_be_bytes()),
+                base
+            );
             prop_assert_ne!(hash_ip4(&ip4(a, b, IpProtocol::TCP), &ports.to_be_bytes()), base);
         }
     }

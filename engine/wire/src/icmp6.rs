@@ -336,7 +336,9 @@ mod tests {
         ) {
             let kind = *[1, 2, 3, 4, 128, 129, 133, 134, 135, 136].get(pick).unwrap_or(&kind);
             let mut bytes = [0; 80];
-            let len = Message::Other { kind, code, rest, data: &data }.emit(HERE, THERE, &mut bytes).unwrap();
+            let len = Message::Other { kind, code, rest, data: &data }
+                .emit(HERE, THERE, &mut bytes)
+                .unwrap();
             if let Ok(parsed) = Message::parse(HERE, THERE, &bytes[..len]) {
                 let mut out = [0; 80];
                 prop_assert_eq!(parsed.emit(HERE, THERE, &mut out), Ok(len));

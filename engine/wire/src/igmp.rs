@@ -364,7 +364,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_and_emit_are_inverse(kind in 0usize..5, code: u8, group: u32, tail in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn parse_and_emit_are_inverse(
+            kind in 0usize..5, code: u8, group: u32,
+            tail in prop::collection::vec(any::<u8>(), 0..40)
+        ) {
             let group = Ipv4Addr::from_bits(group);
             let message = match kind {
                 0 => Message::Query { response_code: code, group, more: None },
@@ -379,7 +382,10 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..40), kind in prop::sample::select(&[0x11u8, 0x12, 0x16, 0x17, 0x22][..])) {
+        fn no_bytes_panic(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..40),
+            kind in prop::sample::select(&[0x11u8, 0x12, 0x16, 0x17, 0x22][..])
+        ) {
             let _ = Message::parse(&bytes);
             if bytes.len() >= 8 {
                 bytes[0] = kind;

@@ -422,7 +422,8 @@ mod tests {
     proptest! {
         #[test]
         fn parse_and_emit_are_inverse(
-            fixed: [u8; 20], options in prop::collection::vec(any::<u8>(), 0..=10), payload_len in 0usize..64,
+            fixed: [u8; 20], options in prop::collection::vec(any::<u8>(), 0..=10),
+            payload_len in 0usize..64,
         ) {
             let seed = Ip4Header::overlay(&fixed).unwrap();
             let options: Vec<u8> = options.iter().flat_map(|byte| [*byte; 4]).collect();
@@ -448,7 +449,9 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..100), version_4: bool) {
+        fn no_bytes_panic(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..100), version_4: bool
+        ) {
             if let (true, Some(first)) = (version_4, bytes.first_mut()) {
                 *first = 0x40 | (*first & 0x0f);
             }

@@ -4,7 +4,7 @@
 //! ```text
 //! 0         1         2        4 ─────────── actor ───────────── 22       ── partner ──    42
 //! +---------+---------+--------+----------+--------+-----+----------+------+-------+-----+--------
-//! | subtype | version | 1 | 20 | priority | system | key | priority | port | state | 0×3 | 2 | 20 …
+//! | subtype | version | 1 | 20 | priority | system | key | priority | port | state | 0×3 | 2 | 20…
 //! +---------+---------+--------+----------+--------+-----+----------+------+-------+-----+--------
 //! ```
 
@@ -378,14 +378,16 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..130)) {
             let _ = Lacpdu::parse(&bytes);
-            let _ = MarkerHeader::overlay(&bytes).map(|marker| (marker.is_question(), marker.is_answer()));
+            let _ = MarkerHeader::overlay(&bytes)
+                .map(|marker| (marker.is_question(), marker.is_answer()));
         }
 
         #[test]
         fn cut_anywhere_it_is_truncated(cut in 0usize..PDU_BYTES) {
             let mut bytes = [0; PDU_BYTES];
             Lacpdu::default().emit(&mut bytes).unwrap();
-            let is_truncated = matches!(Lacpdu::parse(&bytes[..cut]), Err(WireError::Truncated { .. }));
+            let is_truncated =
+                matches!(Lacpdu::parse(&bytes[..cut]), Err(WireError::Truncated { .. }));
             prop_assert!(is_truncated);
         }
     }

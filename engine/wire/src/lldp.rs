@@ -489,7 +489,9 @@ mod tests {
             let mut bytes = written(|writer| {
                 writer.put(kind::SYSTEM_DESCRIPTION, &[&[b'd'; 60]]).unwrap();
                 writer.capabilities(0xffff, 0).unwrap();
-                writer.put(kind::MANAGEMENT_ADDRESS, &[&[5, 1, 1, 2, 3, 4, 2, 0, 0, 0, 1, 0]]).unwrap();
+                writer
+                    .put(kind::MANAGEMENT_ADDRESS, &[&[5, 1, 1, 2, 3, 4, 2, 0, 0, 0, 1, 0]])
+                    .unwrap();
             });
             let length = bytes.len();
             bytes[at % length] = value;
@@ -500,7 +502,11 @@ mod tests {
         }
 
         #[test]
-        fn any_tlvs_written_are_read(values in prop::collection::vec((9u8..127, prop::collection::vec(any::<u8>(), 0..40)), 0..20)) {
+        fn any_tlvs_written_are_read(
+            values in prop::collection::vec(
+                (9u8..127, prop::collection::vec(any::<u8>(), 0..40)), 0..20
+            )
+        ) {
             let bytes = written(|writer| for (kind, value) in &values {
                 writer.put(*kind, &[value]).unwrap();
             });

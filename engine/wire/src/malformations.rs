@@ -1,7 +1,11 @@
 //! Declares why a header is refused: variant, short name, sentence.
 
 macro_rules! malformations {
-    ($(#[$doc:meta])* pub enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $short:literal, $text:literal;)* }) => {
+    (
+        $(#[$doc:meta])* pub enum $name:ident {
+            $($(#[$vdoc:meta])* $variant:ident = $short:literal, $text:literal;)*
+        }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name { $($(#[$vdoc])* $variant,)* }

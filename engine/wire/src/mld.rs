@@ -193,7 +193,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_and_emit_are_inverse(kind in 0usize..4, code: u16, group: u128, tail in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn parse_and_emit_are_inverse(
+            kind in 0usize..4, code: u16, group: u128,
+            tail in prop::collection::vec(any::<u8>(), 0..40)
+        ) {
             let group = Ipv6Addr::from_bits(group);
             let message = match kind {
                 0 => Message::Query { response_code: code, group, more: None },
@@ -207,7 +210,10 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..60), kind in prop::sample::select(&[130u8, 131, 132, 143][..])) {
+        fn no_bytes_panic(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..60),
+            kind in prop::sample::select(&[130u8, 131, 132, 143][..])
+        ) {
             let _ = Message::parse(&bytes);
             if let Some(first) = bytes.first_mut() {
                 *first = kind;

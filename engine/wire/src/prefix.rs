@@ -69,8 +69,13 @@ fn split_length(text: &str, max: u8) -> Result<(&str, u8), PrefixError> {
 
 /// What both families have, written once: the two differ in nothing but their width.
 macro_rules! family {
-    ($prefix:ident, $interface:ident, $address:ty, $bits:ty, $width:literal, $variant:ident, $example:literal) => {
-        #[doc = concat!("The prefix of a route, such as `", $example, "` and a length. No bit is set behind it.")]
+    (
+        $prefix:ident, $interface:ident, $address:ty, $bits:ty, $width:literal, $variant:ident,
+        $example:literal
+    ) => {
+        #[doc = concat!(
+            "The prefix of a route, such as `", $example, "` and a length. No bit is set behind it."
+        )]
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $prefix {
             address: $address,
@@ -238,7 +243,9 @@ macro_rules! family {
 
             fn from_str(text: &str) -> Result<Self, PrefixError> {
                 let (address, length) = split_length(text, $width)?;
-                let address = address.parse().map_err(|_| PrefixError::BadAddress { example: $example })?;
+                let address = address.parse().map_err(
+                    |_| PrefixError::BadAddress { example: $example }
+                )?;
                 Self::new(address, length)
             }
         }

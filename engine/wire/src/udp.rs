@@ -202,7 +202,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_filled_checksum_is_right_and_a_flipped_bit_is_found(
-            mut datagram in prop::collection::vec(any::<u8>(), 8..100), place: usize, bit in 0u32..8,
+            mut datagram in prop::collection::vec(any::<u8>(), 8..100), place: usize,
+            bit in 0u32..8,
         ) {
             let place = place % datagram.len();
             fill_checksum_over_ip4(HERE, THERE, &mut datagram);

@@ -166,7 +166,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_note_says_what_was_noted(
-            protocol: u8, source_port: u16, destination_port: u16, tcp_flags: u8, icmp: Option<(u8, u8)>,
+            protocol: u8, source_port: u16, destination_port: u16, tcp_flags: u8, icmp: Option<(u8,
+            u8)>,
         ) {
             let protocol = IpProtocol(protocol);
             let upper = Upper { protocol, source_port, destination_port, tcp_flags, icmp };

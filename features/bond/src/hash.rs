@@ -187,7 +187,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic_and_every_place_exists(bytes in prop::collection::vec(any::<u8>(), 0..80), members in 1usize..32) {
+        fn no_bytes_panic_and_every_place_exists(
+            bytes in prop::collection::vec(any::<u8>(), 0..80), members in 1usize..32
+        ) {
             for balance in [Balance::L2, Balance::L23, Balance::L34] {
                 prop_assert!(place(frame(balance, &bytes), members) < members);
             }

@@ -17,7 +17,8 @@ proptest! {
         changes in prop::collection::vec((prefix(), 0u8..5), 1..12),
         sources in prop::collection::vec(any::<u8>(), 1..16),
     ) {
-        let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_cop::register]);
+        let mut router =
+            Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_cop::register]);
         sources::ports(&mut router, 2);
         router.cli("ip table add 10");
         router.cli("cop whitelist e0 ip4 fib-id 10");
@@ -33,7 +34,10 @@ proptest! {
                 list.insert((byte, length), !matches!(what, 2 | 3));
             }
             for source in &sources {
-                let best = list.iter().filter(|(prefix, _)| contains(**prefix, *source)).max_by_key(|((_, length), _)| *length);
+                let best = list
+                    .iter()
+                    .filter(|(prefix, _)| contains(**prefix, *source))
+                    .max_by_key(|((_, length), _)| *length);
                 let passed = sources::passes(&mut router, *source);
                 prop_assert_eq!(passed, best.is_some_and(|(_, passes)| *passes), "{}", source);
             }

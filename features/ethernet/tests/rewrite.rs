@@ -241,7 +241,9 @@ proptest! {
         takes in 0..TAKES.len(),
         (pop, service, push) in rewrite(),
         frames in prop::collection::vec((any::<[u8; 12]>(), prop::collection::vec(
-            prop_oneof![Just(0x81u8), Just(0x00), Just(0x88), Just(0xa8), Just(100), Just(200), any::<u8>()], 0..40)), 1..20),
+            prop_oneof![
+                Just(0x81u8), Just(0x00), Just(0x88), Just(0xa8), Just(100), Just(200), any::<u8>()
+            ], 0..40)), 1..20),
     ) {
         let (takes, tags) = TAKES[takes];
         prop_assume!(pop <= tags.len());

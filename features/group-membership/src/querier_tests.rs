@@ -227,13 +227,16 @@ proptest! {
     /// due, and in the end every group is forgotten.
     #[test]
     fn whatever_is_said_the_state_is_sound_and_ends(
-        said in prop::collection::vec((0u8..10, 1u8..4, prop::collection::btree_set(0u8..6, 0..4), 0u64..40), 1..80)
+        said in prop::collection::vec(
+            (0u8..10, 1u8..4, prop::collection::btree_set(0u8..6, 0..4), 0u64..40), 1..80
+        )
     ) {
         let mut querier = Querier::new(Timers::default(), 0);
         let mut now = 0;
         for (what, which, sources, later) in said {
             now += later * SECOND / 4;
-            let (group, sources) = (group(which), sources.into_iter().map(address).collect::<BTreeSet<_>>());
+            let (group, sources) =
+                (group(which), sources.into_iter().map(address).collect::<BTreeSet<_>>());
             match what {
                 1..=6 => querier.record(what, group, &sources, now),
                 7 => querier.old_report(Version::Two, group, now),

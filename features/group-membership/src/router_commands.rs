@@ -189,7 +189,13 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
     registry.command(
         Command::new(format!("{word} proxy-dev add|del vrf-id <table:u32> <interface>").leak())
             .group(GROUP)
-            .help(format!("Listen to {ip} groups on this interface on behalf of hosts of other links, or no more").leak())
+            .help(
+                format!(
+                    "Listen to {ip} groups on this interface on behalf of hosts of other links, or \
+                     no more"
+                )
+                .leak(),
+            )
             .details(
                 "A proxy (RFC 4605) has one upstream in a table. What hosts of its links \
                  (`proxy-dev itf`) listen to is listened to there, and packets go to the links \
@@ -198,7 +204,9 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
             )
             .word("vrf-id", "the table of the proxy, whose multicast routes it makes")
             .example(format!("{word} proxy-dev add vrf-id 0 e0").leak())
-            .run(move |engine: &mut Engine, args| change_proxy(engine, args, (family, word), with_upstream)),
+            .run(move |engine: &mut Engine, args| {
+                change_proxy(engine, args, (family, word), with_upstream)
+            }),
     );
     registry.command(
         Command::new(format!("{word} proxy-dev itf add|del vrf-id <table:u32> <interface>").leak())

@@ -16,7 +16,9 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(
-        packets in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..160), 0..2usize, any::<bool>()), 32),
+        packets in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 1..160), 0..2usize, any::<bool>()), 32
+        ),
     ) {
         let mut router = Router::new(&FEATURES);
         for (name, node) in [("n0", "igmp-input"), ("n1", "icmp6-mld-input")] {

@@ -168,7 +168,8 @@ fn the_configuration_is_what_was_typed() {
     let mut router = router();
     let typed = [
         "igmp enable router h1",
-        "set igmp querier h1 version 2 robustness 3 query-interval 60 response-interval 5000 last-member-interval 500",
+        "set igmp querier h1 version 2 robustness 3 query-interval 60 response-interval 5000 \
+         last-member-interval 500",
         "igmp proxy-dev add vrf-id 0 up",
         "igmp proxy-dev itf add vrf-id 0 h1",
         "mld enable router h2",

@@ -171,7 +171,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_frame_panics_and_no_buffer_is_lost(changes in prop::collection::vec(change(), FRAMES_PER_CASE)) {
+    fn no_frame_panics_and_no_buffer_is_lost(
+        changes in prop::collection::vec(change(), FRAMES_PER_CASE)
+    ) {
         let seeds = golden::frames_in(Path::new(GOLDEN));
         let mut router = router();
         for change in &changes {
@@ -192,7 +194,9 @@ proptest! {
 
     #[test]
     fn no_bytes_panic_in_any_node(
-        frames in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..120), 0..NODES.len()), FRAMES_PER_CASE),
+        frames in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 1..120), 0..NODES.len()), FRAMES_PER_CASE
+        ),
         versions in any::<bool>(),
     ) {
         let mut router = router();

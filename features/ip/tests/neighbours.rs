@@ -397,7 +397,8 @@ fn an_arp_storm_does_not_fill_the_table_beyond_its_limit() {
 #[test]
 fn how_neighbours_age_is_written_down_and_read_again() {
     let mut router = router();
-    let line = "set ip neighbor-config ip4 age 300 limit 1000 recycle reachable 10 delay 2 retransmit 0.5 probes 5";
+    let line = "set ip neighbor-config ip4 age 300 limit 1000 recycle reachable 10 delay 2 \
+                retransmit 0.5 probes 5";
     router.cli(line);
     router.cli("set ip neighbor-config ip6 limit 77");
     let written = router.cli("show running-config");
@@ -406,7 +407,8 @@ fn how_neighbours_age_is_written_down_and_read_again() {
         "{written}"
     );
     router.cli(
-        "set ip neighbor-config age 1200 limit 65536 norecycle reachable 40 delay 5 retransmit 1 probes 3",
+        "set ip neighbor-config age 1200 limit 65536 norecycle reachable 40 delay 5 retransmit 1 \
+         probes 3",
     );
     assert!(!router.cli("show running-config").contains("neighbor-config"));
     let refusal = router.refused("set ip neighbor-config retransmit 0.01");

@@ -187,7 +187,8 @@ fn a_limit_refuses_more_and_says_how_much_there_is() {
             .contains("show fib limits")
     );
     assert_eq!(used(&mut router), now + 2);
-    router.cli("ip route add 2001:db8:e::/48 via 2001:db8::2"); // the other family has a limit of its own
+    // the other family has a limit of its own
+    router.cli("ip route add 2001:db8:e::/48 via 2001:db8::2");
     router.cli("set fib limit ip4-routes 1");
     assert_eq!(used(&mut router), now + 2, "what is there stays");
     router.cli("ip route del 203.0.113.0/24");
@@ -470,6 +471,22 @@ fn a_route_by_several_interfaces_is_written_in_the_order_of_their_names() {
     router.cli("ip route add 192.0.2.0/24 via 10.9.0.2 e2 via 10.9.0.2 e1 via 10.9.0.2 e0");
     let written = "ip route add 192.0.2.0/24 via 10.9.0.2 e0 via 10.9.0.2 e1 via 10.9.0.2 e2";
     assert_eq!(config(&mut router), [written]);
+    let config = router.cli("show running-config");
+    let fault = loads_again(make(), &config, &config);
+    assert!(fault.is_none(), "{}", fault.unwrap().text);
+}
+
+#[test]
+fn what_is_kept_by_table_is_written_in_the_same_order_again() {
+    let make = || Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    let mut router = make();
+    for line in ["ip6 table add 7", "ip6 table add 10", "ip table add 20", "ip table add 10"] {
+        router.cli(line);
+    }
+    router.cli("ip6 table del 7");
+    for (peer, table) in [("2001:db8::1", 10), ("192.0.2.1", 10), ("192.0.2.1", 20)] {
+        router.cli(&format!("set ip pmtu peer {peer} table {table} path-mtu 1300"));
+    }
     let config = router.cli("show running-config");
     let fault = loads_again(make(), &config, &config);
     assert!(fault.is_none(), "{}", fault.unwrap().text);

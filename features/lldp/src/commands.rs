@@ -24,12 +24,15 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set interface lldp <interface> \
-             {[port-desc <:text>] [mgmt-ip4 <:ip4>] [mgmt-ip6 <:ip6>] [mgmt-oid <:word>] [disable]}",
+             {[port-desc <:text>] [mgmt-ip4 <:ip4>] [mgmt-ip6 <:ip6>] [mgmt-oid <:word>] \
+             [disable]}",
         )
         .group(GROUP)
         .help("Tell who this router is on an interface's link, and hear who is there")
-        .details("What is not named is not said any more; port-desc is the interface's name \
-            unless given.")
+        .details(
+            "What is not named is not said any more; port-desc is the interface's name \
+            unless given.",
+        )
         .example("set interface lldp memif0/0 port-desc uplink mgmt-ip4 192.0.2.1")
         .run(set_interface),
     );

@@ -152,7 +152,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn object_identifiers_come_back(first in 0u32..3, second in 0u32..40, rest in prop::collection::vec(any::<u32>(), 0..12)) {
+        fn object_identifiers_come_back(
+            first in 0u32..3, second in 0u32..40, rest in prop::collection::vec(any::<u32>(), 0..12)
+        ) {
             let mut arcs = vec![first, second];
             arcs.extend(rest);
             let dotted = arcs.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
@@ -162,7 +164,12 @@ mod tests {
 
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..40), subtype: u8) {
-            let _ = (decode_oid(&bytes), chassis_id(subtype, &bytes), port_id(subtype, &bytes), address(subtype, &bytes));
+            let _ = (
+                decode_oid(&bytes),
+                chassis_id(subtype, &bytes),
+                port_id(subtype, &bytes),
+                address(subtype, &bytes),
+            );
         }
     }
 }

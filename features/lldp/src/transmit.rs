@@ -62,7 +62,7 @@ pub(crate) fn take_back(engine: &mut Engine, id: InterfaceId) {
 pub(crate) fn say_last(engine: &mut Engine, id: InterfaceId) {
     if engine.get::<Lldp>().is_some_and(|lldp| lldp.ports.contains_key(&id)) {
         take_back(engine, id);
-        if let Err(stalled) = engine.settle(WorkerId(0)) {
+        if let Err(stalled) = engine.wait_for_worker(WorkerId(0)) {
             tracing::warn!("{}: the last LLDPDU: {stalled}", engine.interface_name(id));
         }
     }

@@ -57,7 +57,8 @@ fn counted(router: &mut Router, what: &str) -> u64 {
 fn the_router_says_who_it_is() {
     let mut router = router();
     router.cli(
-        "set interface lldp e0 port-desc \"to the roof\" mgmt-ip4 192.0.2.1 mgmt-ip6 2001:db8::1 mgmt-oid 1.3.6.1",
+        "set interface lldp e0 port-desc \"to the roof\" mgmt-ip4 192.0.2.1 mgmt-ip6 2001:db8::1 \
+         mgmt-oid 1.3.6.1",
     );
     router.advance(Duration::from_millis(300));
     let sent = router.sent("e0");

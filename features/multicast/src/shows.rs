@@ -110,7 +110,9 @@ fn add_route(
     let is_up = |id| fib.interface(id).is_some_and(|info| info.up);
     let outputs = route.forward.iter().map(|(id, threshold)| {
         let state = if is_up(*id) { "up" } else { "down" };
-        json!({ "interface": engine.interface_name(*id), "ttl_threshold": threshold, "state": state })
+        json!({
+            "interface": engine.interface_name(*id), "ttl_threshold": threshold, "state": state
+        })
     });
     let outputs = Value::Array(outputs.collect());
     let forward = route.forward.iter().map(|(id, threshold)| {

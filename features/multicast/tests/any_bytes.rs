@@ -24,7 +24,8 @@ fn router() -> Router {
     }
     for line in [
         "ip mroute add 224.0.0.0/4 Accept-all via n0 Forward via n1 Forward via local Forward",
-        "ip mroute add ff00::/8 Accept-all via n0 Forward via n1 Forward ttl-threshold 9 via local Forward",
+        "ip mroute add ff00::/8 Accept-all via n0 Forward via n1 Forward ttl-threshold 9 via local \
+         Forward",
         "ip mroute add 232.0.0.0/8 via n0 Accept Signal",
     ] {
         router.cli(line);
@@ -37,7 +38,9 @@ proptest! {
 
     #[test]
     fn no_bytes_panic_in_any_node(
-        packets in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..120), 0..NODES.len(), any::<bool>()), 48),
+        packets in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 1..120), 0..NODES.len(), any::<bool>()), 48
+        ),
     ) {
         let mut router = router();
         for (mut bytes, node, likely) in packets {

@@ -31,23 +31,32 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "abf policy add id <id:u32> [match {[src <:prefix>] [dst <:prefix>] \
-             [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:word>] [dport <:word>] [dscp <:0-63>]}] [drop-if-unusable] \
-             [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | unreachable | prohibit \
-             | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32>) {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
+             [proto <:0-255|tcp|udp|icmp|icmp6>] [sport <:word>] [dport <:word>] [dscp <:0-63>]}] \
+             [drop-if-unusable] [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | \
+             unreachable | prohibit | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table \
+             <table6:u32>) {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
         )
         .group(GROUP)
-        .help("Add a policy: packets that match go by these paths, not by their destination's route")
+        .help(
+            "Add a policy: packets that match go by these paths, not by their destination's route",
+        )
         .details(
-            "Paths for a policy that is there already join its others, without `match` or with the same. What is left out of `match` does not matter. The paths are those of `ip route`, and follow \
-             neighbours, interfaces and routes as theirs do. When none of them can be used, the next policy is \
-             asked, and then the routes, unless the policy drops. A fragment has ports only on an interface with \
-             virtual reassembly (`set interface reassembly`), which knows them from the first.",
+            "Paths for a policy that is there already join its others, without `match` or with the \
+             same. What is left out of `match` does not matter. The paths are those of `ip route`, \
+             and follow neighbours, interfaces and routes as theirs do. When none of them can be \
+             used, the next policy is asked, and then the routes, unless the policy drops. A \
+             fragment has ports only on an interface with virtual reassembly (`set interface \
+             reassembly`), which knows them from the first.",
         )
         .word("sport", "source ports, one or A-B")
         .word("dport", "destination ports, one or A-B")
         .word("drop-if-unusable", "packets die when none of the paths can be used")
-        .example("abf policy add id 1 match src 192.0.2.0/24 proto tcp dport 80-443 via 198.51.100.1")
-        .example("abf policy add id 2 match dscp 46 drop-if-unusable via 10.0.0.2 e0 via 10.0.1.2 e1")
+        .example(
+            "abf policy add id 1 match src 192.0.2.0/24 proto tcp dport 80-443 via 198.51.100.1",
+        )
+        .example(
+            "abf policy add id 2 match dscp 46 drop-if-unusable via 10.0.0.2 e0 via 10.0.1.2 e1",
+        )
         .run(add),
     );
     registry.command(
@@ -85,13 +94,13 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show policies: what they match, where packets go, and how many went")
             .details(
-                "Counted are the packets that a policy has sent or dropped, wherever it is attached, and their \
-                 bytes from the IP header on; not those that it passed over because none of its paths could be \
-                 used.",
+                "Counted are the packets that a policy has sent or dropped, wherever it is \
+                 attached, and their bytes from the IP header on; not those that it passed over \
+                 because none of its paths could be used.",
             )
             .run_or_begin(|engine: &mut Engine, args| {
                 let only: Option<u32> = args.optional("policy")?;
-                shown(engine, only)
+                show_policies(engine, only)
             }),
     );
     registry.command(
@@ -225,7 +234,7 @@ fn family_word(family: Family) -> &'static str {
     }
 }
 
-fn shown(engine: &mut Engine, only: Option<u32>) -> Result<Work<Engine>, Refusal> {
+fn show_policies(engine: &mut Engine, only: Option<u32>) -> Result<Work<Engine>, Refusal> {
     let columns = [
         Column::right("Policy"),
         Column::left("Match"),

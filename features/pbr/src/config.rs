@@ -298,8 +298,8 @@ pub(crate) fn delete(engine: &mut Engine, id: u32) -> Result<(), Refusal> {
     })
 }
 
-/// A path that names only an interface sends to whoever is at its other end. Where there are
-/// neighbours, the policy must say which.
+/// A path that names only an interface needs a point-to-point link. On a link with neighbours, the
+/// path must name one of them.
 fn check_outputs(engine: &Engine, paths: &[Path]) -> Result<(), Refusal> {
     let has_neighbours =
         |id| engine.interface(id).is_some_and(|interface| interface.row().mac != [0; 6]);

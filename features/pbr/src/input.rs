@@ -22,7 +22,8 @@ quiver_core::reasons! {
     /// What becomes of packets on an interface with policies.
     pub enum AbfDrop {
         /// Told to.
-        PolicyDrops = "policy-drops", "a policy says drop, or none of its paths can be used and it says drop then";
+        PolicyDrops = "policy-drops",
+            "a policy says drop, or none of its paths can be used and it says drop then";
         /// Sent by a policy.
         Matched = info "matched", "packets that a policy sent by its own paths";
         /// A policy could not send it.

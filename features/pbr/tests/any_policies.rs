@@ -200,8 +200,14 @@ proptest! {
             }
             let mut used = std::collections::BTreeSet::new();
             for port in 0..64 {
-                let packet =
-                    Packet { source: 1, destination: 1, protocol: 17, ports: (port, 9), dscp: 0, is_fragment: false };
+                let packet = Packet {
+                    source: 1,
+                    destination: 1,
+                    protocol: 17,
+                    ports: (port, 9),
+                    dscp: 0,
+                    is_fragment: false,
+                };
                 router.send("e0", &packet.frame());
                 let ways = ways(&mut router);
                 prop_assert_eq!(ways.len(), 1);

@@ -259,7 +259,8 @@ fn config(router: &mut Router) -> Vec<String> {
 fn policies_are_written_down_and_shown() {
     let mut router = router();
     for line in [
-        "abf policy add id 1 match src 198.51.100.0/24 dst 203.0.113.0/24 proto tcp sport 1-2 dport 80 dscp 46 via 10.0.2.2 e2 weight 3 via 10.0.3.2",
+        "abf policy add id 1 match src 198.51.100.0/24 dst 203.0.113.0/24 proto tcp sport 1-2 \
+         dport 80 dscp 46 via 10.0.2.2 e2 weight 3 via 10.0.3.2",
         "abf policy add id 2 drop-if-unusable via 10.0.2.2 e2 preference 1",
         "abf policy add id 3 match proto 89 via drop",
         "abf policy add id 4 match dst 2001:db8:f::/48 via 2001:db8:2::2",

@@ -33,7 +33,8 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set ip reassembly [full|virtual] [ip4|ip6] \
-             { [timeout <:1-600000>] [max-reassemblies <:1-65536>] [max-reassembly-length <:1-8192>] [expire-walk-interval <:10-60000>] }",
+             { [timeout <:1-600000>] [max-reassemblies <:1-65536>] [max-reassembly-length \
+             <:1-8192>] [expire-walk-interval <:10-60000>] }",
         )
         .group(GROUP)
         .help("Say how long and how many packets wait for their fragments")

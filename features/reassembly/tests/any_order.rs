@@ -111,7 +111,9 @@ proptest! {
     #[test]
     fn fragments_at_will_fare_as_in_the_model(
         six: bool,
-        tries in prop::collection::vec((0usize..12, 1usize..6, any::<bool>(), any::<bool>()), 1..40),
+        tries in prop::collection::vec(
+            (0usize..12, 1usize..6, any::<bool>(), any::<bool>()), 1..40
+        ),
     ) {
         let family = family(six);
         let mut router = router();
@@ -133,7 +135,8 @@ proptest! {
             expected.extend(model.take(cut, &bytes));
         }
         let header = 14 + if family == Four { 20 } else { 40 };
-        let left: Vec<Vec<u8>> = router.sent("e1").iter().map(|frame| frame[header..].to_vec()).collect();
+        let left: Vec<Vec<u8>> =
+            router.sent("e1").iter().map(|frame| frame[header..].to_vec()).collect();
         prop_assert_eq!(left, expected);
         let held: usize = model.spans.len();
         if !model.refused {
@@ -145,11 +148,17 @@ proptest! {
     fn hostile_fragments_neither_panic_nor_leak(
         six: bool,
         is_virtual: bool,
-        frames in prop::collection::vec((any::<u16>(), any::<[u8; 12]>(), 0usize..200, any::<u8>()), 1..60),
+        frames in prop::collection::vec(
+            (any::<u16>(), any::<[u8; 12]>(), 0usize..200, any::<u8>()), 1..60
+        ),
     ) {
         let family = family(six);
         let mut router = router();
-        router.cli(if is_virtual { "set interface reassembly e0 virtual on" } else { "set interface reassembly e0 on" });
+        router.cli(if is_virtual {
+            "set interface reassembly e0 virtual on"
+        } else {
+            "set interface reassembly e0 on"
+        });
         router.cli("set ip reassembly max-reassemblies 5 max-reassembly-length 4");
         for (offset_more, bytes, cut_off, next) in frames {
             let whole = Whole::transit(family, u32::from(bytes[0] & 3), 200);

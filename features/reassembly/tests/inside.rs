@@ -108,8 +108,10 @@ fn the_running_configuration_makes_the_same_router() {
     let mut router = router();
     let lines = [
         "set ip reassembly max-buffers 500",
-        "set ip reassembly full ip4 timeout 1000 max-reassemblies 10 max-reassembly-length 3 expire-walk-interval 50",
-        "set ip reassembly virtual ip6 timeout 500 max-reassemblies 1024 max-reassembly-length 128 expire-walk-interval 100",
+        "set ip reassembly full ip4 timeout 1000 max-reassemblies 10 max-reassembly-length 3 \
+         expire-walk-interval 50",
+        "set ip reassembly virtual ip6 timeout 500 max-reassemblies 1024 max-reassembly-length 128 \
+         expire-walk-interval 100",
         "set interface reassembly e0 full on",
         "set interface reassembly e0 virtual ip6",
         "set interface reassembly e1 virtual ip4",

@@ -17,17 +17,17 @@ pub(crate) const GROUP: &str = "Layer 3";
 
 /// One declaration, for commands that begin alike up to a value must be one.
 const SYNTAX: &str = "ip6 nd <interface> ( <negate:'no'> ( {[ra-suppress] [ra-managed-config-flag] \
-    [ra-other-config-flag] [ra-suppress-link-layer] [ra-send-unicast] [ra-cease] [ra-lifetime] [ra-initial] \
-    [ra-interval] [ra-hop-limit] [ra-reachable-time] [ra-retransmit-time] [ra-mtu] [ra-preference]} \
-    | prefix <prefix:prefix6> | ra-route <route:prefix6> | ra-dns-server <server:ip6> | \
-    ra-dns-search <domain:word> ) | \
-    {[ra-suppress] [ra-managed-config-flag] [ra-other-config-flag] [ra-suppress-link-layer] [ra-send-unicast] [ra-cease] [ra-lifetime <lifetime:0-9000>] [ra-initial <count:1-3> <every:1-16>] \
-    [ra-interval <max:4-1800> [<min:3-1350>]] [ra-hop-limit <hop-limit:u8>] \
-    [ra-reachable-time <reachable:0-3600000>] [ra-retransmit-time <retransmit:u32>] [ra-mtu <mtu:0-65535>] \
-    [ra-preference <preference:high|medium|low>]} \
-    | prefix <prefix:prefix6> \
-    {[<valid:u32> <preferred:u32>] [default] [infinite] [off-link] [no-autoconfig] [no-onlink] [no-advertise]} \
-    | ra-route <route:prefix6> \
+    [ra-other-config-flag] [ra-suppress-link-layer] [ra-send-unicast] [ra-cease] [ra-lifetime] \
+    [ra-initial] [ra-interval] [ra-hop-limit] [ra-reachable-time] [ra-retransmit-time] [ra-mtu] \
+    [ra-preference]} | prefix <prefix:prefix6> | ra-route <route:prefix6> | ra-dns-server \
+    <server:ip6> | ra-dns-search <domain:word> ) | \
+    {[ra-suppress] [ra-managed-config-flag] [ra-other-config-flag] [ra-suppress-link-layer] \
+    [ra-send-unicast] [ra-cease] [ra-lifetime <lifetime:0-9000>] [ra-initial <count:1-3> \
+    <every:1-16>] [ra-interval <max:4-1800> [<min:3-1350>]] [ra-hop-limit <hop-limit:u8>] \
+    [ra-reachable-time <reachable:0-3600000>] [ra-retransmit-time <retransmit:u32>] [ra-mtu \
+    <mtu:0-65535>] [ra-preference <preference:high|medium|low>]} | prefix <prefix:prefix6> \
+    {[<valid:u32> <preferred:u32>] [default] [infinite] [off-link] [no-autoconfig] [no-onlink] \
+    [no-advertise]} | ra-route <route:prefix6> \
     {[lifetime <seconds:u32>] [preference <preference:high|medium|low>]} | ra-dns-server \
     <server:ip6> [lifetime <seconds:u32>] | ra-dns-search <domain:word> [lifetime <seconds:u32>] )";
 

@@ -119,7 +119,7 @@ fn say_last(engine: &mut Engine, state: &mut RaState, id: InterfaceId) {
     {
         let last = packet(&advertiser.config, &own, &[], ALL_NODES, true);
         send_to_all(engine, id, advertiser, last);
-        if let Err(stalled) = engine.settle(WorkerId(0)) {
+        if let Err(stalled) = engine.wait_for_worker(WorkerId(0)) {
             tracing::warn!(
                 "{}: the last router advertisement: {stalled}",
                 engine.interface_name(id)

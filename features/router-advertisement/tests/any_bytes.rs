@@ -22,7 +22,9 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(
-        packets in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..160), 0..2usize, any::<bool>()), 32),
+        packets in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 1..160), 0..2usize, any::<bool>()), 32
+        ),
     ) {
         let mut router = router();
         for (mut bytes, node, likely) in packets {

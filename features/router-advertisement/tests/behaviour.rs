@@ -222,8 +222,10 @@ fn other_routers_are_shown_with_what_contradicts_us() {
 #[test]
 fn the_running_configuration_makes_the_same_advertisements() {
     let lines = [
-        "ip6 nd e0 ra-managed-config-flag ra-send-unicast ra-lifetime 1000 ra-initial 2 8 ra-interval 100 50",
-        "ip6 nd e0 ra-hop-limit 32 ra-mtu 1400 ra-preference low ra-other-config-flag ra-suppress-link-layer",
+        "ip6 nd e0 ra-managed-config-flag ra-send-unicast ra-lifetime 1000 ra-initial 2 8 \
+         ra-interval 100 50",
+        "ip6 nd e0 ra-hop-limit 32 ra-mtu 1400 ra-preference low ra-other-config-flag \
+         ra-suppress-link-layer",
         "ip6 nd e0 ra-retransmit-time 100 ra-reachable-time 200 ra-cease",
         "ip6 nd e0 prefix 2001:db8:5::/64 infinite no-onlink no-autoconfig",
         "ip6 nd e0 prefix 2001:db8:6::/64 100 50",
@@ -244,7 +246,8 @@ fn the_running_configuration_makes_the_same_advertisements() {
     assert_eq!(ours(&second.cli("show running-config")), ours(&written));
     for line in [
         "ip6 nd e0 no ra-managed-config-flag ra-send-unicast ra-lifetime ra-initial ra-interval",
-        "ip6 nd e0 no ra-hop-limit ra-mtu ra-preference ra-other-config-flag ra-suppress-link-layer",
+        "ip6 nd e0 no ra-hop-limit ra-mtu ra-preference ra-other-config-flag \
+         ra-suppress-link-layer",
         "ip6 nd e0 no ra-retransmit-time ra-reachable-time ra-cease",
         "ip6 nd e0 no prefix 2001:db8:5::/64",
         "ip6 nd e0 no prefix 2001:db8:6::/64",

@@ -9,7 +9,7 @@ use quiver_control::{
 use quiver_core::Engine;
 use quiver_tables::prefix::IpPrefix;
 
-use crate::local_sids::{self, Kind, LocalSid, LocalSids, Place, Shown};
+use crate::local_sids::{self, Kind, LocalSid, LocalSids, Names, Place};
 use crate::proxy::Proxies;
 
 /// The chapter of the reference page.
@@ -56,9 +56,9 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
             .group(GROUP)
             .help("Show local SIDs, what each does, and how many packets came to it")
             .details(
-                "Good packets went on, bad ones died or were answered with an ICMPv6 error; `show errors` says \
-                 why. Bytes count from the IPv6 header on, as the packets came. With an address: the SID that \
-                 packets to it would meet.",
+                "Good packets went on, bad ones died or were answered with an ICMPv6 error; `show \
+                 errors` says why. Bytes count from the IPv6 header on, as the packets came. With \
+                 an address: the SID that packets to it would meet.",
             )
             .run_or_begin(show),
     );
@@ -113,7 +113,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         let sids = engine
             .get::<LocalSids>()
             .ok_or_else(|| Refusal::new("the local SIDs are being changed"))?;
-        let shown = Shown { engine };
+        let names = Names { engine };
         let mut looked_at = 0;
         for (place, sid) in sids.after(last).take(most) {
             (looked_at, last) = (looked_at + 1, Some(place));
@@ -123,7 +123,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
             found = true;
             let [packets, bytes, bad_packets, bad_bytes] = sids.counted(sid);
             let row = table.row().cell(place.sid()).cell(place.table_id(engine));
-            let row = row.cell(sid.behavior.words(&shown)).cell(packets).cell(bytes);
+            let row = row.cell(sid.behavior.words(&names)).cell(packets).cell(bytes);
             row.cell(bad_packets).cell(bad_bytes);
         }
         match &none {
@@ -143,11 +143,11 @@ pub(crate) fn write_config(
     most: usize,
 ) -> Option<Place> {
     let sids = engine.get::<LocalSids>()?;
-    let shown = Shown { engine };
+    let names = Names { engine };
     let mut last = None;
     for (place, LocalSid { behavior, .. }) in sids.after(after).take(most) {
         last = Some(place);
-        let (place, behavior) = (place.words(engine), behavior.words(&shown));
+        let (place, behavior) = (place.words(engine), behavior.words(&names));
         config.command(format_args!("sr localsid address {place} behavior {behavior}"));
     }
     last

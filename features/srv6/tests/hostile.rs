@@ -69,7 +69,8 @@ const POLICIES: [&str; 6] = [
     "sr policy add bsid fc00:0:1::b3 next fc00:0:2::1 next fc00:0:1::a insert",
     "sr policy add bsid fc00:0:1::b4 next fc00:0:2::1 insert.red",
     "sr policy add bsid fc00:1::d1 behavior t.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64",
-    "sr policy add bsid fc00:1::d2 behavior h.m.gtp4.d fc00:2::/53 v6src_prefix fc00:1::/96 nhtype ipv4 drop-in",
+    "sr policy add bsid fc00:1::d2 behavior h.m.gtp4.d fc00:2::/53 v6src_prefix fc00:1::/96 nhtype \
+     ipv4 drop-in",
 ];
 const STEERED: [&str; 6] = [
     "sr steer l3 198.51.100.0/24 via bsid fc00:0:1::b1",
@@ -160,7 +161,9 @@ struct Change {
 
 fn change() -> impl Strategy<Value = Change> {
     // What most often decides: small numbers, and the ends of a byte.
-    let byte = prop_oneof![2 => any::<u8>(), 2 => 0u8..6, 1 => Just(0xff), 1 => Just(43), 1 => Just(41), 1 => Just(4)];
+    let byte = prop_oneof![
+        2 => any::<u8>(), 2 => 0u8..6, 1 => Just(0xff), 1 => Just(43), 1 => Just(41), 1 => Just(4)
+    ];
     (
         any::<prop::sample::Index>(),
         prop_oneof![3 => Just(0), 1 => 0..PORTS],
@@ -245,7 +248,9 @@ proptest! {
         prop_assert_eq!(router.buffers_in_use(), 0, "{} were held", held);
     }
     #[test]
-    fn whatever_comes_in_one_vector_loses_no_buffer(changes in prop::collection::vec(change(), FRAMES_PER_CASE)) {
+    fn whatever_comes_in_one_vector_loses_no_buffer(
+        changes in prop::collection::vec(change(), FRAMES_PER_CASE)
+    ) {
         let seeds = golden::frames_in(Path::new(GOLDEN));
         let mut router = router();
         for change in &changes {

@@ -72,7 +72,8 @@ fn a_frame_of_an_ethernet_segment_does_not_come_back_to_it_by_another_router() {
         // Port e1 of both is on the segment that both call 5.
         own.cli("set interface l2 bridge e1 1 5");
         own.cli(&format!(
-            "sr policy add bsid fc00:0:{router}::c{other} next fc00:0:{other}:{router}:d2::5 encap.red"
+            "sr policy add bsid fc00:0:{router}::c{other} next fc00:0:{other}:{router}:d2::5 \
+             encap.red"
         ));
         own.cli(&format!(
             "set sr l2-tunnel sr_l2_tunnel0 flood group 5 bsid fc00:0:{router}::c{other}"
@@ -234,11 +235,13 @@ fn many_routers_may_send_to_one_sid_and_each_is_known_by_its_source() {
         (0, "sr localsid del address fc00:0:1:2:d2::/112"),
         (
             0,
-            "sr localsid address fc00:0:1:2::1 behavior end.dt2u sr_l2_tunnel0 from fc00:0:3::1 sr_l2_tunnel1",
+            "sr localsid address fc00:0:1:2::1 behavior end.dt2u sr_l2_tunnel0 from fc00:0:3::1 \
+             sr_l2_tunnel1",
         ),
         (
             0,
-            "sr localsid address fc00:0:1:2:d2::/112 behavior end.dt2m sr_l2_tunnel0 from fc00:0:3::1 sr_l2_tunnel1",
+            "sr localsid address fc00:0:1:2:d2::/112 behavior end.dt2m sr_l2_tunnel0 from \
+             fc00:0:3::1 sr_l2_tunnel1",
         ),
     ] {
         routers[at].cli(line);
@@ -271,7 +274,8 @@ fn frames_of_several_remotes_in_one_vector_are_told_apart() {
     let mut routers = [edge(1, &[2, 3], 1), edge(2, &[1], 1), edge(3, &[1], 1)];
     for line in [
         "sr localsid del address fc00:0:1:2:d2::/112",
-        "sr localsid address fc00:0:1:2:d2::/112 behavior end.dt2m sr_l2_tunnel0 from fc00:0:3::1 sr_l2_tunnel1",
+        "sr localsid address fc00:0:1:2:d2::/112 behavior end.dt2m sr_l2_tunnel0 from fc00:0:3::1 \
+         sr_l2_tunnel1",
     ] {
         routers[0].cli(line);
     }

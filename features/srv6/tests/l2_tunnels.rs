@@ -151,7 +151,8 @@ fn tunnels_are_written_back_as_they_were_made() {
         "set interface l2 bridge sr_l2_tunnel1 1 9",
         "set interface l2 bridge sr_l2_tunnel9 2 0",
         "sr localsid address fc00:0:9::/64 behavior end.dt2m sr_l2_tunnel9 arg-fe2 16",
-        "sr localsid address fc00:0:9:1::1 behavior end.dt2u sr_l2_tunnel9 from fc00:0:2::1 sr_l2_tunnel0 from fc00:0:3::1 sr_l2_tunnel1",
+        "sr localsid address fc00:0:9:1::1 behavior end.dt2u sr_l2_tunnel9 from fc00:0:2::1 \
+         sr_l2_tunnel0 from fc00:0:3::1 sr_l2_tunnel1",
     ] {
         router.cli(line);
     }
@@ -181,7 +182,8 @@ fn tunnels_are_written_back_as_they_were_made() {
         "sr localsid address fc00:0:1:2::1 behavior end.dt2u sr_l2_tunnel0",
         "sr localsid address fc00:0:1:2:d2::/112 behavior end.dt2m sr_l2_tunnel0",
         "sr localsid address fc00:0:9::/64 behavior end.dt2m sr_l2_tunnel9 arg-fe2 16",
-        "sr localsid address fc00:0:9:1::1 behavior end.dt2u sr_l2_tunnel9 from fc00:0:2::1 sr_l2_tunnel0 from fc00:0:3::1 sr_l2_tunnel1",
+        "sr localsid address fc00:0:9:1::1 behavior end.dt2u sr_l2_tunnel9 from fc00:0:2::1 \
+         sr_l2_tunnel0 from fc00:0:3::1 sr_l2_tunnel1",
     ] {
         assert!(before.iter().any(|known| known == line), "{line} in {before:#?}");
     }
@@ -218,7 +220,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
             "no layer 2 tunnel",
         ),
         (
-            "sr localsid address fc00:0:1::77 behavior end.dt2u sr_l2_tunnel0 from fc00:: sr_l2_tunnel0 from fc00:: sr_l2_tunnel0",
+            "sr localsid address fc00:0:1::77 behavior end.dt2u sr_l2_tunnel0 from fc00:: \
+             sr_l2_tunnel0 from fc00:: sr_l2_tunnel0",
             "twice",
         ),
     ] {

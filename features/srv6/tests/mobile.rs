@@ -27,12 +27,15 @@ const LINES: [&str; 10] = [
     "sr localsid address fc01:1::/32 behavior end.m.gtp4.e v4src_position 64",
     "sr localsid address fc02::/56 behavior end.m.gtp4.e v4src_addr 10.9.9.9 fib-table 10 uplink",
     "sr localsid address fc03::/88 behavior end.m.gtp6.e",
-    "sr localsid address fc04::/64 behavior end.m.gtp6.e source fc00::9 fib-table 10 uplink zero-checksum",
+    "sr localsid address fc04::/64 behavior end.m.gtp6.e source fc00::9 fib-table 10 uplink \
+     zero-checksum",
     "sr localsid address fc05::/64 behavior end.m.gtp6.d fc00:2::/48 nhtype ipv6",
-    "sr localsid address fc06::/64 behavior end.m.gtp6.d.di fc00:2::/48 source fc00::9 fib-table 10 next fc00:5::5",
+    "sr localsid address fc06::/64 behavior end.m.gtp6.d.di fc00:2::/48 source fc00::9 fib-table \
+     10 next fc00:5::5",
     "sr localsid address fc07::1 behavior end.map fc00:7::7 fib-table 10",
     "sr localsid address fc08::/48 behavior end.map fc00:8::/48",
-    "sr policy add bsid fc00:1::d1 behavior h.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64 nhtype ipv4 drop-in",
+    "sr policy add bsid fc00:1::d1 behavior h.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64 nhtype \
+     ipv4 drop-in",
     "sr steer l3 192.0.2.0/24 via bsid fc00:1::d1",
 ];
 
@@ -156,7 +159,9 @@ proptest! {
 
     #[test]
     fn no_bytes_panic_and_no_buffer_is_lost(
-        packets in prop::collection::vec((0usize..5, any::<u8>(), prop::collection::vec(any::<u8>(), 0..120)), 1..60),
+        packets in prop::collection::vec(
+            (0usize..5, any::<u8>(), prop::collection::vec(any::<u8>(), 0..120)), 1..60
+        ),
     ) {
         let mut router = router();
         for line in [
@@ -164,23 +169,53 @@ proptest! {
             "sr localsid address fc03::/64 behavior end.m.gtp6.e",
             "sr localsid address fc05::/64 behavior end.m.gtp6.d fc00:2::/48",
             "sr localsid address fc06::/64 behavior end.m.gtp6.d.di fc00:2::/48 next fc00:5::5",
-            "sr policy add bsid fc00:1::d1 behavior t.m.gtp4.d fc00:2::/32 v6src_prefix fc00:1::/64",
+            "sr policy add bsid fc00:1::d1 behavior t.m.gtp4.d fc00:2::/32 v6src_prefix \
+             fc00:1::/64",
             "sr steer l3 192.0.2.0/24 via bsid fc00:1::d1",
         ] {
             router.cli(line);
         }
-        let places = ["fc01:c000:201:24:102:304::", "fc03::2401:203:400:0", "fc05::1", "fc06::1", "192.0.2.1"];
+        let places = [
+            "fc01:c000:201:24:102:304::",
+            "fc03::2401:203:400:0",
+            "fc05::1",
+            "fc06::1",
+            "192.0.2.1",
+        ];
         for (place, shape, bytes) in packets {
             // Bytes alone, UDP to GTP-U with them, a GTP-U header with them, or segments.
             let behind = match shape % 4 {
                 0 => (shape, bytes),
-                1 => (17, [&[0, 1, 8, 0x68, 0, (8 + bytes.len()) as u8, 0, 0], &bytes[..]].concat()),
+                1 => {
+                    (17, [&[0, 1, 8, 0x68, 0, (8 + bytes.len()) as u8, 0, 0], &bytes[..]].concat())
+                }
                 2 => {
                     let length = bytes.len() as u8;
-                    let head = [0, 1, 8, 0x68, 0, 16 + length, 0, 0, 0x30 | shape >> 5, 255, 0, length, 1, 2, 3, 4];
+                    let head = [
+                        0,
+                        1,
+                        8,
+                        0x68,
+                        0,
+                        16 + length,
+                        0,
+                        0,
+                        0x30 | shape >> 5,
+                        255,
+                        0,
+                        length,
+                        1,
+                        2,
+                        3,
+                        4,
+                    ];
                     (17, [&head[..], &bytes].concat())
                 }
-                _ => (43, [&[shape, 2, 4, shape & 3, 0, 0, 0, shape & 15], &[0xfc; 16][..], &bytes].concat()),
+                _ => (
+                    43,
+                    [&[shape, 2, 4, shape & 3, 0, 0, 0, shape & 15], &[0xfc; 16][..], &bytes]
+                        .concat(),
+                ),
             };
             router.send("e0", &frame(places[place], behind.0, &behind.1));
         }

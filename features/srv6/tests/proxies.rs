@@ -28,8 +28,8 @@ fn configured(router: &mut Router) -> Vec<String> {
     all.lines().filter(|line| line.starts_with("sr localsid")).map(str::to_owned).collect()
 }
 
-const STATIC: &str = "sr localsid address fc00:0:1::4 behavior end.as nh 10.0.2.2 oif e2 iif e3 src fc00::1 next \
-                      fc00:0:2::2 next fc00:0:3::3";
+const STATIC: &str = "sr localsid address fc00:0:1::4 behavior end.as nh 10.0.2.2 oif e2 iif e3 \
+                      src fc00::1 next fc00:0:2::2 next fc00:0:3::3";
 
 #[test]
 fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
@@ -42,8 +42,8 @@ fn proxies_are_written_back_as_they_were_given_and_leave_nothing_behind() {
         "sr localsid address fc00:0:1::6 behavior end.ad nh 2001:db8:2::2 oif e2 iif e3",
         "sr localsid address fc00:0:1::c behavior end.ad.flow nh 10.0.1.2 oif e1 iif e1 flows 64",
         "sr localsid address fc00:0:1::a behavior end.am nh 2001:db8:2::2 oif e2 iif e2 nat cache",
-        "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next fc00:0:2::2 reduced hop-limit 9 \
-         bypass",
+        "sr localsid address fc00:0:1::b behavior end.as oif e4 iif e5 src fc00::1 next \
+         fc00:0:2::2 reduced hop-limit 9 bypass",
     ];
     lines.iter().for_each(|line| drop(router.cli(line)));
     let mut written = configured(&mut router);

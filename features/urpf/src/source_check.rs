@@ -157,7 +157,8 @@ impl SourceCheck {
         } else if hop.next == self.lookup_in_table {
             Way::Further(hop.index)
         } else if Some(hop.next) == self.link_local {
-            Way::Good // it means something on its link alone, and is never forwarded (RFC 4291 §2.5.6)
+            // it means something on its link alone, and is never forwarded (RFC 4291 §2.5.6)
+            Way::Good
         } else if self.dead.contains(&hop.next) || mode == Mode::Strict {
             Way::Bad(UrpfDrop::NoRoute)
         } else {

@@ -21,7 +21,9 @@ fn route() -> impl Strategy<Value = (Prefix, To)> {
         8 => (any::<u8>(), 24u8..=32).prop_map(|(byte, length)| prefix_of(byte, length)),
     ];
     let to = prop_oneof![
-        6 => any::<[bool; 3]>().prop_map(|out| if out == [false; 3] { To::Drop } else { To::Out(out) }),
+        6 => any::<[bool; 3]>().prop_map(
+            |out| if out == [false; 3] { To::Drop } else { To::Out(out) }
+        ),
         1 => Just(To::Drop),
         1 => Just(To::Unreachable),
         1 => Just(To::Local),
@@ -37,7 +39,8 @@ proptest! {
         routes in prop::collection::vec(route(), 0..10),
         sources in prop::collection::vec(any::<u8>(), 1..30),
     ) {
-        let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_urpf::register]);
+        let mut router =
+            Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_urpf::register]);
         sources::ports(&mut router, 3);
         let mut table: Vec<(Prefix, To)> = Vec::new();
         for (prefix, to) in routes {

@@ -234,7 +234,7 @@ def test_a_machine_runs_starts_and_undoes(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match="cat: nowhere"):
         machine.run(["cat", "nowhere"])
     program = machine.start(["cat"], "cat", talks=True)
-    program.tell("a line")
+    program.send_line("a line")
     program.stop()
     assert program.poll() is not None
     with pytest.raises(FileNotFoundError):

@@ -91,7 +91,9 @@ fn act() -> impl Strategy<Value = Act> {
 
 proptest! {
     #[test]
-    fn no_sequence_of_traces_and_captures_loses_a_buffer(acts in prop::collection::vec(act(), 1..60)) {
+    fn no_sequence_of_traces_and_captures_loses_a_buffer(
+        acts in prop::collection::vec(act(), 1..60)
+    ) {
         // So few buffers that the pool runs empty too.
         let settings = Settings { workers: 2, buffers: 256, ..Settings::default() };
         let mut router = Router::with(settings, &[register]);

@@ -30,7 +30,8 @@ fn case(folder: &Path) {
         ("01-out.e1+2.pcap", pcap(&[frame(1, 60)])),
         (
             "01-counters.json",
-            br#"{"drops": {"toy-forward": {"no-interface": 1}}, "interfaces": {"e0": {"rx_packets": 2}}}"#
+            br#"{"drops": {"toy-forward": {"no-interface": 1}},
+                "interfaces": {"e0": {"rx_packets": 2}}}"#
                 .to_vec(),
         ),
         ("02.cli", b"test advance 2\n".to_vec()),
@@ -99,7 +100,8 @@ fn frames_too_many_and_too_few_are_told() {
 fn counters_that_differ_are_told() {
     let text = wrong_with("no-counters", "01-counters.json", None);
     assert!(text.contains("0 drops expected by toy-forward, no-interface; there are 1"), "{text}");
-    let counters = br#"{"drops": {"toy-forward": {"no-interface": 1, "other": 2}}, "interfaces": {"e0": {"rx_packets": 7, "x": 1}}}"#;
+    let counters = br#"{"drops": {"toy-forward": {"no-interface": 1, "other": 2}},
+        "interfaces": {"e0": {"rx_packets": 7, "x": 1}}}"#;
     let text = wrong_with("counters", "01-counters.json", Some(counters));
     assert!(text.contains("2 drops expected by toy-forward, other; there are 0"), "{text}");
     assert!(text.contains("e0 rx_packets: 7 expected, 2 counted"), "{text}");

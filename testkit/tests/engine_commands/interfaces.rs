@@ -25,7 +25,8 @@ fn show_interface_looks_as_operators_know_it() {
     router.cli("set interface state e1 down");
     router.send("e0", &frame(1, 60));
     let expected =
-        "              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          Count
+        "              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          \
+         Count
 e0                                0      up          1500/0/0/0     rx packets                     1
                                                                     rx bytes                      60
                                                                     drops                          1

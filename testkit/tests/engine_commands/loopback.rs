@@ -59,8 +59,7 @@ fn only_loopbacks_are_deleted_as_loopbacks() {
 }
 
 #[test]
-fn loopbacks_of_two_routers_have_different_addresses_and_those_of_one_router_the_same_at_every_start()
- {
+fn loopbacks_of_two_routers_differ_in_address_and_those_of_one_router_never_change() {
     let mac = |number: [u8; 3]| {
         let mut router = router();
         router.engine().insert(quiver_control::commands::RouterNumber(number));

@@ -51,7 +51,8 @@ fn what_is_built_in_is_listed_with_the_order_of_features() {
     assert!(text.contains("toy      the first byte says where a frame goes"), "{text}");
     assert!(text.contains("  device-input: toy-watch (filter)\n"), "{text}");
     let json = router.json("show features json");
-    assert_eq!(json["arcs"][0]["features"][0], "toy-watch");
+    let feature = &json["arcs"][0]["features"][0];
+    assert_eq!((&feature["node"], &feature["phase"]), (&"toy-watch".into(), &"filter".into()));
 }
 
 #[test]

@@ -130,7 +130,8 @@ fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refus
             (Some(rate), is_paused)
         });
         streams.push(json!({
-            "stream": number, "rate_pps": rate, "is_paused": is_paused, "from": facts.from, "to": facts.to, "frame_bytes": facts.frame_bytes,
+            "stream": number, "rate_pps": rate, "is_paused": is_paused, "from": facts.from,
+            "to": facts.to, "frame_bytes": facts.frame_bytes,
             "sent": sent, "received": received, "missing": sent.saturating_sub(received),
             "sent_pps": rates.sent_pps, "received_pps": rates.received_pps,
             "latency_ns": rates.latency,
@@ -140,7 +141,8 @@ fn statistics<S: Surroundings>(session: &mut Session<S>) -> Result<Output, Refus
     let now_ns = generator.engine().now_ns();
     let ports = ports(generator);
     let json = json!({
-        "state": state, "now_ns": now_ns, "profile": session.loaded()?.profile.path.display().to_string(),
+        "state": state, "now_ns": now_ns,
+        "profile": session.loaded()?.profile.path.display().to_string(),
         "measurement": session.measurement,
         "elapsed_s": snapshot.as_ref().map(|snapshot| snapshot.at_s),
         "duration_s": snapshot.as_ref().map(|snapshot| snapshot.of_s),

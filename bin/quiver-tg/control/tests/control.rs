@@ -190,8 +190,9 @@ fn streams_are_added_replaced_and_deleted_between_measurements() {
     let mut fixture = Fixture::loaded();
     let one = |name: &str| {
         format!(
-            r#"{{"name": "{name}", "from": 1, "to": 0, "rate": 1000, "layers": {{"ethernet": {{"src": "02:00:00:00:00:02",
-            "dst": "02:fe:00:00:00:02"}}, "ip4": {{"src": "10.0.0.3", "dst": "10.1.0.0"}}, "udp": {{}}}}}}"#
+            r#"{{"name": "{name}", "from": 1, "to": 0, "rate": 1000, "layers": {{
+            "ethernet": {{"src": "02:00:00:00:00:02", "dst": "02:fe:00:00:00:02"}},
+            "ip4": {{"src": "10.0.0.3", "dst": "10.1.0.0"}}, "udp": {{}}}}}}"#
         )
         .replace('\n', " ")
     };

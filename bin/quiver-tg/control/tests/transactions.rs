@@ -27,7 +27,11 @@ impl Fixture {
         let session =
             Session::new(|profile| make::make_generator(profile, Rc::new(Cell::new(false))));
         let mut fixture = Fixture { session, commands: commands(), socket };
-        let port = |role: &str, mac: &str| json!({"memif": {"socket": fixture.socket, "role": role}, "gateway_mac": mac});
+        let port = |role: &str, mac: &str| {
+            json!({
+                "memif": {"socket": fixture.socket, "role": role}, "gateway_mac": mac
+            })
+        };
         let ports = [port("master", "02:00:00:00:00:01"), port("slave", "02:00:00:00:00:00")];
         fixture
             .say(&format!("load inline {}", json!({"ports": ports, "stateful": stateful})))

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Runs of lost numbers. Numbers are settled in their order.
+/// Runs of lost sequence numbers. Numbers are counted in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gaps {
     /// Runs.
@@ -82,8 +82,11 @@ mod tests {
             gaps.bits(0x5a5a_0ff0_1234_cdef, rest);
             gaps.close();
             let bits = |word: u64, count: u32| (0..count).map(move |bit| word >> bit & 1 == 1);
-            let came: Vec<bool> =
-                words.iter().flat_map(|w| bits(*w, 64)).chain(bits(0x5a5a_0ff0_1234_cdef, rest)).collect();
+            let came: Vec<bool> = words
+                .iter()
+                .flat_map(|w| bits(*w, 64))
+                .chain(bits(0x5a5a_0ff0_1234_cdef, rest))
+                .collect();
             let runs: Vec<u64> = came
                 .split(|came| *came)
                 .map(|lost| lost.len() as u64)

@@ -1,5 +1,5 @@
-//! Which sequence numbers of a stream have arrived: a bitmap that slides with the highest one. What
-//! slides out of it is settled: its gaps are counted.
+//! Sequence numbers of a stream that have arrived: a bitmap that slides with the highest number.
+//! Gaps are counted when they slide out of the bitmap.
 
 use crate::gaps::Gaps;
 
@@ -24,8 +24,8 @@ pub struct Window {
     words: Box<[u64]>,
     /// One above the highest number seen.
     next: u64,
-    /// Of the numbers that have left the bitmap.
-    settled: Gaps,
+    /// Gaps among the numbers that have left the bitmap.
+    closed: Gaps,
 }
 
 impl Window {
@@ -33,7 +33,7 @@ impl Window {
     pub fn new(frames: usize) -> Window {
         // One word more than requested: the newest word is partly filled.
         let words = (frames.div_ceil(64) + 1).next_power_of_two();
-        Window { words: vec![0; words].into_boxed_slice(), next: 0, settled: Gaps::default() }
+        Window { words: vec![0; words].into_boxed_slice(), next: 0, closed: Gaps::default() }
     }
 
     /// Numbers behind the highest that are certainly remembered.
@@ -90,12 +90,12 @@ impl Window {
         }
     }
 
-    /// The word that number `word` × 64 falls into begins: what stood there before is settled.
+    /// Begin the word of number `word` × 64: count the gaps of the word that stood there before.
     #[inline(always)]
     fn close_word(&mut self, word: u64) {
         let count = self.words.len() as u64;
         if word >= count {
-            self.settled.word(self.words[word as usize & (count as usize - 1)]);
+            self.closed.word(self.words[word as usize & (count as usize - 1)]);
         }
     }
 
@@ -112,12 +112,12 @@ impl Window {
             self.close_word(word);
             self.words[word as usize & (count as usize - 1)] = 0;
         }
-        self.settled.lost(64 * (last - once_around));
+        self.closed.lost(64 * (last - once_around));
     }
 
     /// The gaps of the stream's first `sent` numbers, as far as is known now.
     pub fn gaps(&self, sent: u64) -> Gaps {
-        let mut gaps = self.settled;
+        let mut gaps = self.closed;
         let count = self.words.len() as u64;
         let newest = self.next.div_ceil(64);
         let oldest = newest.saturating_sub(count);

@@ -139,14 +139,19 @@ proptest! {
     #[test]
     fn counts_balance_whatever_befalls_frames_and_clock(
         loss in 0u32..20, loss_run in 1u32..30, duplicate in 0u32..20, reorder in 0u32..20,
-        reorder_by in 1u32..50, corrupt in 0u32..20, delay in 0u32..20, delay_us in 1u64..20_000, seed: u64,
+        reorder_by in 1u32..50, corrupt in 0u32..20, delay in 0u32..20, delay_us in 1u64..20_000,
+        seed: u64,
         steps in prop::collection::vec((0u64..2_000, -20_000_000i64..20_000_000), 0..4),
     ) {
         let share = |percent: u32| f64::from(percent) / 100.0;
         let faults = format!(
             "loss: {}, loss_run: {loss_run}, duplicate: {}, reorder: {}, reorder_by: {reorder_by}, \
              corrupt: {}, delay: {}, delay_us: {delay_us}, seed: {seed}",
-            share(loss), share(duplicate), share(reorder), share(corrupt), share(delay),
+            share(loss),
+            share(duplicate),
+            share(reorder),
+            share(corrupt),
+            share(delay),
         );
         let is_steady = steps.is_empty();
         let mut generator = faulty_with_steps(BOTH_WAYS, &faults, 5_000, steps);
@@ -158,7 +163,10 @@ proptest! {
             let stream = &report.per_stream[0];
             prop_assert_eq!(stream.lost as u64, done.lost + done.corrupted + stream.too_late);
             prop_assert_eq!(stream.duplicated, done.duplicated);
-            prop_assert!(stream.reordered >= done.reordered && stream.reordered <= done.reordered + done.delayed);
+            prop_assert!(
+                stream.reordered >= done.reordered
+                    && stream.reordered <= done.reordered + done.delayed
+            );
             prop_assert_eq!((report.clock_steps, report.time_impossible), (0, 0));
         }
         if let Some(latency) = &report.latency_ns {

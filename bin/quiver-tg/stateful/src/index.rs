@@ -1,8 +1,8 @@
 //! Where a key's entry is: open addressing with linear probing, a hash's tag and a slot in a
 //! bucket.
 
-/// Beyond this many buckets a look-up gives up: far more than chance makes, and a bound for whoever
-/// finds keys that fall together.
+/// Buckets after which a look-up gives up. Random keys need far fewer; keys chosen to collide are
+/// bounded by it.
 const PROBES_MAX: usize = 256;
 
 /// No slot.
@@ -114,7 +114,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_equals_a_map(steps in prop::collection::vec((0u32..64, any::<bool>()), 0..400), spread in 0u32..4) {
+        fn it_equals_a_map(
+            steps in prop::collection::vec((0u32..64, any::<bool>()), 0..400), spread in 0u32..4
+        ) {
             // Hashes that crowd, and wrap at the end of the buckets.
             let hash = |slot: u32| u64::from((slot % 7) << spread).wrapping_sub(3);
             let mut index = Index::new(64);

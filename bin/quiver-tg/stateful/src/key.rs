@@ -70,10 +70,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_gives_back_what_it_was_made_of(near: u32, near_port: u16, far: u128, far_port: u16) {
+        fn a_key_gives_back_what_it_was_made_of(
+            near: u32, near_port: u16, far: u128, far_port: u16
+        ) {
             let key = Key::new(near, near_port, far, far_port);
             prop_assert_eq!(
-                (key.near(), key.near_port(), key.far(), key.far_port()), (near, near_port, far, far_port)
+                (key.near(), key.near_port(), key.far(), key.far_port()),
+                (near, near_port, far, far_port)
             );
         }
     }

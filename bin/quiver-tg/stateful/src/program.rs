@@ -1,7 +1,7 @@
 //! The program of both ends of a transaction, for the state machines.
 
 use super::wheel::ticks;
-use quiver_tg_traffic::profile::stateful::{Closer, Stateful, Success};
+use quiver_tg_traffic::profile::stateful::{ClosingSide, Stateful, Success};
 
 /// Which end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Program {
     /// Bytes of data in a packet: of UDP always, of TCP at most.
     pub packet_bytes: u16,
     /// TCP: who closes first.
-    pub closer: Closer,
+    pub closing_side: ClosingSide,
     /// The condition of success.
     pub success: Success,
     /// A rest; 0 is none.
@@ -52,7 +52,7 @@ impl Program {
             request: of(stateful.requests(), stateful.request_bytes),
             response: of(stateful.responses(), stateful.response_bytes),
             packet_bytes: packet_bytes as u16,
-            closer: stateful.closer(),
+            closing_side: stateful.closing_side(),
             success: stateful.success,
             hold: or_none(stateful.hold_s),
             life: ticks(stateful.timeout_s + stateful.hold_s),

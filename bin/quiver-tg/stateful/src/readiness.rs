@@ -10,8 +10,8 @@ use quiver_wire::{EtherType, Header, Ip6Header, IpProtocol, MacAddress, WireErro
 use quiver_tg_measuring::neighbours::{Envelope, Letter};
 use quiver_tg_traffic::profile::stateful::hosts::{Hosts, bits_of};
 
-/// Hosts that ping at most; further hosts use the same paths.
-pub const ASKED_MAX: u32 = 4096;
+/// Hosts that ping, at most; further hosts use the same paths.
+pub const PINGED_MAX: u32 = 4096;
 /// How long an answer may take before the ping is sent again, nanoseconds.
 const AGAIN_NS: u64 = 50_000_000;
 /// Pings sent at once.
@@ -40,7 +40,7 @@ pub struct Readiness {
 impl Readiness {
     /// Of clients behind `envelope`'s port, who talk to these servers.
     pub fn new(envelope: Envelope, clients: Hosts, servers: Hosts) -> Readiness {
-        let answered = vec![false; clients.count().min(ASKED_MAX) as usize].into_boxed_slice();
+        let answered = vec![false; clients.count().min(PINGED_MAX) as usize].into_boxed_slice();
         let left = answered.len();
         Readiness { envelope, clients, servers, answered, left, solicited_ns: 0, place: 0 }
     }

@@ -149,7 +149,8 @@ mod tests {
     proptest! {
         #[test]
         fn due_transactions_never_become_fewer(
-            rate in 1f64..1e6, ramp in 0u64..10_000_000_000, a in 0u64..12_000_000_000, b in 0u64..12_000_000_000,
+            rate in 1f64..1e6, ramp in 0u64..10_000_000_000, a in 0u64..12_000_000_000,
+            b in 0u64..12_000_000_000,
         ) {
             let schedule = schedule(rate, ramp, u64::MAX);
             prop_assert!(schedule.due(a.min(b)) <= schedule.due(a.max(b)));

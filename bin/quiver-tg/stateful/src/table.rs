@@ -115,14 +115,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_equals_a_map_and_forgets_nothing(steps in prop::collection::vec((0u16..40, any::<bool>()), 0..300)) {
+        fn it_equals_a_map_and_forgets_nothing(
+            steps in prop::collection::vec((0u16..40, any::<bool>()), 0..300)
+        ) {
             let mut table: Table<u64> = Table::new(32, Secret::new(7), 0);
             let mut model: HashMap<u16, u64> = HashMap::new();
             for (number, (port, puts)) in steps.into_iter().enumerate() {
                 let key = Key::new(1, port, 2, 3);
                 let hash = table.hash(&key);
                 let found = table.find(&key, hash);
-                prop_assert_eq!(found.map(|slot| table.entry(slot).flow), model.get(&port).copied());
+                prop_assert_eq!(
+                    found.map(|slot| table.entry(slot).flow),
+                    model.get(&port).copied()
+                );
                 match found {
                     None if puts => {
                         let slot = table.insert(key, hash, number as u64);

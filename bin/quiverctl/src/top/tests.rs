@@ -24,11 +24,16 @@ fn answers(seconds: u64) -> Vec<Json> {
             "stalled_s": if stalled { json!(12.3) } else { Json::Null },
             "stalls": u64::from(stalled),
             "passes": n * 50_000, "sleeps": n * 3 * index,
-            "node_clocks": n * 2_500_000_000, "idle_clocks": n * (500_000_000 + 1_500_000_000 * index),
+            "node_clocks": n * 2_500_000_000,
+            "idle_clocks": n * (500_000_000 + 1_500_000_000 * index),
             "internal_calls": n * 100_000, "internal_packets": n * 25_000_000,
         })
     };
-    let node = |name: &str, calls: u64, packets: u64, clocks: u64| json!({"name": name, "calls": n * calls, "vectors": n * packets, "clocks": n * clocks});
+    let node = |name: &str, calls: u64, packets: u64, clocks: u64| {
+        json!({
+            "name": name, "calls": n * calls, "vectors": n * packets, "clocks": n * clocks
+        })
+    };
     let nodes = json!([
         node("memif-input", 50_000, 9_900_000, 220_000_000),
         node("ethernet-input", 49_000, 9_900_000, 45_000_000),
@@ -41,11 +46,16 @@ fn answers(seconds: u64) -> Vec<Json> {
     ]);
     let interface = |name: &str, state: &str, link: &str, rx: u64, tx: u64| {
         json!({"name": name, "state": state, "link": link, "counters": {
-            "rx_packets": n * rx, "rx_bytes": n * rx * 60, "tx_packets": n * tx, "tx_bytes": n * tx * 60,
+            "rx_packets": n * rx, "rx_bytes": n * rx * 60, "tx_packets": n * tx,
+            "tx_bytes": n * tx * 60,
             "drops": n * (rx - tx.min(rx)), "rx_no_buffer": 0, "tx_error": n * 7,
         }})
     };
-    let reason = |node: &str, reason: &str, text: &str, severity: &str, count: u64| json!({"node": node, "reason": reason, "text": text, "severity": severity, "count": n * count});
+    let reason = |node: &str, reason: &str, text: &str, severity: &str, count: u64| {
+        json!({
+            "node": node, "reason": reason, "text": text, "severity": severity, "count": n * count
+        })
+    };
     vec![
         json!({"now_ns": n * 1_000_000_000, "clocks_per_s": 2.6e9,
                "workers": [worker(0, false), worker(1, n >= 10)]}),
@@ -57,7 +67,9 @@ fn answers(seconds: u64) -> Vec<Json> {
             interface("größe", "up", "down", 0, 0),
         ]}),
         json!({"errors": [
-            reason("ip4-lookup", "no-route", "there is no route to the destination", "error", 199_000),
+            reason(
+                "ip4-lookup", "no-route", "there is no route to the destination", "error", 199_000
+            ),
             reason("ip4-input", "ttl-expired", "the time to live is used up", "error", 1000),
             reason("arp-input", "replied", "replies sent", "info", 2),
         ]}),

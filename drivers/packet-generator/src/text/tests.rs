@@ -56,8 +56,8 @@ fn a_range_of_addresses_is_gone_through_in_turn() {
 
 #[test]
 fn a_large_range_is_written_when_sent_and_checksums_stay_right() {
-    let text = "IP6: 1.2.3 -> 4.5.6 UDP: 2001:db8::1 + 2001:db8::ffff:ffff -> 2001:db8::2 - 2001:db8::1:2 \
-                UDP: 1 + 60000 -> 5 incrementing 10";
+    let text = "IP6: 1.2.3 -> 4.5.6 UDP: 2001:db8::1 + 2001:db8::ffff:ffff -> 2001:db8::2 - \
+                2001:db8::1:2 UDP: 1 + 60000 -> 5 incrementing 10";
     let plan = Description::parse(text).unwrap().plan(None).unwrap();
     assert_eq!((plan.packets.len(), plan.edits.len()), (1, 3));
     let mut bytes = plan.packets[0].clone();
@@ -144,9 +144,12 @@ proptest! {
     #[test]
     fn no_order_of_known_words_panics(
         words in prop::collection::vec(prop::sample::select(vec![
-            "{", "}", "IP4:", "IP6:", "UDP:", "TCP:", "ICMP:", "ICMP6:", "ICMP", "ICMP6", "echo_request", "->", "-", "+",
-            "1.2.3", "4.5.6", "1.2.3.4", "5.6.7.8", "1.0.0.1-1.0.0.9", "::1", "2001:db8::1", "1", "2", "65535", "70000",
-            "vlan", "ttl", "length", "checksum", "incrementing", "hex", "0x1234", "zero", "syn", "seq", "id", "0x88b5:",
+            "{", "}", "IP4:", "IP6:", "UDP:", "TCP:", "ICMP:", "ICMP6:", "ICMP", "ICMP6",
+            "echo_request", "->", "-", "+",
+            "1.2.3", "4.5.6", "1.2.3.4", "5.6.7.8", "1.0.0.1-1.0.0.9", "::1", "2001:db8::1", "1",
+            "2", "65535", "70000",
+            "vlan", "ttl", "length", "checksum", "incrementing", "hex", "0x1234", "zero", "syn",
+            "seq", "id", "0x88b5:",
             "offset", "df", "fragment-id", "hop-limit", "02:fe:00:00:00:01", "code", "dot1ad",
         ]), 0..24),
         size in prop::option::of((0u64..200, 0u64..200)),

@@ -30,7 +30,8 @@ struct UnderWay(Option<NewFile>);
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "pcap trace {[rx] [tx] [drop] [max <:1-1000000>] [intfc any|<interface>] [file <:path>]}",
+            "pcap trace {[rx] [tx] [drop] [max <:1-1000000>] [intfc any|<interface>] [file \
+             <:path>]}",
         )
         .group(GROUP)
         .help("Write packets down as they are received, sent or dropped, until pcap trace off")
@@ -40,8 +41,11 @@ pub(super) fn register(registry: &mut Registry) {
              ends. Symbolic links are not followed.",
         )
         .word("max", "packets of each worker, 1000 unless given")
-        .word("intfc", "only this interface: where packets came in, for rx and drop, or go out, \
-            for tx")
+        .word(
+            "intfc",
+            "only this interface: where packets came in, for rx and drop, or go out, \
+            for tx",
+        )
         .word("file", "trace.pcap unless given")
         .example("pcap trace rx tx drop max 100 intfc any file all.pcap")
         .run(start),

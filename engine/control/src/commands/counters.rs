@@ -16,7 +16,8 @@ pub fn counters_reference(engine: &Engine) -> String {
         let _ = writeln!(page, "- {name}");
     }
     page.push_str(
-        "\n## Nodes\n\n`show errors`; a reason is why a packet was dropped, an event is only counted.\n\n",
+        "\n## Nodes\n\n`show errors`; a reason is why a packet was dropped, an event is only \
+         counted.\n\n",
     );
     page.push_str("| node | reason | kind | meaning |\n| --- | --- | --- | --- |\n");
     let mut rows: Vec<_> = engine.all_nodes().map(|(_, info)| &info.spec).collect();

@@ -240,7 +240,8 @@ fn show_graph(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refu
         let text = match is_dot {
             true => format!(
                 "digraph quiver \
-                 {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n{nodes}{edges}}}\n"
+                 {{\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n\
+                 {nodes}{edges}}}\n"
             ),
             false => Output::from(table).to_text(),
         };
@@ -280,10 +281,11 @@ fn show_features(engine: &mut Engine, _: &Args<'_>) -> Result<Output, Refusal> {
     text += "\nArcs, with their features in the order of packets, and their phases:\n";
     let mut arcs = Vec::new();
     for arc in engine.arcs() {
-        let features: Vec<String> = arc.features.iter().map(|f| (*f).to_owned()).collect();
-        let with_phases = arc.features.iter().zip(&arc.phases);
-        let listed: Vec<String> =
-            with_phases.map(|(feature, phase)| format!("{feature} ({})", phase.name())).collect();
+        let (mut listed, mut features) = (Vec::new(), Vec::new());
+        for (feature, phase) in arc.features.iter().zip(&arc.phases) {
+            listed.push(format!("{feature} ({})", phase.name()));
+            features.push(json!({ "node": feature, "phase": phase.name() }));
+        }
         let listed = if listed.is_empty() { "none".into() } else { listed.join(", ") };
         let _ = writeln!(text, "  {}: {listed}", arc.name);
         arcs.push(json!({ "name": arc.name, "features": features }));

@@ -274,7 +274,10 @@ fn interface_json(engine: &Engine, interface: &Interface) -> Value {
         .rx
         .iter()
         .map(|p| {
-            json!({ "queue": p.queue, "worker": p.worker, "mode": p.mode, "node": engine.node_name(p.input_node) })
+            json!({
+                "queue": p.queue, "worker": p.worker, "mode": p.mode,
+                "node": engine.node_name(p.input_node)
+            })
         })
         .collect();
     json!({

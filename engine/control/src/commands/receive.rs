@@ -150,7 +150,9 @@ fn write_placed(
     }
     let (name, queue, mode) = (&interface.name, placement.queue, placement.mode.to_string());
     let _ = writeln!(text, "    {name} queue {queue} ({mode})");
-    let item = json!({ "worker": worker.0, "node": node, "interface": name, "queue": queue, "mode": mode });
+    let item = json!({
+        "worker": worker.0, "node": node, "interface": name, "queue": queue, "mode": mode
+    });
     *heading = Some((worker, node));
     Some(item)
 }

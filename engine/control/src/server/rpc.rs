@@ -3,7 +3,7 @@
 //! | method | params | result |
 //! | --- | --- | --- |
 //! | `cli` | `line` | `text`, `json` |
-//! | `script` | `text`, and where it is from: `name`, `line`, `applied`; `keep_going` | `text`, `json` |
+//! | `script` | `text`; its place: `name`, `line`, `applied`; `keep_going` | `text`, `json` |
 //! | `command` | `command`, `args` | `text`, `json` |
 //! | `complete` | `line`, `cursor` | `start`, `candidates`, `can_end` |
 //! | `help` | `command` | `text`, `json` |
@@ -403,7 +403,8 @@ mod tests {
 
     #[test]
     fn a_part_of_a_script_says_where_it_goes_on() {
-        let line = br#"{"jsonrpc":"2.0","id":1,"method":"script","params":{"text":"x","line":18446744073709551615,"applied":3}}"#;
+        let line = br#"{"jsonrpc":"2.0","id":1,"method":"script",
+            "params":{"text":"x","line":18446744073709551615,"applied":3}}"#;
         let Ok(Some(Call { ask: Ask::Script { from, .. }, .. })) = parse(line) else {
             panic!("not a script")
         };

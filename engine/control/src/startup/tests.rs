@@ -14,8 +14,10 @@ fn refused(text: &str) -> String {
 
 #[test]
 fn an_operators_file_is_read_into_types() {
-    let text = "unix {\n  nodaemon # stay\n  cli-listen /run/q/cli.sock exec /etc/q/setup.cli\n  gid vpp\n}\n\
-                cpu { main-core 0 corelist-workers 1,3-4 }\nbuffers {\n buffers-per-numa 65536\n default data-size 2048\n page-size 2M }";
+    let text = "unix {\n  nodaemon # stay\n  cli-listen /run/q/cli.sock exec /etc/q/setup.cli\n  \
+                gid vpp\n}\n\
+                cpu { main-core 0 corelist-workers 1,3-4 }\n\
+                buffers {\n buffers-per-numa 65536\n default data-size 2048\n page-size 2M }";
     let schema = StartupSchema::default();
     let file = StartupFile::from_text("startup.conf", text);
     let startup = schema.parse(&file).unwrap();
@@ -66,7 +68,9 @@ fn a_fault_names_file_line_and_what_was_meant() {
     assert_eq!(refused("unix { }\n}"), "startup.conf:2: a brace is closed that was never opened");
     assert_eq!(
         refused("unix {\n main }"),
-        "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, exec, startup-config, exec-strict, runtime-dir, files-dir, pidfile, gid, coredump-size or others (try ?)"
+        "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, \
+         exec, startup-config, exec-strict, runtime-dir, files-dir, pidfile, gid, coredump-size or \
+         others (try ?)"
     );
     assert_eq!(
         refused("cpu {\n main-core 1\n workers 2\n corelist-workers 1 }"),
@@ -91,7 +95,8 @@ fn a_feature_declares_a_section_with_blocks_that_repeat() {
             .entry("no-multi-seg", "frames fit into one buffer")
             .entry("uio-driver <:word>", "the kernel's driver"),
     );
-    let text = "devices {\n dev 0000:02:00.0 { name e0 }\n dev 0000:03:00.0\n no-multi-seg\n uio-driver vfio-pci\n dev 0000:04:00.0 { num-rx-queues 2 name e2 } }";
+    let text = "devices {\n dev 0000:02:00.0 { name e0 }\n dev 0000:03:00.0\n no-multi-seg\n \
+                uio-driver vfio-pci\n dev 0000:04:00.0 { num-rx-queues 2 name e2 } }";
     let file = StartupFile::from_text("startup.conf", text);
     let startup = schema.parse(&file).unwrap();
     let args = startup.section("devices").unwrap();
@@ -113,10 +118,12 @@ fn a_feature_declares_a_section_with_blocks_that_repeat() {
 #[test]
 fn a_file_written_for_vpp_is_taken_and_each_word_without_effect_is_named_once() {
     let text = "unix {\n nodaemon\n full-coredump\n poll-sleep-usec 100\n}\nheapsize 2G\n\
-                api-trace { on }\ncpu { relative }\ndpdk { dev default { num-rx-desc 512 }\n dev 0000:02:00.1 \
-                { num-rx-queues 2 name eth0 }\n no-multi-seg }\nplugins { plugin default { disable }\n \
-                plugin dpdk_plugin.so { enable } }\nacl-plugin { connection hash buckets 65536 use tuple \
-                merge 1 }\nbuffers { numa 0 { buffers 1024 } page-size default-hugepage }";
+                api-trace { on }\ncpu { relative }\n\
+                dpdk { dev default { num-rx-desc 512 }\n dev 0000:02:00.1 { num-rx-queues 2 name \
+                eth0 }\n no-multi-seg }\nplugins { plugin default { disable }\n plugin \
+                dpdk_plugin.so { enable } }\n\
+                acl-plugin { connection hash buckets 65536 use tuple merge 1 }\n\
+                buffers { numa 0 { buffers 1024 } page-size default-hugepage }";
     let schema = StartupSchema::default();
     let file = StartupFile::from_text("startup.conf", text);
     let startup = schema.parse(&file).unwrap();

@@ -105,51 +105,68 @@ pub fn commands() -> Commands<Toy> {
             }),
     );
     commands.add(
-        Command::new("ip route add|del <prefix> [table <:u32>] [count <:1-16777216>] (via (<next-hop:ip> [<interface>] | drop | ip4-lookup-in-table <table:u32>) {[weight <:1-255>] [preference <:u8>] [out-labels <label:0-1048575>...]})...")
-            .help("Add or remove a route")
-            .run(|toy: &mut Toy, args| {
-                if args.get::<IpPrefix>("prefix")?.has_host_bits() {
+        Command::new(
+            "ip route add|del <prefix> [table <:u32>] [count <:1-16777216>] (via (<next-hop:ip> \
+             [<interface>] | drop | ip4-lookup-in-table <table:u32>) {[weight <:1-255>] \
+             [preference <:u8>] [out-labels <label:0-1048575>...]})...",
+        )
+        .help("Add or remove a route")
+        .run(|toy: &mut Toy, args| {
+            if args.get::<IpPrefix>("prefix")?.has_host_bits() {
+                return Err(args.refuse("prefix", "bits are set behind the length"));
+            }
+            add_route(toy, args).map(|()| Output::none())
+        })
+        .run_many("prefix", |toy, batch| {
+            toy.batches.push(batch.len());
+            batch.each(|args| {
+                if args.get::<IpPrefix>("prefix").is_ok_and(|prefix| prefix.has_host_bits()) {
                     return Err(args.refuse("prefix", "bits are set behind the length"));
                 }
-                add_route(toy, args).map(|()| Output::none())
+                add_route(toy, args)
             })
-            .run_many("prefix", |toy, batch| {
-                toy.batches.push(batch.len());
-                batch.each(|args| {
-                    if args.get::<IpPrefix>("prefix").is_ok_and(|prefix| prefix.has_host_bits()) {
-                        return Err(args.refuse("prefix", "bits are set behind the length"));
-                    }
-                    add_route(toy, args)
-                })
-            }),
+        }),
     );
     commands.add(
-        Command::new("create interface memif {id <:u32> [socket-id <:u32>] master|slave [mode <:ethernet|ip>] [ring-size <:64-65536>] [secret <:secret>] [hw-addr <:mac>]}")
-            .help("Create a memif interface")
-            .word("ring-size", "entries per ring, a power of two")
-            .example("create interface memif id 0 socket-id 1 master ring-size 1024")
-            .run(|toy: &mut Toy, args| {
-                let name = format!("memif{}/{}", args.or("socket-id", 0u32)?, args.get::<u32>("id")?);
-                if toy.interfaces.contains(&name) {
-                    return Err(args.refuse("id", format!("{name} exists already")));
-                }
-                toy.interfaces.push(name.clone());
-                toy.up.push(false);
-                Ok(Output::text(name))
-            }),
+        Command::new(
+            "create interface memif {id <:u32> [socket-id <:u32>] master|slave [mode \
+             <:ethernet|ip>] [ring-size <:64-65536>] [secret <:secret>] [hw-addr <:mac>]}",
+        )
+        .help("Create a memif interface")
+        .word("ring-size", "entries per ring, a power of two")
+        .example("create interface memif id 0 socket-id 1 master ring-size 1024")
+        .run(|toy: &mut Toy, args| {
+            let name = format!("memif{}/{}", args.or("socket-id", 0u32)?, args.get::<u32>("id")?);
+            if toy.interfaces.contains(&name) {
+                return Err(args.refuse("id", format!("{name} exists already")));
+            }
+            toy.interfaces.push(name.clone());
+            toy.up.push(false);
+            Ok(Output::text(name))
+        }),
     );
     commands.add(
-        Command::new("packet-generator new '{' {name <:word> [limit <:u64>] [rate <:rate>] [size <:range>] [node <:node>] [data <:block>]} '}'")
-            .help("Create a stream of packets")
-            .run(|toy: &mut Toy, args| {
-                toy.log.push(format!("{:?} {:?}", args.optional::<f64>("rate")?, args.optional::<&str>("data")?));
-                Ok(Output::none())
-            }),
+        Command::new(
+            "packet-generator new '{' {name <:word> [limit <:u64>] [rate <:rate>] [size <:range>] \
+             [node <:node>] [data <:block>]} '}'",
+        )
+        .help("Create a stream of packets")
+        .run(|toy: &mut Toy, args| {
+            toy.log.push(format!(
+                "{:?} {:?}",
+                args.optional::<f64>("rate")?,
+                args.optional::<&str>("data")?
+            ));
+            Ok(Output::none())
+        }),
     );
     commands.add(
-        Command::new("create sub-interfaces <interface> <id:u32> [dot1q|dot1ad <outer:1-4094|any> [inner-dot1q <inner:1-4094|any>]] [exact-match] [default|untagged]")
-            .help("Create a sub-interface")
-            .run(|_: &mut Toy, _| Ok(Output::none())),
+        Command::new(
+            "create sub-interfaces <interface> <id:u32> [dot1q|dot1ad <outer:1-4094|any> \
+             [inner-dot1q <inner:1-4094|any>]] [exact-match] [default|untagged]",
+        )
+        .help("Create a sub-interface")
+        .run(|_: &mut Toy, _| Ok(Output::none())),
     );
     commands.add(
         Command::new("create loopback interface {[mac <:mac>] [instance <:u32>]}")

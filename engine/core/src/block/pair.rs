@@ -41,8 +41,8 @@ impl<A: Stage, B: Stage> Body for EachPacket<'_, A, B> {
 
     #[inline(always)]
     fn run(self) -> (Mask, Sorted) {
-        let EachPacket { first: (first, at_first, of_first), second, onward, packets, next, ahead } =
-            self;
+        let EachPacket { second, onward, packets, next, ahead, .. } = self;
+        let (first, at_first, of_first) = self.first;
         let (second, at_second, of_second) = second;
         let (mut left, mut place, mut sorted) = (0, 0, Sorted::default());
         let mut rest = packets;

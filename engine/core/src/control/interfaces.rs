@@ -225,7 +225,7 @@ pub(crate) struct Interfaces {
     free: VecDeque<(Stamp, InterfaceId)>,
     observers: Vec<Observer>,
     changes: VecDeque<(InterfaceId, InterfaceChange)>,
-    telling: bool,
+    notifying: bool,
     /// Rows that workers see as they were: there was no room for what replacing them retires.
     stale: BTreeSet<InterfaceId>,
     next_worker: usize,
@@ -277,19 +277,20 @@ impl Engine {
         self.interfaces.observers.push(Box::new(observer));
     }
 
-    pub(crate) fn tell(&mut self, id: InterfaceId, change: InterfaceChange) {
+    pub(crate) fn notify_observers(&mut self, id: InterfaceId, change: InterfaceChange) {
         self.interfaces.changes.push_back((id, change));
-        if self.interfaces.telling {
-            return; // an observer made this change; it is told when the one under way is done
+        if self.interfaces.notifying {
+            // an observer made this change: observers are called when the current one is done
+            return;
         }
-        self.interfaces.telling = true;
+        self.interfaces.notifying = true;
         while let Some((id, change)) = self.interfaces.changes.pop_front() {
             let mut observers = std::mem::take(&mut self.interfaces.observers);
             observers.iter_mut().for_each(|observer| observer(self, id, change));
             observers.append(&mut self.interfaces.observers);
             self.interfaces.observers = observers;
         }
-        self.interfaces.telling = false;
+        self.interfaces.notifying = false;
     }
 
     fn change_row(
@@ -332,14 +333,14 @@ impl Engine {
         }
     }
 
-    fn change_and_tell(
+    fn change_and_notify(
         &mut self,
         id: InterfaceId,
         what: InterfaceChange,
         change: impl FnOnce(&mut Interface) -> Result<(), InterfaceError>,
     ) -> Result<(), InterfaceError> {
         if self.change_row(id, change)? {
-            self.tell(id, what);
+            self.notify_observers(id, what);
             self.sub_interfaces_follow(id);
         }
         Ok(())

@@ -124,8 +124,8 @@ pub struct LoopTotals {
     pub worker_calls: u64,
     /// Nanoseconds that they took.
     pub worker_call_ns: u64,
-    /// Worker calls that took from [`LONG_WORKER_CALL_NS`](crate::graph::counters::LONG_WORKER_CALL_NS) ×
-    /// 2^k, by k.
+    /// Worker calls that took from
+    /// [`LONG_WORKER_CALL_NS`](crate::graph::counters::LONG_WORKER_CALL_NS) × 2^k, by k.
     pub long_worker_calls: [u64; LONG_PASS_CLASSES],
     /// Times it slept.
     pub sleeps: u64,
@@ -369,7 +369,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Stop writing packets down. The packets are written to a file by whoever has the time.
+    /// Stop the capture. The caller writes the packets to a file.
     ///
     /// # Errors
     /// A worker does not answer in time.

@@ -149,7 +149,7 @@ impl Engine {
                 (before.up != after.up, InterfaceChange::State),
             ] {
                 if changed {
-                    self.tell(id, what);
+                    self.notify_observers(id, what);
                 }
             }
         }
@@ -160,7 +160,9 @@ crate::reasons! {
     /// Why sub-interfaces do not send.
     pub enum SubInterfaceDrop {
         /// Down.
-        Down = "interface-down", "the sub-interface is down (`set interface state IF up`), or the interface that it is a part of";
+        Down = "interface-down",
+            "the sub-interface is down (`set interface state IF up`), or the interface that it is \
+             a part of";
         /// Gone while the packet was under way.
         Gone = "interface-removed", "the sub-interface was deleted while the packet was under way";
     }

@@ -65,7 +65,11 @@ impl WorkerCounters {
 
 /// A worker that a change must wait for. The change was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("worker {} has not {} for {} ({place}); changes wait for it, traffic of other workers goes on: `show workers` says more", worker.0, if *.passes { "answered" } else { "finished a pass" }, Seconds(*.lasted_ns))]
+#[error(
+    "worker {} has not {} for {} ({place}); changes wait for it, traffic of other workers goes on: \
+     `show workers` says more",
+    worker.0, if *.passes { "answered" } else { "finished a pass" }, Seconds(*.lasted_ns)
+)]
 pub struct Stalled {
     /// Which.
     pub worker: WorkerId,

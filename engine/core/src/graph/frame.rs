@@ -67,7 +67,9 @@ pub struct Frame {
     length: usize,
     /// At least one packet may be traced.
     pub(crate) traced: bool,
-    /// At least one packet may leave work to whoever transmits it ([`OFFLOAD`](crate::memory::packet::PacketFlags::OFFLOAD)).
+    /// At least one packet may leave work to the transmitting device ([`OFFLOAD`]).
+    ///
+    /// [`OFFLOAD`]: crate::memory::packet::PacketFlags::OFFLOAD
     pub(crate) has_offload: bool,
     /// All packets came in by the same interface.
     same_rx: bool,
@@ -182,7 +184,7 @@ impl Frame {
         self.same_next = Some(next);
     }
 
-    /// An input has put in a packet that leaves work to whoever transmits it.
+    /// An input has put in a packet that leaves work to the transmitting device.
     pub fn note_offload(&mut self) {
         self.has_offload = true;
     }

@@ -245,7 +245,7 @@ pub trait Names {
     fn reason(&self, reason: DropReason) -> String;
 }
 
-/// What a node does about packets that leave work to whoever transmits them: a checksum, or the
+/// What a node does about packets that leave work to the transmitting device: a checksum, or the
 /// cutting into segments ([`Offload`](crate::memory::buffer::Offload)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Offloads {
@@ -276,7 +276,7 @@ pub struct NodeSpec {
     pub reasons: &'static [ReasonText],
     /// Is it a slow path?
     pub(crate) is_slow_path: bool,
-    /// What it does about packets that leave work to whoever transmits them.
+    /// What it does about packets that leave work to the transmitting device.
     pub(crate) offloads: Offloads,
     /// The next node that is a slow path for what comes from here.
     pub(crate) detour: Option<&'static str>,
@@ -360,14 +360,14 @@ impl NodeSpec {
         self
     }
 
-    /// It takes packets that leave work to whoever transmits them, super-frames among them: their
+    /// It takes packets that leave work to the transmitting device, super-frames among them: their
     /// length says nothing of the packets on the wire, and their checksum is no checksum yet.
     pub fn takes_offloads(mut self) -> NodeSpec {
         self.offloads = Offloads::Takes;
         self
     }
 
-    /// It does the work that packets leave to whoever transmits them, for the nodes that do not
+    /// It does the work that packets leave to the transmitting device, for the nodes that do not
     /// take such packets: where a packet would have gone stands in the vector
     /// ([`Frame::next_of`]). A graph has one such node, or none.
     pub fn finishes_offloads(mut self) -> NodeSpec {

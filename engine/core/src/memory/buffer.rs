@@ -91,7 +91,8 @@ const CACHES_MAX: usize = 64;
 pub enum PoolError {
     /// The system refused the memory.
     #[error(
-        "cannot map {mib} MiB for {buffers} buffers: {source}; ask for fewer with `buffers {{ buffers-per-numa N }}`"
+        "cannot map {mib} MiB for {buffers} buffers: {source}; ask for fewer with `buffers {{ \
+         buffers-per-numa N }}`"
     )]
     Memory {
         /// Megabytes asked for.
@@ -102,7 +103,10 @@ pub enum PoolError {
         source: std::io::Error,
     },
     /// A size that cannot work.
-    #[error("buffers: data-size {0} is outside {min}..={max}", min = DATA_BYTES_MIN, max = DATA_BYTES_MAX)]
+    #[error(
+        "buffers: data-size {0} is outside {min}..={max}", min = DATA_BYTES_MIN,
+        max = DATA_BYTES_MAX
+    )]
     DataSize(usize),
     /// A count that cannot work.
     #[error("buffers: buffers-per-numa {0} is outside {BATCH}..=16777216")]

@@ -183,7 +183,7 @@ impl Drop for Reader {
     }
 }
 
-/// Proof that a worker is inside a pass. References to published data are lent for as long.
+/// Proof that a worker is inside a pass. References to published data live as long.
 #[derive(Clone, Copy)]
 pub struct Pass<'p>(std::marker::PhantomData<&'p Reader>);
 

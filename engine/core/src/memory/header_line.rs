@@ -55,7 +55,7 @@ pub struct BufferHeader {
     pub(crate) below: AtomicU32,
 }
 
-/// Work left to whoever transmits (VIRTIO 1.2 §5.1.6). Lengths are counted from the end of the
+/// Work left to the transmitting device (VIRTIO 1.2 §5.1.6). Lengths are counted from the end of the
 /// packet: headers come and go in front of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]

@@ -321,12 +321,12 @@ impl Packet {
         unsafe { line_of(self.buffer).as_mut() }
     }
 
-    /// What is left to whoever transmits; meaningful with [`PacketFlags::OFFLOAD`].
+    /// Work left to the transmitting device; meaningful with [`PacketFlags::OFFLOAD`].
     pub fn offload(&self) -> &Offload {
         &self.header_line().offload
     }
 
-    /// Set what is left to whoever transmits, and set [`PacketFlags::OFFLOAD`] too.
+    /// Set the work left to the transmitting device, and set [`PacketFlags::OFFLOAD`] too.
     pub fn offload_mut(&mut self) -> &mut Offload {
         &mut self.header_line_mut().offload
     }

@@ -130,7 +130,7 @@ pub struct Worker {
     pub(crate) driver: Driver,
     /// Do blocks go on from node to node?
     pub(crate) follows: bool,
-    /// The node that does the work which packets leave to whoever transmits them.
+    /// The node that does the work which packets leave to the transmitting device.
     pub(crate) finisher: Option<NodeId>,
 }
 

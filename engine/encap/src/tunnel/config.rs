@@ -78,7 +78,10 @@ pub enum TunnelError {
     #[error("{0} has the same ends, table and key: one of them would receive nothing")]
     Ends(String),
     /// No such table.
-    #[error("there is no {family} table {table}; `{word} table add {table}` makes it", word = family.word())]
+    #[error(
+        "there is no {family} table {table}; `{word} table add {table}` makes it",
+        word = family.word()
+    )]
     NoTable {
         /// Of the outer addresses.
         family: Family,
@@ -90,7 +93,8 @@ pub enum TunnelError {
     EntriesFull(usize),
     /// Multipoint tunnels carry packets.
     #[error(
-        "a multipoint tunnel carries packets, not frames: there is no table of stations behind its peers"
+        "a multipoint tunnel carries packets, not frames: there is no table of stations behind its \
+         peers"
     )]
     MultipointFrames,
     /// The FIB.

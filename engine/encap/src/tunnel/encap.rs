@@ -48,8 +48,8 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         }
     }
 
-    /// The headers of packets that come by a stacked adjacency and leave by a hop of the underlay in
-    /// one step; `None` where they cannot.
+    /// The headers of packets that come by a stacked adjacency and leave by a hop of the underlay
+    /// in one step; `None` where they cannot.
     #[inline(always)]
     fn link<'a>(
         &'a self,

@@ -13,7 +13,7 @@ use super::ends::OuterEnds;
 use super::protocol::{Payload, TunnelProtocol, place};
 use super::table::{End, TunnelTable, key};
 use crate::entries::WorkerEncapEntries;
-use crate::entry::Words;
+use crate::entry::EntryView;
 use crate::inner::InnerPacket;
 use crate::relay::{
     RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender,
@@ -27,13 +27,18 @@ quiver_core::reasons! {
         /// Forged, or late.
         NotOurs = "not-ours", "an ICMP error about a packet that no tunnel sends";
         /// RFC 1191 §3, RFC 8201 §4.
-        NotBelieved = "mtu-not-believed", "an MTU that is too small for any path, or not below what was sent";
+        NotBelieved = "mtu-not-believed",
+            "an MTU that is too small for any path, or not below what was sent";
         /// A limit.
-        RateLimited = "rate-limited", "more ICMP errors about outer packets than a worker looks into in a second";
+        RateLimited = "rate-limited",
+            "more ICMP errors about outer packets than a worker looks into in a second";
         /// RFC 2003 §4.
-        Kept = info "kept", "errors that senders of inner packets need not be told of, or that quote too little for it";
+        Kept = info "kept",
+            "errors that senders of inner packets need not be told of, or that quote too little \
+             for it";
         /// RFC 2003 §4, RFC 2473 §8.
-        Relayed = info "relayed", "errors about outer packets, told to the senders of the packets inside";
+        Relayed = info "relayed",
+            "errors about outer packets, told to the senders of the packets inside";
         /// RFC 1191, RFC 8201.
         PathMtu = info "path-mtu", "the control thread was told of the MTU of a path";
     }
@@ -125,7 +130,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
     ) -> NodeId {
         let at = begin + around;
         let inner = packet.bytes().get(at..).unwrap_or_default();
-        let copies_hop_limit = Words(self.entries.get(end.entry)).copies_hop_limit();
+        let copies_hop_limit = EntryView(self.entries.get(end.entry)).copies_hop_limit();
         let Some(request) = error.for_sender::<F>(inner, around as u16, copies_hop_limit) else {
             return self.keep(cx);
         };

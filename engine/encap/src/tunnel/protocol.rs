@@ -9,7 +9,7 @@ use quiver_wire::IpProtocol;
 
 use super::commands::TunnelTexts;
 use super::reasons::TunnelDrop;
-use crate::entry::Words;
+use crate::entry::EntryView;
 use crate::inner::Truncated;
 use crate::outer::{HeaderStack, Inside, OuterHeader};
 
@@ -110,7 +110,7 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
 
     #[inline(always)]
     fn fill(
-        words: Words<'_>,
+        words: EntryView<'_>,
         bytes: &mut [u8],
         total: usize,
         inside: Inside,

@@ -17,7 +17,8 @@ quiver_core::reasons! {
         /// RFC 2784 §2.5.
         Checksum = "bad-checksum", "the checksum of the tunnel header is wrong";
         /// Nothing known.
-        Payload = "unknown-payload", "the tunnel header announces a protocol that is not carried here";
+        Payload = "unknown-payload",
+            "the tunnel header announces a protocol that is not carried here";
         /// Wrong kind.
         Kind = "wrong-kind", "a frame in a tunnel for packets, or a packet in a tunnel for frames";
         /// Nobody's.
@@ -27,25 +28,34 @@ quiver_core::reasons! {
         /// An inner packet.
         InnerWrong = "inner-packet-wrong", "the inner packet's header is wrong or cut off";
         /// RFC 6040 §4.2.
-        Congestion = "congestion-not-carried", "the outer header says congestion, and the inner packet cannot carry it on";
+        Congestion = "congestion-not-carried",
+            "the outer header says congestion, and the inner packet cannot carry it on";
         /// Round and round.
         Loop = "loop", "the packet came out of tunnels too often: they lead back into one another";
         /// Too many headers in front already.
-        NoHeadroom = "no-headroom", "no room in the buffer for the tunnel's headers and a layer 2 header";
+        NoHeadroom = "no-headroom",
+            "no room in the buffer for the tunnel's headers and a layer 2 header";
         /// 16 bits.
-        TooLong = "too-long", "with the tunnel's headers the packet is longer than an IP packet can be";
+        TooLong = "too-long",
+            "with the tunnel's headers the packet is longer than an IP packet can be";
         /// Left to a device that will not see it.
-        Unsegmented = "unsegmented", "a large packet whose segments were left to a device; tunnels carry it whole only";
+        Unsegmented = "unsegmented",
+            "a large packet whose segments were left to a device; tunnels carry it whole only";
         /// A frame has no sender who could be told.
-        FrameTooBig = "frame-too-big", "a frame that with the tunnel's headers is longer than the path takes";
+        FrameTooBig = "frame-too-big",
+            "a frame that with the tunnel's headers is longer than the path takes";
         /// The sender is told.
-        TooBig = info "too-big", "packets that with the tunnel's headers are longer than the path takes; senders are told";
+        TooBig = info "too-big",
+            "packets that with the tunnel's headers are longer than the path takes; senders are \
+             told";
         /// RFC 2473 §7, RFC 2003 §5.1.
-        Fragmented = info "to-fragment", "packets that cannot be made smaller: the outer packet is fragmented";
+        Fragmented = info "to-fragment",
+            "packets that cannot be made smaller: the outer packet is fragmented";
         /// RFC 2473 §3.1.
         HopLimit = info "hop-limit", "packets whose hop limit or TTL ends here; senders are told";
         /// RFC 4291 §2.5.6.
-        LinkLocalSource = info "link-local-source", "packets with a link-local source to another link; senders are told";
+        LinkLocalSource = info "link-local-source",
+            "packets with a link-local source to another link; senders are told";
     }
 }
 

@@ -155,7 +155,8 @@ impl<'a, H: Hops> Resolver<'a, H> {
                 self.dependencies.interfaces.insert(interface);
                 let known = self.around.interfaces.get(&interface);
                 if known.is_none_or(|on| on.info.mac.is_none()) {
-                    return own(nodes.drop, 0); // nothing can be sent to all on a line with one other end
+                    // nothing can be sent to all on a line with one other end
+                    return own(nodes.drop, 0);
                 }
                 let to = forward.then(|| IpAddr::from([u8::MAX; 4]));
                 let mut hops = self.adjacency(interface, to, scope.payload)?;

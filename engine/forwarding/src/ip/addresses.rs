@@ -241,7 +241,8 @@ mod tests {
             ..Addresses::default()
         };
         for (to, from) in [
-            ("2001:db8:f::1", "2001:db8:1::1"), // the longest common prefix, the first of those alike
+            // the longest common prefix, the first of those alike
+            ("2001:db8:f::1", "2001:db8:1::1"),
             ("2001:db8:1:0:8000::9", "2001:db8:1:0:8000::1"),
             ("fd00:1::9", "fd00:1::1"), // the label of unique local addresses
             ("fd00:2::9", "fd00:1::1"),

@@ -19,7 +19,8 @@ quiver_core::reasons! {
         /// The header is wrong.
         Header(Ip4Bad);
         /// RFC 1122 §3.3.6, RFC 1812 §5.3.4.
-        UnicastInGroupFrame = "unicast-in-l2-group", "unicast IPv4 destination in a broadcast or multicast frame";
+        UnicastInGroupFrame = "unicast-in-l2-group",
+            "unicast IPv4 destination in a broadcast or multicast frame";
     }
 }
 

@@ -16,9 +16,11 @@ quiver_core::reasons! {
         /// The header is wrong.
         Header(Ip6Bad);
         /// RFC 4291 §2.5.2: only to find out about an address, which is asked of a group.
-        SourceIsUnspecified = "source-unspecified", "IPv6 source is the unspecified address, and the destination is no group";
+        SourceIsUnspecified = "source-unspecified",
+            "IPv6 source is the unspecified address, and the destination is no group";
         /// As for IPv4.
-        UnicastInGroupFrame = "unicast-in-l2-group", "unicast IPv6 destination in a multicast frame";
+        UnicastInGroupFrame = "unicast-in-l2-group",
+            "unicast IPv6 destination in a multicast frame";
     }
 }
 

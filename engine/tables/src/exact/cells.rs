@@ -26,8 +26,8 @@ pub const LONG_SLOTS: usize = 10;
 /// ```text
 ///  63                             10 9      5 4     2 1       0
 /// ┌─────────────────────────────────┬────────┬───────┬─────────┐
-/// │ permuted key                    │overflow│ probe │ state   │   overflow: in word 0, for the bucket
-/// └─────────────────────────────────┴────────┴───────┴─────────┘
+/// │ permuted key                    │overflow│ probe │ state   │   overflow: in word 0, for the
+/// bucket └─────────────────────────────────┴────────┴───────┴─────────┘
 /// ```
 #[repr(C, align(64))]
 pub struct ShortBucket {

@@ -215,7 +215,8 @@ impl<A: Address> Painter<'_, A> {
         let index = self.slots.nodes.take(1).expect(ROOM);
         let words = self.memory.nodes.get(index as usize);
         for (word, part) in words.iter().zip(slots.chunks_exact(WORD_SLOTS)) {
-            word.store(0, Ordering::Relaxed); // what an earlier node left here is not ours to retire
+            // what an earlier node left here is not ours to retire
+            word.store(0, Ordering::Relaxed);
             self.encode(word, part.try_into().expect("32 slots"));
         }
         Entry::Node(index).code()

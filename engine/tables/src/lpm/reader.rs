@@ -200,7 +200,8 @@ impl<A: Address> Lpm<A> {
     #[cfg(target_arch = "x86_64")]
     #[inline(never)]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     fn lookup_uniform_avx512(&self, addresses: &[A], groups: &mut [GroupId]) {
         // SAFETY: as above.
@@ -225,7 +226,8 @@ impl<A: Address> Lpm<A> {
     #[cfg(target_arch = "x86_64")]
     #[inline(never)]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     fn lookup_avx512(&self, addresses: &[A], groups: &mut [GroupId]) {
         // SAFETY: as above.

@@ -1,6 +1,6 @@
 //! What a bridge and its ports hand over to one another of a frame that is flooded. The features of
-//! `device-input` and `interface-output` that stand between leave it alone, and no index of anything
-//! else is as high.
+//! `device-input` and `interface-output` that stand between leave it alone, and no index of
+//! anything else is as high.
 
 use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 
@@ -101,7 +101,8 @@ mod tests {
     proptest! {
         #[test]
         fn each_word_is_read_as_what_it_was_written_as(group: u8, port in 0u32..1 << 24) {
-            let (asked, flooded) = (FloodRequest { excluded: group }, Flooded { from_group: group });
+            let (asked, flooded) =
+                (FloodRequest { excluded: group }, Flooded { from_group: group });
             let (asked_word, flooded_word) = (asked.to_index(), flooded.to_index());
             prop_assert!(FloodRequest::is_marked(asked_word) && Flooded::is_marked(flooded_word));
             prop_assert!(!FloodRequest::is_marked(flooded_word) && !Flooded::is_marked(asked_word));

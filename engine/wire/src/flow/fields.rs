@@ -369,10 +369,13 @@ mod tests {
         #[test]
         fn a_fragment_whose_ports_are_known_has_the_hash_of_its_flow(
             a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16,
-            words in prop::sample::select(vec!["src dst sport dport proto", "symmetric", "reverse", "sport"]),
+            words in prop::sample::select(
+                vec!["src dst sport dport proto", "symmetric", "reverse", "sport"]
+            ),
         ) {
             let (by, bytes) = (fields(words), ports(sport, dport));
-            let upper = |protocol| Upper::of(protocol, &[bytes.as_slice(), &[0; 16]].concat()).unwrap();
+            let upper =
+                |protocol| Upper::of(protocol, &[bytes.as_slice(), &[0; 16]].concat()).unwrap();
             let udp = upper(IpProtocol::UDP);
             prop_assert_eq!(hash_ip4_of(by, &ip4(a, b), &udp), hash_ip4_by(by, &ip4(a, b), &bytes));
             let tcp = upper(IpProtocol::TCP);
@@ -382,29 +385,55 @@ mod tests {
         #[test]
         fn both_directions_of_a_flow_have_one_hash_when_it_is_symmetric(
             a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16,
-            words in prop::sample::select(vec!["symmetric", "src dst symmetric", "src dst proto symmetric"]),
+            words in prop::sample::select(
+                vec!["symmetric", "src dst symmetric", "src dst proto symmetric"]
+            ),
         ) {
             let by = fields(words);
             let (there, back) = (ports(sport, dport), ports(dport, sport));
-            prop_assert_eq!(hash_ip4_by(by, &ip4(a, b), &there), hash_ip4_by(by, &ip4(b, a), &back));
-            prop_assert_eq!(hash_ip6_by(by, &ip6(c, d), &there), hash_ip6_by(by, &ip6(d, c), &back));
+            prop_assert_eq!(
+                hash_ip4_by(by, &ip4(a, b), &there),
+                hash_ip4_by(by, &ip4(b, a), &back)
+            );
+            prop_assert_eq!(
+                hash_ip6_by(by, &ip6(c, d), &there),
+                hash_ip6_by(by, &ip6(d, c), &back)
+            );
         }
 
         #[test]
-        fn reverse_is_the_default_of_the_other_direction(a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16) {
+        fn reverse_is_the_default_of_the_other_direction(
+            a: u32, b: u32, c: u128, d: u128, sport: u16, dport: u16
+        ) {
             let by = fields("reverse");
             let (there, back) = (ports(sport, dport), ports(dport, sport));
-            prop_assert_eq!(hash_ip4_by(by, &ip4(a, b), &there), crate::flow::hash_ip4(&ip4(b, a), &back));
-            prop_assert_eq!(hash_ip6_by(by, &ip6(c, d), &there), crate::flow::hash_ip6(&ip6(d, c), &back));
+            prop_assert_eq!(
+                hash_ip4_by(by, &ip4(a, b), &there),
+                crate::flow::hash_ip4(&ip4(b, a), &back)
+            );
+            prop_assert_eq!(
+                hash_ip6_by(by, &ip6(c, d), &there),
+                crate::flow::hash_ip6(&ip6(d, c), &back)
+            );
         }
 
         #[test]
         fn fields_left_out_do_not_matter(a: u32, b: u32, other: u32, sport: u16, dport: u16) {
-            let hash = |words, header: &Ip4Header, ports: &[u8]| hash_ip4_by(fields(words), header, ports);
+            let hash =
+                |words, header: &Ip4Header, ports: &[u8]| hash_ip4_by(fields(words), header, ports);
             let base = ip4(a, b);
-            prop_assert_eq!(hash("src", &base, &[]), hash("src", &ip4(a, other), &ports(sport, dport)));
-            prop_assert_eq!(hash("dst", &base, &[]), hash("dst", &ip4(other, b), &ports(sport, dport)));
-            prop_assert_eq!(hash("src dst dport", &base, &ports(sport, dport)), hash("src dst dport", &base, &ports(!sport, dport)));
+            prop_assert_eq!(
+                hash("src", &base, &[]),
+                hash("src", &ip4(a, other), &ports(sport, dport))
+            );
+            prop_assert_eq!(
+                hash("dst", &base, &[]),
+                hash("dst", &ip4(other, b), &ports(sport, dport))
+            );
+            prop_assert_eq!(
+                hash("src dst dport", &base, &ports(sport, dport)),
+                hash("src dst dport", &base, &ports(!sport, dport))
+            );
         }
     }
 }

@@ -12,7 +12,8 @@ malformations! {
         /// The version is not 4.
         BadVersion = "bad-version", "IP version is not 4";
         /// The header length is below 20 bytes, or runs beyond the bytes there.
-        HeaderTooShort = "bad-header-length", "IPv4 header length below 20 bytes or beyond the packet";
+        HeaderTooShort = "bad-header-length",
+            "IPv4 header length below 20 bytes or beyond the packet";
         /// The total length is below the header's.
         LengthTooShort = "length-too-short", "IPv4 total length below the header's";
         /// The total length is more than arrived.
@@ -34,7 +35,8 @@ malformations! {
         /// The destination is in 0.0.0.0/8.
         DestinationIsThisNetwork = "destination-this-network", "IPv4 destination is in network 0";
         /// The destination is in 240.0.0.0/4 and not 255.255.255.255.
-        DestinationIsReserved = "destination-reserved", "IPv4 destination is reserved (240.0.0.0/4)";
+        DestinationIsReserved = "destination-reserved",
+            "IPv4 destination is reserved (240.0.0.0/4)";
     }
 }
 

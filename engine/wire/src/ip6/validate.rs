@@ -20,13 +20,16 @@ malformations! {
         /// The source is an IPv4-mapped address (RFC 6890).
         SourceIsV4Mapped = "source-v4-mapped", "IPv6 source is an IPv4-mapped address";
         /// The destination is :: (RFC 4291 §2.5.2).
-        DestinationIsUnspecified = "destination-unspecified", "IPv6 destination is the unspecified address";
+        DestinationIsUnspecified = "destination-unspecified",
+            "IPv6 destination is the unspecified address";
         /// The destination is ::1 (RFC 4291 §2.5.3).
         DestinationIsLoopback = "destination-loopback", "IPv6 destination is the loopback address";
         /// The destination is an IPv4-mapped address (RFC 6890).
-        DestinationIsV4Mapped = "destination-v4-mapped", "IPv6 destination is an IPv4-mapped address";
+        DestinationIsV4Mapped = "destination-v4-mapped",
+            "IPv6 destination is an IPv4-mapped address";
         /// The destination is a group of the interface itself or of scope 0 (RFC 4291 §2.7).
-        DestinationIsInterfaceLocal = "destination-interface-local", "IPv6 destination group does not leave its interface";
+        DestinationIsInterfaceLocal = "destination-interface-local",
+            "IPv6 destination group does not leave its interface";
     }
 }
 
@@ -146,7 +149,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_one_test_never_disagrees_with_the_steps(
-            mut bytes: [u8; 40], source in 0usize..6, destination in 0usize..6, available in 0usize..400,
+            mut bytes: [u8; 40], source in 0usize..6, destination in 0usize..6,
+            available in 0usize..400,
         ) {
             bytes[0] = 0x60;
             bytes[4] = 0;

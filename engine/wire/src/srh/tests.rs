@@ -123,7 +123,8 @@ proptest! {
     ) {
         let path: Vec<_> = segments.iter().copied().map(Ipv6Addr::from_bits).collect();
         let form = if is_reduced && path.len() > 1 { Form::Reduced } else { Form::Full };
-        let repr = Repr { next_header: IpProtocol(next), path: &path, form, flags, tag, hmac_key_id };
+        let repr =
+            Repr { next_header: IpProtocol(next), path: &path, form, flags, tag, hmac_key_id };
         let mut bytes = emitted(&repr);
         bytes.extend(&behind);
         let (srh, rest) = Srh::parse(&bytes).unwrap();
@@ -152,14 +153,16 @@ proptest! {
 
     #[test]
     fn no_field_value_panics_and_the_short_test_says_what_the_long_one_says(
-        mut bytes in prop::collection::vec(any::<u8>(), 40..400), length in 0u8..50, left in 0u8..4, last in 0u8..4,
+        mut bytes in prop::collection::vec(any::<u8>(), 40..400), length in 0u8..50, left in 0u8..4,
+        last in 0u8..4,
     ) {
         bytes[1..5].copy_from_slice(&[length, ROUTING_TYPE, left, last]);
         let _ = Srh::parse(&bytes).map(|(srh, _)| (srh.active(), srh.hmac()));
         let header = SrhHeader::overlay(&bytes).unwrap();
         prop_assert_eq!(header.leads_on(), header.check().is_ok());
         let fits = header.len_bytes() <= bytes.len() && header.flags() & FLAG_OAM == 0;
-        let next = (left > 0 && header.leads_on() && fits).then(|| segment_offset(usize::from(left) - 1));
+        let next =
+            (left > 0 && header.leads_on() && fits).then(|| segment_offset(usize::from(left) - 1));
         prop_assert_eq!(header.next_segment_if_plain(bytes.len()), next);
         let ended = (left == 0 && fits).then_some(header.len_bytes());
         prop_assert_eq!(header.length_if_ended(bytes.len()), ended);

@@ -372,8 +372,12 @@ proptest! {
             let mut partners = Vec::new();
             for port in (1..4).filter_map(|port| system.port(port)) {
                 let state = port.actor.state;
-                prop_assert!(!state.has(PortState::DISTRIBUTING) || state.has(PortState::COLLECTING));
-                prop_assert!(!state.has(PortState::COLLECTING) || state.has(PortState::SYNCHRONIZATION));
+                prop_assert!(
+                    !state.has(PortState::DISTRIBUTING) || state.has(PortState::COLLECTING)
+                );
+                prop_assert!(
+                    !state.has(PortState::COLLECTING) || state.has(PortState::SYNCHRONIZATION)
+                );
                 if port.is_distributing() {
                     prop_assert!(port.partner.system != port.actor.system);
                     partners.push((port.partner.system, port.partner.key));

@@ -16,15 +16,20 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "create bridge-domain <domain:1-16777215> \
-             {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] [arp-ufwd <:0-1>] [mac-age <:0-255>]} [del]",
+             {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] \
+             [arp-ufwd <:0-1>] [mac-age <:0-255>]} [del]",
         )
         .group(GROUP)
         .help("Create a bridge domain, or delete one")
-        .details("All is on but arp-term and arp-ufwd, and what is learned is never forgotten, \
+        .details(
+            "All is on but arp-term and arp-ufwd, and what is learned is never forgotten, \
             unless said otherwise. mac-age is in minutes. A domain that has interfaces is not \
-            deleted.")
-        .example("create bridge-domain 10 learn 1 forward 1 flood 1 uu-flood 1 arp-term 0 mac-age \
-            5")
+            deleted.",
+        )
+        .example(
+            "create bridge-domain 10 learn 1 forward 1 flood 1 uu-flood 1 arp-term 0 mac-age \
+            5",
+        )
         .example("create bridge-domain 10 del")
         .run(create),
     );

@@ -52,8 +52,13 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(To::Router),
     ];
     prop_oneof![
-        24 => (port.clone(), station.clone(), to).prop_map(|(port, from, to)| Act::Frame { port, from, to }),
-        4 => (port.clone(), domain.clone(), prop_oneof![3 => Just(0u8), 2 => 1..3u8], prop::bool::weighted(0.25))
+        24 => (port.clone(), station.clone(), to).prop_map(
+            |(port, from, to)| Act::Frame { port, from, to }
+        ),
+        4 => (
+            port.clone(), domain.clone(), prop_oneof![3 => Just(0u8), 2 => 1..3u8],
+            prop::bool::weighted(0.25)
+        )
             .prop_map(|(port, domain, group, uu_fwd)| Act::Join { port, domain, group, uu_fwd }),
         1 => port.clone().prop_map(|port| Act::Leave { port }),
         2 => (port.clone(), any::<bool>()).prop_map(|(port, up)| Act::Up { port, up }),
@@ -65,7 +70,9 @@ fn act() -> impl Strategy<Value = Act> {
         1 => port.prop_map(|port| Act::FlushPort { port }),
         1 => domain.clone().prop_map(|domain| Act::FlushDomain { domain }),
         1 => Just(Act::Clear),
-        1 => (domain.clone(), station).prop_map(|(domain, station)| Act::Forget { domain, station }),
+        1 => (domain.clone(), station).prop_map(
+            |(domain, station)| Act::Forget { domain, station }
+        ),
         1 => domain.prop_map(|domain| Act::JoinRouter { domain }),
         1 => Just(Act::LeaveRouter),
     ]

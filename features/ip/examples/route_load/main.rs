@@ -190,7 +190,8 @@ fn main() {
         );
     }
     println!(
-        "\nMillions of routes a second, median of {rounds} rounds; megabytes are resident ones beyond those before."
+        "\nMillions of routes a second, median of {rounds} rounds; megabytes are resident ones \
+         beyond those before."
     );
     if only.is_empty() || only == "events" {
         events::print(&mut router, rounds);

@@ -205,13 +205,14 @@ fn add_row(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: Interfa
         .map(ToString::to_string)
         .chain(own.ip6.iter().map(ToString::to_string))
         .collect();
+    let autoconfigured = own.auto_interface_addresses().map(|own| own.to_string());
     list.push(json!({
         "interface": interface.name,
         "state": if interface.row().up { "up" } else { "down" },
         "ip4_table": fib.table_id(Family::Ip4, own.table4),
         "ip6_table": fib.table_id(Family::Ip6, own.table6),
         "addresses": plain,
-        "autoconfigured": own.auto_interface_addresses().map(|own| own.to_string()).collect::<Vec<_>>(),
+        "autoconfigured": autoconfigured.collect::<Vec<_>>(),
         "link_local": own.link_local.map(|own| own.address()),
         "unnumbered": own.unnumbered.map(|lender| engine.interface_name(lender)),
     }));

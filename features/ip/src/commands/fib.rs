@@ -158,15 +158,17 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
         for (words, weight) in &hops {
             text += &format!("    weight {weight}: {words}\n");
         }
+        let paths = route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path));
+        let hops = route.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight));
         sources.push(json!({
             "prefix": route.prefix.to_string(),
             "table": table,
             "source": source_word(route.source),
             "best": route.best,
             "load_balance": route.group.place(),
-            "paths": route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path)).collect::<Vec<_>>(),
+            "paths": paths.collect::<Vec<_>>(),
             "states": states.iter().map(|(_, state)| state_json(engine, state)).collect::<Vec<_>>(),
-            "hops": route.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect::<Vec<_>>(),
+            "hops": hops.collect::<Vec<_>>(),
         }));
     }
     Output::both(text, json!(sources)).nullable(&[

@@ -14,13 +14,15 @@ pub(crate) fn register(registry: &mut Registry) {
         (
             Family::Ip4,
             "set ip flow-hash \
-             {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid]}",
+             {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] \
+             [gtpv1teid]}",
             "set ip flow-hash table 0 src dst symmetric",
         ),
         (
             Family::Ip6,
             "set ip6 flow-hash \
-             {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid] [flowlabel]}",
+             {[table <:u32>] [src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid] \
+             [flowlabel]}",
             "set ip6 flow-hash table 0 src dst flowlabel",
         ),
     ] {

@@ -150,8 +150,10 @@ pub(super) fn write_config(fib: &Fib, ip: &IpState, config: &mut ConfigWriter) {
             ));
         }
     }
-    for ((table, address), path) in ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none())
-    {
+    // The numbers of tables say nothing across families.
+    let said = ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none());
+    let (six, four): (Vec<_>, Vec<_>) = said.partition(|((_, address), _)| address.is_ipv6());
+    for ((table, address), path) in four.into_iter().chain(six) {
         let table = match fib.table_id(Family::of(address), table) {
             None | Some(0) => String::new(),
             Some(id) => format!(" table {id}"),

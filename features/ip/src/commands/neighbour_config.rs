@@ -12,17 +12,26 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set ip neighbor-config [ip4|ip6] \
-             {[age <:0-1000000>] [limit <:1-1000000>] [recycle|norecycle] [reachable <:1-86400>] [delay <:0-3600>] [retransmit <:seconds>] [probes <:1-10>]}",
+             {[age <:0-1000000>] [limit <:1-1000000>] [recycle|norecycle] [reachable <:1-86400>] \
+             [delay <:0-3600>] [retransmit <:seconds>] [probes <:1-10>]}",
         )
         .group(GROUP)
         .help("Say how many neighbours there may be, and how they age")
-        .details("Without `ip4` or `ip6`, it is said of both families. What is not named stays as \
-            it is.")
-        .word("age", "seconds after which a neighbour that nobody sends to is forgotten, 0 for \
-            never; 1200")
+        .details(
+            "Without `ip4` or `ip6`, it is said of both families. What is not named stays as \
+            it is.",
+        )
+        .word(
+            "age",
+            "seconds after which a neighbour that nobody sends to is forgotten, 0 for \
+            never; 1200",
+        )
         .word("limit", "how many dynamic neighbours of a family are kept at most; 65536")
-        .word("recycle", "forget the one that was heard longest ago when there is no room for a \
-            new one")
+        .word(
+            "recycle",
+            "forget the one that was heard longest ago when there is no room for a \
+            new one",
+        )
         .word("norecycle", "do not learn new ones when there is no room")
         .word(
             "reachable",
@@ -30,8 +39,11 @@ pub(super) fn register(registry: &mut Registry) {
         )
         .word("delay", "seconds from the first packet to a stale neighbour until it is asked; 5")
         .word("retransmit", "time from one question to the next; 1")
-        .word("probes", "how often a neighbour is asked for, and asked itself, before it is given \
-            up; 3")
+        .word(
+            "probes",
+            "how often a neighbour is asked for, and asked itself, before it is given \
+            up; 3",
+        )
         .example("set ip neighbor-config limit 100000")
         .example("set ip neighbor-config ip4 age 300 limit 100000 recycle")
         .run(|engine: &mut Engine, args| {

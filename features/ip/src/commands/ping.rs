@@ -45,8 +45,8 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "traceroute (<address:ip> | ipv4 <address:ip4> | ipv6 <address:ip6>) [<on:interface>] \
-             {[source <:interface>] [table-id <:u32>] [hops <:1-255>] [probes <:1-10>] [wait <:seconds>] \
-             [size <:0-1400>]}",
+             {[source <:interface>] [table-id <:u32>] [hops <:1-255>] [probes <:1-10>] [wait \
+             <:seconds>] [size <:0-1400>]}",
         )
         .group(GROUP)
         .help("Show the routers on the way to a host")

@@ -31,7 +31,8 @@ impl DirectedBroadcast {
         let adjacency = self.tables.adjacencies.of(packet);
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         if !own && packet.rx == adjacency.tx {
-            packet.set(PacketFlags::L2_GROUP); // nothing is answered with this address as its source
+            // nothing is answered with this address as its source
+            packet.set(PacketFlags::L2_GROUP);
             return Ok(self.local);
         }
         if adjacency.kind != AdjacencyKind::Complete {

@@ -439,7 +439,8 @@ impl Ping {
         }
         let ms = |ns: u64| ns as f64 / 1e6;
         let mut json = json!({
-            "sent": self.sent, "received": received, "errors": self.errors, "loss_percent": loss_percent,
+            "sent": self.sent, "received": received, "errors": self.errors,
+            "loss_percent": loss_percent,
         });
         if let (Some(min), Some(max)) =
             (self.round_trips_ns.iter().min(), self.round_trips_ns.iter().max())

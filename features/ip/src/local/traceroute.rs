@@ -127,7 +127,8 @@ impl Traceroute {
         Output::both(
             text,
             json!({
-                "address": self.wish.address, "source": self.ends.from, "reached": reached, "hops": self.told,
+                "address": self.wish.address, "source": self.ends.from, "reached": reached,
+                "hops": self.told,
             }),
         )
     }

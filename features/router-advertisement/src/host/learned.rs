@@ -385,13 +385,24 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_advertised_the_tables_stay_within_their_limits(
-            all in prop::collection::vec((any::<[u8; 16]>(), any::<u8>(), any::<u8>(), any::<u32>(), any::<u32>()), 0..200)
+            all in prop::collection::vec(
+                (any::<[u8; 16]>(), any::<u8>(), any::<u8>(), any::<u32>(), any::<u32>()), 0..200
+            )
         ) {
             let mut learned = Learned::default();
-            for (step, (address, length, flags, valid_s, preferred_s)) in all.into_iter().enumerate() {
+            for (step, (address, length, flags, valid_s, preferred_s)) in
+                all.into_iter().enumerate()
+            {
                 let (now_ns, prefix) = (step as u64 * S, Ipv6Addr::from(address));
-                learned.hear_prefix(&PrefixInformation { length, flags, valid_s, preferred_s, prefix }, now_ns);
-                learned.hear_route(prefix, &RouteSays { prefix, length, flags, lifetime_s: valid_s }, now_ns);
+                learned.hear_prefix(
+                    &PrefixInformation { length, flags, valid_s, preferred_s, prefix },
+                    now_ns,
+                );
+                learned.hear_route(
+                    prefix,
+                    &RouteSays { prefix, length, flags, lifetime_s: valid_s },
+                    now_ns,
+                );
                 learned.hear_router(prefix, &router(valid_s as u16, preferred_s), 1500, now_ns);
                 learned.expire(now_ns);
                 prop_assert!(learned.routers.len() <= DEFAULT_ROUTERS_MAX);

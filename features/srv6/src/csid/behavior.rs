@@ -8,7 +8,7 @@ use super::step::Flavor as _;
 use super::{NextCsid, ReplaceCsid};
 use crate::endpoint::sid_entry::SidEntry;
 use crate::endpoint::{end, end_x};
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// Bits of a C-SID when none are given (RFC 9800 §5.1 recommends them).
 const NEXT_BITS: u8 = 16;
@@ -38,16 +38,20 @@ impl Compressed {
         let block = length.checked_sub(csid).filter(|block| *block > 0);
         block.and_then(|block| Structure::new(block, csid)).ok_or_else(|| {
             Refusal::new(format!(
-                "a SID of {length} bits has no locator block, a C-SID of {csid} bits, and an argument"
+                "a SID of {length} bits has no locator block, a C-SID of {csid} bits, and an \
+                 argument"
             ))
-            .remedy("give the SID with the length of block and C-SID, as fcbb:bbbb:1::/48 for 32 and 16 bits")
+            .remedy(
+                "give the SID with the length of block and C-SID, as fcbb:bbbb:1::/48 for 32 and \
+                 16 bits",
+            )
         })
     }
 }
 
 impl Behavior for Compressed {
-    fn words(&self, shown: &Shown<'_>) -> String {
-        let plain = self.plain.words(shown);
+    fn words(&self, names: &Names<'_>) -> String {
+        let plain = self.plain.words(names);
         let (name, rest) =
             plain.split_once(' ').map_or((&plain[..], ""), |(name, rest)| (name, rest));
         let (name, usual) = match self.flavor {
@@ -138,7 +142,8 @@ pub(crate) const KINDS: [Kind; 6] = [
     Kind {
         name: "ua",
         syntax: "(<interface> <next-hop:ip>)... {[psp] [usp] [usd]} [c-sid <csid-bits:u8>]",
-        help: "uA, End.X with NEXT-C-SID: to the C-SID that follows, by this neighbour or one of several",
+        help: "uA, End.X with NEXT-C-SID: to the C-SID that follows, by this neighbour or one of \
+               several",
         words: &[],
         example: "ua e0 2001:db8::2 c-sid 32",
         make: |engine, args| compressed(args, Flavor::Next, end_x::make(engine, args)),

@@ -124,18 +124,18 @@ fn slow_path<F: Flavor>(
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
     let (line, bytes) = (plain.next_nodes.entry(packet), packet.length());
-    let outcome = closer_still::<F>(plain, context, line, packet);
+    let outcome = slow_path_outcome::<F>(plain, context, line, packet);
     plain.next_nodes.resolve(context, line.0, outcome, bytes, packet)
 }
 
-fn closer_still<F: Flavor>(
+fn slow_path_outcome<F: Flavor>(
     plain: &CrossConnect,
     context: StageContext<'_>,
     line: SidEntryRef<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, Bad> {
     let Some(step) = F::slow_path(line, packet)? else {
-        return plain.closer_still(context, line, packet);
+        return plain.slow_path_outcome(context, line, packet);
     };
     go(context, &plain.next_nodes, line, step, packet);
     Ok(choose::<Ip6>(&plain.next_nodes.tables.groups, line.group6(), packet))

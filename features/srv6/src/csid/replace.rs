@@ -153,7 +153,9 @@ mod tests {
             left in 0u8..8,
             entries in 0u8..8,
         ) {
-            for (byte, value) in bytes.iter_mut().zip([59, entries * 2, 4, left, entries.saturating_sub(1)]) {
+            for (byte, value) in
+                bytes.iter_mut().zip([59, entries * 2, 4, left, entries.saturating_sub(1)])
+            {
                 *byte = value;
             }
             let structure = Structure::new(48, if wide { 32 } else { 16 }).unwrap();

@@ -8,7 +8,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, Path, Target};
 use quiver_tables::GroupId;
 
-use crate::local_sids::{self, Place, Shown, refusal};
+use crate::local_sids::{self, Names, Place, refusal};
 
 /// Neighbours, and the groups held of them.
 #[derive(Debug)]
@@ -35,10 +35,10 @@ impl Adjacent {
     }
 
     /// As they stand in the command.
-    pub fn words(&self, shown: &Shown<'_>) -> String {
+    pub fn words(&self, names: &Names<'_>) -> String {
         let word = |path: &Path| match path.target {
             Target::Via { next_hop, interface: Some(interface) } => {
-                format!(" {} {next_hop}", shown.engine.interface_name(interface))
+                format!(" {} {next_hop}", names.engine.interface_name(interface))
             }
             _ => String::new(),
         };
@@ -75,7 +75,11 @@ impl Adjacent {
 
     /// Is one of them behind this interface?
     pub fn names(&self, interface: InterfaceId) -> bool {
-        let on = |path: &Path| matches!(path.target, Target::Via { interface: Some(on), .. } if on == interface);
+        let on = |path: &Path| {
+            matches!(
+                path.target, Target::Via { interface: Some(on), .. } if on == interface
+            )
+        };
         self.paths.iter().any(on)
     }
 }

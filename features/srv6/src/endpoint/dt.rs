@@ -19,7 +19,7 @@ use super::next_nodes::{Good, NextNodes};
 use super::reasons::Bad;
 use super::sid_entry::{SidEntry, SidEntryRef};
 use super::table_references::TableReferences;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-dt";
@@ -35,7 +35,7 @@ struct EndDt {
 }
 
 impl Behavior for EndDt {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         format!("{} {}", self.name, self.table)
     }
 

@@ -23,7 +23,7 @@ use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
 use crate::l2_tunnel::Tunnels;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The nodes of End.DT2U and End.DT2M.
 pub(crate) const NODE_U: &str = "sr-localsid-dt2u";
@@ -92,15 +92,15 @@ struct EndDt2 {
 }
 
 impl Behavior for EndDt2 {
-    fn words(&self, shown: &Shown<'_>) -> String {
-        let tunnel = shown.engine.interface_name(self.tunnel);
+    fn words(&self, names: &Names<'_>) -> String {
+        let tunnel = names.engine.interface_name(self.tunnel);
         let words = match self.many {
             None => format!("end.dt2u {tunnel}"),
             Some(None) => format!("end.dt2m {tunnel}"),
             Some(Some(bits)) => format!("end.dt2m {tunnel} arg-fe2 {bits}"),
         };
         let other = |words: String, (source, tunnel): &(Ipv6Addr, InterfaceId)| {
-            words + &format!(" from {source} {}", shown.engine.interface_name(*tunnel))
+            words + &format!(" from {source} {}", names.engine.interface_name(*tunnel))
         };
         self.others.iter().fold(words, other)
     }
@@ -318,10 +318,12 @@ pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         name: "end.dt2u",
         syntax: "<interface> [(from <source:ip6> <by:interface>)...]",
-        help: "inner frames come into the bridge domain of this layer 2 tunnel (`create sr l2-tunnel`), as if received on it",
+        help: "inner frames come into the bridge domain of this layer 2 tunnel (`create sr \
+               l2-tunnel`), as if received on it",
         words: &[(
             "from",
-            "packets from this outer source bring frames of another tunnel: for a SID that several remotes send to",
+            "packets from this outer source bring frames of another tunnel: for a SID that several \
+             remotes send to",
         )],
         example: "end.dt2u sr_l2_tunnel0",
         make: make_u,
@@ -329,9 +331,9 @@ pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         name: "end.dt2m",
         syntax: "<interface> [arg-fe2 <arg-fe2:1-32>] [(from <source:ip6> <by:interface>)...]",
-        help: "inner frames are flooded in the bridge domain of this layer 2 tunnel, but not to the tunnels there, \
-               nor to ports of the split-horizon group whose number is the SID's argument: as many bits behind the \
-               prefix as arg-fe2 says, or all",
+        help: "inner frames are flooded in the bridge domain of this layer 2 tunnel, but not to \
+               the tunnels there, nor to ports of the split-horizon group whose number is the \
+               SID's argument: as many bits behind the prefix as arg-fe2 says, or all",
         words: &[(
             "arg-fe2",
             "bits of the argument behind the SID's prefix (Arg.FE2, RFC 8986 §4.12)",
@@ -349,7 +351,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_argument_is_read_where_it_stands_behind_the_prefix(prefix in 1u8..=128, bits in 0u8..=32, address: u128) {
+        fn an_argument_is_read_where_it_stands_behind_the_prefix(
+            prefix in 1u8..=128, bits in 0u8..=32, address: u128
+        ) {
             match Argument::behind_prefix(prefix, Some(bits)) {
                 Ok(argument) => {
                     let text = format!("{address:0128b}");

@@ -19,7 +19,7 @@ use super::inner_packet::parse_inner;
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-dx";
@@ -32,9 +32,9 @@ struct EndDx {
 }
 
 impl Behavior for EndDx {
-    fn words(&self, shown: &Shown<'_>) -> String {
+    fn words(&self, names: &Names<'_>) -> String {
         let name = if self.family == Family::Ip4 { "end.dx4" } else { "end.dx6" };
-        format!("{name}{}", self.to.words(shown))
+        format!("{name}{}", self.to.words(names))
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {

@@ -17,7 +17,7 @@ use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
 use super::vlan_tables::{Tags, VLAN_TABLES_MAX, Views};
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The nodes of End.DX2 and End.DX2V.
 pub(crate) const NODE: &str = "sr-localsid-dx2";
@@ -30,8 +30,8 @@ struct EndDx2 {
 }
 
 impl Behavior for EndDx2 {
-    fn words(&self, shown: &Shown<'_>) -> String {
-        format!("end.dx2 {}", shown.engine.interface_name(self.interface))
+    fn words(&self, names: &Names<'_>) -> String {
+        format!("end.dx2 {}", names.engine.interface_name(self.interface))
     }
 
     fn hold(&mut self, engine: &mut Engine, _: Place) -> Result<Held, Refusal> {
@@ -56,7 +56,7 @@ struct EndDx2V {
 }
 
 impl Behavior for EndDx2V {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         format!("end.dx2v {}", self.table)
     }
 
@@ -208,7 +208,8 @@ pub(crate) const KINDS: [Kind; 2] = [
     Kind {
         name: "end.dx2v",
         syntax: "<table:u32>",
-        help: "inner frames out of the interface that their VLAN tags lead to in this VLAN table (`sr vlan-table`)",
+        help: "inner frames out of the interface that their VLAN tags lead to in this VLAN table \
+               (`sr vlan-table`)",
         words: &[],
         example: "end.dx2v 0",
         make: make_v,

@@ -21,7 +21,7 @@ use super::segments;
 use super::sid_entry::{SidEntry, SidEntryRef};
 use super::slow_path::Matter;
 use super::table_references::TableReferences;
-use crate::local_sids::{Behavior, Flavors, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Flavors, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid";
@@ -36,7 +36,7 @@ struct End {
 }
 
 impl Behavior for End {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         let flavors = self.flavors.words();
         self.table
             .map_or_else(|| format!("end{flavors}"), |table| format!("end.t {table}{flavors}"))

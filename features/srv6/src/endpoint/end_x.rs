@@ -19,7 +19,7 @@ use super::reasons::{Bad, LocalSidDrop};
 use super::segments;
 use super::sid_entry::{SidEntry, SidEntryRef};
 use super::slow_path::Matter;
-use crate::local_sids::{Behavior, Flavors, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Flavors, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-x";
@@ -32,8 +32,8 @@ struct EndX {
 }
 
 impl Behavior for EndX {
-    fn words(&self, shown: &Shown<'_>) -> String {
-        format!("end.x{}{}", self.to.words(shown), self.flavors.words())
+    fn words(&self, names: &Names<'_>) -> String {
+        format!("end.x{}{}", self.to.words(names), self.flavors.words())
     }
 
     fn hold(&mut self, engine: &mut Engine, place: Place) -> Result<Held, Refusal> {
@@ -94,12 +94,12 @@ impl CrossConnect {
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
-        let outcome = self.closer_still(context, line, packet);
+        let outcome = self.slow_path_outcome(context, line, packet);
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 
-    /// What becomes of a packet that is not plain.
-    pub(crate) fn closer_still(
+    /// The outcome of a packet on the slow path.
+    pub(crate) fn slow_path_outcome(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,

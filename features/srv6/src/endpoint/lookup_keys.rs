@@ -9,8 +9,7 @@ use quiver_forwarding::ip::{self, Ip4, Ip6, IpTables, choose};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::GroupId;
 
-/// An address, and the table that is asked for it; nothing for a packet that must be looked at
-/// closer.
+/// An address and the table to look it up in; the default is a packet for the slow path.
 #[derive(Clone, Copy, Default)]
 pub struct LookupKey {
     address: u128,
@@ -51,7 +50,7 @@ impl LookupKey {
         }
     }
 
-    /// Must the packet be looked at closer?
+    /// Does the packet take the slow path?
     #[inline(always)]
     pub(crate) fn is_nothing(self) -> bool {
         self.place == 0

@@ -1,6 +1,6 @@
-//! The nodes of SIDs whose packets ask a table. What a SID says is read once for packets that go to
-//! it together, all addresses are looked up at once, and what is not plain is looked at closer, one
-//! by one.
+//! Nodes of SIDs that look an address up in a table. A SID entry is read once for all packets of a
+//! vector that go to it, and their addresses are looked up together. Other packets take the slow
+//! path, one by one.
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::stage::{LookUp, StageContext};
@@ -27,8 +27,8 @@ pub(crate) trait HasLookup: Send + 'static {
     /// Read a line.
     fn sid(&self, line: SidEntryRef<'_>) -> Self::Sid;
 
-    /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be
-    /// looked at closer.
+    /// The look-up key of a packet to `sid`, which is counted in `good`; the default for a packet
+    /// that takes the slow path.
     fn lookup_key(
         &self,
         line: SidEntryRef<'_>,

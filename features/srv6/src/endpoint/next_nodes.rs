@@ -147,7 +147,7 @@ impl NextNodes {
     pub fn watch(&self, context: StageContext<'_>, packet: &Packet) {
         match self.watch.see(context, packet) {
             None => {}
-            Some(Seen::Told) => context.count(LocalSidDrop::Oam, 1),
+            Some(Seen::Notified) => context.count(LocalSidDrop::Oam, 1),
             Some(Seen::TooMany) => {
                 context.count(LocalSidDrop::Oam, 1);
                 context.count(LocalSidDrop::OamTooMany, 1);
@@ -219,7 +219,7 @@ impl NextNodes {
         Ok(self.local)
     }
 
-    /// What became of a packet that was looked at closer; what went wrong is counted for the SID.
+    /// The next node of a packet on the slow path; an error is counted for the SID.
     pub fn resolve(
         &self,
         context: StageContext<'_>,

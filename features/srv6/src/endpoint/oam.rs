@@ -30,8 +30,8 @@ const KIND: u8 = 0x4f;
 /// What became of a packet with the flag, beside what the SID did with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// The control thread was told.
-    Told,
+    /// The control thread was notified.
+    Notified,
     /// Too many come.
     TooMany,
 }
@@ -67,8 +67,8 @@ impl Watch {
         let may = self.0.borrow_mut().take(context.now_ns());
         let bytes = packet.bytes();
         let headers = bytes.get(..EVENT_BYTES).unwrap_or(bytes);
-        let told = may && context.notify(packet.rx, KIND, headers);
-        Some(if told { Seen::Told } else { Seen::TooMany })
+        let notified = may && context.notify(packet.rx, KIND, headers);
+        Some(if notified { Seen::Notified } else { Seen::TooMany })
     }
 }
 
@@ -108,8 +108,9 @@ pub(crate) fn register(registry: &mut Registry, nodes: &'static [&'static str]) 
             .group(GROUP)
             .help("Show packets with the O-flag that have come to local SIDs, as they came")
             .details(
-                "The last 256, of at most 100 a second of each worker and kind of SID (RFC 9259 §2.1.1). The time is \
-                 in seconds since 1970. Segments stand in the order of the path, the active one in brackets.",
+                "The last 256, of at most 100 a second of each worker and kind of SID (RFC 9259 \
+                 §2.1.1). The time is in seconds since 1970. Segments stand in the order of the \
+                 path, the active one in brackets.",
             )
             .run(|engine: &mut Engine, _| show(engine)),
     );

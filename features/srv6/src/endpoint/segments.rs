@@ -11,8 +11,8 @@ use quiver_wire::{Header, IpProtocol};
 /// Where the fixed header names what follows.
 pub(crate) const NEXT_HEADER_PLACE: usize = 6;
 
-/// The next segment of a packet whose SRH stands right behind the IPv6 header, and where it stands
-/// behind that, when nothing is unusual about the packet; otherwise the packet is looked at closer.
+/// The next segment of a packet with an SRH directly behind the IPv6 header, and its offset behind
+/// that header. `None` for a packet that takes the slow path.
 #[inline(always)]
 fn next_behind(header: &Ip6Header, behind: &[u8]) -> Option<(usize, [u8; SEGMENT_BYTES])> {
     let place = SrhHeader::overlay(behind)?.next_segment_if_plain(behind.len())?;

@@ -101,14 +101,14 @@ pub(crate) fn register(registry: &mut Registry) -> Arc<Views> {
     let views = Arc::new(Views::new(registry.graph.epochs(), VLAN_TABLES_MAX));
     registry.command(
         Command::new(
-            "sr vlan-table add|del <table:0-4095> (untagged | vlan <vlan:1-4094> [inner-vlan <inner-vlan:1-4094>]) \
-             [<interface>]",
+            "sr vlan-table add|del <table:0-4095> (untagged | vlan <vlan:1-4094> [inner-vlan \
+             <inner-vlan:1-4094>]) [<interface>]",
         )
         .group(GROUP)
         .help("Say which interface the VLAN tags of inner frames lead to, for SIDs with End.DX2V")
         .details(
-            "Frames with two tags go where both lead, or else where the outer one does. Frames leave as they \
-             are, tags and all.",
+            "Frames with two tags go where both lead, or else where the outer one does. Frames \
+             leave as they are, tags and all.",
         )
         .word("interface", "where such frames go out; needed to add")
         .example("sr vlan-table add 1 vlan 100 e0")
@@ -119,7 +119,7 @@ pub(crate) fn register(registry: &mut Registry) -> Arc<Views> {
         Command::new("show sr vlan-tables")
             .group(GROUP)
             .help("Show the VLAN tables of SIDs with End.DX2V")
-            .run(|engine: &mut Engine, _| Ok(shown(engine))),
+            .run(|engine: &mut Engine, _| Ok(show_tables(engine))),
     );
     let kept = VlanTables { tables: BTreeMap::new(), views: views.clone() };
     registry.on_start(move |engine| {
@@ -156,7 +156,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     Ok(Output::none())
 }
 
-fn shown(engine: &Engine) -> Output {
+fn show_tables(engine: &Engine) -> Output {
     let mut out = Table::new([
         Column::right("Table"),
         Column::right("VLAN"),

@@ -20,8 +20,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             format!(
-                "sr policy add bsid <bsid:ip6> ((next <sid:ip6>)... {{[weight <:1-65535>] [fib-table <fib-table:u32>] \
-                 [spray] [encap|encap.red|insert|insert.red] [hmac <hmac:u32>] [encap-src <encap-src:ip6>]}} | {})",
+                "sr policy add bsid <bsid:ip6> ((next <sid:ip6>)... {{[weight <:1-65535>] \
+                 [fib-table <fib-table:u32>] [spray] [encap|encap.red|insert|insert.red] [hmac \
+                 <hmac:u32>] [encap-src <encap-src:ip6>]}} | {})",
                 mobile::POLICY_SYNTAX
             )
             .leak(),
@@ -29,23 +30,32 @@ pub(super) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Add an SR policy: a list of segments that packets are sent along")
         .details(
-            "Packets are steered into it by `sr steer`, or come to its binding SID with segments left. Without a word \
-             it encapsulates. The reduced forms leave the first segment out of the list. The binding SID stands in \
-             table 0 or `fib-table`, where first segments are looked up, too. With `behavior` it is a gateway of the \
-             mobile user plane (H.M.GTP4.D, RFC 9433 §6.7), which GTP-U over IPv4 is steered into: the IPv4 destination \
-             and the session stand in the SID behind `sr-prefix`, the IPv4 source and UDP port in the outer source \
-             behind `v6src_prefix`.",
+            "Packets are steered into it by `sr steer`, or come to its binding SID with segments \
+             left. Without a word it encapsulates. The reduced forms leave the first segment out \
+             of the list. The binding SID stands in table 0 or `fib-table`, where first segments \
+             are looked up, too. With `behavior` it is a gateway of the mobile user plane \
+             (H.M.GTP4.D, RFC 9433 §6.7), which GTP-U over IPv4 is steered into: the IPv4 \
+             destination and the session stand in the SID behind `sr-prefix`, the IPv4 source and \
+             UDP port in the outer source behind `v6src_prefix`.",
         )
         .word("t.m.gtp4.d", "from GTP-U over IPv4 to SRv6, by its older name")
         .word("h.m.gtp4.d", "from GTP-U over IPv4 to SRv6")
         .word("nhtype", "what users' packets are; without it, what the first bits of each say")
         .word("drop-in", "echo requests are for the other end; without it, they are answered")
         .example(
-            "sr policy add bsid fc00:0:1::d behavior t.m.gtp4.d fc01::/32 v6src_prefix fc00:0:1::/64 nhtype ipv4",
+            "sr policy add bsid fc00:0:1::d behavior t.m.gtp4.d fc01::/32 v6src_prefix \
+             fc00:0:1::/64 nhtype ipv4",
         )
         .word("behavior", "a gateway of the mobile user plane instead of a list of segments")
-        .word("encap-src", "the source of the policy's outer headers, instead of that of `set sr encaps source addr`")
-        .word("fib-table", "the table that the binding SID stands in, and what comes of it is looked up in; 0")
+        .word(
+            "encap-src",
+            "the source of the policy's outer headers, instead of that of `set sr encaps source \
+             addr`",
+        )
+        .word(
+            "fib-table",
+            "the table that the binding SID stands in, and what comes of it is looked up in; 0",
+        )
         .word("next", "a segment, in the order of the path")
         .word("weight", "the list's share of the flows, relative to other lists; 1")
         .word("spray", "a copy of every packet to every list")
@@ -53,7 +63,11 @@ pub(super) fn register(registry: &mut Registry) {
         .word("encap.red", "the same, reduced (H.Encaps.Red, H.Encaps.L2.Red, End.B6.Encaps.Red)")
         .word("insert", "an SRH in the IPv6 packet itself (H.Insert, End.B6.Insert)")
         .word("insert.red", "the same, reduced (H.Insert.Red, End.B6.Insert.Red)")
-        .word("hmac", "sign the SRH with this key (`sr hmac key`): what is inserted for every packet anew, which is slow")
+        .word(
+            "hmac",
+            "sign the SRH with this key (`sr hmac key`): what is inserted for every packet anew, \
+             which is slow",
+        )
         .example("sr policy add bsid fc00:0:f::1 next fc00:0:1::1 next fc00:0:2::6 encap")
         .example("sr policy add bsid fc00:0:f::3 next fc00:0:2::6 encap encap-src fc00:0:9::1")
         .example("sr policy add bsid fc00:0:f::2 next fc00:0:2::6 fib-table 10 encap.red")
@@ -76,12 +90,15 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new(
-            "sr policy mod bsid <bsid:ip6> (add sl (next <sid:ip6>)... [weight <:1-65535>] | del sl index <deleted:u32> \
-             | mod sl index <index:u32> weight <to:1-65535>)",
+            "sr policy mod bsid <bsid:ip6> (add sl (next <sid:ip6>)... [weight <:1-65535>] | del \
+             sl index <deleted:u32> | mod sl index <index:u32> weight <to:1-65535>)",
         )
         .group(GROUP)
         .help("Add a segment list to an SR policy, delete one, or give one another weight")
-        .details("A flow keeps to one list; lists share flows by their weights. Packets go by the old lists or the new.")
+        .details(
+            "A flow keeps to one list; lists share flows by their weights. Packets go by the old \
+             lists or the new.",
+        )
         .word("add", "a list more")
         .word("del", "a list less; one must be left")
         .word("mod", "another weight")
@@ -96,9 +113,9 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Show SR policies, their segment lists, and how many packets went by each")
             .details(
-                "Bytes count from the outer IPv6 header on; of what is inserted, from the IPv6 header on. The MTU of a \
-                 list's path is that which a router on the way has told in an ICMPv6 error: for the whole packet, in \
-                 bytes, for 10 minutes.",
+                "Bytes count from the outer IPv6 header on; of what is inserted, from the IPv6 \
+                 header on. The MTU of a list's path is that which a router on the way has told in \
+                 an ICMPv6 error: for the whole packet, in bytes, for 10 minutes.",
             )
             .run_or_begin(show),
     );
@@ -227,7 +244,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let policies = engine
         .get::<Policies>()
         .ok_or_else(|| Refusal::new("the SR policies are being changed"))?;
-    let gateways = mobile::shown(engine);
+    let gateways = mobile::policy_rows(engine);
     let is_gateway = |bsid: &Ipv6Addr| gateways.iter().any(|(gateway, ..)| gateway == bsid);
     if let Some(bsid) = only.filter(|bsid| policies.get(*bsid).is_none() && !is_gateway(bsid)) {
         return Err(no_policy(bsid));

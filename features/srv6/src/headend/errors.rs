@@ -12,13 +12,13 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_encap::relay::{
     RELAYED_BURST, RELAYED_PER_SECOND, REPORT_INTERVAL_NS, UnderlayError, to_sender,
 };
-use quiver_encap::{EncapEntry, InnerPacket, Words, WorkerEncapEntries};
+use quiver_encap::{EncapEntry, EntryView, InnerPacket, WorkerEncapEntries};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 use quiver_wire::icmp6::{Icmp6Header, within};
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
-use super::quote::{Quote, Told};
+use super::quote::{PathMtuReport, Quote};
 use super::spray::Sprayed;
 use super::{Entries, Kind};
 use crate::endpoint::inner_packet::ETHERNET;
@@ -32,17 +32,21 @@ quiver_core::reasons! {
     /// What becomes of ICMPv6 errors about packets of the headend.
     pub enum ErrorDrop {
         /// Cannot be told whose it was.
-        Truncated = "truncated", "an ICMPv6 error that quotes too little of a packet, or a later fragment";
+        Truncated = "truncated",
+            "an ICMPv6 error that quotes too little of a packet, or a later fragment";
         /// Forged, or late.
         NotOurs = "not-ours", "an ICMPv6 error about a packet that no policy sends like that now";
         /// RFC 8201 §4.
-        NotBelieved = "mtu-not-believed", "ICMPv6 packet too big with an MTU below 1,280, or not below what was sent";
+        NotBelieved = "mtu-not-believed",
+            "ICMPv6 packet too big with an MTU below 1,280, or not below what was sent";
         /// A limit.
-        RateLimited = "rate-limited", "more ICMPv6 errors about outer packets than a worker looks into in a second";
+        RateLimited = "rate-limited",
+            "more ICMPv6 errors about outer packets than a worker looks into in a second";
         /// RFC 2473 §8.
         NotRelayed = info "kept", "errors that senders of inner packets need not hear";
         /// RFC 2473 §8.
-        Relayed = info "relayed", "errors about outer packets, told to the senders of the packets inside";
+        Relayed = info "relayed",
+            "errors about outer packets, told to the senders of the packets inside";
         /// RFC 8201.
         PathMtu = info "path-mtu", "the control thread was told of the MTU of a path";
     }
@@ -65,7 +69,8 @@ struct Errors {
     /// Tunnels, whose packets may have the same protocols, by protocol.
     tunnels: Box<[(u32, NodeId)]>,
     bucket: TokenBucket,
-    told: Recent,
+    /// Reports that were sent a short time ago.
+    reported: Recent,
 }
 
 impl Errors {
@@ -87,7 +92,7 @@ impl Errors {
             done: wiring.node("ip-done"),
             tunnels: wiring.claims("icmp6-error-about-tunnel").into_boxed_slice(),
             bucket: TokenBucket::new(RELAYED_PER_SECOND, RELAYED_BURST),
-            told: Recent::new(REPORT_INTERVAL_NS),
+            reported: Recent::new(REPORT_INTERVAL_NS),
         }
     }
 
@@ -104,12 +109,12 @@ impl Errors {
             if usize::from(mtu_bytes) < MTU_MIN || mtu_bytes >= quote.length {
                 return Err(ErrorDrop::NotBelieved);
             }
-            self.tell(cx, packet, &quote, mtu_bytes);
+            self.report_path_mtu(cx, packet, &quote, mtu_bytes);
         }
         match quote.protocol {
             IpProtocol::IPV4 => self.relay::<Ip4>(cx, packet, error, &quote, begin),
             IpProtocol::IPV6 => self.relay::<Ip6>(cx, packet, error, &quote, begin),
-            // A frame has no sender who could be told.
+            // A frame has no sender that an ICMP error could go to.
             ETHERNET => {
                 cx.count(ErrorDrop::NotRelayed, 1);
                 Ok(self.done)
@@ -118,15 +123,22 @@ impl Errors {
         }
     }
 
-    /// Tell the control thread what a path takes.
-    fn tell(&mut self, cx: &mut Context<'_>, packet: &Packet, quote: &Quote, mtu_bytes: u16) {
+    /// Notify the control thread of the MTU of a path.
+    fn report_path_mtu(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &Packet,
+        quote: &Quote,
+        mtu_bytes: u16,
+    ) {
         let segments = quote.segments;
         let digest =
             segments.list.map_or(segments.destination.to_bits() as u64, |(_, digest)| digest);
-        if self.told.may(digest ^ u64::from(mtu_bytes), cx.now_ns) {
-            let told = Told { source: quote.source, segments, around: quote.around, mtu_bytes };
+        if self.reported.may(digest ^ u64::from(mtu_bytes), cx.now_ns) {
+            let report =
+                PathMtuReport { source: quote.source, segments, around: quote.around, mtu_bytes };
             cx.count(ErrorDrop::PathMtu, 1);
-            cx.notify(Event::new(cx.node, packet.rx, cx.now_ns, 0, told.write().bytes()));
+            cx.notify(Event::new(cx.node, packet.rx, cx.now_ns, 0, report.write().bytes()));
         }
     }
 
@@ -147,7 +159,7 @@ impl Errors {
                 self.tunnels.iter().find(|(protocol, _)| *protocol == u32::from(quote.protocol.0));
             return tunnel.map(|(_, node)| *node).ok_or(ErrorDrop::NotOurs);
         };
-        let copies_hop_limit = Words(entry).copies_hop_limit();
+        let copies_hop_limit = EntryView(entry).copies_hop_limit();
         let Some(request) = error.for_sender::<F>(inner, quote.around, copies_hop_limit) else {
             cx.count(ErrorDrop::NotRelayed, 1);
             return Ok(self.done);

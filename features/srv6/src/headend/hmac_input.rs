@@ -32,9 +32,13 @@ quiver_core::reasons! {
         /// RFC 8754 §2.1.2.1.
         Missing = "hmac-missing", "packets to a SID that are not signed, where they must be";
         /// RFC 8754 §2.1.2.1.
-        Wrong = info "hmac-wrong", "packets to a SID whose HMAC is wrong or of an unknown key; senders hear `parameter problem`";
+        Wrong = info "hmac-wrong",
+            "packets to a SID whose HMAC is wrong or of an unknown key; senders hear `parameter \
+             problem`";
         /// RFC 8754 §2.1.2.1.
-        OtherDestination = info "hmac-destination", "signed packets to another SID than the active segment; senders hear `parameter problem`";
+        OtherDestination = info "hmac-destination",
+            "signed packets to another SID than the active segment; senders hear `parameter \
+             problem`";
         /// Good.
         Verified = info "hmac-verified", "packets to a SID whose HMAC is right";
     }
@@ -110,8 +114,8 @@ impl HmacInput {
         }
     }
 
-    /// What is wrong with a packet to a SID, and where.
-    fn judge(&self, cx: &Context<'_>, packet: &Packet) -> Result<HmacDrop, (HmacDrop, usize)> {
+    /// The reason of a packet to a SID; as an error with the offset of the field that is wrong.
+    fn classify(&self, cx: &Context<'_>, packet: &Packet) -> Result<HmacDrop, (HmacDrop, usize)> {
         let required = self.interfaces.get(packet.rx) == HmacPolicy::Required;
         let unsigned =
             || if required { Err((HmacDrop::Missing, 0)) } else { Ok(HmacDrop::Missing) };
@@ -137,7 +141,7 @@ impl HmacInput {
 
     fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, HmacDrop> {
         if self.is_for_sid(packet) {
-            match self.judge(cx, packet) {
+            match self.classify(cx, packet) {
                 Ok(HmacDrop::Verified) => cx.count(HmacDrop::Verified, 1),
                 Ok(_) => {}
                 Err((HmacDrop::Missing, _)) => return Err(HmacDrop::Missing),
@@ -188,8 +192,8 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
             .group(GROUP)
             .help("Say whether packets to SIDs that come in by an interface must be signed")
             .details(
-                "Other packets are not looked at. `ignore`, the default, verifies nothing. `required` refuses packets \
-                 without an SRH, too.",
+                "Other packets are not looked at. `ignore`, the default, verifies nothing. \
+                 `required` refuses packets without an SRH, too.",
             )
             .word("if-present", "an HMAC that is there must be right")
             .word("required", "there must be an HMAC, and it must be right")

@@ -11,8 +11,8 @@ pub trait Inner: Carried {
     /// The node that encapsulates it.
     const NODE: &'static str;
 
-    /// One hop less to live, and the traffic class and the hops left; nothing (and nothing changes)
-    /// when it may not be forwarded without a closer look.
+    /// Decrement the TTL or hop limit; the traffic class and the hops left. `None`, and nothing
+    /// changes, for a packet that takes the slow path.
     #[inline(always)]
     fn step(bytes: &mut [u8]) -> Option<(u8, u8)> {
         let facts = Self::facts(bytes)?;

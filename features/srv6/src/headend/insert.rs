@@ -11,7 +11,7 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::entries::HEADER_BYTES_MAX;
 use quiver_encap::inner::packet_too_big;
 use quiver_encap::output::{leave, push_link, push_stack};
-use quiver_encap::{EncapEntry, EncapOutput, IcmpRecipient, InnerPacket, Words};
+use quiver_encap::{EncapEntry, EncapOutput, EntryView, IcmpRecipient, InnerPacket};
 use quiver_forwarding::ip::{Ip6, flow_hash};
 use quiver_tables::CountedLines;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -83,7 +83,7 @@ impl Insert {
             *named = place.next;
         }
         let keys = || self.keys.read(context.pass());
-        if signs(Words(entry)) && !keys::sign_by(keys(), old.source(), srh) {
+        if signs(EntryView(entry)) && !keys::sign_by(keys(), old.source(), srh) {
             return Err(HeadendDrop::NoPolicy);
         }
         if !place.put(packet, srh, to)? {
@@ -112,8 +112,8 @@ impl Insert {
         let plain = packet.has_none(unusual)
             & (total <= usize::from(adjacency.mtu_bytes))
             & self.output.is_resolved(hop)
-            & has_srh(Words(entry))
-            & !signs(Words(entry))
+            & has_srh(EntryView(entry))
+            & !signs(EntryView(entry))
             & (entry.header_len() != 0);
         let fixed = Fixed::of(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         if !(plain & fixed.is_plain()) {
@@ -175,7 +175,7 @@ impl Insert {
             }
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
-        // Whoever sends the packet on counts its hop.
+        // The node that forwards the packet decrements its hop limit.
         let was_own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let too_long_for = (!fits).then_some(mtu);
         let next = self.output.by_node(entry, hop, packet, too_long_for, IcmpRecipient::Sender);
@@ -215,7 +215,7 @@ impl Fixed {
         (self.word >> 8) as u8
     }
 
-    /// May it be forwarded without a closer look, and its SRH stand first behind it?
+    /// May it be forwarded on the fast path, with its SRH first behind it?
     #[inline(always)]
     fn is_plain(&self) -> bool {
         let is_local = u16::from_be_bytes([self.source[0], self.source[1]]) >> 6 == 0xfe80 >> 6;

@@ -150,19 +150,21 @@ impl Keys {
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("sr hmac key <id:1-4294967295> algo (sha1|sha256) secret <secret:secret> [linux]")
-            .group(GROUP)
-            .help("Set a key that SRHs are signed and verified with")
-            .details(
-                "Policies that sign with it sign with the new one at once. `linux` leaves the 16 bits behind the \
-                 length of the TLV out of what is signed, as Linux does, and sets the flag that it asks for; RFC 8754 \
-                 §2.1.2.1 has them in, and no flag.",
-            )
-            .word("secret", "1 to 64 characters, the same at the other end")
-            .word("linux", "as Linux signs and verifies")
-            .example("sr hmac key 7 algo sha256 secret correct-horse")
-            .example("sr hmac key 8 algo sha1 secret battery linux")
-            .run(set),
+        Command::new(
+            "sr hmac key <id:1-4294967295> algo (sha1|sha256) secret <secret:secret> [linux]",
+        )
+        .group(GROUP)
+        .help("Set a key that SRHs are signed and verified with")
+        .details(
+            "Policies that sign with it sign with the new one at once. `linux` leaves the 16 \
+                 bits behind the length of the TLV out of what is signed, as Linux does, and sets \
+                 the flag that it asks for; RFC 8754 §2.1.2.1 has them in, and no flag.",
+        )
+        .word("secret", "1 to 64 characters, the same at the other end")
+        .word("linux", "as Linux signs and verifies")
+        .example("sr hmac key 7 algo sha256 secret correct-horse")
+        .example("sr hmac key 8 algo sha1 secret battery linux")
+        .run(set),
     );
     registry.command(
         Command::new("sr hmac key del <id:1-4294967295>")
@@ -179,7 +181,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show sr hmac")
             .group(GROUP)
             .help("Show the keys that SRHs are signed and verified with, without their secrets")
-            .run(|engine: &mut Engine, _| Ok(shown(engine))),
+            .run(|engine: &mut Engine, _| Ok(show_keys(engine))),
     );
 }
 
@@ -222,7 +224,7 @@ fn delete(policies: &mut Policies, id: u32) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn shown(engine: &Engine) -> Output {
+fn show_keys(engine: &Engine) -> Output {
     let mut table =
         Table::new([Column::right("Key"), Column::left("Algorithm"), Column::left("Text")])
             .when_empty("no HMAC keys");

@@ -16,10 +16,14 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set sr encaps source addr <address:ip6>")
             .group(GROUP)
-            .help("Set the source address of outer headers, of policies that are there and those to come")
+            .help(
+                "Set the source address of outer headers, of policies that are there and those to \
+                 come",
+            )
             .details(
-                "ICMPv6 errors about outer packets come to it: it should be an address of an interface, or a local \
-                 SID. If it is not, the answer says so, and so does `show sr encaps source addr`.",
+                "ICMPv6 errors about outer packets come to it: it should be an address of an \
+                 interface, or a local SID. If it is not, the answer says so, and so does `show sr \
+                 encaps source addr`.",
             )
             .word("addr", "an address of the router, to which errors about outer packets come")
             .example("set sr encaps source addr fc00:0:1::1")
@@ -67,7 +71,7 @@ pub(super) fn register(registry: &mut Registry) {
             Command::new(name)
                 .group(GROUP)
                 .help(help)
-                .run(|engine: &mut Engine, _| Ok(shown(engine))),
+                .run(|engine: &mut Engine, _| Ok(show_outer_header(engine))),
         );
     }
 }
@@ -91,8 +95,8 @@ pub(super) fn with_warning(engine: &Engine, source: Ipv6Addr, answer: Output) ->
         return answer;
     }
     answer.line(format!(
-        "warning: {source} is neither an address nor a local SID of this router, so ICMPv6 errors about outer packets \
-         do not come back: no path MTU is learned, and senders hear nothing"
+        "warning: {source} is neither an address nor a local SID of this router, so ICMPv6 errors \
+         about outer packets do not come back: no path MTU is learned, and senders hear nothing"
     ))
 }
 
@@ -120,7 +124,7 @@ fn hop_limit_words(limit: HopLimit) -> String {
     }
 }
 
-fn shown(engine: &Engine) -> Output {
+fn show_outer_header(engine: &Engine) -> Output {
     let mut table = Table::new([
         Column::left("Source address"),
         Column::left("Of this router"),

@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use quiver_core::NodeId;
 use quiver_core::graph::node::Wiring;
 use quiver_encap::entries::HEADER_BYTES_MAX;
-use quiver_encap::{EncapEntry, EncapOutput, Mtu, Words};
+use quiver_encap::{EncapEntry, EncapOutput, EntryView, Mtu};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::{CountedLines, GroupId, WorkerLines};
@@ -139,7 +139,7 @@ impl PolicyPathMtu {
         let resolve = |group: GroupId| tables.groups.resolve(group, hash);
         let look_up = |table: u32, address: u128| resolve(tables.ip6.table(table).lookup(address));
         if hop.next == self.drop {
-            hop = look_up(Words(entry).table(), headers.destination);
+            hop = look_up(EntryView(entry).table(), headers.destination);
         }
         for _ in 0..STEPS_MAX {
             if leaves(hop) {

@@ -11,7 +11,7 @@ use quiver_wire::{Header, Ip6Header};
 
 use super::policies::Policies;
 use super::policy::List;
-use super::quote::{Told, is_moved_up};
+use super::quote::{PathMtuReport, is_moved_up};
 
 /// Bits in which a container of C-SIDs and what is left of it do not differ.
 const BLOCK_BITS: u32 = 16;
@@ -49,9 +49,9 @@ fn candidates(lists: &ListsByLast, last: Ipv6Addr, moves: bool) -> Vec<ListId> {
 
 impl Policies {
     /// A router says how long packets with some segments may be: the lists that have them go by it.
-    fn learn(&mut self, told: &Told, now_ns: u64) {
+    fn learn(&mut self, report: &PathMtuReport, now_ns: u64) {
         let lists = self.lists_by_last.take().unwrap_or_else(|| by_last(self));
-        let ids = candidates(&lists, told.segments.last(), told.segments.list.is_none());
+        let ids = candidates(&lists, report.segments.last(), report.segments.list.is_none());
         self.lists_by_last = Some(lists);
         for (bsid, number) in ids {
             let Some(List { made, .. }) =
@@ -63,8 +63,8 @@ impl Policies {
             let entries = self.worker_entries();
             let Some(own) = entries.first().map(|entries| entries.get(entry)) else { continue };
             let source = Ip6Header::overlay(own.header()).map(Ip6Header::source);
-            if source == Some(told.source) && told.segments.are_of(own) {
-                let mtu_bytes = told.longest(own.header_len());
+            if source == Some(report.source) && report.segments.are_of(own) {
+                let mtu_bytes = report.longest(own.header_len());
                 self.learn_path_mtu(entry, mtu_bytes, now_ns);
             }
         }
@@ -75,10 +75,10 @@ impl Policies {
 pub(super) fn start(engine: &mut Engine) {
     engine.on_event(super::errors::NODE, |engine: &mut Engine, event: &Event| {
         let now_ns = engine.now_ns();
-        if let (Some(told), Some(policies)) =
-            (Told::read(event.bytes()), engine.get_mut::<Policies>())
+        if let (Some(report), Some(policies)) =
+            (PathMtuReport::read(event.bytes()), engine.get_mut::<Policies>())
         {
-            policies.learn(&told, now_ns);
+            policies.learn(&report, now_ns);
         }
     });
     engine.every(SWEEP_NS, |engine| {

@@ -4,7 +4,7 @@
 use std::net::Ipv6Addr;
 
 use quiver_core::worker::event::{EventReader, EventWriter};
-use quiver_encap::{EncapEntry, Words};
+use quiver_encap::{EncapEntry, EntryView};
 use quiver_wire::ip6::extension::{Walk, upper_layer};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, Srh};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -78,7 +78,7 @@ impl Segments {
             return false;
         };
         let behind = header.get(SRH_PLACE..).unwrap_or_default();
-        let own = Srh::parse(behind).ok().filter(|_| has_srh(Words(entry)));
+        let own = Srh::parse(behind).ok().filter(|_| has_srh(EntryView(entry)));
         let list = own.and_then(|(srh, _)| of_list(srh.list()));
         match self.list {
             Some(_) => self.list == list,
@@ -121,9 +121,9 @@ impl Quote {
     }
 }
 
-/// What the control thread is told: a link takes no longer packets.
+/// Event for the control thread: the MTU of a link on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct PathMtuReport {
     /// The source of the outer header.
     pub source: Ipv6Addr,
     pub segments: Segments,
@@ -133,8 +133,8 @@ pub(super) struct Told {
     pub mtu_bytes: u16,
 }
 
-impl Told {
-    /// The longest packet that a entry with a header of `row_bytes` may send. What routers on the
+impl PathMtuReport {
+    /// The longest packet that an entry with a header of `row_bytes` may send. What routers on the
     /// way have taken off is room for more.
     pub fn longest(&self, row_bytes: usize) -> u16 {
         let gone = row_bytes.saturating_sub(self.around.into());
@@ -156,14 +156,14 @@ impl Told {
     }
 
     /// Of an event.
-    pub fn read(bytes: &[u8]) -> Option<Told> {
+    pub fn read(bytes: &[u8]) -> Option<PathMtuReport> {
         let mut bytes = EventReader(bytes);
         let (source, destination) = (bytes.take::<16>()?.into(), bytes.take::<16>()?.into());
         let (last, digest) = (bytes.take::<16>()?.into(), u64::from_be_bytes(bytes.take()?));
         let [has_list] = bytes.take()?;
         let list = (has_list != 0).then_some((last, digest));
         let (around, mtu_bytes) = (bytes.half()?, bytes.half()?);
-        Some(Told { source, segments: Segments { destination, list }, around, mtu_bytes })
+        Some(PathMtuReport { source, segments: Segments { destination, list }, around, mtu_bytes })
     }
 }
 
@@ -184,12 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read_again() {
+    fn a_report_is_read_as_it_was_written() {
         let destination = "fc00::1".parse().unwrap();
         for list in [None, Some(("fc00::2".parse().unwrap(), 77))] {
             let segments = Segments { destination, list };
-            let told = Told { source: Ipv6Addr::LOCALHOST, segments, around: 80, mtu_bytes: 1400 };
-            assert_eq!(Told::read(told.write().bytes()), Some(told));
+            let report = PathMtuReport {
+                source: Ipv6Addr::LOCALHOST,
+                segments,
+                around: 80,
+                mtu_bytes: 1400,
+            };
+            assert_eq!(PathMtuReport::read(report.write().bytes()), Some(report));
         }
     }
 

@@ -12,39 +12,53 @@ quiver_core::reasons! {
         /// Gone.
         NoPolicy = "no-policy", "the policy was deleted while the packet was under way";
         /// Nothing said.
-        TunnelUnset = "tunnel-without-policy", "a frame for a layer 2 tunnel that has no policy for such (`set sr l2-tunnel`)";
+        TunnelUnset = "tunnel-without-policy",
+            "a frame for a layer 2 tunnel that has no policy for such (`set sr l2-tunnel`)";
         /// Said so.
-        NotFlooded = "flood-off", "a flooded frame at a layer 2 tunnel that takes none (`set sr l2-tunnel IF flood off`)";
+        NotFlooded = "flood-off",
+            "a flooded frame at a layer 2 tunnel that takes none (`set sr l2-tunnel IF flood off`)";
         /// Too many headers in front already.
         NoHeadroom = "no-headroom", "no room in the buffer for the segments and a layer 2 header";
         /// 16 bits.
         TooLong = "too-long", "with the segments the packet is longer than an IPv6 packet can be";
         /// A frame has no sender who could be told.
-        FrameTooBig = "frame-too-big", "a frame that with the segments is longer than the outgoing MTU";
+        FrameTooBig = "frame-too-big",
+            "a frame that with the segments is longer than the outgoing MTU";
         /// Left to a device that will not see it.
-        Unsegmented = "unsegmented", "a large packet whose segments were left to a device; tunnels carry it whole only";
+        Unsegmented = "unsegmented",
+            "a large packet whose segments were left to a device; tunnels carry it whole only";
         /// What binding SIDs need.
-        SrhWrong = "srh-wrong", "no way to the next segment: the SRH or another extension header is wrong or cut off";
+        SrhWrong = "srh-wrong",
+            "no way to the next segment: the SRH or another extension header is wrong or cut off";
         /// RFC 8986 §4.13.
-        UpperLayer = "upper-layer-not-allowed", "no segments are left at a binding SID; senders hear `parameter problem`";
+        UpperLayer = "upper-layer-not-allowed",
+            "no segments are left at a binding SID; senders hear `parameter problem`";
         /// RFC 8986 §4.13, S09.
-        ListWrong = "segment-list-wrong", "last entry beyond the SRH, or segments left beyond the list; senders hear `parameter problem`";
+        ListWrong = "segment-list-wrong",
+            "last entry beyond the SRH, or segments left beyond the list; senders hear `parameter \
+             problem`";
         /// RFC 8200 §4.4.
-        RoutingType = "routing-type-unknown", "segments left in a routing header that is no SRH; senders hear `parameter problem`";
+        RoutingType = "routing-type-unknown",
+            "segments left in a routing header that is no SRH; senders hear `parameter problem`";
         /// No buffers.
         NoBuffer = "no-buffer", "no buffer for a copy; `show buffers`";
         /// The sender hears of it.
-        TooBig = "too-big", "packets that with the segments are longer than the outgoing MTU; senders hear of it";
+        TooBig = "too-big",
+            "packets that with the segments are longer than the outgoing MTU; senders hear of it";
         /// RFC 2473 §7.
-        Fragmented = info "to-fragment", "packets that cannot be made smaller: the outer packet is fragmented";
+        Fragmented = info "to-fragment",
+            "packets that cannot be made smaller: the outer packet is fragmented";
         /// RFC 8986 §5.1.
-        HopLimit = "hop-limit", "packets whose hop limit or TTL ends here; senders hear `time exceeded`";
+        HopLimit = "hop-limit",
+            "packets whose hop limit or TTL ends here; senders hear `time exceeded`";
         /// RFC 4291 §2.5.6.
-        LinkLocalSource = "link-local-source", "packets with a link-local source to another link; senders hear of it";
+        LinkLocalSource = "link-local-source",
+            "packets with a link-local source to another link; senders hear of it";
         /// RFC 9259 §2.1.
         Oam = info "oam-flag", "packets with the O-flag (`show sr oam`)";
         /// A limit.
-        OamTooMany = info "oam-not-told", "packets with the O-flag that `show sr oam` does not know: too many came";
+        OamTooMany = info "oam-not-told",
+            "packets with the O-flag that `show sr oam` does not know: too many came";
         /// Copies.
         Copied = info "copied", "copies made for the lists of a spray policy";
     }

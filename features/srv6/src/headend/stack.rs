@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use quiver_encap::entries::{ENTRY_WORDS, HEADER_BYTES_MAX};
 use quiver_encap::inner::Truncated;
 use quiver_encap::outer::fill_ip6;
-use quiver_encap::{EntryWords, HeaderStack, Inside, Words};
+use quiver_encap::{EntryView, EntryWords, HeaderStack, Inside};
 use quiver_forwarding::ip::Ip6;
 use quiver_tables::GroupId;
 use quiver_wire::srh::{Form, Repr, SEGMENT_BYTES, segment_offset};
@@ -124,13 +124,13 @@ impl Prepared {
 
 /// Is there an SRH in the stack?
 #[inline(always)]
-pub(super) fn has_srh(words: Words<'_>) -> bool {
+pub(super) fn has_srh(words: EntryView<'_>) -> bool {
     words.protocol_offset() == SRH_PLACE
 }
 
 /// Is the SRH signed for every packet?
 #[inline(always)]
-pub(super) fn signs(words: Words<'_>) -> bool {
+pub(super) fn signs(words: EntryView<'_>) -> bool {
     words.feature_flag()
 }
 
@@ -146,7 +146,7 @@ impl HeaderStack for SegmentStack {
 
     #[inline(always)]
     fn fill(
-        words: Words<'_>,
+        words: EntryView<'_>,
         bytes: &mut [u8],
         total: usize,
         inside: Inside,

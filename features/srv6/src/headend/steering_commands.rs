@@ -20,10 +20,10 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Send packets to a prefix along an SR policy")
             .details(
-                "A route among others: more specific prefixes go their own way, and it goes before routes that were \
-                 added for the same prefix. A prefix has one policy: steered into another one, it changes over without \
-                 losing a packet, and the answer says from which. Flows are shared among the lists of a policy (`sr \
-                 policy mod`).",
+                "A route among others: more specific prefixes go their own way, and it goes before \
+                 routes that were added for the same prefix. A prefix has one policy: steered into \
+                 another one, it changes over without losing a packet, and the answer says from \
+                 which. Flows are shared among the lists of a policy (`sr policy mod`).",
             )
             .word("via", "the policy, by its binding SID")
             .word("fib-table", "the table that the prefix stands in; 0")
@@ -56,8 +56,9 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Send all frames that an interface receives along an SR policy")
             .details(
-                "The interface, which may be a VLAN sub-interface, routes and bridges no more. Frames go as they \
-                 came, tags included. Steered into another policy, it changes over, and the answer says from which.",
+                "The interface, which may be a VLAN sub-interface, routes and bridges no more. \
+                 Frames go as they came, tags included. Steered into another policy, it changes \
+                 over, and the answer says from which.",
             )
             .example("sr steer l2 memif0/0 via bsid fc00:0:f::1")
             .run(|engine: &mut Engine, args| {
@@ -81,7 +82,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new("show sr steering-policies")
             .group(GROUP)
             .help("Show what is steered into SR policies")
-            .run_or_begin(|engine: &mut Engine, _| shown(engine)),
+            .run_or_begin(|engine: &mut Engine, _| show_steering(engine)),
     );
 }
 
@@ -143,7 +144,7 @@ fn after(engine: &Engine, last: Option<Steered>, most: usize) -> Vec<(Steered, S
     found
 }
 
-fn shown(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
+fn show_steering(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
     let columns = [Column::left("Steered"), Column::left("BSID")];
     let mut last = None;
     let rows = move |engine: &mut Engine, table: &mut Table, most: usize| {

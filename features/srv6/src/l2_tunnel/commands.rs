@@ -12,16 +12,20 @@ use crate::commands::GROUP;
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "create sr l2-tunnel {[unicast bsid <unicast-bsid:ip6>] [flood bsid <flood-bsid:ip6>] [mac <:mac>] \
-             [instance <:0-16383>]}",
+            "create sr l2-tunnel {[unicast bsid <unicast-bsid:ip6>] [flood bsid <flood-bsid:ip6>] \
+             [mac <:mac>] [instance <:0-16383>]}",
         )
         .group(GROUP)
-        .help("Create an interface that sends frames by SR policies, to be a member of a bridge domain")
+        .help(
+            "Create an interface that sends frames by SR policies, to be a member of a bridge \
+             domain",
+        )
         .details(
-            "It stands for a remote bridge: what it sends goes by the policies (H.Encaps.L2), what it receives comes to \
-             the SIDs that name it (`sr localsid … behavior end.dt2u`, `end.dt2m`). Frames to many (broadcast, \
-             multicast, and to stations that are not known) go by the policy behind flood, or, without one, as the \
-             others. The first free sr_l2_tunnelN is taken unless instance says which. In bridge domains it is in \
+            "It stands for a remote bridge: what it sends goes by the policies (H.Encaps.L2), what \
+             it receives comes to the SIDs that name it (`sr localsid … behavior end.dt2u`, \
+             `end.dt2m`). Frames to many (broadcast, multicast, and to stations that are not \
+             known) go by the policy behind flood, or, without one, as the others. The first free \
+             sr_l2_tunnelN is taken unless instance says which. In bridge domains it is in \
              split-horizon group 255 with all other tunnels, unless another is named.",
         )
         .word("unicast", "what frames to one station go by")
@@ -40,9 +44,9 @@ pub(super) fn register(registry: &mut Registry) {
         .group(GROUP)
         .help("Say which SR policies a layer 2 tunnel sends by")
         .details(
-            "With group: frames to many that came in by a port of this split-horizon group. The last segment of \
-             that policy has in its argument who is not to get them behind the other end (Arg.FE2 of RFC 8986 §4.12). \
-             A change loses nothing.",
+            "With group: frames to many that came in by a port of this split-horizon group. The \
+             last segment of that policy has in its argument who is not to get them behind the \
+             other end (Arg.FE2 of RFC 8986 §4.12). A change loses nothing.",
         )
         .word("unicast", "what frames to one station go by")
         .word("flood", "what frames to many go by")
@@ -137,7 +141,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
             return;
         };
         let up = engine.interface(id).is_some_and(|interface| interface.row().up);
-        let words = |which| tunnel.sends.get(&which).map(shown);
+        let words = |which| tunnel.sends.get(&which).map(policy_cell);
         let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
         let row = row.cell(words(Which::Unicast)).cell(words(Which::Flood));
         row.cell(groups(tunnel));
@@ -148,7 +152,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
 }
 
 /// In a table: the policy's binding SID, or `off`.
-fn shown(sends: &Sends) -> String {
+fn policy_cell(sends: &Sends) -> String {
     match sends {
         Sends::By(policy) => policy.bsid.to_string(),
         Sends::Off => "off".to_owned(),
@@ -158,7 +162,7 @@ fn shown(sends: &Sends) -> String {
 /// The policies of frames from single groups; a list in JSON.
 fn groups(tunnel: &Tunnel) -> Cell {
     let single = tunnel.sends.iter().filter_map(|(which, sends)| match which {
-        Which::FloodFrom(group) => Some((*group, shown(sends))),
+        Which::FloodFrom(group) => Some((*group, policy_cell(sends))),
         _ => None,
     });
     let (text, list): (Vec<String>, Vec<Value>) = single

@@ -17,9 +17,9 @@ pub(crate) struct Held {
     pub words: [u64; LINE_WORDS],
 }
 
-/// What words are made with: the names and numbers that the operator gave.
+/// Names of interfaces and numbers of tables, for the text form of a behaviour.
 #[derive(Clone, Copy)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct Names<'a> {
     pub engine: &'a Engine,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Shown<'a> {
 /// nodes.
 pub(crate) trait Behavior: fmt::Debug {
     /// As it stands in the command: `end.x e1 2001:db8::1 psp`.
-    fn words(&self, shown: &Shown<'_>) -> String;
+    fn words(&self, names: &Names<'_>) -> String;
 
     /// Take hold of what it needs (groups of paths, tables, policies) for a SID at `place`. A
     /// refused one has taken hold of nothing.

@@ -38,5 +38,6 @@ pub(crate) fn syntax(kinds: &[Kind]) -> &'static str {
 }
 
 /// More for the reference page; what each kind does stands beside its name there.
-pub(crate) const DETAILS: &str = "An address alone is a SID of 128 bits; with a length, all addresses of the prefix are \
-                                  the SID. Flavours (RFC 8986 §4.16) stand together in any order.";
+pub(crate) const DETAILS: &str = "An address alone is a SID of 128 bits; with a length, all \
+                                  addresses of the prefix are the SID. Flavours (RFC 8986 §4.16) \
+                                  stand together in any order.";

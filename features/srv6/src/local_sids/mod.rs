@@ -23,7 +23,7 @@ use quiver_tables::CountedLines;
 use quiver_tables::memory::{MemoryError, Slots};
 use quiver_tables::prefix::IpPrefix;
 
-pub(crate) use behavior::{Behavior, Held, Shown};
+pub(crate) use behavior::{Behavior, Held, Names};
 pub(crate) use flavors::Flavors;
 pub(crate) use kind::{DETAILS, Kind, syntax};
 pub(crate) use locator::{Place, refusal};
@@ -148,7 +148,8 @@ pub(crate) fn warn_if_shadowed(
     let Ok(fib) = fib(engine) else { return output };
     match fib.route(table, prefix).iter().any(|view| view.source < Source::Feature) {
         true => output.line(format!(
-            "warning: {prefix} is also an address or a subnet of the router itself, which goes before it"
+            "warning: {prefix} is also an address or a subnet of the router itself, which goes \
+             before it"
         )),
         false => output,
     }
@@ -202,7 +203,7 @@ impl LocalSids {
     fn check(&self, engine: &mut Engine, place: Place) -> Result<(), Refusal> {
         let words = place.words(engine);
         if let Some(known) = self.sids.get(&place) {
-            let does = known.behavior.words(&Shown { engine });
+            let does = known.behavior.words(&Names { engine });
             return Err(Refusal::new(format!("local SID {words} exists already: {does}"))
                 .remedy(format!("sr localsid del address {words}")));
         }

@@ -94,7 +94,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_placed_is_read(prefix: u128, at in 0u8..=88, qfi in 0u8..64, reflective: bool, teid: u32) {
+        fn what_was_placed_is_read(
+            prefix: u128, at in 0u8..=88, qfi in 0u8..64, reflective: bool, teid: u32
+        ) {
             let session = Session { qfi, reflective, teid };
             let prefix = prefix & !(u128::MAX.checked_shr(at.into()).unwrap_or(0));
             let sid = place(prefix, at, session.bits().into(), SESSION_BITS);

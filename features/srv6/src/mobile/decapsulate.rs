@@ -97,8 +97,8 @@ impl Came {
             false => (icmp6::kind::PACKET_TOO_BIG, 0),
         };
         let min = if self.is_ip4 { IP4_MTU_MIN } else { MTU_MIN };
-        let told = !self.may_be_cut && length > mtu_bytes.max(min);
-        told.then(|| IcmpErrorRequest { kind, code, detail: detail(min) })
+        let is_too_big = !self.may_be_cut && length > mtu_bytes.max(min);
+        is_too_big.then(|| IcmpErrorRequest { kind, code, detail: detail(min) })
     }
 }
 
@@ -126,8 +126,8 @@ impl Decapsulation {
         }
     }
 
-    /// What a user's packet asks for that came with so many hops left, over IPv4 to `four`. Nothing
-    /// when it must be looked at closer.
+    /// Look-up keys of a user's packet that arrived with `hops` left, over IPv4 to `four`. `None`
+    /// for a packet that takes the slow path.
     #[inline(always)]
     pub fn ask(&self, row: u32, hops: u8, four: Option<u32>, read: GPdu) -> Option<LookupKeys> {
         let row = Row(self.rows.get(row));
@@ -139,8 +139,8 @@ impl Decapsulation {
         Some(LookupKeys { address, session: read.session, table, at })
     }
 
-    /// Send such a packet on, from a UDP port, by what was found. Nothing (and nothing changes)
-    /// when it must be looked at closer.
+    /// Send such a packet, received from a UDP port, to the group that was found. `None`, and
+    /// nothing changes, for a packet that takes the slow path.
     #[inline(always)]
     pub fn go(
         &self,

@@ -54,7 +54,7 @@ pub(super) fn source_port(bytes: &[u8], udp_at: usize) -> u16 {
 
 /// Read one behind an IP header without options or extension headers, which ends at `udp_at`, and
 /// whose addresses begin at `addresses_at`. `bytes` are all of the packet; `is_checked` is whether
-/// UDP's checksum is known to be right. Nothing when the packet must be looked at closer.
+/// UDP's checksum is known to be right. `None` for the slow path.
 #[inline(always)]
 pub(super) fn read(
     bytes: &[u8],
@@ -185,14 +185,18 @@ mod tests {
 
         #[test]
         fn what_is_changed_is_read_as_step_by_step_or_not_at_all(
-            repr in repr(), place in 34usize..56, bit in 0u8..8, is_checked: bool, with_checksum: bool
+            repr in repr(), place in 34usize..56, bit in 0u8..8, is_checked: bool,
+            with_checksum: bool
         ) {
             let mut bytes = datagram(&repr, with_checksum);
             bytes[place] ^= 1 << bit;
             let Some(read) = read(&bytes, 0, 32, is_checked) else { return Ok(()) };
             let (parsed, len) = Repr::parse(&bytes[40..], bytes.len() - 40).unwrap();
             prop_assert!(is_checked || !with_checksum || place == 38 || place == 39);
-            prop_assert_eq!((parsed.message_type, parsed.payload_len), (message::G_PDU, bytes.len() - 40 - len));
+            prop_assert_eq!(
+                (parsed.message_type, parsed.payload_len),
+                (message::G_PDU, bytes.len() - 40 - len)
+            );
             prop_assert_eq!(read, GPdu { session: session_of(&parsed), at: 40 + len });
         }
 

@@ -46,9 +46,10 @@ impl Gateway {
 }
 
 /// What stands behind the binding SID in the command that adds one.
-pub(crate) const POLICY_SYNTAX: &str = "behavior (t.m.gtp4.d|h.m.gtp4.d) <sr-prefix:prefix6> v6src_prefix \
-     <v6src:prefix6> {[nhtype <nhtype:ipv4|ipv6|non-ip>] [fib-table <lookup-table:u32>] [drop-in]} \
-     [(next <segment:ip6>)...]";
+pub(crate) const POLICY_SYNTAX: &str = "behavior (t.m.gtp4.d|h.m.gtp4.d) <sr-prefix:prefix6> \
+                                        v6src_prefix <v6src:prefix6> {[nhtype \
+                                        <nhtype:ipv4|ipv6|non-ip>] [fib-table <lookup-table:u32>] \
+                                        [drop-in]} [(next <segment:ip6>)...]";
 
 /// Is that what the command says?
 pub(crate) fn is_gateway(args: &Args<'_>) -> Result<bool, Refusal> {
@@ -105,8 +106,8 @@ pub(crate) fn delete(engine: &mut Engine, bsid: Ipv6Addr) -> Option<Result<(), R
     Some(Ok(()))
 }
 
-/// What `show sr policies` says of each: binding SID, table, behaviour, packets and bytes.
-pub(crate) fn shown(engine: &Engine) -> Vec<(Ipv6Addr, u32, String, [u64; 2])> {
+/// Rows of `show sr policies`: binding SID, table, behaviour, packets and bytes.
+pub(crate) fn policy_rows(engine: &Engine) -> Vec<(Ipv6Addr, u32, String, [u64; 2])> {
     let (Some(gateways), Some(rows)) = (engine.get::<Gateways>(), engine.get::<GatewayTable>())
     else {
         return Vec::new();

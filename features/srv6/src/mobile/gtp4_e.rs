@@ -31,7 +31,7 @@ use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::slow_path::Upper;
 use crate::endpoint::table_references::TableReferences;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-gtp4-e";
@@ -58,7 +58,7 @@ struct EndMGtp4E {
 }
 
 impl Behavior for EndMGtp4E {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         let mut words = match self.source {
             Source::At(bit) => format!("end.m.gtp4.e v4src_position {bit}"),
             Source::Fixed(source) => format!("end.m.gtp4.e v4src_addr {source}"),
@@ -130,18 +130,18 @@ pub struct SegmentsToMobile4 {
     identification: Identification,
 }
 
-/// What the addresses of a packet for a SID say.
-struct Told {
+/// Arguments in the IPv6 addresses of a packet to a SID: IPv4 addresses, session, UDP port.
+struct Arguments {
     source: u32,
     destination: u32,
     session: Session,
     source_port: u16,
 }
 
-impl Told {
-    /// Nothing when they are no hosts'.
+impl Arguments {
+    /// `None` when an IPv4 address is not unicast.
     #[inline(always)]
-    fn of(line: CountedLine<'_>, header: &Ip6Header) -> Option<Told> {
+    fn of(line: CountedLine<'_>, header: &Ip6Header) -> Option<Arguments> {
         let [length, position, ..] = (line.word(0) as u32).to_le_bytes();
         let (from, to) = (header.source_bits(), header.destination_bits());
         let behind = length.saturating_add(IP4_BITS as u8);
@@ -154,27 +154,27 @@ impl Told {
                 (args::read(from, position, IP4_BITS) as u32, port)
             }
         };
-        let told = Told {
+        let arguments = Arguments {
             source,
             destination: args::read(to, length, IP4_BITS) as u32,
             session: Session::from_bits(args::read(to, behind, SESSION_BITS)),
             source_port: source_port(port, header.flow_label()),
         };
         let is_host = |address: u32| ip4::address::is_unicast(Ipv4Addr::from_bits(address));
-        (is_host(told.source) && is_host(told.destination)).then_some(told)
+        (is_host(arguments.source) && is_host(arguments.destination)).then_some(arguments)
     }
 }
 
-/// What is written in front of a user's packet.
-struct Front {
+/// The headers in front of a user's packet: IPv4, UDP and GTP-U.
+struct OuterHeaders {
     class: u8,
     hops: u8,
     source: u32,
     destination: u32,
-    behind: gtpu_header::Front,
+    behind: gtpu_header::UdpGtpuHeaders,
 }
 
-impl Front {
+impl OuterHeaders {
     /// How many bytes it has.
     #[inline(always)]
     fn len(&self) -> usize {
@@ -221,14 +221,14 @@ impl SegmentsToMobile4 {
     #[inline(always)]
     fn put(
         &self,
-        told: &Told,
+        arguments: &Arguments,
         out: &Outgoing,
         class: u8,
         hops: u8,
         packet: &mut Packet,
     ) -> Result<(), LocalSidDrop> {
         let (source, destination) =
-            (Ipv4Addr::from_bits(told.source), Ipv4Addr::from_bits(told.destination));
+            (Ipv4Addr::from_bits(arguments.source), Ipv4Addr::from_bits(arguments.destination));
         let header = Ip4Header::new(source, destination, IpProtocol::UDP, hops, out.datagram_len());
         let mut header = header.ok_or(LocalSidDrop::TooLong)?;
         header.traffic_class = class;
@@ -262,18 +262,18 @@ impl SidNode for SegmentsToMobile4 {
         if !plain {
             return None;
         }
-        let told = Told::of(line.0, header)?;
+        let arguments = Arguments::of(line.0, header)?;
         let (length, payload) = (bytes.len(), bytes.len().checked_sub(inside.at)?);
-        let session = told.session.bits();
+        let session = arguments.session.bits();
         let direction = super::direction_of((line.0.word(0) >> 16) as u8);
         let gtpu = g_pdu::GtpuWords::new(session, direction, payload);
-        let front = Front {
+        let front = OuterHeaders {
             class: header.traffic_class(),
             hops: header.hop_limit(),
-            source: told.source,
-            destination: told.destination,
-            behind: gtpu_header::Front {
-                udp: g_pdu::udp(told.source_port, gtpu.len() + payload),
+            source: arguments.source,
+            destination: arguments.destination,
+            behind: gtpu_header::UdpGtpuHeaders {
+                udp: g_pdu::udp(arguments.source_port, gtpu.len() + payload),
                 gtpu,
             },
         };
@@ -283,7 +283,7 @@ impl SidNode for SegmentsToMobile4 {
         }
         front.write(packet.bytes_mut());
         self.next_nodes.good(line.0, length);
-        let (address, table) = (told.destination.into(), (line.0.word(0) >> 32) as u32);
+        let (address, table) = (arguments.destination.into(), (line.0.word(0) >> 32) as u32);
         Some(LookupKeys { address, session, table, at: inside.at as u32 })
     }
 
@@ -323,20 +323,21 @@ impl SidNode for SegmentsToMobile4 {
         if header.hop_limit() <= 1 {
             return Err(Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit));
         }
-        let told = Told::of(line.0, &header).ok_or(LocalSidDrop::AddressWrong)?;
+        let arguments = Arguments::of(line.0, &header).ok_or(LocalSidDrop::AddressWrong)?;
         let bytes = packet.length();
         let out = if is_message {
             let srh = encapsulate::srh_of(packet)?;
             context.count(LocalSidDrop::Carried, 1);
-            encapsulate::leave_elements(packet, srh, told.session, told.source_port)?
+            encapsulate::leave_elements(packet, srh, arguments.session, arguments.source_port)?
         } else {
             let direction = super::direction_of((line.0.word(0) >> 16) as u8);
             let payload = bytes.checked_sub(upper.at).ok_or(LocalSidDrop::Truncated)?;
-            let out = encapsulate::g_pdu(told.session, direction, told.source_port, payload);
+            let out =
+                encapsulate::g_pdu(arguments.session, direction, arguments.source_port, payload);
             encapsulate::expose(packet, upper.at, Ip4Header::LEN + out.len())?;
             out
         };
-        self.put(&told, &out, header.traffic_class(), header.hop_limit(), packet)?;
+        self.put(&arguments, &out, header.traffic_class(), header.hop_limit(), packet)?;
         self.next_nodes.good(line.0, bytes);
         let next = self.next_nodes.look_up4((line.0.word(0) >> 32) as u32, packet);
         Ok(self.on(next, packet))
@@ -378,8 +379,10 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
 /// What the command knows.
 pub(super) const KINDS: [Kind; 1] = [Kind {
     name: "end.m.gtp4.e",
-    syntax: "{[v4src_position <position:u8> | v4src_addr <v4src:ip4>] [fib-table <lookup-table:u32>] [uplink]}",
-    help: "SRv6 goes on as GTP-U over IPv4, to the address and the session behind the prefix (RFC 9433 §6.6)",
+    syntax: "{[v4src_position <position:u8> | v4src_addr <v4src:ip4>] [fib-table \
+             <lookup-table:u32>] [uplink]}",
+    help: "SRv6 goes on as GTP-U over IPv4, to the address and the session behind the prefix (RFC \
+           9433 §6.6)",
     words: &[
         ("v4src_position", "the bit of the IPv6 source where the IPv4 source begins; 64"),
         ("v4src_addr", "the IPv4 source of all packets"),

@@ -29,7 +29,7 @@ use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::slow_path::Upper;
 use crate::endpoint::table_references::TableReferences;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-gtp6-d";
@@ -47,7 +47,7 @@ struct EndMGtp6D {
 }
 
 impl Behavior for EndMGtp6D {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         let name = if self.recipe.drop_in { "end.m.gtp6.d.di" } else { "end.m.gtp6.d" };
         let (sid, payload) = (self.recipe.sid, self.recipe.payload.words());
         let mut words =
@@ -207,7 +207,8 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
 /// What the command knows.
 pub(super) fn kinds() -> [Kind; 2] {
     let words = format!(
-        "<sr-prefix:prefix6> {{{} [source <source:ip6>] [fib-table <lookup-table:u32>] [drop-in]}} [(next <segment:ip6>)...]",
+        "<sr-prefix:prefix6> {{{} [source <source:ip6>] [fib-table <lookup-table:u32>] [drop-in]}} \
+         [(next <segment:ip6>)...]",
         encap_template::SYNTAX
     );
     let syntax: &'static str = words.leak();
@@ -215,7 +216,8 @@ pub(super) fn kinds() -> [Kind; 2] {
         Kind {
             name: "end.m.gtp6.d",
             syntax,
-            help: "GTP-U over IPv6 goes on as SRv6, the session in the SID behind this prefix (RFC 9433 §6.3)",
+            help: "GTP-U over IPv6 goes on as SRv6, the session in the SID behind this prefix (RFC \
+                   9433 §6.3)",
             words: &[
                 ("nhtype", "what users' packets are; without it, what the first bits of each say"),
                 ("source", "the outer source; without it, packets keep theirs"),

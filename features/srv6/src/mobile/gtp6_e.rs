@@ -33,7 +33,7 @@ use crate::endpoint::segments::is_plain_segment;
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::slow_path::{Spot, Upper, left_behind, not_segments, routing_headers};
 use crate::endpoint::table_references::TableReferences;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-gtp6-e";
@@ -55,7 +55,7 @@ struct EndMGtp6E {
 }
 
 impl Behavior for EndMGtp6E {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         let mut words = "end.m.gtp6.e".to_owned();
         if let Some(source) = self.source {
             words += &format!(" source {source}");
@@ -93,17 +93,17 @@ pub struct SegmentsToMobile6 {
     onward: MtuCheck,
 }
 
-/// What is written in front of a user's packet.
-struct Front {
+/// The headers in front of a user's packet: IPv6, UDP and GTP-U.
+struct OuterHeaders {
     /// Version, traffic class and flow label.
     first: u32,
     hops: u8,
     source: Ipv6Addr,
     destination: Ipv6Addr,
-    behind: gtpu_header::Front,
+    behind: gtpu_header::UdpGtpuHeaders,
 }
 
-impl Front {
+impl OuterHeaders {
     /// How many bytes it has.
     #[inline(always)]
     fn len(&self) -> usize {
@@ -279,12 +279,12 @@ impl SidNode for SegmentsToMobile6 {
         let (length, behind) = (bytes.len(), payload.len());
         let gtpu =
             g_pdu::GtpuWords::new(asking.session, super::direction_of(flags & UPLINK), behind);
-        let mut front = Front {
+        let mut front = OuterHeaders {
             first: bytes.first_chunk().map_or(0, |first| u32::from_be_bytes(*first)),
             hops: header.hop_limit(),
             source: source_of(line, flags, header),
             destination: Ipv6Addr::from_bits(asking.address),
-            behind: gtpu_header::Front {
+            behind: gtpu_header::UdpGtpuHeaders {
                 udp: g_pdu::udp(source_port(0, header.flow_label()), gtpu.len() + behind),
                 gtpu,
             },
@@ -397,7 +397,8 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
 pub(super) const KINDS: [Kind; 1] = [Kind {
     name: "end.m.gtp6.e",
     syntax: "{[source <source:ip6>] [fib-table <lookup-table:u32>] [uplink] [zero-checksum]}",
-    help: "SRv6 goes on as GTP-U over IPv6 to the last segment, in the session behind the prefix (RFC 9433 §6.5)",
+    help: "SRv6 goes on as GTP-U over IPv6 to the last segment, in the session behind the prefix \
+           (RFC 9433 §6.5)",
     words: &[("zero-checksum", "UDP without a checksum, for receivers that take it so (RFC 6935)")],
     example: "end.m.gtp6.e source fc00:0:1::6",
     make,

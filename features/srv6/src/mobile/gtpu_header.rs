@@ -11,13 +11,13 @@ use crate::endpoint::reasons::LocalSidDrop;
 /// UDP, and GTP-U without a container.
 pub(super) const BYTES_MIN: usize = 16;
 
-/// The headers of a plain packet.
-pub(super) struct Front {
+/// UDP and GTP-U headers of a packet on the fast path.
+pub(super) struct UdpGtpuHeaders {
     pub udp: u64,
     pub gtpu: GtpuWords,
 }
 
-impl Front {
+impl UdpGtpuHeaders {
     /// How many bytes they have.
     #[inline(always)]
     pub fn len(&self) -> usize {

@@ -7,23 +7,23 @@ use quiver_tables::GroupId;
 /// Keys that are looked up at a time.
 const KEYS_AT_A_TIME: usize = 64;
 
-/// Where a packet will go, and what was read of it on the way to that. The default is a packet that
-/// must be looked at closer.
+/// The look-up key of a packet, and the fields that were read for it. The default is a packet that
+/// takes the slow path.
 #[derive(Clone, Copy, Default)]
 pub struct LookupKeys {
     /// The destination that it will have; an IPv4 address in the lowest bits.
     pub address: u128,
     /// Args.Mob.Session.
     pub session: u64,
-    /// The table that is asked.
+    /// The table to look it up in.
     pub table: u32,
-    /// Where the user's packet begins, counted from the IP header; 0 for a packet that must be
-    /// looked at closer.
+    /// Offset of the user's packet from the IP header, bytes; 0 for a packet that takes the slow
+    /// path.
     pub at: u32,
 }
 
 impl LookupKeys {
-    /// Must the packet be looked at closer?
+    /// Does the packet take the slow path?
     #[inline(always)]
     pub fn is_nothing(self) -> bool {
         self.at == 0

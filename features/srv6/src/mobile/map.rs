@@ -19,7 +19,7 @@ use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::table_references::TableReferences;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The node.
 pub(crate) const NODE: &str = "sr-localsid-map";
@@ -35,7 +35,7 @@ struct EndMap {
 }
 
 impl Behavior for EndMap {
-    fn words(&self, _: &Shown<'_>) -> String {
+    fn words(&self, _: &Names<'_>) -> String {
         let to = Ipv6Addr::from_bits(self.to.first());
         let to =
             if self.to.len() == 128 { to.to_string() } else { format!("{to}/{}", self.to.len()) };
@@ -112,8 +112,8 @@ impl SidNode for MapSegment {
         if packet.segment_length() < Ip6Header::LEN {
             return Err(LocalSidDrop::Truncated.into());
         }
-        let told = Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit);
-        let LookupKeys { address, table, .. } = self.ask(line, packet).ok_or(told)?;
+        let time_exceeded = Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit);
+        let LookupKeys { address, table, .. } = self.ask(line, packet).ok_or(time_exceeded)?;
         Ok(self.next_nodes.six(self.next_nodes.tables.ip6.table(table).lookup(address), packet))
     }
 }
@@ -141,7 +141,8 @@ fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
 pub(super) const KINDS: [Kind; 1] = [Kind {
     name: "end.map",
     syntax: "(<mapped:ip6>|<mapped-prefix:prefix6>) [fib-table <lookup-table:u32>]",
-    help: "the destination becomes this SID; of a prefix, what stands behind it stays (RFC 9433 §6.2)",
+    help: "the destination becomes this SID; of a prefix, what stands behind it stays (RFC 9433 \
+           §6.2)",
     words: &[("fib-table", "the table that what comes of it is looked up in")],
     example: "end.map fc00:0:2::1",
     make,

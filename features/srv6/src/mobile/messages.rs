@@ -95,7 +95,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn elements_that_were_written_are_read(elements in prop::collection::vec(any::<u8>(), 0..=253)) {
+        fn elements_that_were_written_are_read(
+            elements in prop::collection::vec(any::<u8>(), 0..=253)
+        ) {
             let path = [Ipv6Addr::LOCALHOST];
             let repr = Repr::new(&path, Form::Full, IpProtocol::NO_NEXT_HEADER);
             let mut bytes = vec![0xaa; repr.len() + TLV_BYTES_MAX];
@@ -115,7 +117,8 @@ mod tests {
             for (tag, kind) in TAGS {
                 prop_assert_eq!((tag_of(kind), kind_of(tag)), (Some(tag), Some(kind)));
                 let read = tunnel_and_number(kind, arguments(kind, session, Some(sequence)));
-                let expected = if kind == message::END_MARKER { (teid, None) } else { (0, Some(sequence)) };
+                let expected =
+                    if kind == message::END_MARKER { (teid, None) } else { (0, Some(sequence)) };
                 prop_assert_eq!(read, expected);
             }
         }

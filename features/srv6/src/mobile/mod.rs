@@ -39,7 +39,7 @@ pub use gtp6_e::SegmentsToMobile6;
 pub use map::MapSegment;
 pub use sid_node::Gateway;
 
-pub(crate) use gateways::{POLICY_SYNTAX, add, delete, is_gateway, shown};
+pub(crate) use gateways::{POLICY_SYNTAX, add, delete, is_gateway, policy_rows};
 
 /// The nodes that routes to these local SIDs lead to.
 pub(crate) const LOCAL_NODES: [&str; 4] = [gtp4_e::NODE, gtp6_d::NODE, gtp6_e::NODE, map::NODE];

@@ -1,6 +1,6 @@
-//! The nodes of gateways' local SIDs: each packet is sent on, dies or is complained about, and
-//! counts for its SID. What is plain is asked for and sent on together with others; the rest is
-//! looked at closer, one by one.
+//! The nodes of gateways' local SIDs. Each packet is forwarded, dropped or answered with an ICMP
+//! error, and counted for its SID. On the fast path, packets are looked up together. On the slow
+//! path, they are handled one by one.
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::stage::{LookUp, StageContext};
@@ -22,12 +22,12 @@ pub(crate) trait SidNode: Send + 'static {
     /// Where packets go.
     fn next_nodes(&self) -> &NextNodes;
 
-    /// What a plain packet asks for; nothing (and nothing changes) for one that must be looked at
-    /// closer.
+    /// The look-up keys of a packet. `None`, and nothing changes, for a packet that takes the slow
+    /// path.
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys>;
 
-    /// Send such a packet on by what was found. Nothing when it must be looked at closer: then
-    /// neither this nor [`ask`](Self::ask) has changed it.
+    /// Send such a packet to the group that was found. `None` for a packet that takes the slow
+    /// path: neither this nor [`ask`](Self::ask) has changed it.
     fn go(
         &self,
         line: SidEntryRef<'_>,

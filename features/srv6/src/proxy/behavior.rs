@@ -12,14 +12,14 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use super::cached_header::CachedHeader;
 use super::flows::{FLOWS, Flows};
-use super::outer_header::Front;
+use super::outer_header::OuterHeader;
 use super::proxies::{self, Taking};
 use super::return_interfaces::Around;
 use super::{masquerade, to_function};
 use crate::endpoint::adjacent::Adjacent;
 use crate::endpoint::inner_packet::ETHERNET;
 use crate::endpoint::sid_entry::SidEntry;
-use crate::local_sids::{Behavior, Held, Kind, Place, Shown};
+use crate::local_sids::{Behavior, Held, Kind, Names, Place};
 
 /// The hop limit of a static proxy's outer headers unless the operator says another (RFC 8986
 /// §5.1).
@@ -61,13 +61,13 @@ struct Proxy {
 }
 
 /// The header that a path is travelled with; `None` when there is no room for it.
-fn front(path: &Path, inside: IpProtocol) -> Option<Box<Front>> {
+fn front(path: &Path, inside: IpProtocol) -> Option<Box<OuterHeader>> {
     let first = path.segments.first().copied()?;
     // One segment in the reduced form stands in the destination alone (RFC 8986 §5.2).
     let srh = (path.segments.len() > 1 || path.form == Form::Full)
         .then(|| Repr::new(&path.segments, path.form, inside));
     let srh_len = srh.as_ref().map_or(0, Repr::len);
-    let mut front = Box::<Front>::default();
+    let mut front = Box::<OuterHeader>::default();
     let header = front.lay_out(Ip6Header::LEN + srh_len)?;
     let next = if srh.is_some() { IpProtocol::ROUTING } else { inside };
     Ip6Header::new(path.source, first, next, path.hop_limit, 0).write(header).ok()?;
@@ -124,7 +124,7 @@ impl Proxy {
 }
 
 impl Behavior for Proxy {
-    fn words(&self, shown: &Shown<'_>) -> String {
+    fn words(&self, names: &Names<'_>) -> String {
         let mut words = match self.proxying {
             Proxying::Static(_) => "end.as",
             Proxying::Dynamic => "end.ad",
@@ -136,7 +136,7 @@ impl Behavior for Proxy {
         if let Some(function) = self.function {
             let _ = write!(words, " nh {function}");
         }
-        let name = |id| shown.engine.interface_name(id);
+        let name = |id| names.engine.interface_name(id);
         let _ = write!(words, " oif {} iif {}", name(self.out), name(self.back));
         match &self.proxying {
             Proxying::Static(path) => {
@@ -243,12 +243,15 @@ fn make_masquerading(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Beh
 pub(super) const KINDS: [Kind; 4] = [
     Kind {
         name: "end.as",
-        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> src <src:ip6> (next <segment:ip6>)... {[reduced] [hop-limit <hops:1-255>] [bypass]}",
-        help: "inner packets to a function that knows no segments; what comes back goes along this list of segments",
+        syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> src <src:ip6> (next \
+                 <segment:ip6>)... {[reduced] [hop-limit <hops:1-255>] [bypass]}",
+        help: "inner packets to a function that knows no segments; what comes back goes along this \
+               list of segments",
         words: &[
             (
                 "nh",
-                "the function's address, of the family that it takes; without it the function takes frames",
+                "the function's address, of the family that it takes; without it the function \
+                 takes frames",
             ),
             ("oif", "the interface that leads to the function"),
             ("iif", "the interface by which packets come back; no other SID may have it"),
@@ -258,29 +261,33 @@ pub(super) const KINDS: [Kind; 4] = [
             ("hop-limit", "of the headers that go in front; 64"),
             (
                 "bypass",
-                "packets of another kind than the function takes go on to the next segment; without it they die",
+                "packets of another kind than the function takes go on to the next segment; \
+                 without it they die",
             ),
         ],
-        example: "end.as nh 10.0.0.2 oif e0 iif e1 src 2001:db8::1 next fc00:0:2::1 next fc00:0:3::6",
+        example: "end.as nh 10.0.0.2 oif e0 iif e1 src 2001:db8::1 next fc00:0:2::1 next \
+                  fc00:0:3::6",
         make: make_static,
     },
     Kind {
         name: "end.ad",
         syntax: "[nh <function:ip>] oif <oif:interface> iif <iif:interface> [bypass]",
-        help: "inner packets to a function that knows no segments; what comes back gets the headers of the last \
-               packet to the SID",
+        help: "inner packets to a function that knows no segments; what comes back gets the \
+               headers of the last packet to the SID",
         words: &[],
         example: "end.ad nh 10.0.0.2 oif e0 iif e1",
         make: make_dynamic,
     },
     Kind {
         name: "end.ad.flow",
-        syntax: "nh <function:ip> oif <oif:interface> iif <iif:interface> {[bypass] [flows <flows:1-65536>]}",
-        help: "inner packets to a function that knows no segments; what comes back gets the headers of the last \
-               packet of its flow",
+        syntax: "nh <function:ip> oif <oif:interface> iif <iif:interface> {[bypass] [flows \
+                 <flows:1-65536>]}",
+        help: "inner packets to a function that knows no segments; what comes back gets the \
+               headers of the last packet of its flow",
         words: &[(
             "flows",
-            "flows whose headers are kept; 1024. A flow without packets for 30 s gives its place to another one",
+            "flows whose headers are kept; 1024. A flow without packets for 30 s gives its place \
+             to another one",
         )],
         example: "end.ad.flow nh 10.0.0.2 oif e0 iif e1",
         make: make_by_flow,
@@ -288,13 +295,14 @@ pub(super) const KINDS: [Kind; 4] = [
     Kind {
         name: "end.am",
         syntax: "nh <function:ip> oif <oif:interface> iif <iif:interface> {[nat] [cache]}",
-        help: "IPv6 packets to a function that knows no segments, as if they went to their last segment",
+        help: "IPv6 packets to a function that knows no segments, as if they went to their last \
+               segment",
         words: &[
             ("nat", "the destination that the function gives a packet becomes its last segment"),
             (
                 "cache",
-                "packets that the function sends of its own go along the segments of the last packet to the SID; \
-                 until one has come, they die",
+                "packets that the function sends of its own go along the segments of the last \
+                 packet to the SID; until one has come, they die",
             ),
         ],
         example: "end.am nh 2001:db8::2 oif e0 iif e1",

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use quiver_encap::entries::HEADER_BYTES_MAX;
 
-use super::outer_header::Front;
+use super::outer_header::OuterHeader;
 
 /// Versions of the headers.
 const VERSIONS: u64 = 4;
@@ -129,7 +129,7 @@ impl CachedHeader {
     }
 
     /// Copy the headers.
-    pub fn read(&self, front: &mut Front) -> Result<(), Unread> {
+    pub fn read(&self, front: &mut OuterHeader) -> Result<(), Unread> {
         for _ in 0..TRIES {
             let newest = self.newest.load(Ordering::Acquire);
             if newest == 0 {
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn what_was_kept_last_is_read() {
-        let (kept, mut front) = (CachedHeader::new(), Front::default());
-        assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
+        let (kept, mut front) = (CachedHeader::new(), OuterHeader::default());
+        assert_eq!(kept.read(&mut OuterHeader::default()), Err(Unread::Nothing));
         assert_eq!(kept.read(&mut front), Err(Unread::Nothing));
         for number in 1..20u8 {
             let headers = vec![number; 40 + 8 * usize::from(number)];
@@ -181,7 +181,7 @@ mod tests {
     fn headers_that_fit_no_row_are_not_kept() {
         let kept = CachedHeader::new();
         assert_eq!(keep(&kept, HEADER_BYTES_MAX + 8, 0, 0), CacheWrite::TooLong);
-        assert_eq!(kept.read(&mut Front::default()), Err(Unread::Nothing));
+        assert_eq!(kept.read(&mut OuterHeader::default()), Err(Unread::Nothing));
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
                     }
                 });
             }
-            let mut front = Front::default();
+            let mut front = OuterHeader::default();
             for _ in 0..20_000 {
                 if kept.read(&mut front).is_ok() {
                     let first = front.header()[0];

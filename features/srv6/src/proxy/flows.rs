@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol};
 
 use super::cached_header::{CacheWrite, FRONT_WORDS, Unread, WORD_BYTES, WORDS, Word};
-use super::outer_header::Front;
+use super::outer_header::OuterHeader;
 
 /// Flows of one SID unless the operator says another number.
 pub(super) const FLOWS: u32 = 1024;
@@ -205,7 +205,7 @@ impl Flows {
     }
 
     /// Copy the headers of a flow.
-    pub fn read(&self, flow: Flow, front: &mut Front) -> Result<(), Unread> {
+    pub fn read(&self, flow: Flow, front: &mut OuterHeader) -> Result<(), Unread> {
         let mut seen = false;
         for place in self.set(flow).iter().filter(|place| place.is_of(flow)) {
             seen = true;
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn each_flow_has_its_own_headers() {
-        let (flows, mut front) = (Flows::new(4096), Front::default());
+        let (flows, mut front) = (Flows::new(4096), OuterHeader::default());
         for number in 0..200u8 {
             assert_eq!(
                 keep(&flows, number.into(), 0, 48 + 8 * usize::from(number % 20), number),
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_full_set_gives_no_place_away_that_is_in_use() {
-        let (flows, mut front) = (Flows::new(4), Front::default());
+        let (flows, mut front) = (Flows::new(4), OuterHeader::default());
         for number in 0..4 {
             assert_eq!(keep(&flows, number, number, 48, number as u8), CacheWrite::New);
         }
@@ -338,7 +338,7 @@ mod tests {
                     }
                 });
             }
-            let mut front = Front::default();
+            let mut front = OuterHeader::default();
             for round in 0..40_000u64 {
                 let number = ((round % 7) << 8) | (round % 2);
                 if flows.read(flow(number), &mut front).is_ok() {

@@ -32,7 +32,7 @@ pub struct FromFunction<F: IpFamily> {
     family: PhantomData<F>,
 }
 
-fn told(request: IcmpErrorRequest, why: ProxyDrop) -> Bad {
+fn with_icmp_error(request: IcmpErrorRequest, why: ProxyDrop) -> Bad {
     Bad::Complain(request, why)
 }
 
@@ -83,10 +83,10 @@ impl<F: Inner> FromFunction<F> {
     ) -> Result<NodeId, Bad> {
         let fields = F::fields(packet.bytes()).ok_or(ProxyDrop::Truncated)?;
         if fields.is_link_local {
-            return Err(told(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));
+            return Err(with_icmp_error(BEYOND_SCOPE, ProxyDrop::LinkLocalSource));
         }
         if fields.hop_limit <= 1 {
-            return Err(told(F::TIME_EXCEEDED, ProxyDrop::HopLimit));
+            return Err(with_icmp_error(F::TIME_EXCEEDED, ProxyDrop::HopLimit));
         }
         let hash = flow_hash::<F>(packet);
         let hop = self.departure.hop(ready, hash)?;
@@ -95,7 +95,7 @@ impl<F: Inner> FromFunction<F> {
         if !fits {
             let room = mtu_bytes.saturating_sub(self.departure.front().len());
             if let Some(request) = F::too_big(packet, room) {
-                return Err(told(request, ProxyDrop::TooBig));
+                return Err(with_icmp_error(request, ProxyDrop::TooBig));
             }
             context.count(ProxyDrop::Fragmented, 1);
         }

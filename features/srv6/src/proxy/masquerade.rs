@@ -92,11 +92,11 @@ impl Masquerade {
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
         let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
-        let outcome = self.closer_still(context, line, packet);
+        let outcome = self.slow_path_outcome(context, line, packet);
         self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
     }
 
-    fn closer_still(
+    fn slow_path_outcome(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,

@@ -11,12 +11,12 @@ const BLOCKS: usize = HEADER_BYTES_MAX / BLOCK_BYTES;
 /// The header, right-aligned in its blocks, as [`Packet::push_blocks`] takes it. Its payload length
 /// and flow label are set for each packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Front {
+pub(super) struct OuterHeader {
     blocks: [[u8; BLOCK_BYTES]; BLOCKS],
     length: usize,
 }
 
-impl Front {
+impl OuterHeader {
     /// Room for a header of so many bytes, which the caller fills.
     pub fn lay_out(&mut self, length: usize) -> Option<&mut [u8]> {
         let end = length.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_header_ends_where_its_blocks_end() {
-        let mut front = Front::default();
+        let mut front = OuterHeader::default();
         for length in [40, 64, 80, HEADER_BYTES_MAX] {
             let header: Vec<u8> = (0..length as u8).collect();
             front.lay_out(length).unwrap().copy_from_slice(&header);

@@ -8,7 +8,7 @@ use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 
 use super::cached_header::CachedHeader;
 use super::flows::Flows;
-use super::outer_header::Front;
+use super::outer_header::OuterHeader;
 
 /// Packets that came back, their bytes, packets of them that died or were answered, and their
 /// bytes; bytes from the inner IP or Ethernet header on.
@@ -18,7 +18,7 @@ pub(super) type Counts = PerWorker<4>;
 #[derive(Debug)]
 pub(super) enum Around {
     /// End.AS: these headers go in front.
-    Fixed(Box<Front>),
+    Fixed(Box<OuterHeader>),
     /// End.AD.Flow: those of the last packet of their flow to the SID go in front.
     Flows(Box<Flows>),
     /// End.AD: those of the last packet to the SID go in front.

@@ -16,7 +16,7 @@ use quiver_wire::{Header, Ip6Header};
 
 use super::cached_header::Unread;
 use super::flows::Flow;
-use super::outer_header::Front;
+use super::outer_header::OuterHeader;
 use super::reasons::{Bad, ProxyDrop};
 use super::return_interfaces::{Around, Back, Backs, Coming};
 
@@ -29,7 +29,7 @@ pub(super) struct Transmit {
     coming: Coming,
     pub tables: Arc<IpTables>,
     /// The headers of the return interface whose packets are in hands.
-    front: RefCell<Box<Front>>,
+    front: RefCell<Box<OuterHeader>>,
     rewrite: NodeId,
     drop: NodeId,
     /// Nodes that send a packet to a neighbour, and count a hop of those that are not the router's
@@ -121,7 +121,7 @@ impl Transmit {
 
     /// The headers that [`ready`](Self::ready) made ready.
     #[inline(always)]
-    pub fn front(&self) -> Ref<'_, Box<Front>> {
+    pub fn front(&self) -> Ref<'_, Box<OuterHeader>> {
         self.front.borrow()
     }
 

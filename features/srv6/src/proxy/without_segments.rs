@@ -11,7 +11,7 @@ use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header};
 
 use super::cached_header::{CachedHeader, Unread};
-use super::outer_header::Front;
+use super::outer_header::OuterHeader;
 use super::reasons::{Bad, ProxyDrop};
 use super::return_interfaces::Back;
 use super::transmit::Transmit;
@@ -49,7 +49,7 @@ pub(super) fn send(
     packet: &mut Packet,
 ) -> Result<NodeId, Bad> {
     check(packet)?;
-    let mut front = Front::default();
+    let mut front = OuterHeader::default();
     kept.read(&mut front)?;
     let srh = front.header_mut().get_mut(Ip6Header::LEN..).unwrap_or_default();
     let place = SrhPlace::of(packet.bytes()).ok_or(ProxyDrop::Truncated)?;

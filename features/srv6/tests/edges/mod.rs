@@ -52,21 +52,26 @@ pub fn edge(number: u8, others: &[u8], ports: usize) -> Router {
             format!("ip neighbor core 2001:db8::{other} 02:00:00:00:cc:0{other}"),
             format!("ip route add fc00:0:{other}::/48 via 2001:db8::{other} core"),
             format!(
-                "sr policy add bsid fc00:0:{number}::a{other} next fc00:0:{other}:{number}::1 encap.red"
+                "sr policy add bsid fc00:0:{number}::a{other} next fc00:0:{other}:{number}::1 \
+                 encap.red"
             ),
             format!(
-                "sr policy add bsid fc00:0:{number}::b{other} next fc00:0:{other}:{number}:d2:: encap.red"
+                "sr policy add bsid fc00:0:{number}::b{other} next fc00:0:{other}:{number}:d2:: \
+                 encap.red"
             ),
             format!(
-                "create sr l2-tunnel unicast bsid fc00:0:{number}::a{other} flood bsid fc00:0:{number}::b{other}"
+                "create sr l2-tunnel unicast bsid fc00:0:{number}::a{other} flood bsid \
+                 fc00:0:{number}::b{other}"
             ),
             format!("set interface state sr_l2_tunnel{place} up"),
             format!("set interface l2 bridge sr_l2_tunnel{place} 1"),
             format!(
-                "sr localsid address fc00:0:{number}:{other}::1 behavior end.dt2u sr_l2_tunnel{place}"
+                "sr localsid address fc00:0:{number}:{other}::1 behavior end.dt2u \
+                 sr_l2_tunnel{place}"
             ),
             format!(
-                "sr localsid address fc00:0:{number}:{other}:d2::/112 behavior end.dt2m sr_l2_tunnel{place}"
+                "sr localsid address fc00:0:{number}:{other}:d2::/112 behavior end.dt2m \
+                 sr_l2_tunnel{place}"
             ),
         ] {
             router.cli(&line);

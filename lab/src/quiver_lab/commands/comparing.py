@@ -11,7 +11,7 @@ import typer
 
 from quiver_lab.commands.application import INTERRUPTED, console, fail, say, terminated
 from quiver_lab.commands.stored import StoreOption, print_comparisons, report_and_keep, results_at
-from quiver_lab.compare.running import COMPARISONS, Wishes, compare_all
+from quiver_lab.compare.running import COMPARISONS, Options, compare_all
 from quiver_lab.experiments.experiment import TWIN, Experiment, in_rounds, of_builds, parse_experiment
 from quiver_lab.experiments.yaml_reading import YamlError, read_text
 from quiver_lab.generators.quiver_tg import GeneratorError
@@ -72,7 +72,7 @@ def compare(
         elif builds:
             fail("--build needs an experiment (a YAML file) to run", 2)
         elif all(name in COMPARISONS for name in named):
-            _ready(named, Wishes(rounds or ROUNDS_READY, seconds, ring_size, prefixes, out))
+            _ready(named, Options(rounds or ROUNDS_READY, seconds, ring_size, prefixes, out))
         elif len(named) == 2:
             _results(named[0], named[1], Store.here(store))
         else:
@@ -83,9 +83,9 @@ def compare(
         fail(f"interrupted; what was finished is in {out}", INTERRUPTED)
 
 
-def _ready(names: list[str], wishes: Wishes) -> None:
+def _ready(names: list[str], options: Options) -> None:
     try:
-        written = compare_all(names, wishes, console)
+        written = compare_all(names, options, console)
     except (ProcessError, RpcError, GeneratorError, OSError, ValueError) as error:
         fail(str(error) or repr(error))
     for path in written:

@@ -26,8 +26,8 @@ LATENCY_RING = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What holds for every comparison of a run."""
+class Options:
+    """Options of every comparison of a run."""
 
     rounds: int
     turn_s: float
@@ -37,7 +37,7 @@ class Wishes:
     out: Path
 
 
-COMPARISONS: dict[str, Callable[[Wishes, Say], Comparison]] = {
+COMPARISONS: dict[str, Callable[[Options, Say], Comparison]] = {
     "peers": lambda w, say: compare_peers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
     "latency": lambda w, say: compare_latency(w.rounds, w.turn_s, w.ring_size or LATENCY_RING, say),
     "workers": lambda w, say: compare_workers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
@@ -46,7 +46,7 @@ COMPARISONS: dict[str, Callable[[Wishes, Say], Comparison]] = {
 }
 
 
-def compare_all(names: Sequence[str], wishes: Wishes, console: Console) -> list[Path]:
+def compare_all(names: Sequence[str], options: Options, console: Console) -> list[Path]:
     """Run them one after the other; each one's files are written when it is done."""
     for name in names:
         if name not in COMPARISONS:
@@ -62,11 +62,11 @@ def compare_all(names: Sequence[str], wishes: Wishes, console: Console) -> list[
             line = f"{name} {time.monotonic() - began:5.1f} s  {words}"
             console.print(line, style="dim", highlight=False, markup=False, soft_wrap=True)
 
-        comparison = COMPARISONS[name](wishes, say)
+        comparison = COMPARISONS[name](options, say)
         comparison.took_s = time.monotonic() - began
         if warning := disturbed(comparison.measured):
             comparison.tables[0].notes.insert(0, warning)
         for table in comparison.tables:
             console.print(table.rich())
-        written += comparison.write(wishes.out)
+        written += comparison.write(options.out)
     return written

@@ -62,7 +62,7 @@ class Measured:
         return [sample for sample in self.samples if not sample.is_disturbed] or self.samples
 
     @property
-    def is_settled(self) -> bool:
+    def is_undisturbed(self) -> bool:
         """The host left at least one turn alone; what others disturbed in all turns is told in brackets."""
         return any(not sample.is_disturbed for sample in self.samples)
 
@@ -141,7 +141,7 @@ def ratio(part: float | None, of: float | None) -> float | None:
 def rate_ratio(mine: Measured, theirs: Measured, tsc_mhz: float | None) -> Ratio:
     """The rate of one side over that of another, by the rule of all ratios. Where one generator was at its
     end it is a bound; where both were, or a rate is in brackets, nothing is said."""
-    if not (mine.is_settled and theirs.is_settled):
+    if not (mine.is_undisturbed and theirs.is_undisturbed):
         return Ratio(None)
     sense = sense_of(mine.is_generator_bound(tsc_mhz), theirs.is_generator_bound(tsc_mhz))
     if sense is None:

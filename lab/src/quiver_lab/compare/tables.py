@@ -62,7 +62,7 @@ def number(value: float | None, digits: int = 0) -> str:
 def rate(side: Measured, tsc_mhz: float | None) -> str:
     """Mpps of a side; `≥` where its generator was at its end, in brackets where all turns were disturbed."""
     told = ("≥ " if side.is_generator_bound(tsc_mhz) else "") + mpps(side.rate_pps)
-    return told if side.is_settled or side.rate_pps is None else f"({told})"
+    return told if side.is_undisturbed or side.rate_pps is None else f"({told})"
 
 
 def times(found: Ratio, floor: float | None, digits: int = 2) -> str:

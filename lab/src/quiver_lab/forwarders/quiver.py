@@ -156,7 +156,7 @@ class Quiver:
                 time.sleep(0.02)
         version = _understood(_Version, "show version json", self.cli("show version json"))
         if version.refused_at_start:
-            told = self._told("show version verbose")
+            told = self._reply("show version verbose")
             raise ProcessError(
                 f"quiverd refused commands at its start, and is not what was asked for:\n{told}"
             )
@@ -280,9 +280,9 @@ class Quiver:
     def counters(self) -> dict[str, str]:
         """Nodes, interfaces, drops and rings, as an operator reads them."""
         asked = ("show runtime", "show interface", "show errors", "show memif")
-        return {line: self._told(line) for line in asked}
+        return {line: self._reply(line) for line in asked}
 
-    def _told(self, line: str) -> str:
+    def _reply(self, line: str) -> str:
         """A reply as text; a build that lacks a command says so."""
         try:
             return str(self.cli(line).get("text", ""))

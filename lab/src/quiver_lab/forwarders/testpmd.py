@@ -151,7 +151,7 @@ class Testpmd:
     def _do(self, command: str) -> str:
         if self._process is None:
             raise ProcessError("testpmd is not running")
-        self._process.tell(command)
+        self._process.send_line(command)
         return self._answer(command)
 
     def died(self) -> str | None:

@@ -20,7 +20,7 @@ class Running(Protocol):
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
 
-    def tell(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         """Write a line to its standard input; `ProcessError` when it listens no more."""
 
     def said(self) -> str:

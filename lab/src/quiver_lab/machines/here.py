@@ -30,7 +30,7 @@ class LocalProcess:
         """Its exit code; None while it runs."""
         return self._process.poll()
 
-    def tell(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         """Write a line to its standard input."""
         if self._process.stdin is None:
             raise ProcessError("this program was started without a standard input")

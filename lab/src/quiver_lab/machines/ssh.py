@@ -96,7 +96,7 @@ class RemoteProcess:
             return -1 if self._machine.lost() else None
         return -1 if self._process.exit_status is None else self._process.exit_status
 
-    def tell(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         """Write a line to its standard input."""
 
         async def write() -> None:

@@ -166,9 +166,9 @@ def rates_of(run: ScenarioResult) -> list[tuple[str, str]]:
     found = [(cell.series("mrr").text(), f"± {mpps(run.mrr.stdev_pps)}" if run.mrr else "")]
     for metric in ("ndr", "pdr", "pdr_finder"):
         series, (lower, upper) = cell.series(metric), METRICS[metric].bounds(run)
-        # A bound, and what did not settle, say so themselves.
-        is_settled = series.value is not None and lower is not None and upper is not None
-        found.append((series.text(), f"{mpps(lower)} to {mpps(upper)}" if is_settled else ""))
+        # A value that is a bound, or did not converge, says so itself.
+        has_converged = series.value is not None and lower is not None and upper is not None
+        found.append((series.text(), f"{mpps(lower)} to {mpps(upper)}" if has_converged else ""))
     return found
 
 

@@ -14,16 +14,19 @@ use super::Picture;
 fn statistics(seconds: u64) -> Json {
     let n = seconds;
     let stream = |number: u64, sent: u64, received: u64| {
-        json!({"stream": number, "from": number, "to": 1 - number, "rate_pps": sent, "is_paused": false,
+        json!({"stream": number, "from": number, "to": 1 - number, "rate_pps": sent,
+               "is_paused": false,
                "sent": n * sent, "received": n * received, "missing": n * (sent - received),
                "latency_ns": {"count": 100, "p50": 4_607, "p99": 18_431, "max": 30_000}})
     };
     let port = |number: u64| {
-        json!({"port": number, "name": format!("memif{}/{number}", 1), "link": if n < 9 { "up" } else { "down" },
+        json!({"port": number, "name": format!("memif{}/{number}", 1),
+               "link": if n < 9 { "up" } else { "down" },
                "tx_frames": n * 1_000_000, "tx_bytes": n * 64_000_000, "tx_refused": 0,
                "rx_frames": n * 950_000, "rx_bytes": n * 60_800_000})
     };
-    json!({"state": "sending", "measurement": 3, "now_ns": n * 1_000_000_000, "elapsed_s": n, "duration_s": 60,
+    json!({"state": "sending", "measurement": 3, "now_ns": n * 1_000_000_000, "elapsed_s": n,
+           "duration_s": 60,
            "streams": [stream(0, 1_000_000, 900_000), stream(1, 1_000_000, 1_000_000)],
            "ports": [port(0), port(1)]})
 }
@@ -32,15 +35,18 @@ fn statistics(seconds: u64) -> Json {
 fn transactions(seconds: u64) -> Json {
     let n = seconds;
     let side = |begun: u64, good: u64| {
-        json!({"transactions": {"attempted": n * begun, "connected": n * good, "successful": n * good - 10,
+        json!({"transactions": {"attempted": n * begun, "connected": n * good,
+                                "successful": n * good - 10,
                                 "failed": n * (begun - good), "open": 10,
                                 "failures": {"timeout": n * (begun - good), "reset": 0}},
-               "packets": {"tx_packets": n * 400_000, "rx_packets": n * 300_000, "retransmitted": n * 3}})
+               "packets": {"tx_packets": n * 400_000, "rx_packets": n * 300_000,
+                   "retransmitted": n * 3}})
     };
     let mut seen = statistics(seconds);
     seen["streams"] = json!([]);
     seen["transactions"] = json!({"kind": "tcp", "rate_cps": 100_000, "is_paused": false,
-                                  "clients": side(100_000, 90_000), "servers": side(90_000, 90_000)});
+                                  "clients": side(100_000, 90_000),
+                                  "servers": side(90_000, 90_000)});
     seen
 }
 

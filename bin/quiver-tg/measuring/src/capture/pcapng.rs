@@ -60,7 +60,8 @@ pub fn write_head(
     option(&mut interface, INTERFACE_NAME, name.as_bytes());
     option(&mut interface, TIME_RESOLUTION, &[9]);
     if !filter.is_empty() {
-        let text: Vec<u8> = std::iter::once(0).chain(filter.bytes()).collect(); // 0: as libpcap has them
+        // 0: as libpcap has them
+        let text: Vec<u8> = std::iter::once(0).chain(filter.bytes()).collect();
         option(&mut interface, INTERFACE_FILTER, &text);
     }
     option(&mut interface, END_OF_OPTIONS, &[]);

@@ -11,7 +11,7 @@ use quiver_tg_traffic::stamp::end_of;
 /// Whose frames.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject {
-    /// Streams': whoever has a whole stamp.
+    /// Frames of streams: those with a whole stamp.
     Streams,
     /// Transactions': all packets of their transport.
     Transactions(Kind),

@@ -220,14 +220,14 @@ pub fn generator_with(
     let mut generator = unlinked(&profile_with(streams, keys), capacity, fault);
     generator.wait_for_links().expect("links");
     // The announcements leave before anything is measured.
-    settle(&mut generator);
+    pass_a_millisecond(&mut generator);
     let wires = generator.surroundings().wires.clone();
     wires.lock().expect("wires").seen = vec![0; 2];
     generator
 }
 
 /// Let a millisecond pass.
-pub fn settle(generator: &mut Generator<Bench>) {
+pub fn pass_a_millisecond(generator: &mut Generator<Bench>) {
     for _ in 0..1000 {
         generator.engine().step();
         generator.surroundings().time.fetch_add(1_000, Ordering::Relaxed);
@@ -236,7 +236,7 @@ pub fn settle(generator: &mut Generator<Bench>) {
 
 /// Every buffer must be back.
 pub fn check_balance(generator: &mut Generator<Bench>) {
-    settle(generator);
+    pass_a_millisecond(generator);
     let pool = generator.engine().pool();
     assert_eq!(pool.free(), pool.total(), "every buffer is back");
 }

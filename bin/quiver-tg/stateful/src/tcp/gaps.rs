@@ -67,7 +67,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_neither_lost_nor_made_up(steps in prop::collection::vec((0u16..60, 1u16..12), 1..60)) {
+        fn bytes_are_neither_lost_nor_made_up(
+            steps in prop::collection::vec((0u16..60, 1u16..12), 1..60)
+        ) {
             let mut gaps = Gaps::default();
             // Which bytes have come; the first that has not is the next expected.
             let mut model = vec![false; 5000];

@@ -20,7 +20,7 @@ use super::io::{Io, Line};
 use super::program::{Ending, Failure, Role};
 use super::wheel::{has_come, tick_of};
 use gaps::Gaps;
-use quiver_tg_traffic::profile::stateful::{Closer, Kind};
+use quiver_tg_traffic::profile::stateful::{ClosingSide, Kind};
 use rto::Rto;
 
 /// Bytes that we always take: data is looked at when it comes, and never waits.
@@ -205,7 +205,8 @@ impl Connection {
                 if !self.marks.has(Marks::RESTS) {
                     self.marks.set(Marks::RELEASED);
                 }
-                let may_close = fin || program.closer == Closer::Client || program.receives() > 0;
+                let may_close =
+                    fin || program.closing_side == ClosingSide::Client || program.receives() > 0;
                 if self.marks.has(Marks::RELEASED) && has_all && may_close {
                     self.marks.set(Marks::CLOSES);
                 }
@@ -213,7 +214,7 @@ impl Connection {
             Role::Server => {
                 if has_all {
                     self.marks.set(Marks::RELEASED);
-                    if fin || program.closer == Closer::Server {
+                    if fin || program.closing_side == ClosingSide::Server {
                         self.marks.set(Marks::CLOSES);
                     }
                 }

@@ -176,7 +176,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_strange(mut frame in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..6_usize) {
+        fn no_bytes_are_too_strange(
+            mut frame in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..6_usize
+        ) {
             if frame.len() > 14 {
                 let types = [0x0800_u16, 0x86dd, 0x8847, 0x8100, 0x0806, 0x6558];
                 frame[12..14].copy_from_slice(&types[kind].to_be_bytes());

@@ -18,7 +18,7 @@ use crate::frames::Source;
 use crate::profile::{Part, Port, Profile, Stream, Values};
 
 /// Frames of each stream to print by default.
-pub const SHOWN: usize = 3;
+pub const FRAMES_DEFAULT: usize = 3;
 
 /// Streams and frames of a profile, as JSON.
 #[derive(Debug, Serialize)]
@@ -219,7 +219,8 @@ mod tests {
 streams:
   - {from: 0, to: 1, frame: imix, layers: {ip4: {dst: {first: 20.0.0.0, count: 1000}}, udp: {}}}
   - {from: 1, to: 0, rate: 2.5Mpps, pacing: poisson, stamp: false, packets: [
-      \"0200000000020200000000018100600a08004500001c0001000040114fd00a0000010a00000204000400000800000\",
+      \"0200000000020200000000018100600a08004500001c0001000040114fd00a0000010a0000020400040000\
+       0800000\",
       \"02000000000202000000000188b5\"]}";
 
     fn of(text: &str, frames: usize) -> Checked {

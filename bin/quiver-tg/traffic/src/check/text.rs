@@ -14,7 +14,7 @@ const WIDTH: usize = 96;
 /// Before what is said of a header.
 const MARGIN: usize = 12;
 /// Bytes of options, segments or an unknown frame to print at most.
-const REST_SHOWN: usize = 48;
+const REST_BYTES_MAX: usize = 48;
 
 /// All of it.
 pub fn render(checked: &Checked) -> String {
@@ -191,6 +191,6 @@ fn rest_in_words(found: &Found, rest: &[u8]) -> String {
             chunks.iter().rev().map(|octets| Ipv6Addr::from(*octets).to_string()).collect();
         return all.join(", ");
     }
-    let more = if rest.len() > REST_SHOWN { "…" } else { "" };
-    hex(&rest[..rest.len().min(REST_SHOWN)]) + more
+    let more = if rest.len() > REST_BYTES_MAX { "…" } else { "" };
+    hex(&rest[..rest.len().min(REST_BYTES_MAX)]) + more
 }

@@ -278,7 +278,8 @@ mod tests {
             crate::profile::layout::set_bits(&mut bytes, before, 64, u128::from(value));
             let end = (before + 64) % 16;
             let shift = if end == 0 { 0 } else { 16 - end as u32 };
-            let sum = bytes.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+            let sum =
+                bytes.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
             prop_assert_eq!(checksum_of(under_checksum(value, shift)), checksum_of(sum));
         }
     }

@@ -40,7 +40,8 @@ const ETHERNET: &str = r#"ethernet: {src: "02:00:00:00:00:01", dst: "02:fe:00:00
 
 #[test]
 fn mac_addresses_vary_each_by_itself() {
-    let layers = r#"ethernet: {src: {first: "02:00:00:00:00:fe", count: 3}, dst: {first: "02:fe:00:00:00:01", count: 2}}"#;
+    let layers = r#"ethernet: {src: {first: "02:00:00:00:00:fe", count: 3},
+        dst: {first: "02:fe:00:00:00:01", count: 2}}"#;
     let made = frames(&format!("frame: 64, layers: {{{layers}}}"), 4);
     let macs: Vec<_> = made
         .iter()
@@ -321,7 +322,8 @@ proptest! {
 
     #[test]
     fn every_frame_of_a_random_stack_is_right_in_all_its_headers(
-        picks in prop::collection::vec(any::<u8>(), 1..8), last: u8, sizes in 0usize..4, flows in 0u8..3,
+        picks in prop::collection::vec(any::<u8>(), 1..8), last: u8, sizes in 0usize..4,
+        flows in 0u8..3,
     ) {
         let mut names = vec!["ethernet"];
         let mut layers = format!("[{{{ETHERNET}}}");

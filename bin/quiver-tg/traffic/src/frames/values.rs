@@ -86,8 +86,8 @@ pub enum Index {
         /// The next, and one.
         next: u64,
     },
-    /// Drawn as they are needed, each as likely as the next: sixteen million of them take no cache
-    /// away from whoever is measured.
+    /// Drawn at random as they are needed, all equally likely: sixteen million values take no cache
+    /// from the device under test.
     Uniform {
         /// How many.
         count: u64,

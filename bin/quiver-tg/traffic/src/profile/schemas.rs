@@ -53,14 +53,20 @@ schema!(Order, "Order", |_generator| json_schema!({
 }));
 schema!(Tag, "Tag", |_generator| {
     let id = json!({"type": "integer", "minimum": 1, "maximum": 4094});
-    let of = |kind: &str| json!({"type": "object", "properties": {kind: id}, "required": [kind], "additionalProperties": false});
+    let of = |kind: &str| {
+        json!({
+            "type": "object", "properties": {kind: id}, "required": [kind],
+            "additionalProperties": false
+        })
+    };
     json_schema!({"description": "A VLAN tag", "anyOf": [id, of("dot1q"), of("dot1ad")]})
 });
 schema!(Tags, "Tags", |generator| {
     let tag = generator.subschema_for::<Tag>();
     json_schema!({
         "description": "A VLAN, or tags from the outside in",
-        "anyOf": [{"type": "integer", "minimum": 1, "maximum": 4094}, {"type": "array", "items": tag, "maxItems": TAGS_MAX}],
+        "anyOf": [{"type": "integer", "minimum": 1, "maximum": 4094},
+            {"type": "array", "items": tag, "maxItems": TAGS_MAX}],
     })
 });
 schema!(FrameSizes, "FrameSizes", |generator| {
@@ -84,7 +90,8 @@ schema!(Layers, "Layers", |generator| {
     let names: Vec<&str> = header::all().map(|header| header.name).collect();
     json_schema!({
         "description": "Headers from the outside in: a map in their order, or a list",
-        "anyOf": [map, {"type": "array", "items": {"anyOf": [{"enum": names}, map]}, "maxItems": LAYERS_MAX}],
+        "anyOf": [map, {"type": "array", "items": {"anyOf": [{"enum": names}, map]},
+                "maxItems": LAYERS_MAX}],
     })
 });
 
@@ -118,7 +125,8 @@ fn headers(generator: &mut SchemaGenerator) -> Json {
         "type": "object",
         "properties": {
             "first": value, "last": value, "count": number, "step": value, "list": values,
-            "file": {"type": "string"}, "order": order, "seed": number, "exponent": {"type": "number"}, "mask": value,
+            "file": {"type": "string"}, "order": order, "seed": number,
+            "exponent": {"type": "number"}, "mask": value,
         },
         "additionalProperties": false,
     });
@@ -143,7 +151,9 @@ fn one_header(header: &HeaderSpec, field: &Json, itself: &Json) -> Json {
     };
     let mut properties: Map<String, Json> = header.fields.iter().map(described).collect();
     if let Some((name, _)) = header.tail {
-        let segments = json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": SEGMENTS_MAX});
+        let segments = json!({
+            "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": SEGMENTS_MAX
+        });
         let tail = if name == SEGMENTS { segments } else { json!({"type": "string"}) };
         properties.insert(name.to_owned(), tail);
     }

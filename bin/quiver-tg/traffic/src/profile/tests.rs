@@ -20,7 +20,9 @@ streams:
     frame: 64
     layers:
       ethernet: {src: "02:00:00:00:00:01", dst: "02:fe:00:00:00:01"}
-      ip4: {src: 198.18.0.2, dst: {first: 20.0.0.0, count: 254, order: zipf, seed: 7, exponent: 0.9}}
+      ip4:
+        src: 198.18.0.2
+        dst: {first: 20.0.0.0, count: 254, order: zipf, seed: 7, exponent: 0.9}
       udp: {src_port: 1024, dst_port: {first: 1024, count: 10}}
   - from: 1
     to: 0

@@ -394,7 +394,9 @@ impl Ready {
                 let ethernet =
                     json!({"src": run(macs[from as usize]), "dst": run(macs[to as usize])});
                 let (source, destination) = (format!("198.18.{from}.2"), format!("198.18.{to}.2"));
-                stream["layers"] = json!({"ethernet": ethernet, "ip4": {"src": source, "dst": destination}, "udp": {}});
+                stream["layers"] = json!({
+                    "ethernet": ethernet, "ip4": {"src": source, "dst": destination}, "udp": {}
+                });
                 if is_many {
                     stream["flows"] = json!({"fields": "lockstep", "order": shape.order});
                 }
@@ -428,7 +430,10 @@ impl Ready {
                 stream["layers"] = json!({"ip6": {"dst": destination}, "udp": {}});
             }
             Traffic::Segments(_, segments) => {
-                let inner = json!({"ip6": {"src": "2001:2:0:b000::1", "dst": ordered(run("2001:2:0:a000::"), shape)}});
+                let inner = json!({
+                    "ip6": {"src": "2001:2:0:b000::1",
+                        "dst": ordered(run("2001:2:0:a000::"), shape)}
+                });
                 let mut layers =
                     vec![json!({"ip6": {"dst": SEGMENTS[0]}}), inner, json!({"udp": {}})];
                 if segments > 0 {

@@ -133,7 +133,7 @@ impl Engine {
     ///
     /// # Errors
     /// The worker does not answer in time.
-    pub fn settle(&mut self, worker: WorkerId) -> Result<(), Stalled> {
+    pub fn wait_for_worker(&mut self, worker: WorkerId) -> Result<(), Stalled> {
         self.call(worker, |_: &mut Worker| ())?;
         match self.inline_worker(worker) {
             Some(worker) => drop(worker.pass()),

@@ -89,7 +89,7 @@ impl Engine {
             mtu_limit: None,
             row,
         });
-        self.tell(id, InterfaceChange::Created);
+        self.notify_observers(id, InterfaceChange::Created);
     }
 
     pub(crate) fn free_interface_id(&mut self) -> Result<InterfaceId, InterfaceError> {
@@ -123,7 +123,7 @@ impl Engine {
         self.take_leave(id);
         let parts: Vec<InterfaceId> = self.sub_interfaces(id).collect();
         parts.into_iter().try_for_each(|part| self.delete_interface(part))?;
-        self.tell(id, InterfaceChange::Deleted);
+        self.notify_observers(id, InterfaceChange::Deleted);
         self.remove_rx_queues(id)?;
         let Some(interface) = self.interfaces.list[id.index()].take() else {
             return Err(InterfaceError::Unknown);

@@ -81,7 +81,7 @@ impl Engine {
             self.rename_node(output, format!("{new}-output"));
             self.rename_node(tx, format!("{new}-tx"));
         }
-        self.tell(id, InterfaceChange::Renamed);
+        self.notify_observers(id, InterfaceChange::Renamed);
     }
 
     /// Remember the name that an interface was made with, when that is another one.

@@ -45,7 +45,7 @@ impl Interface {
         self.rx_wishes.retain(|w| w.worker.is_some() || w.mode.is_some());
     }
 
-    /// The first that its wishes say of a queue, its own before those for all.
+    /// The configured value of a queue: its own, or else the one for all queues.
     fn wish<T>(&self, queue: u16, of: impl Fn(&RxWish) -> Option<T>) -> Option<T> {
         let own = self.rx_wishes.iter().filter(|w| w.queue == Some(queue)).find_map(&of);
         own.or_else(|| self.rx_wishes.iter().filter(|w| w.queue.is_none()).find_map(&of))

@@ -14,7 +14,7 @@ impl Engine {
             self.make_room()?;
             self.take_leave(id);
         }
-        self.change_and_tell(id, InterfaceChange::State, |interface| {
+        self.change_and_notify(id, InterfaceChange::State, |interface| {
             interface.device.set_admin_up(up).map_err(InterfaceError::Device)?;
             interface.admin_up = up;
             Ok(())
@@ -32,7 +32,7 @@ impl Engine {
             Ok(())
         })?;
         if changed {
-            self.tell(id, InterfaceChange::State);
+            self.notify_observers(id, InterfaceChange::State);
             self.sub_interfaces_follow(id);
         }
         Ok(())
@@ -47,7 +47,7 @@ impl Engine {
             return Err(InterfaceError::BadMtu(mtu_bytes));
         }
         let own_mtu = self.own_mtu(id, mtu_bytes)?;
-        self.change_and_tell(id, InterfaceChange::Mtu, |interface| {
+        self.change_and_notify(id, InterfaceChange::Mtu, |interface| {
             interface.own_mtu = own_mtu;
             interface.row.mtu_bytes = match &mut interface.mtu_limit {
                 Some(limit) => {
@@ -70,7 +70,7 @@ impl Engine {
         id: InterfaceId,
         limit_bytes: Option<u32>,
     ) -> Result<(), InterfaceError> {
-        self.change_and_tell(id, InterfaceChange::Mtu, |interface| {
+        self.change_and_notify(id, InterfaceChange::Mtu, |interface| {
             let wanted_bytes = interface.wanted_mtu_bytes();
             interface.mtu_limit =
                 limit_bytes.map(|limit_bytes| MtuLimit { limit_bytes, wanted_bytes });
@@ -98,7 +98,7 @@ impl Engine {
             Some(mtu_bytes) => mtus.insert(protocol, mtu_bytes),
             None => mtus.remove(protocol),
         };
-        self.tell(id, InterfaceChange::Mtu);
+        self.notify_observers(id, InterfaceChange::Mtu);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Engine {
     /// # Errors
     /// The interface does not exist, its device refuses the address, or a worker does not answer.
     pub fn set_mac(&mut self, id: InterfaceId, mac: [u8; 6]) -> Result<(), InterfaceError> {
-        self.change_and_tell(id, InterfaceChange::Mac, |interface| {
+        self.change_and_notify(id, InterfaceChange::Mac, |interface| {
             interface.device.set_mac(mac).map_err(InterfaceError::Device)?;
             interface.row.mac = mac;
             Ok(())
@@ -119,7 +119,7 @@ impl Engine {
     /// # Errors
     /// The interface does not exist, or its device refuses.
     pub fn set_promiscuous(&mut self, id: InterfaceId, on: bool) -> Result<(), InterfaceError> {
-        self.change_and_tell(id, InterfaceChange::Promiscuous, |interface| {
+        self.change_and_notify(id, InterfaceChange::Promiscuous, |interface| {
             interface.device.set_promiscuous(on).map_err(InterfaceError::Device)?;
             interface.row.promiscuous = on;
             Ok(())
@@ -129,7 +129,7 @@ impl Engine {
     /// Say that what an interface sends leaves by another port from now on.
     pub fn say_moved(&mut self, id: InterfaceId) {
         if self.interface(id).is_some() {
-            self.tell(id, InterfaceChange::Moved);
+            self.notify_observers(id, InterfaceChange::Moved);
         }
     }
 
@@ -138,7 +138,7 @@ impl Engine {
     /// # Errors
     /// The interface does not exist, or a worker does not answer.
     pub fn set_input_node(&mut self, id: InterfaceId, node: NodeId) -> Result<(), InterfaceError> {
-        self.change_and_tell(id, InterfaceChange::Input, |interface| {
+        self.change_and_notify(id, InterfaceChange::Input, |interface| {
             interface.row.input = node;
             Ok(())
         })
@@ -149,7 +149,7 @@ impl Engine {
         if self.interface(id).is_some_and(|interface| interface.row.up) {
             let parts: Vec<InterfaceId> = self.sub_interfaces(id).collect();
             parts.into_iter().for_each(|part| self.take_leave(part));
-            self.tell(id, InterfaceChange::GoingDown);
+            self.notify_observers(id, InterfaceChange::GoingDown);
         }
     }
 

@@ -27,8 +27,8 @@ pub trait MarkedHandover: Handover {
     fn is_marked(index: u32) -> bool;
 }
 
-/// Implement [`Handover`] for types that are one number each. Behind `from` stands the type as which
-/// the number is stored too.
+/// Implement [`Handover`] for types that are one number each. Behind `from` stands the type as
+/// which the number is stored too.
 #[macro_export]
 macro_rules! number_handover {
     ($($name:ident $(from $stored:ident)?),+ $(,)?) => {$(

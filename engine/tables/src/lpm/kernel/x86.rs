@@ -156,7 +156,8 @@ pub(in crate::lpm) struct Avx512;
 impl Kernel for Avx512 {
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn locate(
         words: &Lane<u64>,
@@ -201,7 +202,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn bytes_at<A: Address>(addresses: &[A], depth: usize, slots: &mut Lane<u32>) {
         // SAFETY: compiled for the same.
@@ -210,7 +212,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn numbers_at<A: Address>(
         addresses: &[A],
@@ -258,7 +261,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn places<B: Block>(
         entries: &Lane<u32>,
@@ -286,7 +290,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn merge(entries: &mut Lane<u32>, loaded: &Lane<u32>, mask: u64, count: usize) {
         for first in (0..count).step_by(GROUP) {
@@ -301,7 +306,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn having(entries: &Lane<u32>, bits: u32, count: usize) -> u64 {
         let (bits, mut mask) = (_mm512_set1_epi32(bits as i32), 0);
@@ -315,7 +321,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn planes(entries: &Lane<u32>, count: usize) -> Planes {
         let mut planes = [0; 2];
@@ -332,7 +339,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn are_all(entries: &Lane<u32>, entry: u32, mask: u64, count: usize) -> bool {
         let (entry, mut others) = (_mm512_set1_epi32(entry as i32), 0);
@@ -346,7 +354,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn skip_all<A: Address>(
         addresses: &[A],
@@ -398,7 +407,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn set_bytes(bytes: &mut [u8; LANES], value: u8, mask: u64) {
         // SAFETY: sixty-four bytes.
@@ -409,7 +419,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn agree_above<A: Address>(addresses: &[A], bits: u32) -> bool {
         let pair = |address: A| {
@@ -436,7 +447,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn alike<A: Address>(addresses: &[A], address: A) -> u64 {
         let (sixteens, rest) = addresses.as_chunks::<GROUP>();
@@ -470,7 +482,8 @@ impl Kernel for Avx512 {
 
     #[inline]
     #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,\
+                  popcnt"
     )]
     unsafe fn answer(entries: &Lane<u32>, miss: u32, groups: &mut [u32], count: usize) {
         let miss = _mm512_set1_epi32(miss as i32);

@@ -71,17 +71,17 @@ write("03-in.e0.pcap", [into(packet) for packet in dead])
 counters("03", drops={"sr-localsid-gtp4-e": {"address-wrong": 8, "gtp-u-message": 1}})
 
 
-def told_of(about, icmp):
+def icmp_error(about, icmp):
     return out(0, IPv6(src="2001:db8::1", dst=GNB6, hlim=64) / icmp / Raw(raw(about)[: 1280 - 48]))
 
 
 come, answers = [], []
 come.append(IPv6(src=GNB6, dst=own) / srh([own, "fc00:5::5"], nh=4) / user4())
-answers.append(told_of(come[-1], ICMPv6ParamProblem(code=0, ptr=43)))
+answers.append(icmp_error(come[-1], ICMPv6ParamProblem(code=0, ptr=43)))
 come.append(IPv6(src=GNB6, dst=own, hlim=1) / user4())
-answers.append(told_of(come[-1], ICMPv6TimeExceeded(code=0)))
+answers.append(icmp_error(come[-1], ICMPv6TimeExceeded(code=0)))
 come.append(IPv6(src=GNB6, dst=own) / TCP())
-answers.append(told_of(come[-1], ICMPv6ParamProblem(code=4, ptr=40)))
+answers.append(icmp_error(come[-1], ICMPv6ParamProblem(code=4, ptr=40)))
 write("04-in.e0.pcap", [into(packet) for packet in come])
 write("04-out.e0.pcap", answers)
 counters("04", drops={"sr-localsid-gtp4-e": {"segments-left": 1, "hop-limit": 1, "upper-layer-not-allowed": 1}})

@@ -102,23 +102,23 @@ counters(
 )
 
 
-# What senders hear.
-def told(about, icmp):
+# ICMP errors to senders.
+def icmp_error(about, icmp):
     return out(0, IPv6(src="2001:db8::1", dst=GNB6, hlim=64) / icmp / Raw(raw(about)[: 1280 - 48]))
 
 
 come, answers = [], []
 for hops in (0, 1):
     come.append(over6(GNB6, D, gtp(user4()), hlim=hops))
-    answers.append(told(come[-1], ICMPv6TimeExceeded(code=0)))
+    answers.append(icmp_error(come[-1], ICMPv6TimeExceeded(code=0)))
 come.append(IPv6(src=GNB6, dst=D) / IPv6ExtHdrSegmentRouting(addresses=["fc00:9::9", D], segleft=1) / UDP(dport=2152))
-answers.append(told(come[-1], ICMPv6ParamProblem(code=0, ptr=43)))
+answers.append(icmp_error(come[-1], ICMPv6ParamProblem(code=0, ptr=43)))
 come.append(IPv6(src=GNB6, dst=D) / TCP())
-answers.append(told(come[-1], ICMPv6ParamProblem(code=4, ptr=40)))
+answers.append(icmp_error(come[-1], ICMPv6ParamProblem(code=4, ptr=40)))
 # 1500 bytes with 56 in front become 1484; with two segments and a destination they would be 1540.
 come.append(over6(GNB6, DI_NEXT, gtp(user4(1500 - 56 - 28))))
-answers.append(told(come[-1], ICMPv6PacketTooBig(mtu=1500 - 40)))
+answers.append(icmp_error(come[-1], ICMPv6PacketTooBig(mtu=1500 - 40)))
 write("04-in.e0.pcap", [into(packet) for packet in come])
 write("04-out.e0.pcap", answers)
-told_for = {"hop-limit": 2, "segments-left": 1, "upper-layer-not-allowed": 1, "too-big": 1}
-counters("04", drops={"sr-localsid-gtp6-d": told_for})
+dropped = {"hop-limit": 2, "segments-left": 1, "upper-layer-not-allowed": 1, "too-big": 1}
+counters("04", drops={"sr-localsid-gtp6-d": dropped})

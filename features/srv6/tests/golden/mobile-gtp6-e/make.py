@@ -71,16 +71,16 @@ write("03-in.e0.pcap", frames)
 counters("03", drops={"sr-localsid-gtp6-e": {"next-segment-wrong": 4, "gtp-u-message": 4}})
 
 
-def told_of(about, icmp):
+def icmp_error(about, icmp):
     return out(0, IPv6(src="2001:db8::1", dst=GNB6, hlim=64) / icmp / Raw(raw(about)[: 1280 - 48]))
 
 
 come, answers = [], []
 for left, path in ((2, [own, "fc00:5::5", UPF6]), (3, [own, "fc00:5::5", "fc00:6::6", UPF6])):
     come.append(IPv6(src=GNB6, dst=own) / srh(path, nh=4, left=left) / user4())
-    answers.append(told_of(come[-1], ICMPv6ParamProblem(code=0, ptr=43)))
+    answers.append(icmp_error(come[-1], ICMPv6ParamProblem(code=0, ptr=43)))
 come.append(IPv6(src=GNB6, dst=own, hlim=1) / srh([own, UPF6], nh=4) / user4())
-answers.append(told_of(come[-1], ICMPv6TimeExceeded(code=0)))
+answers.append(icmp_error(come[-1], ICMPv6TimeExceeded(code=0)))
 write("04-in.e0.pcap", [into(packet) for packet in come])
 write("04-out.e0.pcap", answers)
 counters("04", drops={"sr-localsid-gtp6-e": {"segments-left": 2, "hop-limit": 1}})

@@ -28,7 +28,7 @@ def along(path, left, payload, front=None, hlim=63, to=TO, **more):
     return packet / (srh if front is None else front / srh) / inner
 
 
-def told(icmp, about):
+def icmp_error(icmp, about):
     """An error from the router to the function."""
     quoted = raw(about)[: 1280 - 48]
     return out(3, IPv6(src="2001:db8:3::1", dst=FUNCTION, hlim=64) / icmp / Raw(quoted))
@@ -88,6 +88,6 @@ write(f"{step:02}-in.e3.pcap", [into(packet, 3) for packet in (dead, long)])
 room = 1500 - 8 - 16 * 3
 write(
     f"{step:02}-out.e3.pcap",
-    [told(ICMPv6TimeExceeded(code=0), dead), told(ICMPv6PacketTooBig(mtu=room), long)],
+    [icmp_error(ICMPv6TimeExceeded(code=0), dead), icmp_error(ICMPv6PacketTooBig(mtu=room), long)],
 )
 counters(f"{step:02}", drops={"sr-proxy-am": {"hop-limit": 1, "too-big": 1}})

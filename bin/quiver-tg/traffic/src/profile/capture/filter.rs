@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn and_binds_closer_than_or() {
+    fn and_precedes_or() {
         assert!(matches("udp or tcp and ip6"));
         assert!(!matches("(udp or tcp) and ip6"));
     }

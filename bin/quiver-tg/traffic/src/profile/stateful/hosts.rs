@@ -103,7 +103,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_place_and_its_address_are_each_others_inverse(first: u32, count in 1u32..1000, place in 0u32..2000) {
+        fn a_place_and_its_address_are_each_others_inverse(
+            first: u32, count in 1u32..1000, place in 0u32..2000
+        ) {
             let hosts = Hosts::new(Ipv4Addr::from_bits(first).into(), count);
             if let Some(hosts) = hosts {
                 let inside = place < count;

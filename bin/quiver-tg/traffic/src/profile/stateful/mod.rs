@@ -53,7 +53,7 @@ pub enum Order {
 /// Which side of a TCP connection closes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Closer {
+pub enum ClosingSide {
     /// The client, when it has all.
     Client,
     /// The server, when it has sent all.
@@ -142,7 +142,7 @@ pub struct Stateful {
     pub segment: Option<usize>,
     /// TCP: who closes first; left out: the client if there are no bytes, the server if there are.
     #[serde(default)]
-    pub close: Option<Closer>,
+    pub close: Option<ClosingSide>,
     /// TCP: how long the end that closes first remembers the connection.
     #[serde(default = "time_wait_s")]
     pub time_wait_s: f64,
@@ -302,9 +302,9 @@ impl Stateful {
     }
 
     /// The side that closes first.
-    pub fn closer(&self) -> Closer {
+    pub fn closing_side(&self) -> ClosingSide {
         let has_bytes = self.request_bytes.unwrap_or(0) > 0 || self.response_bytes.unwrap_or(0) > 0;
-        self.close.unwrap_or(if has_bytes { Closer::Server } else { Closer::Client })
+        self.close.unwrap_or(if has_bytes { ClosingSide::Server } else { ClosingSide::Client })
     }
 
     /// Entries of the clients' table.
