@@ -154,8 +154,8 @@ fn own_address(
     };
     let key = MacKey::new(bridges.domain(number)?.index, MacAddress(mac));
     let entry = Configured { port: Some(id), is_static: true, is_filter: false, is_bvi: true };
-    bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()))?;
-    Ok(())
+    let done = bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()));
+    done.map(drop).map_err(|error| Refusal::of_table(engine, error))
 }
 
 /// What [`modes::leave`] leaves to be done.
