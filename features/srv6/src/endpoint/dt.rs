@@ -60,7 +60,7 @@ impl Behavior for EndDt {
 }
 
 /// `sr-localsid-dt`.
-pub type DecapsulateLookUp = LookupNode<InnerDestination>;
+pub type DecapsulateLookUp = LookupNode<InnerDestination, LookupKey>;
 
 /// HasLookup for the inner destination.
 pub struct InnerDestination {
@@ -91,7 +91,7 @@ impl InnerDestination {
     }
 }
 
-impl HasLookup for InnerDestination {
+impl HasLookup<LookupKey> for InnerDestination {
     const NODE: &'static str = NODE;
     const SORTS: bool = true;
     /// The tables of the two families.
@@ -123,9 +123,9 @@ impl HasLookup for InnerDestination {
     }
 
     #[inline(always)]
-    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
         let next = lookup_key.choose(&self.next_nodes.tables, found, packet);
-        self.go(next, lookup_key.family(), lookup_key.table(), packet)
+        Some(self.go(next, lookup_key.family(), lookup_key.table(), packet))
     }
 
     #[inline(always)]
@@ -166,7 +166,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
             wiring.node(name);
         }
         let leaving = [wiring.node("ip4-rewrite"), wiring.node("ip6-rewrite")];
-        LookupNode(InnerDestination { next_nodes: NextNodes::new(wiring, &lines), leaving })
+        LookupNode::new(InnerDestination { next_nodes: NextNodes::new(wiring, &lines), leaving })
     })
     .describe(super::description::record)
 }

@@ -69,8 +69,10 @@ impl Good {
     /// Count them for their SID.
     #[inline(always)]
     pub fn count(self, line: CountedLine<'_>) {
-        line.add(count::PACKETS, self.packets);
-        line.add(count::BYTES, self.bytes);
+        if self.packets > 0 {
+            line.add(count::PACKETS, self.packets);
+            line.add(count::BYTES, self.bytes);
+        }
     }
 }
 

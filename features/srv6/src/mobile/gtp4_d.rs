@@ -16,8 +16,9 @@ use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use super::decapsulate::{Came, Decapsulation};
-use super::lookup_keys::{self, LookupKeys};
+use super::lookup_keys::LookupKeys;
 use super::{g_pdu, gtpu_message};
+use crate::endpoint::lookup_node::SidKey;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 
 /// The node.
@@ -137,7 +138,7 @@ impl LookUp for MobileToSegments4 {
 
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[LookupKeys], found: &mut [GroupId]) {
-        lookup_keys::find::<false>(&self.decapsulation.next_nodes.tables, variant, keys, found);
+        LookupKeys::find(&self.decapsulation.next_nodes.tables, variant, keys, found);
     }
 
     #[inline(always)]

@@ -19,7 +19,8 @@ use super::reasons::{Bad, ProxyDrop};
 use super::return_interfaces::{Around, Back, Backs, Coming};
 use super::transmit::Transmit;
 use super::without_segments;
-use crate::endpoint::lookup_keys::{self, LookupKey};
+use crate::endpoint::lookup_keys::LookupKey;
+use crate::endpoint::lookup_node::SidKey;
 use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::parameter_problem;
 use crate::endpoint::segments;
@@ -187,7 +188,7 @@ impl LookUp for Unmask {
 
     #[inline(always)]
     fn find(&self, variant: Variant, _: Masked, keys: &[LookupKey], found: &mut [GroupId]) {
-        lookup_keys::find(&self.next_nodes.tables, variant, keys, found);
+        LookupKey::find(&self.next_nodes.tables, variant, keys, found);
     }
 
     #[inline(always)]
