@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quiver_control::ETHERNET_INPUT;
 use quiver_core::graph::node::{DROP, Names, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::graph::trace::TraceRecord;
@@ -121,7 +122,7 @@ impl L2Input {
             learn: wiring.node("l2-learn"),
             learn_all: wiring.node("l2-flood-learn"),
             next_nodes: next_nodes(wiring),
-            own: wiring.node("ethernet-input"),
+            own: wiring.node(ETHERNET_INPUT),
         }
     }
 

@@ -8,6 +8,7 @@ use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId};
 
 use super::{mac_text, refuse_interface};
+use crate::ETHERNET_INPUT;
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
@@ -177,7 +178,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         device: Box::new(Loopback),
         mac,
         mtu_bytes: MTU_BYTES,
-        input: "ethernet-input".to_owned(),
+        input: ETHERNET_INPUT.to_owned(),
         link_up: true,
         tx: (0..engine.worker_count())
             .map(|_| Box::new(LoopbackTx(back)) as Box<dyn TxQueue>)

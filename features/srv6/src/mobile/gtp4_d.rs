@@ -10,6 +10,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
 use quiver_encap::handover::EncapEntryIndex;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
@@ -41,7 +42,7 @@ impl MobileToSegments4 {
     ) -> MobileToSegments4 {
         MobileToSegments4 {
             decapsulation: Decapsulation::new(wiring, lines, rows),
-            error: wiring.node("ip4-icmp-error"),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
             reassembly: wiring.node_if_built("ip4-full-reassembly"),
         }
     }

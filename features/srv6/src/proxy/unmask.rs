@@ -10,6 +10,7 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::ip::Ip6;
+use quiver_forwarding::nodes;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -222,8 +223,8 @@ pub(super) fn spec(arc: ArcId, lines: &Arc<CountedLines>, backs: &Backs) -> Node
             departure: Transmit::new(wiring, &backs, Coming::Ip6),
             worker: wiring.worker,
             arc,
-            lookup: wiring.node("ip6-lookup"),
-            error: wiring.node("ip6-icmp-error"),
+            lookup: wiring.node(nodes::ip6::LOOKUP),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
         },
     )
     .describe(super::description::describe)
