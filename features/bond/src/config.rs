@@ -278,7 +278,7 @@ pub fn add_member(
     let done = taken.and_then(|()| follow_bond(engine, bond, id));
     // What the member receives is the bond's only once workers know of it.
     refresh(engine, bond);
-    let done = done.and_then(|()| engine.set_feature(id, "device-input", "bond-input", true));
+    let done = done.and_then(|()| engine.set_feature(id, "device-input", crate::input::NODE, true));
     if let Err(error) = done {
         let refusal = refusal(engine, id, error);
         remove_member(engine, id)?;
@@ -312,7 +312,7 @@ pub fn remove_member(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
     // First the others take over what the bond sends, then the member receives for itself.
     let own = forget_member(engine, bond, id);
     engine
-        .set_feature(id, "device-input", "bond-input", false)
+        .set_feature(id, "device-input", crate::input::NODE, false)
         .map_err(|e| refusal(engine, id, e))?;
     if let Some(own) = own {
         let restored = engine
