@@ -10,6 +10,7 @@ mod dx;
 mod dx2;
 pub(crate) mod end;
 pub(crate) mod end_x;
+mod inner_frame;
 pub(crate) mod inner_packet;
 pub(crate) mod lookup_keys;
 pub(crate) mod lookup_node;
