@@ -1,6 +1,6 @@
-//! The nodes of SIDs whose packets ask a table. What a SID says is read once for packets that go to
-//! it together, all addresses are looked up at once, and what is not plain is looked at closer, one
-//! by one.
+//! The nodes of SIDs whose packets are looked up. The entry of a SID is read once for packets that
+//! go to it together, all addresses are looked up at once, and unusual packets take the slow path
+//! one by one.
 
 use std::marker::PhantomData;
 
@@ -14,10 +14,9 @@ use super::next_nodes::{Good, NextNodes};
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::SidEntryRef;
 
-/// What the node of a SID looks up for a packet. The default is nothing: the packet must be looked
-/// at closer.
+/// The key of a packet at a SID. The default is nothing: the packet takes the slow path.
 pub trait SidKey: Copy + Default + Send + 'static {
-    /// Must the packet be looked at closer?
+    /// Does the packet take the slow path?
     fn is_nothing(self) -> bool;
 
     /// Look all up.
@@ -39,8 +38,8 @@ pub(crate) trait HasLookup<K: SidKey>: Send + 'static {
     /// Read a line.
     fn sid(&self, line: SidEntryRef<'_>) -> Self::Sid;
 
-    /// What is asked for a packet to `sid`, which is `good` then; nothing for one that must be
-    /// looked at closer.
+    /// The key of a packet to `sid`, which is `good` then; nothing for one that takes the slow
+    /// path.
     fn lookup_key(
         &self,
         line: SidEntryRef<'_>,
@@ -49,7 +48,7 @@ pub(crate) trait HasLookup<K: SidKey>: Send + 'static {
         packet: &mut Packet,
     ) -> K;
 
-    /// Where a packet goes by what was found. Nothing when it must be looked at closer: then
+    /// Where a packet goes by what was found. Nothing when it takes the slow path: then
     /// neither this nor [`lookup_key`](Self::lookup_key) has changed it.
     fn on(&self, lookup_key: K, found: GroupId, packet: &mut Packet) -> Option<NodeId>;
 

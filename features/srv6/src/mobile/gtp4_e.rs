@@ -241,7 +241,7 @@ impl SegmentsToMobile4 {
 }
 
 impl SegmentsToMobile4 {
-    /// What a plain packet asks for; nothing for one that must be looked at closer.
+    /// The keys of a packet; nothing for one that takes the slow path.
     /// The packet is changed at once: hardly anything depends on where it goes.
     #[inline(always)]
     fn ask(

@@ -92,7 +92,7 @@ pub struct MobileToSegments6 {
 }
 
 impl MobileToSegments6 {
-    /// What a plain packet asks for; nothing for one that must be looked at closer.
+    /// The keys of a packet; nothing for one that takes the slow path.
     #[inline(always)]
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let bytes = packet.bytes();

@@ -236,7 +236,7 @@ fn source_of(line: SidEntryRef<'_>, flags: u8, header: &Ip6Header) -> Ipv6Addr {
 }
 
 impl SegmentsToMobile6 {
-    /// What a plain packet asks for; nothing for one that must be looked at closer.
+    /// The keys of a packet; nothing for one that takes the slow path.
     #[inline(always)]
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let (header, behind) = Ip6Header::split(packet.bytes())?;

@@ -66,7 +66,7 @@ pub struct MapSegment {
 }
 
 impl MapSegment {
-    /// What a plain packet asks for; nothing for one that must be looked at closer.
+    /// The keys of a packet; nothing for one that takes the slow path.
     #[inline(always)]
     fn ask(
         &self,
