@@ -6,6 +6,7 @@ pub mod choices;
 pub mod configuration;
 mod diff;
 mod fields;
+pub mod frames;
 pub mod golden;
 pub mod hostile;
 mod router;

@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 
 use crate::Router;
+use crate::frames::{self, Fragment};
 
 /// A prefix inside 198.51.100.0/24 (RFC 5737), by its last byte and its length; one of 24 bits or
 /// fewer has them all.
@@ -25,15 +26,9 @@ pub fn contains((byte, length): Prefix, host: u8) -> bool {
 }
 
 /// A frame with a UDP datagram from the host to the neighbour of `e1`.
-pub fn frame(host: u8) -> Vec<u8> {
-    let mut header =
-        vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 198, 51, 100, host, 10, 0, 1, 2];
-    let all: u32 =
-        header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
-    let sum = !((all & 0xffff) + (all >> 16)) as u16;
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
-    [&[2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0], &header[..], &[0, 1, 0, 2, 0, 8, 0, 0]]
-        .concat()
+pub fn frame(number: u8) -> Vec<u8> {
+    let addresses = (host(number), Ipv4Addr::new(10, 0, 1, 2));
+    frames::ip4(0, addresses, frames::UDP, Fragment::default(), &[0, 1, 0, 2, 0, 8, 0, 0])
 }
 
 /// Ports `e0`, `e1` and so on, each with a subnet 10.0.N.0/24 and the neighbour 10.0.N.2 in it.

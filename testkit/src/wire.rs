@@ -6,7 +6,9 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
+use quiver_control::{
+    Args, Command, ConfigWriter, ETHERNET_INPUT, Output, Refusal, Registry, order,
+};
 use quiver_core::control::interfaces::InterfaceSpec;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
@@ -199,7 +201,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let number = engine.get::<MadeBy>().map_or(0, |made| made.0.len()) as u8;
     let mac: [u8; 6] = args.or("mac", [0x02, 0xfe, 0, 0, 0, number])?;
     let mtu: u32 = args.or("mtu", MTU_BYTES_DEFAULT)?;
-    let input: &str = args.or("input", "ethernet-input")?;
+    let input: &str = args.or("input", ETHERNET_INPUT)?;
     let [a, b, c, d, e, f] = mac;
     let mut made_by = format!(
         "create test interface {name} mac {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu \

@@ -1,10 +1,12 @@
 //! The JSON answer of every `show` of the real router has a published form, and keeps it.
 
+use std::net::Ipv6Addr;
 use std::path::Path;
 
 use quiver_control::answers;
+use quiver_testkit::frames::Fragment;
 use quiver_testkit::golden::seeds;
-use quiver_testkit::{Router, Settings};
+use quiver_testkit::{Router, Settings, frames};
 use quiverd::features;
 use serde_json::Value;
 
@@ -105,24 +107,15 @@ const FRAMES_SETUP: &str = "
     set interface lldp e0
     trace add test-input 100";
 
-/// The last fragment of a UDP packet for somebody behind e1: the others do not come.
-fn fragment4(port: u8, identification: u16) -> Vec<u8> {
-    let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 185, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 1, 2];
-    packet[4..6].copy_from_slice(&identification.to_be_bytes());
-    let words = packet.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let sum = words.sum::<u32>();
-    packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
-    [&[2, 0xfe, 0, 0, 0, port, 2, 0, 0, 0, 0, 9, 8, 0][..], &packet, &[7; 8]].concat()
-}
-
-/// The same of IPv6.
-fn fragment6(port: u8, identification: u8) -> Vec<u8> {
-    let address =
-        |subnet: u8, host: u8| [0x20, 1, 0xd, 0xb8, 0, subnet, 0, 0, 0, 0, 0, 0, 0, 0, 0, host];
-    let ethernet = [2, 0xfe, 0, 0, 0, port, 2, 0, 0, 0, 0, 9, 0x86, 0xdd];
-    let fixed = [0x60, 0, 0, 0, 0, 16, 44, 64];
-    let fragment = [17, 0, 5, 200, 0, 0, 0, identification];
-    [&ethernet[..], &fixed, &address(0, 2), &address(1, 2), &fragment, &[7; 8]].concat()
+/// The last fragment of an IPv4 and of an IPv6 packet for hosts behind e1: the others do not come.
+fn last_fragments(port: u8, identification: u32) -> [Vec<u8>; 2] {
+    let fragment = Fragment { identification, offset_bytes: 1480, more: false };
+    let (from4, to4) = ([10, 0, 0, 2].into(), [10, 0, 1, 2].into());
+    let host6 = |subnet, host| Ipv6Addr::new(0x2001, 0xdb8, subnet, 0, 0, 0, 0, host);
+    [
+        frames::ip4(port, (from4, to4), frames::UDP, fragment, &[7; 8]),
+        frames::ip6_fragment(port, (host6(0, 2), host6(1, 2)), frames::UDP, fragment, &[7; 8]),
+    ]
 }
 
 /// An LLDPDU with a VLAN, and a management address with an object identifier.
@@ -151,8 +144,9 @@ fn every_show_answers_in_its_published_form_while_fragments_wait_and_packets_cha
     router.send("e0", &lldpdu());
     for identification in 0..16 {
         for (name, port) in [("e0", 0), ("e1", 1)] {
-            router.inject(name, &fragment4(port, identification.into()));
-            router.inject(name, &fragment6(port, identification));
+            for frame in last_fragments(port, identification) {
+                router.inject(name, &frame);
+            }
         }
     }
     router.run();

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
+use quiver_core::Engine;
 use serde_json::{Value, json};
+
+use crate::names::with_interface_names;
 
 /// Why a command was not done. Nothing was applied.
 ///
@@ -38,6 +41,12 @@ impl Refusal {
     /// Refuse because of `what`, a sentence without a full stop that names the object.
     pub fn new(what: impl Into<String>) -> Refusal {
         Refusal(Box::new(Parts { what: what.into(), ..Parts::default() }))
+    }
+
+    /// Refuse because a table does, which knows interfaces by their numbers: the text has their
+    /// names.
+    pub fn of_table(engine: &Engine, error: impl fmt::Display) -> Refusal {
+        Refusal::new(with_interface_names(engine, error))
     }
 
     /// Say what would be right.

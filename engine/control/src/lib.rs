@@ -69,3 +69,6 @@ pub use server::{
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;
 pub use value::{FromValue, IpPrefix, Value};
+
+/// The node that sorts Ethernet frames: the first one of interfaces that receive frames.
+pub const ETHERNET_INPUT: &str = "ethernet-input";

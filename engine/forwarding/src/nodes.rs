@@ -3,6 +3,8 @@
 
 /// Sorts packets of either family, without a link header.
 pub const IP_INPUT: &str = "ip-input";
+/// Frees packets that the router itself has dealt with.
+pub const IP_DONE: &str = "ip-done";
 /// Receives ARP.
 pub const ARP_INPUT: &str = "arp-input";
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_control::Refusal;
 use quiver_control::modes::{self, Held, Own};
+use quiver_control::{ETHERNET_INPUT, Refusal};
 use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::device::{Device, TxQueue};
@@ -184,7 +184,7 @@ pub fn create(engine: &mut Engine, wish: BondWish) -> Result<InterfaceId, Refusa
         device: Box::new(BondDevice),
         mac: mac.0,
         mtu_bytes: MTU_BYTES,
-        input: "ethernet-input".to_owned(),
+        input: ETHERNET_INPUT.to_owned(),
         link_up: false,
         tx: (0..engine.worker_count()).map(queue).collect(),
     })?;
@@ -244,7 +244,7 @@ fn check_joins(engine: &mut Engine, bond: InterfaceId, id: InterfaceId) -> Resul
     }
     let row = interface.row();
     let input = engine.node_name(row.input);
-    if input != "ethernet-input" {
+    if input != ETHERNET_INPUT {
         return Err(Refusal::new(format!("{name} gives what it receives to {input}"))
             .remedy(format!("`set interface l3 {name}`, if it is in a bridge or cross-connect")));
     }
@@ -278,7 +278,7 @@ pub fn add_member(
     let done = taken.and_then(|()| follow_bond(engine, bond, id));
     // What the member receives is the bond's only once workers know of it.
     refresh(engine, bond);
-    let done = done.and_then(|()| engine.set_feature(id, "device-input", "bond-input", true));
+    let done = done.and_then(|()| engine.set_feature(id, "device-input", crate::input::NODE, true));
     if let Err(error) = done {
         let refusal = refusal(engine, id, error);
         remove_member(engine, id)?;
@@ -312,7 +312,7 @@ pub fn remove_member(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
     // First the others take over what the bond sends, then the member receives for itself.
     let own = forget_member(engine, bond, id);
     engine
-        .set_feature(id, "device-input", "bond-input", false)
+        .set_feature(id, "device-input", crate::input::NODE, false)
         .map_err(|e| refusal(engine, id, e))?;
     if let Some(own) = own {
         let restored = engine

@@ -13,6 +13,9 @@ use crate::tables::{Published, Takes};
 /// Bytes of an Ethernet header.
 const HEADER_BYTES: usize = 14;
 
+/// The node.
+pub(crate) const NODE: &str = "bond-input";
+
 quiver_core::reasons! {
     /// Why a frame that a member received dies.
     pub enum BondInputDrop {
@@ -133,7 +136,7 @@ impl Node for BondInput {
 
 pub(crate) fn spec(table: &Arc<Published>) -> NodeSpec {
     let table = table.clone();
-    NodeSpec::new("bond-input", "Gives what a member receives to its bond", move |_| {
+    NodeSpec::new(NODE, "Gives what a member receives to its bond", move |_| {
         Box::new(BondInput { table: table.clone() })
     })
     .reasons::<BondInputDrop>()

@@ -33,7 +33,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.claim("ethertype", u32::from(EtherType::SLOW.0), slow_protocols::NODE);
     registry.graph.feature(FeatureSpec {
         arc: "device-input",
-        node: "bond-input",
+        node: input::NODE,
         phase: Phase::Aggregation,
         after: &[],
     });

@@ -14,6 +14,7 @@ use quiver_wire::ip6::address;
 use quiver_wire::{EtherType, EthernetHeader, Header, Ip6Header, IpProtocol, MacAddress};
 
 use crate::address::HEADER_BYTES;
+use crate::nodes;
 use crate::tables::{Domain, Port, Published};
 use crate::uu_forward;
 
@@ -200,10 +201,10 @@ impl Node for Answers {
 pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
     let published = published.clone();
     NodeSpec::new(
-        "arp-term-l2bd",
+        nodes::ARP_TERMINATION,
         "Answers questions for addresses that the domain knows",
         move |wiring| {
-            let (flood, uu_forward) = (wiring.node("l2-flood"), wiring.node(uu_forward::NODE));
+            let (flood, uu_forward) = (wiring.node(nodes::FLOOD), wiring.node(uu_forward::NODE));
             Box::new(Answers { published: published.clone(), flood, uu_forward })
         },
     )
@@ -212,7 +213,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
         let frame = crate::description::frame(record);
         match record.next {
             DROP => format!("{frame}: dropped"),
-            next if ["l2-flood", uu_forward::NODE].contains(&names.node(next).as_str()) => {
+            next if [nodes::FLOOD, uu_forward::NODE].contains(&names.node(next).as_str()) => {
                 format!("{frame}: not answered here; to {}", names.node(next))
             }
             _ => format!("{frame}: the answer, to {}", names.interface(record.tx)),

@@ -6,6 +6,8 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 
+use crate::nodes;
+
 quiver_core::reasons! {
     /// Why frames to the routed interface die.
     pub enum BviDrop {
@@ -95,9 +97,11 @@ impl Node for BviOutput {
 }
 
 pub(crate) fn input_spec() -> NodeSpec {
-    NodeSpec::new("bvi-input", "Frames to a bridge's routed interface are received on it", |_| {
-        Box::new(BviInput)
-    })
+    NodeSpec::new(
+        nodes::BVI_INPUT,
+        "Frames to a bridge's routed interface are received on it",
+        |_| Box::new(BviInput),
+    )
     .takes_offloads()
     .reasons::<BviDrop>()
     .describe(|record, names| {
@@ -111,9 +115,9 @@ pub(crate) fn input_spec() -> NodeSpec {
 
 pub(crate) fn output_spec() -> NodeSpec {
     NodeSpec::new(
-        "bvi-output",
+        nodes::BVI_OUTPUT,
         "What is sent by a bridge's routed interface comes into the bridge",
-        |wiring| Box::new(BviOutput { bridge: wiring.node("l2-input") }),
+        |wiring| Box::new(BviOutput { bridge: wiring.node(nodes::INPUT) }),
     )
     .takes_offloads()
     .describe(|record, names| {

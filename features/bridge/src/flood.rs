@@ -11,6 +11,7 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{FloodPlace, Flooded, MacKey, MacTable};
 use quiver_wire::MacAddress;
 
+use crate::nodes;
 use crate::tables::{Domain, Member, Port, Published, Unknown, View};
 use crate::uu_forward;
 
@@ -237,8 +238,8 @@ impl<const UNKNOWN: bool> Node for Flood<UNKNOWN> {
 pub(crate) fn spec<const UNKNOWN: bool>(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
     let (published, table) = (published.clone(), table.clone());
     let (name, help) = match UNKNOWN {
-        true => ("l2-uu-flood", "Sends frames to unknown stations by all ports of the domain"),
-        false => ("l2-flood", "Sends frames to groups by all ports of the domain"),
+        true => (nodes::UU_FLOOD, "Sends frames to unknown stations by all ports of the domain"),
+        false => (nodes::FLOOD, "Sends frames to groups by all ports of the domain"),
     };
     NodeSpec::new(name, help, move |wiring| {
         Box::new(Flood::<UNKNOWN> {

@@ -10,6 +10,7 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, FloodPlace, MacEntry, MacKey, MacTable};
 
 use crate::address::Addresses;
+use crate::nodes;
 use crate::tables::{Published, Unknown};
 use crate::uu_forward;
 
@@ -83,7 +84,7 @@ impl L2Forward {
 }
 
 impl LookUp for L2Forward {
-    const NAME: &'static str = "l2-fwd";
+    const NAME: &'static str = nodes::FORWARD;
     type Reason = L2ForwardDrop;
     type Key = u64;
     type Found = MacEntry;
@@ -139,7 +140,7 @@ pub(crate) fn spec(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
     NodeSpec::look_up("Finds the port that a station is behind", move |wiring| L2Forward {
         published: published.clone(),
         table: table.clone(),
-        flood: wiring.node("l2-uu-flood"),
+        flood: wiring.node(nodes::UU_FLOOD),
         uu_forward: wiring.node(uu_forward::NODE),
     })
     .takes_offloads()
@@ -147,7 +148,7 @@ pub(crate) fn spec(published: &Arc<Published>, table: &MacTable) -> NodeSpec {
         let frame = crate::description::frame(record);
         match record.next {
             DROP => format!("{frame}: dropped"),
-            next if ["l2-uu-flood", uu_forward::NODE].contains(&names.node(next).as_str()) => {
+            next if [nodes::UU_FLOOD, uu_forward::NODE].contains(&names.node(next).as_str()) => {
                 format!("{frame}: the destination is not known; to {}", names.node(next))
             }
             next => format!(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quiver_control::ETHERNET_INPUT;
 use quiver_core::graph::node::{DROP, Names, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::graph::trace::TraceRecord;
@@ -10,6 +11,7 @@ use quiver_tables::mac::{FloodPlace, FloodRequest};
 use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::address::Addresses;
+use crate::nodes;
 use crate::tables::{Port, Published};
 
 quiver_core::reasons! {
@@ -118,10 +120,10 @@ impl L2Input {
     fn new(published: &Arc<Published>, wiring: &Wiring<'_>) -> L2Input {
         L2Input {
             published: published.clone(),
-            learn: wiring.node("l2-learn"),
-            learn_all: wiring.node("l2-flood-learn"),
+            learn: wiring.node(nodes::LEARN),
+            learn_all: wiring.node(nodes::FLOOD_LEARN),
             next_nodes: next_nodes(wiring),
-            own: wiring.node("ethernet-input"),
+            own: wiring.node(ETHERNET_INPUT),
         }
     }
 
@@ -172,7 +174,7 @@ impl L2Input {
 }
 
 impl Stage for L2Input {
-    const NAME: &'static str = "l2-input";
+    const NAME: &'static str = nodes::INPUT;
     const LOOKS_FIRST: bool = true;
     type Reason = L2InputDrop;
     type InterfaceState = InterfaceState;
@@ -269,7 +271,7 @@ pub(crate) fn flood_spec(published: &Arc<Published>) -> NodeSpec {
         "Checks frames that come into a bridge domain to be flooded there",
         move |wiring| L2FloodInput {
             general: L2Input::new(&published, wiring),
-            id: wiring.node("l2-input"),
+            id: wiring.node(nodes::INPUT),
         },
     )
     .takes_offloads()
@@ -287,8 +289,8 @@ fn describe(record: &TraceRecord, names: &dyn Names) -> String {
 
 pub(crate) fn next_nodes(wiring: &Wiring<'_>) -> NextNodes {
     NextNodes {
-        forward: wiring.node("l2-fwd"),
-        flood: wiring.node("l2-flood"),
-        answer: wiring.node("arp-term-l2bd"),
+        forward: wiring.node(nodes::FORWARD),
+        flood: wiring.node(nodes::FLOOD),
+        answer: wiring.node(nodes::ARP_TERMINATION),
     }
 }

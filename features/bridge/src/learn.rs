@@ -14,6 +14,7 @@ use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMin
 use crate::address::Addresses;
 use crate::input::{NextNodes, Onward, next_nodes};
 use crate::learn_requests::{Asker, LearnOutcome, LearnRings, Request};
+use crate::nodes;
 use crate::tables::Published;
 
 quiver_core::reasons! {
@@ -119,7 +120,7 @@ impl<const ALL: bool> L2Learn<ALL> {
 }
 
 impl<const ALL: bool> LookUp for L2Learn<ALL> {
-    const NAME: &'static str = if ALL { "l2-flood-learn" } else { "l2-learn" };
+    const NAME: &'static str = if ALL { nodes::FLOOD_LEARN } else { nodes::LEARN };
     type Reason = L2LearnDrop;
     type Key = u64;
     type Found = MacEntry;

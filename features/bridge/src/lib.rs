@@ -16,6 +16,7 @@ mod learn;
 mod learn_requests;
 mod learning;
 mod membership;
+mod nodes;
 mod startup;
 mod state;
 mod tables;
@@ -61,7 +62,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(arp_termination::spec(&published));
     registry.graph.node(bvi::input_spec());
     registry.graph.node(bvi::output_spec());
-    let (arc, node) = ("interface-output", "bvi-output");
+    let (arc, node) = ("interface-output", nodes::BVI_OUTPUT);
     registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Bridge, after: &[] });
     commands::register(registry);
     registry.topic(&learning::MAC);

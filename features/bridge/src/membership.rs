@@ -8,6 +8,7 @@ use quiver_tables::mac::{Configured, MacKey, StampMinutes};
 use quiver_wire::MacAddress;
 
 use crate::bvi_mtu::follow_members;
+use crate::nodes;
 use crate::state::{BridgePort, Bridges, PortKind, Switches};
 
 /// The mode's name.
@@ -103,7 +104,7 @@ fn enter_mode(engine: &mut Engine, id: InterfaceId, join: Join) -> Result<(), Re
     if join.group > 0 {
         with += &format!(" split-horizon group {}", join.group);
     }
-    let input = (join.kind != PortKind::Bvi).then_some("l2-input");
+    let input = (join.kind != PortKind::Bvi).then_some(nodes::INPUT);
     modes::enter(engine, id, LayerTwo { mode: MODE, with, input, end: leave })
 }
 
@@ -118,11 +119,11 @@ fn enroll(
     let index = bridges.domain(number)?.index;
     let gone = || Refusal::new("a node of the bridge is gone");
     let output = match is_bvi {
-        true => engine.node_id("bvi-input").ok_or_else(gone)?,
+        true => engine.node_id(nodes::BVI_INPUT).ok_or_else(gone)?,
         false => engine.interface(id).ok_or_else(gone)?.row().output,
     };
     if is_bvi {
-        engine.set_feature(id, "interface-output", "bvi-output", true)?;
+        engine.set_feature(id, "interface-output", nodes::BVI_OUTPUT, true)?;
     }
     bridges.macs.join(id, index, output, group);
     let port =
@@ -154,8 +155,8 @@ fn own_address(
     };
     let key = MacKey::new(bridges.domain(number)?.index, MacAddress(mac));
     let entry = Configured { port: Some(id), is_static: true, is_filter: false, is_bvi: true };
-    bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()))?;
-    Ok(())
+    let done = bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()));
+    done.map(drop).map_err(|error| Refusal::of_table(engine, error))
 }
 
 /// What [`modes::leave`] leaves to be done.
@@ -182,7 +183,7 @@ fn withdraw(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId) -> Resu
     }
     bridges.publish_without(id, port.domain);
     if port.is_bvi() {
-        engine.set_feature(id, "interface-output", "bvi-output", false)?;
+        engine.set_feature(id, "interface-output", nodes::BVI_OUTPUT, false)?;
     }
     Ok(())
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceError};
+use quiver_core::graph::stage::LookUp;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::tables::Whitelists;
+use crate::whitelist::Whitelist;
 
 /// Who holds a table, in refusals to delete it.
 const HOLDER: &str = "COP (`show cop`)";
@@ -23,10 +26,10 @@ pub(crate) struct Cop {
 }
 
 /// The arc and the node of a family.
-fn node(family: Family) -> (&'static str, &'static str) {
+pub(crate) fn place(family: Family) -> (&'static str, &'static str) {
     match family {
-        Family::Ip4 => ("ip4-unicast", "ip4-cop-whitelist"),
-        Family::Ip6 => ("ip6-unicast", "ip6-cop-whitelist"),
+        Family::Ip4 => ("ip4-unicast", Whitelist::<Ip4>::NAME),
+        Family::Ip6 => ("ip6-unicast", Whitelist::<Ip6>::NAME),
     }
 }
 
@@ -61,7 +64,7 @@ fn direct(
     family: Family,
     on: bool,
 ) -> Result<(), InterfaceError> {
-    let (arc, node) = node(family);
+    let (arc, node) = place(family);
     engine.set_feature(id, arc, node, on)
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use quiver_control::{Registry, by_interface, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
+use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Cop;
@@ -23,8 +24,7 @@ pub fn register(registry: &mut Registry) {
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
     registry.graph.node(whitelist::spec::<Ip4>(arc4, &lists));
     registry.graph.node(whitelist::spec::<Ip6>(arc6, &lists));
-    for (arc, node) in [("ip4-unicast", "ip4-cop-whitelist"), ("ip6-unicast", "ip6-cop-whitelist")]
-    {
+    for (arc, node) in [Family::Ip4, Family::Ip6].map(config::place) {
         registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
     }
     commands::register(registry);

@@ -28,7 +28,7 @@ quiver_core::reasons! {
 
 /// `ip4-cop-whitelist` or `ip6-cop-whitelist`: the key is the source, the answer its route in the
 /// list.
-struct Whitelist<F: IpFamily> {
+pub(crate) struct Whitelist<F: IpFamily> {
     tables: Arc<IpTables>,
     lists: Arc<Whitelists>,
     arc: ArcId,
@@ -41,7 +41,7 @@ struct Whitelist<F: IpFamily> {
 
 /// What holds for packets that came by one interface.
 #[derive(Clone, Copy)]
-struct InterfaceState {
+pub(crate) struct InterfaceState {
     /// The table that lists sources; nothing when there is none any more.
     list: Option<u32>,
     behind: Behind,

@@ -1,5 +1,6 @@
 //! `ethernet-input`: whose frame is it, and which protocol is in it (IEEE 802.3 clause 3).
 
+use quiver_control::ETHERNET_INPUT;
 use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
@@ -144,7 +145,7 @@ fn behind_header(packet: &mut Packet, next: NodeId) -> Result<NodeId, EthernetDr
 }
 
 impl Stage for EthernetInput {
-    const NAME: &'static str = "ethernet-input";
+    const NAME: &'static str = ETHERNET_INPUT;
     const LOOKS_FIRST: bool = true;
     type Reason = EthernetDrop;
     type InterfaceState = Port;

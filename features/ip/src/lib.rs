@@ -12,6 +12,7 @@ mod local;
 mod neighbor;
 mod nodes;
 mod notifications;
+mod route_drop;
 mod state;
 
 use std::sync::Arc;

@@ -25,7 +25,7 @@ use crate::local::punt::{self, PuntTable};
 use crate::neighbor::pending_packets::HeldCounts;
 use crate::neighbor::resolution::{self, Kind};
 use crate::neighbor::{advertisement, arp_input, confirm, solicitation};
-use crate::{ip_input, ip4, ip6};
+use crate::{ip_input, ip4, ip6, route_drop};
 
 /// What the nodes are made of.
 struct Parts<'a> {
@@ -64,7 +64,7 @@ const NODES: [Declaration; 41] = [
     }),
     (nodes::ip4::ADJACENCY_COUNTER, |p| adjacency_counter::spec(false, p.tables, p.shared.counts)),
     (nodes::ip4::DIRECTED_BROADCAST, |p| ip4::directed_broadcast::spec(p.tables)),
-    (nodes::ip4::DROP, |p| ip4::drop::spec(p.tables)),
+    (nodes::ip4::DROP, |p| route_drop::spec::<Ip4>(p.tables)),
     (nodes::ip4::PUNT, |p| punt::spec::<Ip4>(p.tables, p.shared.punts)),
     (nodes::ip6::INPUT, |p| forwarding::ip6::input::spec(p.arc6)),
     (nodes::ip6::LOOKUP, |p| forwarding::lookup::spec::<Ip6>(p.tables)),
@@ -86,7 +86,7 @@ const NODES: [Declaration; 41] = [
         confirm::spec(nodes::ip6::CONFIRM_NEIGHBOR, true, p.tables, p.shared.counts)
     }),
     (nodes::ip6::ADJACENCY_COUNTER, |p| adjacency_counter::spec(true, p.tables, p.shared.counts)),
-    (nodes::ip6::DROP, |p| ip6::drop::spec(p.tables)),
+    (nodes::ip6::DROP, |p| route_drop::spec::<Ip6>(p.tables)),
     (nodes::ip6::PUNT, |p| punt::spec::<Ip6>(p.tables, p.shared.punts)),
 ];
 

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use quiver_control::{Refusal, with_interface_names};
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::{Fib, FibError};
+use quiver_forwarding::fib::Fib;
 use quiver_forwarding::ip::AutoSettings;
 use quiver_forwarding::ip::{Addresses, IpTables, NOT_ENABLED};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
@@ -254,9 +253,4 @@ pub(crate) fn with_ip<R>(
 ) -> R {
     engine
         .with(|engine, ip: &mut IpState| engine.with(|engine, fib: &mut Fib| work(engine, ip, fib)))
-}
-
-/// A refusal of the FIB, with interfaces called by their names.
-pub(crate) fn refusal(engine: &Engine, error: FibError) -> Refusal {
-    Refusal::new(with_interface_names(engine, error))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use quiver_control::{Refusal, with_interface_names};
+use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, FibError, Path, Target};
@@ -162,11 +162,7 @@ impl Policies {
 
 /// A refusal of the FIB, where a route's prefix means the policy.
 fn refusal(engine: &Engine, id: u32, error: FibError) -> Refusal {
-    let text = with_interface_names(engine, error);
-    let text = ["route 0.0.0.0/0", "route ::/0"]
-        .iter()
-        .fold(text, |text, from| text.replace(from, &format!("policy {id}")));
-    Refusal::new(text)
+    Refusal::of_table(engine, error.about(&format!("policy {id}")))
 }
 
 /// Add a policy.

@@ -12,6 +12,7 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{IpTables, choose, destination, one_hop, take_hop};
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::Lpm;
 
@@ -233,8 +234,8 @@ pub(crate) fn spec<F: Ruled>(arc: ArcId, attached: &Arc<Attached>) -> NodeSpec {
     let [_, lookup, local, drop] = F::NODES;
     NodeSpec::look_up("Lets policies say where packets go that match them", move |wiring| {
         let (rewrite, incomplete) = match F::FAMILY {
-            Family::Ip4 => ("ip4-rewrite", "ip4-arp"),
-            Family::Ip6 => ("ip6-rewrite", "ip6-discover-neighbor"),
+            Family::Ip4 => (nodes::ip4::REWRITE, nodes::ip4::ARP),
+            Family::Ip6 => (nodes::ip6::REWRITE, nodes::ip6::DISCOVER_NEIGHBOR),
         };
         for name in [rewrite, incomplete] {
             wiring.node(name); // edges, for `show graph`

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use quiver_control::{Registry, along, by_interface, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
+use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6};
 
 use crate::config::Policies;
@@ -26,7 +27,7 @@ pub fn register(registry: &mut Registry) {
     let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
     registry.graph.node(input::spec::<Ip4>(arc4, &attached));
     registry.graph.node(input::spec::<Ip6>(arc6, &attached));
-    for (arc, node) in [("ip4-unicast", "abf-input-ip4"), ("ip6-unicast", "abf-input-ip6")] {
+    for (arc, node) in [Family::Ip4, Family::Ip6].map(tables::place) {
         registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Policy, after: &[] });
     }
     commands::register(registry);

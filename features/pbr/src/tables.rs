@@ -7,6 +7,7 @@ use quiver_core::graph::counters::{INTERFACES_MAX, PerWorker};
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 use quiver_tables::prefix::Address;
 
@@ -47,14 +48,16 @@ impl Ruled for Ip4 {
     fn rules(attached: &Attached) -> &PublishedSlots<Rules<u32>> {
         &attached.ip4
     }
-    const NODES: [&'static str; 4] = ["abf-input-ip4", "ip4-lookup", "ip4-local", "ip4-drop"];
+    const NODES: [&'static str; 4] =
+        ["abf-input-ip4", nodes::ip4::LOOKUP, nodes::ip4::LOCAL, nodes::ip4::DROP];
 }
 
 impl Ruled for Ip6 {
     fn rules(attached: &Attached) -> &PublishedSlots<Rules<u128>> {
         &attached.ip6
     }
-    const NODES: [&'static str; 4] = ["abf-input-ip6", "ip6-lookup", "ip6-local", "ip6-drop"];
+    const NODES: [&'static str; 4] =
+        ["abf-input-ip6", nodes::ip6::LOOKUP, nodes::ip6::LOCAL, nodes::ip6::DROP];
 }
 
 /// The arc and the node of a family.

@@ -8,7 +8,7 @@ use quiver_core::memory::buffer::BufferPool;
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
-use crate::context_owner::visit;
+use crate::node::ReassemblyNode;
 use crate::store::Store;
 use crate::tables::{Gauge, Kind, Limits, Shared};
 
@@ -195,7 +195,8 @@ fn replace_stores(
     for worker in 0..engine.worker_count() {
         let mut store = store_of(settings, &shared, buffers, &pool);
         engine.call(WorkerId(worker as u16), move |worker: &mut Worker| {
-            visit(worker, node, |keeper, cx| keeper.contexts().swap_store(cx, &mut store));
+            worker
+                .visit(node, |at: &mut ReassemblyNode, cx| at.contexts.swap_store(cx, &mut store));
         })?;
     }
     Ok(())
@@ -222,8 +223,8 @@ pub(crate) fn details(engine: &mut Engine, kind: Kind) -> Result<Vec<Detail>, Re
         let mut found: Vec<Detail> = Vec::with_capacity(DETAILS_MAX);
         let of_worker = engine.call(WorkerId(index as u16), move |worker: &mut Worker| {
             let id = worker.id();
-            visit(worker, node, |keeper, cx| {
-                let contexts = keeper.contexts();
+            worker.visit(node, |at: &mut ReassemblyNode, cx| {
+                let contexts = &at.contexts;
                 let mut at = contexts.store.oldest();
                 while let Some(place) = at.filter(|_| found.len() < DETAILS_MAX) {
                     let context = contexts.store.at(place).clone();
@@ -264,7 +265,9 @@ fn walk(engine: &mut Engine) {
         *last = now_ns;
         for worker in 0..engine.worker_count() {
             engine.post(WorkerId(worker as u16), move |worker: &mut Worker| {
-                visit(worker, node, |keeper, cx| keeper.expire_up_to(cx, EXPIRED_PER_WALK));
+                worker.visit(node, |at: &mut ReassemblyNode, cx| {
+                    at.expire_up_to(cx, EXPIRED_PER_WALK)
+                });
             });
         }
     }
@@ -275,7 +278,9 @@ fn forget_interface(engine: &mut Engine, gone: InterfaceId) {
         let Some(node) = engine.node_id(kind.node()) else { continue };
         for worker in 0..engine.worker_count() {
             engine.post(WorkerId(worker as u16), move |worker: &mut Worker| {
-                visit(worker, node, |keeper, cx| keeper.contexts().forget_interface(cx, gone));
+                worker.visit(node, |at: &mut ReassemblyNode, cx| {
+                    at.contexts.forget_interface(cx, gone)
+                });
             });
         }
     }

@@ -1,24 +1,16 @@
-//! `ip4-full-reassembly`, `ip6-full-reassembly`: fragments wait for each other and go on as one
-//! packet.
+//! Full reassembly: fragments wait for each other and go on as one packet.
 
-use std::sync::Arc;
-
-use quiver_core::graph::arc::ArcId;
-use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::packet::PacketFlags;
-use quiver_core::{Context, Frame, Packet};
+use quiver_core::{Context, Packet};
 use quiver_forwarding::requests::{IcmpErrorRequest, ReassemblyRequest};
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 
-use crate::context_owner::{EXPIRED_PER_VECTOR, Keeper};
-use crate::contexts::{Contexts, kill};
-use crate::description;
+use crate::contexts::{Arrived, Contexts, kill};
 use crate::fragment::{FRAGMENT_HEADER_LEN, Fragment};
+use crate::node::Form;
 use crate::reasons::FragmentEnd;
 use crate::store::Place;
-use crate::tables::{Kind, Shared};
 
 /// Time exceeded, code 1 (RFC 792, RFC 4443 §3.3).
 const FRAGMENT_REASSEMBLY: u8 = 1;
@@ -26,81 +18,110 @@ const FRAGMENT_REASSEMBLY: u8 = 1;
 const NOT_CAPABLE: u8 = 0;
 const CONGESTION_MET: u8 = 3;
 
-/// A worker's instance.
-pub(crate) struct FullReassembly(Contexts);
+/// Fragments become one packet.
+pub(crate) struct Full;
 
-impl FullReassembly {
-    fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        let contexts = &mut self.0;
-        let request = packet.handed_over();
-        let Some((piece, packet)) = contexts.read(cx, packet) else { return };
-        if piece.is_atomic() {
-            return self.pass_atomic(cx, piece, packet, request);
+impl Form for Full {
+    fn help(&self) -> &'static str {
+        "Puts fragments together"
+    }
+
+    fn pass_atomic(
+        &self,
+        contexts: &Contexts,
+        cx: &mut Context<'_>,
+        piece: &Fragment,
+        mut packet: Packet,
+        request: ReassemblyRequest,
+    ) {
+        if contexts.kind.is_six() && !mend_ip6(&mut packet, piece, piece.end) {
+            return contexts.drop_packet(cx, packet, FragmentEnd::TooLong);
         }
-        let Some(arrived) = contexts.seat(cx, piece, packet) else { return };
+        cx.count(FragmentEnd::Reassembled, 1);
+        contexts.send_on(cx, packet, request);
+    }
+
+    fn take(
+        &self,
+        contexts: &mut Contexts,
+        cx: &mut Context<'_>,
+        arrived: Arrived,
+        request: ReassemblyRequest,
+    ) {
         let place = arrived.place;
         match contexts.keep(cx, arrived, true) {
-            Ok(_) if contexts.store.at(place).is_complete() => self.finish(cx, place, request),
+            Ok(_) if contexts.store.at(place).is_complete() => {
+                finish(contexts, cx, place, request);
+            }
             Ok(_) => {}
             Err(packet) => contexts.drop_packet(cx, packet, FragmentEnd::Duplicate),
         }
     }
 
-    /// A packet in one fragment has nothing to do with others of the same name (RFC 6946 §4).
-    fn pass_atomic(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: Fragment,
-        mut packet: Packet,
-        request: ReassemblyRequest,
-    ) {
-        let contexts = &self.0;
-        if contexts.kind.is_six() && !mend_ip6(&mut packet, &piece, piece.end) {
-            return contexts.drop_packet(cx, packet, FragmentEnd::TooLong);
-        }
-        cx.count(FragmentEnd::Reassembled, 1);
-        contexts.send_on(cx, packet, request);
-    }
-
-    /// All pieces are there.
-    fn finish(&mut self, cx: &mut Context<'_>, place: Place, request: ReassemblyRequest) {
-        let contexts = &mut self.0;
-        let context = contexts.store.at(place);
-        let (end, marks) = (context.end().unwrap_or_default(), context.ecn);
-        let congested = marks & 1 << CONGESTION_MET != 0;
-        if congested && marks & 1 << NOT_CAPABLE != 0 {
-            return contexts.close(cx, place, FragmentEnd::Ecn);
-        }
-        let mut whole: Option<(Packet, Fragment)> = None;
+    /// Its sender hears of it when the first fragment is there.
+    fn expire(&self, contexts: &mut Contexts, cx: &mut Context<'_>, place: Place) {
+        let told = contexts.store.has_first(place);
+        let mut first = None;
         let mut held = 0;
-        contexts.store.take_pieces_backwards(place, |piece, packet| {
-            let Some(mut packet) = packet else { return };
+        contexts.store.take_packets(place, |packet| {
             held += packet.buffer_count();
-            // The bytes in front were read in the first segment, so they are there.
-            let pulled = piece.start == 0 || packet.pull(usize::from(piece.header_bytes));
-            debug_assert!(pulled);
-            if let Some((behind, _)) = whole.take() {
-                packet.join(behind);
+            match first {
+                None if told => first = Some(packet),
+                _ => kill(cx, packet, FragmentEnd::TimedOut),
             }
-            whole = Some((packet, piece));
         });
         contexts.give(held);
         contexts.close_empty(place);
-        let Some((mut packet, first)) = whole else { return };
-        packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
-        packet.clear(PacketFlags::NOTED);
-        let ecn = congested.then_some(CONGESTION_MET);
-        let is_whole = if contexts.kind.is_six() {
-            mend_ip6(&mut packet, &first, end) && mark_ip6(&mut packet, ecn)
-        } else {
-            mend_ip4(&mut packet, &first, end, ecn)
-        };
-        if !is_whole {
-            return contexts.drop_packet(cx, packet, FragmentEnd::TooLong);
+        if let Some(mut first) = first {
+            cx.count(FragmentEnd::TimedOut, 1);
+            let kind = if contexts.kind.is_six() {
+                icmp6::kind::TIME_EXCEEDED
+            } else {
+                icmp4::kind::TIME_EXCEEDED
+            };
+            first.hand_over(IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 });
+            contexts.send(cx, first, contexts.next_nodes.error);
         }
-        cx.count(FragmentEnd::Reassembled, 1);
-        contexts.send_on(cx, packet, request);
     }
+}
+
+/// All pieces are there.
+fn finish(contexts: &mut Contexts, cx: &mut Context<'_>, place: Place, request: ReassemblyRequest) {
+    let context = contexts.store.at(place);
+    let (end, marks) = (context.end().unwrap_or_default(), context.ecn);
+    let congested = marks & 1 << CONGESTION_MET != 0;
+    if congested && marks & 1 << NOT_CAPABLE != 0 {
+        return contexts.close(cx, place, FragmentEnd::Ecn);
+    }
+    let mut whole: Option<(Packet, Fragment)> = None;
+    let mut held = 0;
+    contexts.store.take_pieces_backwards(place, |piece, packet| {
+        let Some(mut packet) = packet else { return };
+        held += packet.buffer_count();
+        // The bytes in front were read in the first segment, so they are there.
+        let pulled = piece.start == 0 || packet.pull(usize::from(piece.header_bytes));
+        debug_assert!(pulled);
+        if let Some((behind, _)) = whole.take() {
+            packet.join(behind);
+        }
+        whole = Some((packet, piece));
+    });
+    contexts.give(held);
+    contexts.close_empty(place);
+    let Some((mut packet, first)) = whole else { return };
+    packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
+    packet.clear(PacketFlags::NOTED);
+    let ecn = congested.then_some(CONGESTION_MET);
+    let is_whole = if contexts.kind.is_six() {
+        mend_ip6(&mut packet, &first, end) && mark_ip6(&mut packet, ecn)
+    } else {
+        mend_ip4(&mut packet, &first, end, ecn)
+    };
+    if !is_whole {
+        return contexts.drop_packet(cx, packet, FragmentEnd::TooLong);
+    }
+    cx.count(FragmentEnd::Reassembled, 1);
+    contexts.send_on(cx, packet, request);
 }
 
 /// The header of the whole: its length, no fragment, its checksum. False when it would be too long.
@@ -153,70 +174,4 @@ fn mark_ip6(packet: &mut Packet, ecn: Option<u8>) -> bool {
         header.set_traffic_class(header.traffic_class() & !3 | ecn);
     }
     true
-}
-
-impl Node for FullReassembly {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        self.expire_up_to(cx, EXPIRED_PER_VECTOR);
-        for packet in frame.drain() {
-            self.take(cx, packet);
-        }
-    }
-
-    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
-        Some(self)
-    }
-}
-
-impl Keeper for FullReassembly {
-    fn contexts(&mut self) -> &mut Contexts {
-        &mut self.0
-    }
-
-    /// The oldest packet goes when its time is over; its sender hears of it when the first fragment
-    /// is there. False when there is none.
-    fn expire(&mut self, cx: &mut Context<'_>) -> bool {
-        let contexts = &mut self.0;
-        let Some(place) = contexts.expired(cx.now_ns) else { return false };
-        let told = contexts.store.has_first(place);
-        let mut first = None;
-        let mut held = 0;
-        contexts.store.take_packets(place, |packet| {
-            held += packet.buffer_count();
-            match first {
-                None if told => first = Some(packet),
-                _ => kill(cx, packet, FragmentEnd::TimedOut),
-            }
-        });
-        contexts.give(held);
-        contexts.close_empty(place);
-        if let Some(mut first) = first {
-            cx.count(FragmentEnd::TimedOut, 1);
-            let kind = if contexts.kind.is_six() {
-                icmp6::kind::TIME_EXCEEDED
-            } else {
-                icmp4::kind::TIME_EXCEEDED
-            };
-            first.hand_over(IcmpErrorRequest { kind, code: FRAGMENT_REASSEMBLY, detail: 0 });
-            contexts.send(cx, first, contexts.next_nodes.error);
-        }
-        true
-    }
-}
-
-/// The declaration.
-pub(crate) fn spec(
-    kind: Kind,
-    shared: &Arc<Shared>,
-    pool: &Arc<BufferPool>,
-    arc: ArcId,
-) -> NodeSpec {
-    let (shared, pool) = (shared.clone(), pool.clone());
-    NodeSpec::new(kind.node(), "Puts fragments together", move |wiring| {
-        let store = crate::config::first_store(kind, &shared, &pool);
-        Box::new(FullReassembly(Contexts::new(kind, store, &shared, arc, wiring)))
-    })
-    .slow_path()
-    .reasons::<FragmentEnd>()
-    .describe(move |record, names| description::keeper(kind, record, names))
 }

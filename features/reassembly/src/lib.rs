@@ -5,12 +5,12 @@
 mod classify;
 mod commands;
 mod config;
-mod context_owner;
 mod contexts;
 mod description;
 mod fragment;
 mod full;
 mod key;
+mod node;
 mod reasons;
 mod store;
 mod tables;
@@ -31,8 +31,8 @@ pub fn register(registry: &mut Registry) {
     let pool = graph.pool().clone();
     let (arc4, arc6) = (graph.arc(Kind::Full4.arc()), graph.arc(Kind::Full6.arc()));
     for kind in Kind::ALL {
-        let spec = if kind.is_virtual() { virtual_reassembly::spec } else { full::spec };
-        graph.node(spec(kind, state.shared(), &pool, if kind.is_six() { arc6 } else { arc4 }));
+        let arc = if kind.is_six() { arc6 } else { arc4 };
+        graph.node(node::spec(kind, state.shared(), &pool, arc));
     }
     graph.node(classify::spec::<false, false>(arc4));
     graph.node(classify::spec::<false, true>(arc6));

@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_wire::icmp6;
 use quiver_wire::icmp6::nd::{self, NdOption, Options, option_kind};
 
@@ -114,7 +115,7 @@ impl Node for Advertisement {
 pub(crate) fn spec() -> NodeSpec {
     NodeSpec::new(NAME, "Hears what other routers say of themselves", |wiring| {
         Box::new(Advertisement {
-            done: wiring.node("ip-done"),
+            done: wiring.node(nodes::IP_DONE),
             bucket: TokenBucket::new(ADVERTISEMENTS_PER_SECOND, ADVERTISEMENTS_BURST),
         })
     })

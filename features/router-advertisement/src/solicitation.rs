@@ -4,6 +4,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_wire::Ip6Header;
 use quiver_wire::icmp6::nd::{self, NdBad};
 use quiver_wire::icmp6::{self, Message};
@@ -107,7 +108,7 @@ impl Node for Solicitation {
 pub(crate) fn spec() -> NodeSpec {
     NodeSpec::new(NAME, "Hears hosts that ask for routers", |wiring| {
         Box::new(Solicitation {
-            done: wiring.node("ip-done"),
+            done: wiring.node(nodes::IP_DONE),
             bucket: TokenBucket::new(SOLICITATIONS_PER_SECOND, SOLICITATIONS_BURST),
         })
     })

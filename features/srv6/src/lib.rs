@@ -22,7 +22,7 @@ pub use crate::endpoint::{
 pub use crate::headend::{BindingEncaps, BindingInsert, Encaps, EncapsL2, Insert, SteerL2};
 pub use crate::l2_tunnel::TunnelL2;
 pub use crate::mobile::{
-    Gateway, MapSegment, MobileToSegments4, MobileToSegments6, SegmentsToMobile4, SegmentsToMobile6,
+    MapSegment, MobileToSegments4, MobileToSegments6, SegmentsToMobile4, SegmentsToMobile6,
 };
 pub use crate::proxy::{FromFunction, Masquerade, ToFunction, Unmask};
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    with_interface_names,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_encap::tunnel::{NextHop, TEIB_ENTRIES_MAX, Teib};
@@ -64,7 +65,8 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         return Err(Refusal::new(format!("there are {TEIB_ENTRIES_MAX} entries already"))
             .remedy("delete some"));
     }
-    Teib::set(engine, id, peer, Some(to)).map_err(|error| args.refuse("nh", error.to_string()))?;
+    Teib::set(engine, id, peer, Some(to))
+        .map_err(|error| args.refuse("nh", with_interface_names(engine, error)))?;
     Ok(Output::none())
 }
 
@@ -75,7 +77,8 @@ fn delete(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         let what = format!("nothing is said of {peer} on {}", engine.interface_name(id));
         return Err(args.refuse("peer", what).remedy("`show teib`"));
     }
-    Teib::set(engine, id, peer, None).map_err(|error| args.refuse("peer", error.to_string()))?;
+    Teib::set(engine, id, peer, None)
+        .map_err(|error| args.refuse("peer", with_interface_names(engine, error)))?;
     Ok(Output::none())
 }
 

@@ -8,6 +8,7 @@ use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId};
 
 use super::{mac_text, refuse_interface};
+use crate::ETHERNET_INPUT;
 use crate::args::Args;
 use crate::error::Refusal;
 use crate::grammar::Command;
@@ -16,6 +17,8 @@ use crate::registry::Registry;
 use crate::running::{ConfigWriter, along, order};
 
 const GROUP: &str = "Interfaces";
+/// The node of what comes back.
+const INPUT: &str = "loopback-input";
 /// The largest layer 3 packet of a loopback until it is set, bytes.
 const MTU_BYTES: u32 = 9000;
 /// Instances are counted from 0 up to this.
@@ -94,11 +97,9 @@ struct Loopbacks(Vec<(InterfaceId, String)>);
 
 pub(super) fn register(registry: &mut Registry) {
     registry.graph.node(
-        NodeSpec::new(
-            "loopback-input",
-            "What was sent to a loopback comes back as received on it",
-            |_| Box::new(LoopbackInput),
-        )
+        NodeSpec::new(INPUT, "What was sent to a loopback comes back as received on it", |_| {
+            Box::new(LoopbackInput)
+        })
         .reasons::<LoopbackDrop>()
         .describe(|record, names| {
             let (bytes, interface) = (record.packet_bytes, names.interface(record.rx));
@@ -169,15 +170,14 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     if mac[0] & 1 == 1 {
         return Err(args.refuse("mac", format!("{} is a group address", mac_text(mac))));
     }
-    let back =
-        engine.node_id("loopback-input").ok_or_else(|| Refusal::new("loopback-input is gone"))?;
+    let back = engine.node_id(INPUT).ok_or_else(|| Refusal::new("loopback-input is gone"))?;
     let name = format!("loop{instance}");
     let id = engine.create_interface(InterfaceSpec {
         name: name.clone(),
         device: Box::new(Loopback),
         mac,
         mtu_bytes: MTU_BYTES,
-        input: "ethernet-input".to_owned(),
+        input: ETHERNET_INPUT.to_owned(),
         link_up: true,
         tx: (0..engine.worker_count())
             .map(|_| Box::new(LoopbackTx(back)) as Box<dyn TxQueue>)

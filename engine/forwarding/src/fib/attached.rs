@@ -11,9 +11,10 @@ use quiver_core::InterfaceId;
 use quiver_tables::GroupId;
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
+use super::families::Side;
 use super::path::{Family, Path, Source, Target};
 use super::series::{Change, Outcome, Series};
-use super::{Fib, FibError, Side};
+use super::{Fib, FibError};
 
 /// How many attached routes an interface has in a table, over all prefixes and sources.
 #[derive(Default)]

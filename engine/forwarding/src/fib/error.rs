@@ -171,3 +171,46 @@ pub enum FibError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
 }
+
+impl FibError {
+    /// The text, where the route that it names stands for something else: `subject` in its place.
+    pub fn about(&self, subject: &str) -> String {
+        let text = self.to_string();
+        let route = match self {
+            FibError::NoInterface { asked, .. } => Some(asked.clone()),
+            FibError::NoPath(route)
+            | FibError::TooManyPaths(route, _)
+            | FibError::WeightZero(route)
+            | FibError::BadNextHop(route, _)
+            | FibError::LinkLocalNeedsInterface(route, _)
+            | FibError::LookupInItself(route)
+            | FibError::NoRoute(route)
+            | FibError::NoSuchPath(route) => Some(format!("route {route}")),
+            _ => None,
+        };
+        route.map_or_else(|| text.clone(), |route| text.replacen(&route, subject, 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_about_a_route_names_what_the_route_stands_for() {
+        let default = IpPrefix::new(IpAddr::from([0; 16]), 0);
+        let next_hop = "fe80::1".parse().unwrap();
+        let error = FibError::LinkLocalNeedsInterface(default, next_hop);
+        assert_eq!(
+            error.about("SR policy fc00::b"),
+            "SR policy fc00::b: fe80::1 is link-local; name the interface after it"
+        );
+        let asked = format!("route {default}");
+        let error = FibError::NoInterface { asked, interface: InterfaceId(3) };
+        assert_eq!(error.about("l2 e0"), "l2 e0: there is no interface number 3; create it first");
+        assert_eq!(
+            FibError::PathListsFull(4).about("l2 e0"),
+            FibError::PathListsFull(4).to_string()
+        );
+    }
+}

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use quiver_core::InterfaceId;
 use quiver_tables::GroupId;
 use quiver_tables::prefix::IpPrefix;
-use quiver_wire::MacAddress;
 
+use super::families::Side;
 use super::path::{Family, Path, Source, Target};
 use super::path_list::ListKey;
 use super::routes::{is_link_local, is_unicast};
 use super::series::{Series, Step};
-use super::{Fib, FibError, InterfaceInfo, Side};
+use super::{Fib, FibError, InterfaceInfo};
 
 pub(super) struct Interface {
     pub info: InterfaceInfo,
@@ -22,40 +22,6 @@ pub(super) struct Interface {
     pub directed_broadcast: bool,
     /// The table of its link-local addresses, once it speaks IPv6.
     pub link_local_table: Option<u32>,
-}
-
-impl InterfaceInfo {
-    pub(super) fn table(&self, family: Family) -> u32 {
-        match family {
-            Family::Ip4 => self.ip4_table,
-            Family::Ip6 => self.ip6_table,
-        }
-    }
-
-    /// The longest packet of a family that it sends, in bytes.
-    pub fn mtu_of(&self, family: Family) -> u16 {
-        let own = self.family_mtu_bytes[usize::from(family == Family::Ip6)];
-        own.map_or(self.mtu_bytes, |own| own.min(self.mtu_bytes))
-    }
-
-    /// Destination, source, VLAN tags, EtherType (IEEE 802.3 §3.1.1, RFC 894, RFC 2464).
-    pub(super) fn header_to(&self, own: MacAddress, peer: MacAddress, payload: Family) -> Vec<u8> {
-        let ether_type: [u8; 2] = match payload {
-            Family::Ip4 => [0x08, 0x00],
-            Family::Ip6 => [0x86, 0xdd],
-        };
-        [&peer.0[..], &own.0[..], &self.vlan_tags[..], &ether_type[..]].concat()
-    }
-
-    /// The layer 2 header of what goes to `group` here (RFC 1112 §6.4, RFC 2464 §7); empty where
-    /// frames have none.
-    pub fn header_to_group(&self, group: IpAddr) -> Vec<u8> {
-        let to = match group {
-            IpAddr::V4(group) => MacAddress::for_ip4_multicast(group),
-            IpAddr::V6(group) => MacAddress::for_ip6_multicast(group),
-        };
-        self.mac.map_or_else(Vec::new, |own| self.header_to(own, to, Family::of(group)))
-    }
 }
 
 /// Connected routes, by table and prefix.

@@ -2,7 +2,8 @@
 
 use quiver_tables::prefix::Address;
 
-use super::{Fib, FibError, Side};
+use super::families::Side;
+use super::{Fib, FibError};
 use crate::adjacency::ADJACENCIES_MAX;
 use crate::fib::path::Family;
 use crate::fib::series::Outcome;

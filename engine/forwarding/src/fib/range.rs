@@ -4,10 +4,11 @@
 use quiver_tables::GroupId;
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
+use super::families::Side;
 use super::path::{Path, Source};
 use super::routes::check_count;
 use super::series::{Change, Outcome, Series, Step};
-use super::{Fib, FibError, Side};
+use super::{Fib, FibError};
 
 /// Prefixes that are changed at once where nobody asks for less.
 const SLICE_PREFIXES: u64 = 1 << 16;

@@ -6,9 +6,10 @@
 
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
+use super::families::Side;
 use super::path::{Family, Source};
 use super::series::{Outcome, Series, Step};
-use super::{Fib, FibError, Side};
+use super::{Fib, FibError};
 
 /// What a sweep has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

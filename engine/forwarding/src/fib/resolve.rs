@@ -7,10 +7,11 @@ use quiver_tables::GroupId;
 
 use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
 use super::explain::Unusable;
+use super::families::Families;
+use super::nodes::{LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use super::path::{Family, Only, Path, Source, Target};
 use super::path_list::{Dependencies, ListKey, PathLists, Tracked};
 use super::stacks::Stack;
-use super::{Families, LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use crate::next_hop_group::{Hop, PATHS_MAX};
 
 /// Next hops behind next hops, at most: deeper than networks nest them, shallow enough to walk.

@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use quiver_tables::GroupId;
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
+use super::families::Side;
 use super::path::{Family, Path, Source, Target};
 use super::range::RangeAction;
 use super::series::{Change, Series, Step};
-use super::{Fib, FibError, Side};
+use super::{Fib, FibError};
 use crate::next_hop_group::PATHS_MAX;
 
 impl Fib {

@@ -9,8 +9,9 @@ use quiver_tables::GroupId;
 use quiver_tables::lpm::LpmError;
 use quiver_tables::prefix::{Address, IpPrefix, Prefix};
 
+use super::families::Side;
 use super::path::{Path, Source};
-use super::{Fib, FibError, Side};
+use super::{Fib, FibError};
 use crate::next_hop_group::PATHS_MAX;
 
 /// What is done to the route of a prefix. Paths are given by their place in the list of path sets

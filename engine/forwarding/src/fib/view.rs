@@ -6,10 +6,11 @@ use quiver_tables::GroupId;
 use quiver_tables::lpm::{Route, TrieUse};
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
+use super::Fib;
 use super::adjacencies::AdjacencyKey;
+use super::families::Side;
+use super::family_tables::{FamilyTables, source_of};
 use super::path::{Family, Path, Source};
-use super::tables::{FamilyTables, source_of};
-use super::{Fib, Side};
 use crate::adjacency::Adjacency;
 use crate::next_hop_group::Hop;
 

@@ -45,7 +45,9 @@ impl Job<Engine> for Add {
         sink.spend(until - self.done);
         while self.done < until {
             let done = bridges.macs.configure(nth(self.first, self.done), self.entry, now);
-            done.map_err(|error| Refusal::new(error.to_string()).after(self.done))?;
+            if let Err(error) = done {
+                return Err(Refusal::of_table(engine, error).after(self.done));
+            }
             self.done += 1;
         }
         if self.done == self.count {

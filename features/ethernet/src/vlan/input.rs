@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use quiver_control::ETHERNET_INPUT;
 use quiver_core::graph::arc::DEVICE_INPUT;
 use quiver_core::graph::interface::InterfaceRow;
 use quiver_core::graph::node::{DROP, NodeSpec};
@@ -231,7 +232,7 @@ pub(crate) fn spec(sub_interfaces: &SubInterfaces) -> NodeSpec {
         VlanInput {
             table: table.clone(),
             protocols: Protocols::new(wiring),
-            routed: wiring.node_if_built("ethernet-input").unwrap_or(DROP),
+            routed: wiring.node_if_built(ETHERNET_INPUT).unwrap_or(DROP),
             own: wiring.id,
         }
     })

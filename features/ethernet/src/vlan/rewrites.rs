@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_control::{ConfigWriter, Refusal};
+use quiver_control::{ConfigWriter, ETHERNET_INPUT, Refusal};
 use quiver_core::control::interfaces::{Interface, InterfaceChange};
 use quiver_core::{Engine, InterfaceId};
 
@@ -129,7 +129,7 @@ fn goes_to(engine: &Engine, id: InterfaceId, input: &str) -> bool {
 
 /// The rewrite of an interface that does not route, if it has one.
 fn in_force<'a>(engine: &Engine, rewrites: &'a Rewrites, id: InterfaceId) -> Option<&'a Rewrite> {
-    rewrites.all.get(&id).filter(|_| !goes_to(engine, id, "ethernet-input"))
+    rewrites.all.get(&id).filter(|_| !goes_to(engine, id, ETHERNET_INPUT))
 }
 
 /// Could frames with other tags be passed on to a sub-interface? A bridge may have any; of those
@@ -139,7 +139,7 @@ fn needs_filter(engine: &Engine, rewrites: &Rewrites, id: InterfaceId) -> bool {
         return false;
     }
     let is_bridged =
-        !goes_to(engine, id, "ethernet-input") && !goes_to(engine, id, Kind::Xconnect.node());
+        !goes_to(engine, id, ETHERNET_INPUT) && !goes_to(engine, id, Kind::Xconnect.node());
     let crosses = engine.get::<CrossConnects>();
     let agrees = |from| agrees(engine, rewrites, from, id);
     let patched = |crosses: &CrossConnects| crosses.begins_of(Kind::Patch, id).next().is_some();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use quiver_control::{ConfigWriter, Refusal, modes};
+use quiver_control::{ConfigWriter, ETHERNET_INPUT, Refusal, modes};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::control::sub_interface::SubInterfaceSpec;
 use quiver_core::{Engine, InterfaceId};
@@ -85,7 +85,7 @@ pub fn create(
         parent,
         name: name.clone(),
         encapsulation: matching.encapsulation(),
-        input: "ethernet-input".to_owned(),
+        input: ETHERNET_INPUT.to_owned(),
     })?;
     if let Some(subs) = engine.get_mut::<SubInterfaces>() {
         subs.add(id, SubInterface { parent, number, matching });

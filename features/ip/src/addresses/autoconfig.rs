@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use quiver_control::with_interface_names;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, FibError};
 use quiver_forwarding::ip::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};
@@ -12,7 +13,7 @@ use quiver_wire::Ip6InterfaceAddress;
 use crate::addresses::duplicate_detection::{self, Phase};
 use crate::addresses::interfaces::{check_routes, fit_link_local, info};
 use crate::addresses::unnumbered;
-use crate::state::{InterfaceIp, IpState, refusal, with_ip};
+use crate::state::{InterfaceIp, IpState, with_ip};
 
 /// The calls for the feature that receives advertisements.
 pub(crate) const CALLS: Autoconfiguration = Autoconfiguration { set, state, link_local };
@@ -37,7 +38,7 @@ fn set(engine: &mut Engine, id: InterfaceId, wanted: Option<AutoSettings>) -> Re
         ip.publish(fib);
         done
     });
-    done.map_err(|error| refusal(engine, error).to_string())
+    done.map_err(|error| with_interface_names(engine, error))
 }
 
 fn change(

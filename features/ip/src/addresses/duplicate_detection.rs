@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use quiver_control::IpPrefix as Prefix;
+use quiver_control::{IpPrefix as Prefix, Refusal};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, FibError};
 use quiver_wire::MacAddress;
@@ -13,7 +13,7 @@ use quiver_wire::MacAddress;
 use crate::addresses::interfaces;
 use crate::events::publish_dad;
 use crate::neighbor::own_frames::{Frame, Outgoing};
-use crate::state::{InterfaceIp, IpState, refusal, with_ip};
+use crate::state::{InterfaceIp, IpState, with_ip};
 
 /// From one probe to the next, and from the last one until the address counts as ours: RFC 4862
 /// §5.4 (RETRANS_TIMER), RFC 5227 §1.1 (PROBE_MIN).
@@ -272,7 +272,7 @@ pub(crate) fn look_through(
                     let interface = engine.interface_name(id);
                     tracing::warn!(
                         "{interface}: {address} cannot be used: {}",
-                        refusal(engine, error)
+                        Refusal::of_table(engine, error)
                     );
                 }
                 ip.ownerships.plan(id, address, Phase::Announced(ANNOUNCEMENTS), now_ns);
@@ -317,7 +317,7 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
                 ip.ownerships.plan(id, address, Phase::Duplicate(mac), u64::MAX);
                 ip.interface(id).set_tentative(address, false);
                 if let Err(error) = use_or_not(ip, fib, id, (address, ownership.length), false) {
-                    tracing::warn!("{name}: {}", refusal(engine, error));
+                    tracing::warn!("{name}: {}", Refusal::of_table(engine, error));
                 }
                 ip.publish(fib);
                 let own = Prefix { address, length: ownership.length };

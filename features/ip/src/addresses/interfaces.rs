@@ -14,7 +14,7 @@ use crate::addresses::autoconfig;
 use crate::addresses::duplicate_detection;
 use crate::addresses::unnumbered;
 use crate::neighbor::release;
-use crate::state::{InterfaceIp, IpState, refusal, with_ip};
+use crate::state::{InterfaceIp, IpState, with_ip};
 
 /// What the FIB must know of an interface; `None` when it is gone, or cannot route.
 pub(crate) fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option<InterfaceInfo> {
@@ -66,7 +66,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         Ok(())
     });
     if let Err(error) = result {
-        tracing::warn!("{}: {}", engine.interface_name(id), refusal(engine, error));
+        tracing::warn!("{}: {}", engine.interface_name(id), Refusal::of_table(engine, error));
     }
     if change == InterfaceChange::Deleted {
         release::forget_interface(engine, id);
@@ -197,7 +197,7 @@ pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Res
         }
         Ok(apply(engine, ip, fib, id, changed, Some((prefix, true))))
     })?;
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }
 
 /// Let an interface have this link-local address instead of the one that it has.
@@ -231,7 +231,7 @@ pub(crate) fn change(
         change(&mut changed);
         apply(engine, ip, fib, id, changed, None)
     });
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }
 
 /// Take an address from an interface.
@@ -254,7 +254,7 @@ pub(crate) fn remove(
         }
         apply(engine, ip, fib, id, changed, Some((prefix, false)))
     });
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }
 
 /// Change the FIB first, and what workers see after it; a refused change leaves all as it was.
@@ -325,5 +325,5 @@ pub(crate) fn bind(
         ip.publish(fib);
         Ok(())
     });
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }

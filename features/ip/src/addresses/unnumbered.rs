@@ -6,7 +6,7 @@ use quiver_forwarding::fib::Fib;
 
 use crate::addresses::autoconfig;
 use crate::addresses::interfaces::{check_routes, fit_link_local};
-use crate::state::{IpState, refusal, with_ip};
+use crate::state::{IpState, with_ip};
 
 /// Let an interface use the addresses of another.
 pub(crate) fn borrow(
@@ -102,7 +102,7 @@ fn change(
         ip.publish(fib);
         Ok(())
     });
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }
 
 /// The addresses of `lender` have changed, or it is gone: those that use them follow. The caller
@@ -120,7 +120,7 @@ pub(crate) fn follow_lender(engine: &Engine, ip: &mut IpState, fib: &mut Fib, le
         own.unnumbered = own.unnumbered.filter(|_| is_there);
         if let Err(error) = fit_link_local(engine, ip, fib, id) {
             let name = engine.interface_name(id);
-            tracing::warn!("{name}: {}", refusal(engine, error));
+            tracing::warn!("{name}: {}", Refusal::of_table(engine, error));
         }
     }
 }
@@ -133,5 +133,5 @@ pub(crate) fn set_directed_broadcast(
 ) -> Result<(), Refusal> {
     check_routes(engine, id)?;
     let done = with_ip(engine, |_, _, fib| fib.set_directed_broadcast(id, on));
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }

@@ -6,7 +6,7 @@ use quiver_forwarding::fib::Family;
 use quiver_wire::flow::FlowFields;
 
 use super::{GROUP, table_of};
-use crate::state::{refusal, with_ip};
+use crate::state::with_ip;
 
 pub(crate) fn register(registry: &mut Registry) {
     let words = "[src] [dst] [sport] [dport] [proto] [reverse] [symmetric] [gtpv1teid]";
@@ -77,6 +77,6 @@ fn set(engine: &mut Engine, args: &Args<'_>, family: Family) -> Result<Output, R
         return Err(args.refuse("symmetric", why));
     }
     let done = with_ip(engine, |_, _, fib| fib.set_flow_fields(family, table, fields));
-    done.map_err(|error| refusal(engine, error))?;
+    done.map_err(|error| Refusal::of_table(engine, error))?;
     Ok(Output::none())
 }

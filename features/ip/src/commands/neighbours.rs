@@ -6,13 +6,13 @@ use quiver_control::{
     Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
 };
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::Fib;
+use quiver_forwarding::fib::{Fib, FibError};
 use quiver_forwarding::neighbour::{Neighbour, NeighbourState};
 use quiver_wire::MacAddress;
 
 use super::{GROUP, fib, neighbour_config};
 use crate::neighbor::control::{now_ms, serve};
-use crate::state::{IpState, refusal, with_ip};
+use crate::state::{IpState, with_ip};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -102,9 +102,9 @@ fn configure(
     let done = with_ip(engine, |_, ip, fib| {
         fib.set_static_neighbour(on, address, mac, now)?;
         ip.replacing.give_neighbour(on, address);
-        Ok(ip.asked.remove(on, address))
+        Ok::<_, FibError>(ip.asked.remove(on, address))
     });
-    if done.map_err(|error| refusal(engine, error))? {
+    if done.map_err(|error| Refusal::of_table(engine, error))? {
         serve(engine, on, address);
     }
     Ok(())
@@ -112,7 +112,7 @@ fn configure(
 
 fn forget(engine: &mut Engine, on: InterfaceId, address: IpAddr) -> Result<(), Refusal> {
     let done = with_ip(engine, |_, _, fib| fib.remove_neighbour(on, address));
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }
 
 /// Forget the neighbours of a family that were learned, on one interface or on all.

@@ -12,7 +12,7 @@ use quiver_wire::ip6::address::{is_link_local, is_unicast};
 use super::GROUP;
 use crate::addresses::interfaces;
 use crate::neighbor::proxies::{ARP_PROXIES_MAX, ND_PROXIES_MAX};
-use crate::state::{IpState, refusal, with_ip};
+use crate::state::{IpState, with_ip};
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
@@ -179,7 +179,7 @@ fn nd_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
         ip.publish(fib);
         Ok(Ok(()))
     })?;
-    done.map_err(|error| refusal(engine, error))
+    done.map_err(|error| Refusal::of_table(engine, error))
 }
 
 fn arp_listing(engine: &Engine) -> Output {

@@ -9,7 +9,7 @@ use quiver_forwarding::fib::Family;
 use super::GROUP;
 use crate::addresses::interfaces::check_routes;
 use crate::local::punt::Rate;
-use crate::state::{IpState, refusal, with_ip};
+use crate::state::{IpState, with_ip};
 
 pub(super) fn register(registry: &mut Registry) {
     for (family, redirect, policer, show) in [
@@ -97,7 +97,7 @@ fn change_redirect(
     let out: InterfaceId = args.interface(engine, "out")?;
     check_routes(engine, out)?;
     let done = with_ip(engine, |_, ip, fib| ip.punts.redirect(fib, rx, next_hop, out));
-    done.map_err(|error| refusal(engine, error))?;
+    done.map_err(|error| Refusal::of_table(engine, error))?;
     Ok(Output::none())
 }
 

@@ -16,7 +16,7 @@ use quiver_tables::prefix::IpPrefix;
 
 use super::{GROUP, busy, fib, table_of};
 use crate::addresses::interfaces;
-use crate::state::{IpState, refusal, with_ip};
+use crate::state::{IpState, with_ip};
 
 /// How long a sweep works before the control loop goes on.
 const SLICE: Duration = Duration::from_millis(5);
@@ -109,7 +109,7 @@ fn replace_routes(
     if args.has("end") {
         if !fib(engine)?.is_replacing(family, table) {
             let error = quiver_forwarding::fib::FibError::ReplaceNotBegun(family);
-            return Err(refusal(engine, error));
+            return Err(Refusal::of_table(engine, error));
         }
         let sweep = SweepJob { family, table, after: None, seen: 0, removed: 0, done: false };
         return Ok(Work::Begun(Box::new(sweep)));
@@ -119,7 +119,7 @@ fn replace_routes(
         true => fib.begin_replace(family, table),
         false => fib.cancel_replace(family, table),
     };
-    done.map_err(|error| refusal(engine, error))?;
+    done.map_err(|error| Refusal::of_table(engine, error))?;
     Ok(Work::Done(Output::none()))
 }
 
@@ -141,7 +141,7 @@ impl Job<Engine> for SweepJob {
             let swept = fib.sweep_stale(self.family, self.table, self.after, ROUTES_AT_ONCE);
             let swept = swept.map_err(|error| {
                 self.done = true;
-                refusal(engine, error)
+                Refusal::of_table(engine, error)
             })?;
             (self.seen, self.removed) =
                 (self.seen + swept.seen as u64, self.removed + swept.removed);
@@ -223,6 +223,6 @@ fn replace_neighbours(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Re
         let gone = stale.iter().try_for_each(|(on, address)| fib.remove_neighbour(*on, *address));
         Ok::<_, Refusal>(gone.map(|()| Some(stale.len())))
     })?;
-    let count = done.map_err(|error| refusal(engine, error))?;
+    let count = done.map_err(|error| Refusal::of_table(engine, error))?;
     Ok(count.map_or_else(Output::none, |count| removed(count, "neighbours")))
 }

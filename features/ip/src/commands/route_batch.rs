@@ -8,7 +8,6 @@ use quiver_tables::prefix::IpPrefix;
 
 use super::routes::{checked, depends_on_prefix, paths};
 use super::table_of;
-use crate::state::refusal;
 
 /// What the commands of one form come to, for prefixes of one family.
 #[derive(Clone, Copy)]
@@ -156,7 +155,7 @@ impl Together<'_, '_> {
         self.ip6.clear();
         done.map_err(|SeriesRefused { at, error }| BatchRefusal {
             applied: first + at,
-            refusal: refusal(engine, error),
+            refusal: Refusal::of_table(engine, error),
         })
     }
 }

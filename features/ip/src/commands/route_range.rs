@@ -7,8 +7,6 @@ use quiver_core::Engine;
 use quiver_forwarding::fib::{Fib, FibError, RangeChange};
 use quiver_tables::prefix::IpPrefix;
 
-use crate::state::refusal;
-
 /// How long a step works before the control loop goes on.
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -54,10 +52,10 @@ impl RangeJob {
                         let found = range.found();
                         self.range.take().into_iter().for_each(|range| fib.end_range(range));
                         if self.removes && found == 0 {
-                            return Err(refusal(engine, FibError::NoRoute(self.first)));
+                            return Err(Refusal::of_table(engine, FibError::NoRoute(self.first)));
                         }
                     }
-                    Err(error) => self.refused = Some(refusal(engine, error)),
+                    Err(error) => self.refused = Some(Refusal::of_table(engine, error)),
                 }
             }
             if sink.must_pause() || Instant::now() >= deadline {

@@ -13,7 +13,6 @@ use quiver_tables::prefix::IpPrefix;
 
 use super::route_range::RangeJob;
 use super::{GROUP, fib as fib_of, route_batch, table_of};
-use crate::state::refusal;
 
 /// Prefixes that one command can count.
 const COUNT: &str = "<:1-100000000>";
@@ -121,7 +120,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
             (false, true) => RangeAction::Remove,
         };
         let range = fib.begin_range(table, prefix, count, Source::Static, action);
-        let range = range.map_err(|error| refusal(engine, error))?;
+        let range = range.map_err(|error| Refusal::of_table(engine, error))?;
         return Ok(Work::Begun(Box::new(RangeJob::new(prefix, range)) as Box<dyn Job<Engine>>));
     }
     let done = if !args.has("del") {
@@ -131,7 +130,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
     } else {
         fib.remove_paths(table, prefix, Source::Static, &paths)
     };
-    done.map_err(|error| refusal(engine, error))?;
+    done.map_err(|error| Refusal::of_table(engine, error))?;
     Ok(Work::Done(Output::none()))
 }
 

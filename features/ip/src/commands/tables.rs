@@ -7,7 +7,7 @@ use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 
 use super::{GROUP, fib};
-use crate::state::{refusal, with_ip};
+use crate::state::with_ip;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.on_start(|engine| engine.insert(TableNames::default()));
@@ -113,7 +113,7 @@ fn change_table(
         }
         Ok(())
     });
-    done.map_err(|error| refusal(engine, error))?;
+    done.map_err(|error| Refusal::of_table(engine, error))?;
     let Some(names) = engine.get_mut::<TableNames>() else { return Ok(()) };
     let place = (family == Family::Ip6, id);
     match name {

@@ -136,7 +136,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         Box::new(Fragment {
             tables: tables.clone(),
             rewrite: wiring.node(nodes::ip4::REWRITE),
-            done: wiring.node("ip-done"),
+            done: wiring.node(nodes::IP_DONE),
         })
     })
     .reasons::<FragmentDrop>()

@@ -144,7 +144,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
             Box::new(IcmpInput {
                 echo: wiring.node(nodes::ip4::ICMP_ECHO_REQUEST),
                 about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
-                done: wiring.node("ip-done"),
+                done: wiring.node(nodes::IP_DONE),
                 pings: pings.clone(),
             })
         },

@@ -207,7 +207,7 @@ fn check_tcp(packet: &Packet, header: &Ip4Header, upper: usize) -> Result<(), Ip
 }
 
 impl LookUp for Ip4Local {
-    const NAME: &'static str = "ip4-local";
+    const NAME: &'static str = nodes::ip4::LOCAL;
     type Reason = Ip4LocalDrop;
     type Key = u32;
     type Found = GroupId;

@@ -1,7 +1,6 @@
 //! IPv4.
 
 pub(crate) mod directed_broadcast;
-pub(crate) mod drop;
 pub(crate) mod echo;
 pub(crate) mod fragment;
 pub(crate) mod icmp_error;

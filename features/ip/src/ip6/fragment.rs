@@ -241,7 +241,7 @@ fn node(
         Box::new(Fragment {
             tables: tables.clone(),
             way: way(wiring),
-            done: wiring.node("ip-done"),
+            done: wiring.node(nodes::IP_DONE),
             identifications: Identifications::new(worker, workers as u32, secret),
         })
     })

@@ -158,7 +158,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
                 types: Claimed::of(wiring, "icmp6-type"),
                 about: Claimed::of(wiring, "icmp6-error-about"),
                 about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
-                done: wiring.node("ip-done"),
+                done: wiring.node(nodes::IP_DONE),
                 pings: pings.clone(),
             })
         },

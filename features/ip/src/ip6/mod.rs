@@ -1,6 +1,5 @@
 //! IPv6.
 
-pub(crate) mod drop;
 pub(crate) mod echo;
 pub(crate) mod fragment;
 pub(crate) mod hop_by_hop;

@@ -2,6 +2,7 @@
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame};
+use quiver_forwarding::nodes;
 
 struct Done;
 
@@ -14,7 +15,7 @@ impl Node for Done {
 }
 
 pub(crate) fn done() -> NodeSpec {
-    NodeSpec::new("ip-done", "Frees packets that the router itself has dealt with", |_| {
+    NodeSpec::new(nodes::IP_DONE, "Frees packets that the router itself has dealt with", |_| {
         Box::new(Done)
     })
 }

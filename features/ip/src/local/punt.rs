@@ -209,7 +209,7 @@ pub(crate) fn spec<F: IpFamily>(tables: &IpTables, punts: &Arc<PuntTable>) -> No
                 punts: punts.clone(),
                 rate: Rate::default(),
                 bucket: TokenBucket::new(1, 1),
-                done: wiring.node("ip-done"),
+                done: wiring.node(nodes::IP_DONE),
                 family: PhantomData,
             })
         },

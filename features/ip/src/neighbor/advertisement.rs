@@ -109,7 +109,7 @@ pub(crate) fn spec(tables: &IpTables, nodes: FibNodes) -> NodeSpec {
             Box::new(Advertisement {
                 tables: tables.clone(),
                 routes: AddressRoutes::new(&tables, nodes),
-                done: wiring.node("ip-done"),
+                done: wiring.node(nodes::IP_DONE),
                 notifier: Notifier::new(),
             })
         },

@@ -20,7 +20,7 @@ use crate::endpoint::{CrossConnect, NextSegment, description};
 use crate::local_sids::Flavors;
 
 /// End and End.T.
-pub type Compressed<F> = LookupNode<NextDestination<F>>;
+pub type Compressed<F> = LookupNode<NextDestination<F>, LookupKey>;
 
 /// HasLookup for the next destination.
 pub struct NextDestination<F> {
@@ -55,7 +55,7 @@ fn ends<F: Flavor>(line: SidEntryRef<'_>, packet: &Packet) -> bool {
     line.flavors().has(Flavors::USD) && F::slow_path(line, packet) == Ok(None)
 }
 
-impl<F: Flavor> HasLookup for NextDestination<F> {
+impl<F: Flavor> HasLookup<LookupKey> for NextDestination<F> {
     const NODE: &'static str = F::NODE;
     /// What the step needs, and which table is asked.
     type Sid = (Compression, u32);
@@ -90,8 +90,8 @@ impl<F: Flavor> HasLookup for NextDestination<F> {
     }
 
     #[inline(always)]
-    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
-        self.plain.next_nodes.on(lookup_key, found, packet)
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        Some(self.plain.next_nodes.on(lookup_key, found, packet))
     }
 
     #[inline(always)]
@@ -177,7 +177,7 @@ pub(crate) fn spec<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up(F::HELP, move |wiring| {
         let plain = NextSegment::new(wiring, &lines);
-        LookupNode(NextDestination::<F> { plain, flavor: PhantomData })
+        LookupNode::new(NextDestination::<F> { plain, flavor: PhantomData })
     })
     .describe(description::record)
 }

@@ -9,6 +9,7 @@ use quiver_core::graph::stage::StageContext;
 use quiver_core::{Engine, InterfaceId, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{NOT_ENABLED, take_hop};
+use quiver_forwarding::nodes;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::IpProtocol;
 
@@ -60,7 +61,7 @@ impl Behavior for EndDt {
 }
 
 /// `sr-localsid-dt`.
-pub type DecapsulateLookUp = LookupNode<InnerDestination>;
+pub type DecapsulateLookUp = LookupNode<InnerDestination, LookupKey>;
 
 /// HasLookup for the inner destination.
 pub struct InnerDestination {
@@ -91,7 +92,7 @@ impl InnerDestination {
     }
 }
 
-impl HasLookup for InnerDestination {
+impl HasLookup<LookupKey> for InnerDestination {
     const NODE: &'static str = NODE;
     const SORTS: bool = true;
     /// The tables of the two families.
@@ -123,9 +124,9 @@ impl HasLookup for InnerDestination {
     }
 
     #[inline(always)]
-    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
         let next = lookup_key.choose(&self.next_nodes.tables, found, packet);
-        self.go(next, lookup_key.family(), lookup_key.table(), packet)
+        Some(self.go(next, lookup_key.family(), lookup_key.table(), packet))
     }
 
     #[inline(always)]
@@ -162,11 +163,18 @@ impl HasLookup for InnerDestination {
 pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up("End.DT4, End.DT6, End.DT46: inner packets by a table", move |wiring| {
-        for name in ["ip4-rewrite", "ip4-arp", "ip4-glean", "ip4-local", "ip4-drop", "ip6-glean"] {
+        for name in [
+            nodes::ip4::REWRITE,
+            nodes::ip4::ARP,
+            nodes::ip4::GLEAN,
+            nodes::ip4::LOCAL,
+            nodes::ip4::DROP,
+            nodes::ip6::GLEAN,
+        ] {
             wiring.node(name);
         }
-        let leaving = [wiring.node("ip4-rewrite"), wiring.node("ip6-rewrite")];
-        LookupNode(InnerDestination { next_nodes: NextNodes::new(wiring, &lines), leaving })
+        let leaving = [wiring.node(nodes::ip4::REWRITE), wiring.node(nodes::ip6::REWRITE)];
+        LookupNode::new(InnerDestination { next_nodes: NextNodes::new(wiring, &lines), leaving })
     })
     .describe(super::description::record)
 }

@@ -18,7 +18,7 @@ use quiver_tables::mac::FloodRequest;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
 use super::dt2_sources::{SOURCES_MAX, SharedSids, Sources};
-use super::inner_packet::{ETHERNET, Inside, parse_inside};
+use super::inner_frame::send_inner;
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
@@ -196,23 +196,6 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         let [general, flood] = self.entries;
         Ok(if MANY && next == general { flood } else { next })
     }
-
-    #[cold]
-    #[inline(never)]
-    fn slow_path(
-        &self,
-        context: StageContext<'_>,
-        packet: &mut Packet,
-    ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
-        let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
-            match upper.is_inner(ETHERNET) {
-                true => self.receive(context, line, upper.at, packet),
-                false => self.next_nodes.upper(context, line, upper, packet),
-            }
-        });
-        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
-    }
 }
 
 impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
@@ -235,15 +218,9 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
-        if (at == 0) | (protocol != ETHERNET) {
-            return self.slow_path(context, packet);
-        }
-        let line = self.next_nodes.entry(packet);
-        match self.receive(context, line, at, packet) {
-            Ok(next) => Ok(next),
-            bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),
-        }
+        send_inner(&self.next_nodes, context, packet, |line, at, packet| {
+            self.receive(context, line, at, packet)
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use quiver_core::{Context, Engine, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::InnerDestination;
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6, choose};
+use quiver_forwarding::nodes;
 use quiver_tables::CountedLines;
 use quiver_wire::IpProtocol;
 
@@ -141,7 +142,7 @@ impl Stage for DecapsulateCross {
 pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::stage("End.DX4, End.DX6: inner packets to a neighbour", move |wiring| {
-        for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
+        for name in [nodes::ip4::REWRITE, nodes::ip4::ARP, nodes::ip4::DROP] {
             wiring.node(name);
         }
         DecapsulateCross { next_nodes: NextNodes::new(wiring, &lines) }

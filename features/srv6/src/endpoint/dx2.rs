@@ -12,7 +12,7 @@ use quiver_encap::decapsulated::take_off;
 use quiver_tables::CountedLines;
 use quiver_wire::{EthernetHeader, Header};
 
-use super::inner_packet::{ETHERNET, Inside, parse_inside};
+use super::inner_frame::send_inner;
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
@@ -114,23 +114,6 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
             .and_then(|table| table.find(Tags::of(packet.bytes())))
             .ok_or(LocalSidDrop::VlanUnknown)
     }
-
-    #[cold]
-    #[inline(never)]
-    fn slow_path(
-        &self,
-        context: StageContext<'_>,
-        packet: &mut Packet,
-    ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
-        let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
-            match upper.is_inner(ETHERNET) {
-                true => self.send(context, line, upper.at, packet),
-                false => self.next_nodes.upper(context, line, upper, packet),
-            }
-        });
-        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
-    }
 }
 
 impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
@@ -153,15 +136,9 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
-        if (at == 0) | (protocol != ETHERNET) {
-            return self.slow_path(context, packet);
-        }
-        let line = self.next_nodes.entry(packet);
-        match self.send(context, line, at, packet) {
-            Ok(next) => Ok(next),
-            bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),
-        }
+        send_inner(&self.next_nodes, context, packet, |line, at, packet| {
+            self.send(context, line, at, packet)
+        })
     }
 }
 

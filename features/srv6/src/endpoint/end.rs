@@ -65,7 +65,7 @@ impl Behavior for End {
 }
 
 /// `sr-localsid`.
-pub type Endpoint = LookupNode<NextSegment>;
+pub type Endpoint = LookupNode<NextSegment, LookupKey>;
 
 /// HasLookup for the next segment.
 pub struct NextSegment {
@@ -91,7 +91,7 @@ impl NextSegment {
     }
 }
 
-impl HasLookup for NextSegment {
+impl HasLookup<LookupKey> for NextSegment {
     const NODE: &'static str = NODE;
     /// Does it pop, and which table is asked?
     type Sid = (bool, u32);
@@ -124,8 +124,8 @@ impl HasLookup for NextSegment {
     }
 
     #[inline(always)]
-    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId {
-        self.next_nodes.on(lookup_key, found, packet)
+    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        Some(self.next_nodes.on(lookup_key, found, packet))
     }
 
     #[inline(always)]
@@ -169,7 +169,7 @@ impl HasLookup for NextSegment {
 pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up("End, End.T: to the next segment", move |wiring| {
-        LookupNode(NextSegment::new(wiring, &lines))
+        LookupNode::new(NextSegment::new(wiring, &lines))
     })
     .describe(super::description::record)
 }

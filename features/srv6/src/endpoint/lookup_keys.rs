@@ -9,6 +9,8 @@ use quiver_forwarding::ip::{self, Ip4, Ip6, IpTables, choose};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::GroupId;
 
+use super::lookup_node::SidKey;
+
 /// An address and the table to look it up in; the default is a packet for the slow path.
 #[derive(Clone, Copy, Default)]
 pub struct LookupKey {
@@ -50,12 +52,6 @@ impl LookupKey {
         }
     }
 
-    /// Does the packet take the slow path?
-    #[inline(always)]
-    pub(crate) fn is_nothing(self) -> bool {
-        self.place == 0
-    }
-
     /// The same, for the destination of an inner packet that is left of what came.
     #[inline(always)]
     pub(crate) fn inner(self) -> LookupKey {
@@ -95,11 +91,17 @@ impl LookupKey {
     }
 }
 
-/// Look all up.
-#[inline(always)]
-pub(crate) fn find(tables: &IpTables, variant: Variant, keys: &[LookupKey], found: &mut [GroupId]) {
-    for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
-        find_some(tables, variant, keys, found);
+impl SidKey for LookupKey {
+    #[inline(always)]
+    fn is_nothing(self) -> bool {
+        self.place == 0
+    }
+
+    #[inline(always)]
+    fn find(tables: &IpTables, variant: Variant, keys: &[LookupKey], found: &mut [GroupId]) {
+        for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
+            find_some(tables, variant, keys, found);
+        }
     }
 }
 

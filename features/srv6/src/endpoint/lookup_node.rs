@@ -2,18 +2,29 @@
 //! vector that go to it, and their addresses are looked up together. Other packets take the slow
 //! path, one by one.
 
+use std::marker::PhantomData;
+
 use quiver_core::cpu::Variant;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::ip::IpTables;
 use quiver_tables::GroupId;
 
-use super::lookup_keys::{self, LookupKey};
 use super::next_nodes::{Good, NextNodes};
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::SidEntryRef;
 
+/// The key of a packet at a SID. The default is nothing: the packet takes the slow path.
+pub trait SidKey: Copy + Default + Send + 'static {
+    /// Does the packet take the slow path?
+    fn is_nothing(self) -> bool;
+
+    /// Look all up.
+    fn find(tables: &IpTables, variant: Variant, keys: &[Self], found: &mut [GroupId]);
+}
+
 /// What is done at a SID that asks.
-pub(crate) trait HasLookup: Send + 'static {
+pub(crate) trait HasLookup<K: SidKey>: Send + 'static {
     /// The node.
     const NODE: &'static str;
     /// Does it bring packets to light that may be of another family?
@@ -35,13 +46,18 @@ pub(crate) trait HasLookup: Send + 'static {
         sid: Self::Sid,
         good: &mut Good,
         packet: &mut Packet,
-    ) -> LookupKey;
+    ) -> K;
 
-    /// Where a packet goes by what was found.
-    fn on(&self, lookup_key: LookupKey, found: GroupId, packet: &mut Packet) -> NodeId;
+    /// Where a packet goes by what was found. Nothing when it takes the slow path: then
+    /// neither this nor [`lookup_key`](Self::lookup_key) has changed it.
+    fn on(&self, lookup_key: K, found: GroupId, packet: &mut Packet) -> Option<NodeId>;
 
     /// The same for packets that all go one way, if they do.
-    fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId>;
+    #[inline(always)]
+    fn on_together(&self, found: &[GroupId], packets: &mut [Packet]) -> Option<NodeId> {
+        let _ = (found, packets);
+        None
+    }
 
     /// What becomes of a packet that is not plain.
     fn slow_path(
@@ -53,12 +69,18 @@ pub(crate) trait HasLookup: Send + 'static {
 }
 
 /// The node that does it.
-pub struct LookupNode<N>(pub(crate) N);
+pub struct LookupNode<N, K>(N, PhantomData<K>);
+
+impl<N, K> LookupNode<N, K> {
+    pub(crate) fn new(at: N) -> Self {
+        LookupNode(at, PhantomData)
+    }
+}
 
 /// Packets that are not plain.
 #[cold]
 #[inline(never)]
-fn slow_path<N: HasLookup>(
+fn slow_path<K: SidKey, N: HasLookup<K>>(
     at: &N,
     context: StageContext<'_>,
     packet: &mut Packet,
@@ -68,12 +90,12 @@ fn slow_path<N: HasLookup>(
     at.next_nodes().resolve(context, line.0, outcome, bytes, packet)
 }
 
-impl<N: HasLookup> LookUp for LookupNode<N> {
+impl<K: SidKey, N: HasLookup<K>> LookUp for LookupNode<N, K> {
     const NAME: &'static str = N::NODE;
     const SORTS: bool = N::SORTS;
     const LOOKS_BEHIND: bool = true;
     type Reason = LocalSidDrop;
-    type Key = LookupKey;
+    type Key = K;
     type Found = GroupId;
     type InterfaceState = ();
 
@@ -85,7 +107,7 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     }
 
     #[inline(always)]
-    fn key(&self, (): (), packet: &mut Packet) -> LookupKey {
+    fn key(&self, (): (), packet: &mut Packet) -> K {
         let (line, mut good) = (self.0.next_nodes().entry(packet), Good::default());
         let lookup_key = self.0.lookup_key(line, self.0.sid(line), &mut good, packet);
         good.count(line.0);
@@ -93,7 +115,7 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     }
 
     #[inline(always)]
-    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [LookupKey]) {
+    fn keys(&self, (): (), packets: &mut [Packet], keys: &mut [K]) {
         let Some(first) = packets.first() else { return };
         let (line, mut good) = (self.0.next_nodes().entry(first), Good::default());
         let sid = self.0.sid(line);
@@ -104,8 +126,8 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
     }
 
     #[inline(always)]
-    fn find(&self, variant: Variant, (): (), keys: &[LookupKey], found: &mut [GroupId]) {
-        lookup_keys::find(&self.0.next_nodes().tables, variant, keys, found);
+    fn find(&self, variant: Variant, (): (), keys: &[K], found: &mut [GroupId]) {
+        K::find(&self.0.next_nodes().tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -124,13 +146,15 @@ impl<N: HasLookup> LookUp for LookupNode<N> {
         &self,
         context: StageContext<'_>,
         (): (),
-        lookup_key: LookupKey,
+        lookup_key: K,
         found: GroupId,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        match lookup_key.is_nothing() {
-            true => slow_path(&self.0, context, packet),
-            false => Ok(self.0.on(lookup_key, found, packet)),
+        let next =
+            if lookup_key.is_nothing() { None } else { self.0.on(lookup_key, found, packet) };
+        match next {
+            Some(next) => Ok(next),
+            None => slow_path::<K, N>(&self.0, context, packet),
         }
     }
 }

@@ -10,6 +10,7 @@ mod dx;
 mod dx2;
 pub(crate) mod end;
 pub(crate) mod end_x;
+mod inner_frame;
 pub(crate) mod inner_packet;
 pub(crate) mod lookup_keys;
 pub(crate) mod lookup_node;
@@ -31,6 +32,7 @@ pub use dx2::DecapsulateFrame;
 pub use end::{Endpoint, NextSegment};
 pub use end_x::CrossConnect;
 use quiver_control::{Registry, order};
+use quiver_forwarding::nodes;
 use quiver_tables::CountedLines;
 
 use crate::headend::binding;
@@ -40,7 +42,7 @@ use crate::{csid, mobile, proxy};
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to
 /// another of the same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
 pub(crate) const LOCAL_NODES: [&str; 22] = [
-    "ip6-local",
+    nodes::ip6::LOCAL,
     end::NODE,
     end_x::NODE,
     dx::NODE,

@@ -9,6 +9,7 @@ use quiver_core::{NodeId, Packet};
 use quiver_encap::decapsulated;
 use quiver_forwarding::handover::NextHopIndex;
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose, destination, take_hop};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_tables::counted_lines::{CountedLine, WorkerLines};
 use quiver_tables::{CountedLines, GroupId};
@@ -69,22 +70,24 @@ impl Good {
     /// Count them for their SID.
     #[inline(always)]
     pub fn count(self, line: CountedLine<'_>) {
-        line.add(count::PACKETS, self.packets);
-        line.add(count::BYTES, self.bytes);
+        if self.packets > 0 {
+            line.add(count::PACKETS, self.packets);
+            line.add(count::BYTES, self.bytes);
+        }
     }
 }
 
 impl NextNodes {
     pub fn new(wiring: &Wiring<'_>, lines: &CountedLines) -> NextNodes {
-        for name in ["ip6-discover-neighbor", "ip6-drop"] {
+        for name in [nodes::ip6::DISCOVER_NEIGHBOR, nodes::ip6::DROP] {
             wiring.node(name); // edges, for `show graph`
         }
         NextNodes {
             lines: lines.of(wiring.worker),
             tables: wiring.shared(),
-            rewrite: wiring.node("ip6-rewrite"),
-            error: wiring.node("ip6-icmp-error"),
-            local: wiring.node("ip6-local"),
+            rewrite: wiring.node(nodes::ip6::REWRITE),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
+            local: wiring.node(nodes::ip6::LOCAL),
             reassembly: wiring.node_if_built("ip6-full-reassembly"),
             ours: ours(wiring),
             watch: Watch::new(),

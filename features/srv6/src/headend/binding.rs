@@ -10,6 +10,7 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::InnerPacket;
 use quiver_encap::handover::EncapEntryIndex;
 use quiver_forwarding::ip::Ip6;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_tables::CountedLines;
 use quiver_wire::IpProtocol;
@@ -39,7 +40,7 @@ struct Ends {
 impl Ends {
     fn new(wiring: &Wiring<'_>) -> Ends {
         Ends {
-            local: wiring.node("ip6-local"),
+            local: wiring.node(nodes::ip6::LOCAL),
             error: wiring.node(Ip6::ERROR_NODE),
             watch: Watch::new(),
         }
@@ -242,7 +243,7 @@ pub(super) fn encaps_spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeS
             ends: Ends::new(wiring),
         },
     )
-    .detour("ip6-rewrite")
+    .detour(nodes::ip6::REWRITE)
     .describe(description::describe)
 }
 
@@ -260,6 +261,6 @@ pub(super) fn insert_spec(
             ends: Ends::new(wiring),
         },
     )
-    .detour("ip6-rewrite")
+    .detour(nodes::ip6::REWRITE)
     .describe(description::describe)
 }

@@ -18,13 +18,13 @@ const TABLE: u32 = 0;
 /// Let IPv4 packets be steered into `bsid`: they come to `hop`.
 pub(crate) fn lend(engine: &mut Engine, bsid: Ipv6Addr, hop: Hop) -> Result<(), Refusal> {
     engine.with(|engine, policies: &mut Policies| {
-        let fib = fib(engine)?;
-        policies.check(fib, bsid, TABLE)?;
-        let tables = policies.tables(fib).map_err(|no| refusal(bsid, no))?;
+        policies.check(fib(engine)?, bsid, TABLE)?;
+        let tables = policies.tables(fib(engine)?).map_err(|no| refusal(engine, bsid, no))?;
         let table = tables.get(Kind::Ip4 as usize).copied().unwrap_or(TABLE);
         let path = Path::new(Target::Feature(hop));
-        fib.replace_route(table, host(bsid), Source::Feature, &[path])
-            .map_err(|no| refusal(bsid, no))?;
+        fib(engine)?
+            .replace_route(table, host(bsid), Source::Feature, &[path])
+            .map_err(|no| refusal(engine, bsid, no))?;
         policies.lent.insert(bsid);
         Ok(())
     })
@@ -37,7 +37,7 @@ pub(crate) fn withdraw(engine: &mut Engine, bsid: Ipv6Addr) -> Result<(), Refusa
         policies.lent.remove(&bsid);
         if let Some(table) = policies.own_table(Kind::Ip4) {
             let removed = fib(engine)?.remove_route(table, host(bsid), Source::Feature);
-            removed.map_err(|no| refusal(bsid, no))?;
+            removed.map_err(|no| refusal(engine, bsid, no))?;
         }
         Ok(())
     })

@@ -12,6 +12,7 @@ use quiver_encap::{
     EncapLink, EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, offload, output,
 };
 use quiver_forwarding::ip::{Ip4, Ip6, flow_hash};
+use quiver_forwarding::nodes;
 use quiver_tables::CountedLines;
 
 use super::Entries;
@@ -211,6 +212,6 @@ pub(super) fn spec<F: Encapsulated>(entries: &Entries, lines: &Arc<CountedLines>
     NodeSpec::stage("Puts an outer IPv6 header with a policy's segments in front", move |wiring| {
         Encaps::<F>::new(wiring, &entries, &lines)
     })
-    .detour("ip6-rewrite")
+    .detour(nodes::ip6::REWRITE)
     .describe(description::describe)
 }

@@ -15,6 +15,7 @@ use quiver_encap::handover::EncapEntryIndex;
 use quiver_encap::{EncapOutput, IcmpRecipient, Inside, offload, output};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::GroupWord;
+use quiver_forwarding::nodes;
 use quiver_tables::{CountedLines, GroupId};
 
 use super::Entries;
@@ -176,6 +177,6 @@ pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeSpec {
             way_out: PolicyPathMtu::new(wiring, &lines),
         },
     )
-    .detour("ip6-rewrite")
+    .detour(nodes::ip6::REWRITE)
     .describe(description::describe)
 }

@@ -14,6 +14,7 @@ use quiver_encap::relay::{
 };
 use quiver_encap::{EncapEntry, EntryView, InnerPacket, WorkerEncapEntries};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
+use quiver_forwarding::nodes;
 use quiver_wire::icmp6::{Icmp6Header, within};
 use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -89,7 +90,7 @@ impl Errors {
             encapsulate: kinds.map(|kind| wiring.number(kind.node(true))),
             spray: kinds.map(|kind| wiring.number(kind.spray_node(true))),
             errors: [Ip4::ERROR_NODE, Ip6::ERROR_NODE].map(|name| wiring.node(name)),
-            done: wiring.node("ip-done"),
+            done: wiring.node(nodes::IP_DONE),
             tunnels: wiring.claims("icmp6-error-about-tunnel").into_boxed_slice(),
             bucket: TokenBucket::new(RELAYED_PER_SECOND, RELAYED_BURST),
             reported: Recent::new(REPORT_INTERVAL_NS),

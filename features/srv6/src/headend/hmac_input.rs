@@ -12,6 +12,7 @@ use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::{Ip6, IpTables, destination};
+use quiver_forwarding::nodes;
 use quiver_wire::srh::{HmacTlv, ROUTING_TYPE, Srh};
 use quiver_wire::{Header, Ip6Header};
 
@@ -165,14 +166,14 @@ impl Node for HmacInput {
 fn spec(arc: ArcId, interfaces: &Arc<Interfaces>, keys: &Arc<KeyTable>) -> NodeSpec {
     let (interfaces, keys) = (interfaces.clone(), keys.clone());
     NodeSpec::new(NODE, "Verifies the HMAC of packets to SIDs", move |wiring| {
-        let sids = LOCAL_NODES.iter().filter(|name| **name != "ip6-local");
+        let sids = LOCAL_NODES.iter().filter(|name| **name != nodes::ip6::LOCAL);
         Box::new(HmacInput {
             interfaces: interfaces.clone(),
             keys: keys.clone(),
             tables: wiring.shared(),
             arc,
-            lookup: wiring.node("ip6-lookup"),
-            error: wiring.node("ip6-icmp-error"),
+            lookup: wiring.node(nodes::ip6::LOOKUP),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
             sids: sids.filter_map(|name| wiring.number(name)).collect(),
         })
     })

@@ -13,6 +13,7 @@ use quiver_encap::inner::packet_too_big;
 use quiver_encap::output::{leave, push_link, push_stack};
 use quiver_encap::{EncapEntry, EncapOutput, EntryView, IcmpRecipient, InnerPacket};
 use quiver_forwarding::ip::{Ip6, flow_hash};
+use quiver_forwarding::nodes;
 use quiver_tables::CountedLines;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
@@ -288,6 +289,6 @@ pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>, keys: &Arc<KeyT
     NodeSpec::stage("Puts an SRH with a policy's segments behind the IPv6 header", move |wiring| {
         Insert::new(wiring, &entries, &lines, &keys)
     })
-    .detour("ip6-rewrite")
+    .detour(nodes::ip6::REWRITE)
     .describe(description::describe)
 }

@@ -9,6 +9,7 @@ use quiver_encap::entries::HEADER_BYTES_MAX;
 use quiver_encap::{EncapEntry, EncapOutput, EntryView, Mtu};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_tables::{CountedLines, GroupId, WorkerLines};
 use quiver_wire::srh::{SrhHeader, segment};
 use quiver_wire::{Header, Ip6Header};
@@ -95,8 +96,8 @@ impl PolicyPathMtu {
             lines: lines.of(wiring.worker),
             look_up: [end::NODE, next, replace].map(number),
             cross: [end_x::NODE, next_x, replace_x].map(number),
-            in_table: wiring.node("ip6-lookup-in-table"),
-            drop: wiring.node("ip6-drop"),
+            in_table: wiring.node(nodes::ip6::LOOKUP_IN_TABLE),
+            drop: wiring.node(nodes::ip6::DROP),
         }
     }
 

@@ -212,10 +212,10 @@ impl Policies {
         let is_insert = matches!(policy.behavior, Behavior::Insert(_));
         let bound = is_insert.then(|| self.prepare(policy, path, true)).transpose()?;
         let first = path.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
-        let fib = fib(engine)?;
         let way = Path::resolved(first, Some(policy.table), None);
-        let group =
-            fib.hold_paths(Family::Ip6, policy.table, &[way]).map_err(|no| refusal(bsid, no))?;
+        let group = fib(engine)?
+            .hold_paths(Family::Ip6, policy.table, &[way])
+            .map_err(|no| refusal(engine, bsid, no))?;
         let mut add = |prepared: &Prepared| {
             self.entries.add(&prepared.header, prepared.words(group, policy.table)).ok_or_else(
                 || {
@@ -230,7 +230,9 @@ impl Policies {
         match (entry, bound) {
             (Ok(entry), Ok(bound)) => Ok(Made { entry, bound, group }),
             (entry, bound) => {
-                fib.release_paths(group);
+                if let Ok(fib) = fib(engine) {
+                    fib.release_paths(group);
+                }
                 let made = [entry.as_ref().ok().copied(), bound.as_ref().ok().copied().flatten()];
                 made.into_iter().flatten().for_each(|entry| self.entries.retire(entry));
                 Err(entry.err().or(bound.err()).unwrap_or_else(|| no_policy(bsid)))
@@ -275,11 +277,11 @@ impl Policies {
                 let path = |list: &List| Path::new(Target::Feature(hop(list))).weight(list.weight);
                 policy.lists.values().map(path).collect()
             };
-            let fib = fib(engine)?;
-            let tables = self.tables(fib).map_err(|no| refusal(bsid, no))?;
+            let tables = self.tables(fib(engine)?).map_err(|no| refusal(engine, bsid, no))?;
             let table = tables.get(*kind as usize).copied().unwrap_or(policy.table);
-            fib.replace_route(table, host(bsid), Source::Feature, &paths)
-                .map_err(|no| refusal(bsid, no))?;
+            fib(engine)?
+                .replace_route(table, host(bsid), Source::Feature, &paths)
+                .map_err(|no| refusal(engine, bsid, no))?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use quiver_control::Refusal;
+use quiver_core::Engine;
 use quiver_forwarding::fib::FibError;
 use quiver_tables::GroupId;
 use quiver_wire::srh::Form;
@@ -120,9 +121,8 @@ pub(super) fn no_policy(bsid: Ipv6Addr) -> Refusal {
 }
 
 /// A refusal of the FIB, where a route means the policy.
-pub(super) fn refusal(bsid: Ipv6Addr, error: FibError) -> Refusal {
-    let text = error.to_string().replace("route ::/0", &format!("SR policy {bsid}"));
-    Refusal::new(text.replace(&format!("route {bsid}/128"), &format!("SR policy {bsid}")))
+pub(super) fn refusal(engine: &Engine, bsid: Ipv6Addr, error: FibError) -> Refusal {
+    Refusal::of_table(engine, error.about(&format!("SR policy {bsid}")))
 }
 
 /// There is no such list.

@@ -26,7 +26,7 @@ pub(crate) fn hold(engine: &mut Engine, bsid: Ipv6Addr) -> Result<PolicyReferenc
     engine.with(|engine, policies: &mut Policies| {
         let path = steering::path(policies, bsid, Kind::L2)?;
         let held = fib(engine)?.hold_paths(Family::Ip6, 0, &[path]);
-        let group = held.map_err(|no| refusal(bsid, no))?;
+        let group = held.map_err(|no| refusal(engine, bsid, no))?;
         *policies.held.entry(bsid).or_default() += 1;
         Ok(PolicyReference { bsid, group })
     })

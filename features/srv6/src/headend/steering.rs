@@ -20,6 +20,7 @@ use super::encaps_l2::{STEER, Steered};
 use super::errors::SteeredFrom;
 use super::policies::Policies;
 use super::policy::no_policy;
+use crate::local_sids::fib;
 
 /// The mode of an interface whose frames are steered.
 const MODE: &str = "sr steer";
@@ -134,8 +135,9 @@ impl Steerings {
     }
 }
 
-fn refusal(what: &str, error: FibError) -> Refusal {
-    Refusal::new(error.to_string().replace("route ::/0", what))
+/// A refusal of the FIB, where a route means what is steered.
+fn refusal(engine: &Engine, words: &str, error: FibError) -> Refusal {
+    Refusal::of_table(engine, error.about(words))
 }
 
 /// The path that follows a policy.
@@ -170,20 +172,20 @@ pub(super) fn steer_l3(
 ) -> Result<Option<Ipv6Addr>, Refusal> {
     let path = path(policies, bsid, place.kind())?;
     let words = place.words(engine);
-    let fib = crate::local_sids::fib(engine)?;
     let is_new = !policies.steerings.l3.contains_key(&place);
     if is_new {
-        let views = fib.route(place.table, place.prefix);
+        let views = fib(engine)?.route(place.table, place.prefix);
         // A subnet of the router itself goes before it, whichever came first.
         if views.iter().any(|view| view.source == Source::Feature) {
             let what = format!("{} leads to another feature already", place.prefix);
             return Err(Refusal::new(what).remedy("`show ip fib`, `show ip6 fib`"));
         }
     }
-    fib.replace_route(place.table, place.prefix, Source::Feature, &[path])
-        .map_err(|error| refusal(&words, error))?;
+    fib(engine)?
+        .replace_route(place.table, place.prefix, Source::Feature, &[path])
+        .map_err(|error| refusal(engine, &words, error))?;
     if is_new {
-        fib.hold_table(place.family(), place.table, HOLDER);
+        fib(engine)?.hold_table(place.family(), place.table, HOLDER);
         policies.steerings.count(place, true);
     }
     Ok(policies.steerings.l3.insert(place, bsid))
@@ -200,10 +202,10 @@ pub(super) fn release_l3(
     let into = policies.steerings.l3.get(&place).copied();
     let into = into.ok_or_else(|| not_steered(&words))?;
     check_same(&words, into, bsid)?;
-    let fib = crate::local_sids::fib(engine)?;
-    fib.remove_route(place.table, place.prefix, Source::Feature)
-        .map_err(|error| refusal(&words, error))?;
-    fib.release_table(place.family(), place.table, HOLDER);
+    fib(engine)?
+        .remove_route(place.table, place.prefix, Source::Feature)
+        .map_err(|error| refusal(engine, &words, error))?;
+    fib(engine)?.release_table(place.family(), place.table, HOLDER);
     policies.steerings.l3.remove(&place);
     policies.steerings.count(place, false);
     Ok(())
@@ -229,11 +231,11 @@ pub(super) fn steer_l2(
     on: InterfaceId,
     bsid: Ipv6Addr,
 ) -> Result<Option<Ipv6Addr>, Refusal> {
-    let name = engine.interface_name(on);
+    let words = format!("l2 {}", engine.interface_name(on));
     let group = engine.with(|engine, policies: &mut Policies| {
         let path = path(policies, bsid, Kind::L2)?;
-        let fib = crate::local_sids::fib(engine)?;
-        fib.hold_paths(Family::Ip6, 0, &[path]).map_err(|error| refusal(&name, error))
+        let held = fib(engine)?.hold_paths(Family::Ip6, 0, &[path]);
+        held.map_err(|error| refusal(engine, &words, error))
     })?;
     let layer_two =
         LayerTwo { mode: MODE, with: format!("bsid {bsid}"), input: Some(STEER), end: release_l2 };
@@ -289,4 +291,27 @@ pub(super) fn end_l2(
     let into = taken.map(|taken| taken.bsid).ok_or_else(|| not_steered(&words))?;
     check_same(&words, into, bsid)?;
     modes::leave(engine, on).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use quiver_testkit::Router;
+
+    use super::super::policy;
+    use super::*;
+
+    #[test]
+    fn refusals_of_the_fib_name_interfaces_and_what_the_route_stands_for() {
+        let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+        let on = router.interface("e0");
+        let error = |route: &str| FibError::NoInterface { asked: route.into(), interface: on };
+        let refused = refusal(router.engine(), "l2 e0", error("route ::/0"));
+        assert_eq!(refused.to_string(), "l2 e0: there is no interface e0; create it first");
+        let bsid = Ipv6Addr::new(0xfc00, 0, 1, 0, 0, 0, 0, 0xb1);
+        let refused = policy::refusal(router.engine(), bsid, error("route fc00:0:1::b1/128"));
+        assert_eq!(
+            refused.to_string(),
+            "SR policy fc00:0:1::b1: there is no interface e0; create it first"
+        );
+    }
 }

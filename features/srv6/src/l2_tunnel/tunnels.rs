@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use quiver_control::{Refusal, modes};
+use quiver_control::{ETHERNET_INPUT, Refusal, modes};
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceSpec};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::Epochs;
@@ -179,7 +179,7 @@ pub(super) fn create(engine: &mut Engine, new: New) -> Result<String, Refusal> {
             device: Box::new(TunnelDevice),
             mac: new.mac.unwrap_or_else(made_up_mac),
             mtu_bytes: MTU_BYTES,
-            input: "ethernet-input".to_owned(),
+            input: ETHERNET_INPUT.to_owned(),
             link_up: true,
             tx: (0..engine.worker_count()).map(tx).collect(),
         })?;

@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_control::{Args, IpPrefix as Written, Refusal, with_interface_names};
+use quiver_control::{Args, IpPrefix as Written, Refusal};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_tables::prefix::{Ip6Prefix, Prefix};
@@ -77,10 +77,5 @@ impl Place {
 
 /// A refusal of the FIB, where a route's prefix means the SID.
 pub(crate) fn refusal(engine: &Engine, place: Place, error: FibError) -> Refusal {
-    let text = with_interface_names(engine, error);
-    let route = format!("route {}", quiver_tables::prefix::IpPrefix::V6(place.prefix));
-    let text = ["route 0.0.0.0/0", "route ::/0", &route]
-        .iter()
-        .fold(text, |text, from| text.replace(from, &format!("local SID {}", place.sid())));
-    Refusal::new(text)
+    Refusal::of_table(engine, error.about(&format!("local SID {}", place.sid())))
 }

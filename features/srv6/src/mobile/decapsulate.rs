@@ -11,6 +11,7 @@ use quiver_core::{NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
 use quiver_encap::flow::flow_label;
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily, choose};
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::gtpu::message;
@@ -121,8 +122,8 @@ impl Decapsulation {
             next_nodes: NextNodes::new(wiring, lines),
             rows: rows[wiring.worker.index() % rows.len()].clone(),
             onward: MtuCheck::new(wiring),
-            look_up4: wiring.node("ip4-lookup"),
-            look_up6: wiring.node("ip6-lookup"),
+            look_up4: wiring.node(nodes::ip4::LOOKUP),
+            look_up6: wiring.node(nodes::ip6::LOOKUP),
         }
     }
 

@@ -10,14 +10,16 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::WorkerEncapEntries;
 use quiver_encap::handover::EncapEntryIndex;
+use quiver_forwarding::nodes;
 use quiver_forwarding::requests::ReassemblyRequest;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use super::decapsulate::{Came, Decapsulation};
-use super::lookup_keys::{self, LookupKeys};
+use super::lookup_keys::LookupKeys;
 use super::{g_pdu, gtpu_message};
+use crate::endpoint::lookup_node::SidKey;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 
 /// The node.
@@ -40,7 +42,7 @@ impl MobileToSegments4 {
     ) -> MobileToSegments4 {
         MobileToSegments4 {
             decapsulation: Decapsulation::new(wiring, lines, rows),
-            error: wiring.node("ip4-icmp-error"),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
             reassembly: wiring.node_if_built("ip4-full-reassembly"),
         }
     }
@@ -137,7 +139,7 @@ impl LookUp for MobileToSegments4 {
 
     #[inline(always)]
     fn find(&self, variant: Variant, (): (), keys: &[LookupKeys], found: &mut [GroupId]) {
-        lookup_keys::find::<false>(&self.decapsulation.next_nodes.tables, variant, keys, found);
+        LookupKeys::find(&self.decapsulation.next_nodes.tables, variant, keys, found);
     }
 
     #[inline(always)]

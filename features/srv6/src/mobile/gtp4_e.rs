@@ -23,10 +23,10 @@ use super::args::{
 };
 use super::encapsulate::{self, Outgoing, source_port};
 use super::lookup_keys::LookupKeys;
-use super::sid_node::{Gateway, SidNode};
 use super::{g_pdu, gtpu_header};
 use crate::endpoint::inner_packet::parse_inside;
-use crate::endpoint::next_nodes::NextNodes;
+use crate::endpoint::lookup_node::{HasLookup, LookupNode};
+use crate::endpoint::next_nodes::{Good, NextNodes};
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::slow_path::Upper;
@@ -240,18 +240,16 @@ impl SegmentsToMobile4 {
     }
 }
 
-impl SidNode for SegmentsToMobile4 {
-    const NODE: &'static str = NODE;
-
-    const FOUR: bool = true;
-
-    fn next_nodes(&self) -> &NextNodes {
-        &self.next_nodes
-    }
-
+impl SegmentsToMobile4 {
+    /// The keys of a packet; nothing for one that takes the slow path.
     /// The packet is changed at once: hardly anything depends on where it goes.
     #[inline(always)]
-    fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
+    fn ask(
+        &self,
+        line: SidEntryRef<'_>,
+        good: &mut Good,
+        packet: &mut Packet,
+    ) -> Option<LookupKeys<true>> {
         let inside = parse_inside(packet);
         let bytes = packet.bytes();
         let header = Ip6Header::overlay(bytes)?;
@@ -282,19 +280,36 @@ impl SidNode for SegmentsToMobile4 {
             return None;
         }
         front.write(packet.bytes_mut());
-        self.next_nodes.good(line.0, length);
+        good.add(length);
         let (address, table) = (arguments.destination.into(), (line.0.word(0) >> 32) as u32);
         Some(LookupKeys { address, session, table, at: inside.at as u32 })
     }
+}
+
+impl HasLookup<LookupKeys<true>> for SegmentsToMobile4 {
+    const NODE: &'static str = NODE;
+    type Sid = ();
+
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
+    }
 
     #[inline(always)]
-    fn go(
+    fn sid(&self, _: SidEntryRef<'_>) {}
+
+    #[inline(always)]
+    fn lookup_key(
         &self,
-        _: SidEntryRef<'_>,
-        _: LookupKeys,
-        found: GroupId,
+        line: SidEntryRef<'_>,
+        (): (),
+        good: &mut Good,
         packet: &mut Packet,
-    ) -> Option<NodeId> {
+    ) -> LookupKeys<true> {
+        self.ask(line, good, packet).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn on(&self, _: LookupKeys<true>, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
         if let Some(header) = Ip4Header::overlay_mut(packet.bytes_mut()) {
             let identification = self.identification.next();
             header.set_identification(identification);
@@ -304,7 +319,7 @@ impl SidNode for SegmentsToMobile4 {
         Some(self.on(next, packet))
     }
 
-    fn send(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
@@ -348,7 +363,7 @@ impl SidNode for SegmentsToMobile4 {
 pub(super) fn spec(lines: &Arc<CountedLines>, workers: usize) -> NodeSpec {
     let (lines, identification) = (lines.clone(), Identification::new(workers));
     NodeSpec::look_up("End.M.GTP4.E: SRv6 to GTP-U over IPv4", move |wiring| {
-        Gateway(SegmentsToMobile4 {
+        LookupNode::new(SegmentsToMobile4 {
             next_nodes: NextNodes::new(wiring, &lines),
             gateway: wiring.node(super::gtp4_d::NODE),
             identification: identification.of(wiring.worker),

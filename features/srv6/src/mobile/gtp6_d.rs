@@ -22,9 +22,9 @@ use super::encap_template::{self, EncapTemplate, Payload, SEGMENTS_MAX, Source};
 use super::gateway_entries::{self, GatewayEntries};
 use super::lookup_keys::LookupKeys;
 use super::prefix_of;
-use super::sid_node::{Gateway, SidNode};
 use super::{g_pdu, gtpu_message};
-use crate::endpoint::next_nodes::NextNodes;
+use crate::endpoint::lookup_node::{HasLookup, LookupNode};
+use crate::endpoint::next_nodes::{Good, NextNodes};
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::slow_path::Upper;
@@ -91,13 +91,8 @@ pub struct MobileToSegments6 {
     decapsulation: Decapsulation,
 }
 
-impl SidNode for MobileToSegments6 {
-    const NODE: &'static str = NODE;
-
-    fn next_nodes(&self) -> &NextNodes {
-        &self.decapsulation.next_nodes
-    }
-
+impl MobileToSegments6 {
+    /// The keys of a packet; nothing for one that takes the slow path.
     #[inline(always)]
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let bytes = packet.bytes();
@@ -111,15 +106,33 @@ impl SidNode for MobileToSegments6 {
         let read = g_pdu::read(bytes, ADDRESSES_AT, Ip6Header::LEN, is_checked)?;
         self.decapsulation.ask(line.0.word(0) as u32, header.hop_limit(), None, read)
     }
+}
+
+impl HasLookup<LookupKeys> for MobileToSegments6 {
+    const NODE: &'static str = NODE;
+    type Sid = ();
+
+    fn next_nodes(&self) -> &NextNodes {
+        &self.decapsulation.next_nodes
+    }
 
     #[inline(always)]
-    fn go(
+    fn sid(&self, _: SidEntryRef<'_>) {}
+
+    #[inline(always)]
+    fn lookup_key(
         &self,
         line: SidEntryRef<'_>,
-        asking: LookupKeys,
-        found: GroupId,
+        (): (),
+        _: &mut Good,
         packet: &mut Packet,
-    ) -> Option<NodeId> {
+    ) -> LookupKeys {
+        self.ask(line, packet).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn on(&self, asking: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        let line = self.next_nodes().entry(packet);
         let bytes = packet.bytes();
         let came = Came::by_ip6(Ip6Header::overlay(bytes)?);
         let (length, port) = (bytes.len(), g_pdu::source_port(bytes, Ip6Header::LEN));
@@ -129,7 +142,7 @@ impl SidNode for MobileToSegments6 {
         Some(next)
     }
 
-    fn send(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
@@ -162,7 +175,9 @@ impl SidNode for MobileToSegments6 {
 pub(super) fn spec(lines: &Arc<CountedLines>, rows: &Arc<[Arc<WorkerEncapEntries>]>) -> NodeSpec {
     let (lines, rows) = (lines.clone(), rows.clone());
     NodeSpec::look_up("End.M.GTP6.D: GTP-U over IPv6 to SRv6", move |wiring| {
-        Gateway(MobileToSegments6 { decapsulation: Decapsulation::new(wiring, &lines, &rows) })
+        LookupNode::new(MobileToSegments6 {
+            decapsulation: Decapsulation::new(wiring, &lines, &rows),
+        })
     })
     .describe(crate::endpoint::description::record)
 }

@@ -24,9 +24,9 @@ use super::decapsulate::Came;
 use super::encapsulate::{self, Outgoing, source_port};
 use super::lookup_keys::LookupKeys;
 use super::mtu_check::MtuCheck;
-use super::sid_node::{Gateway, SidNode};
 use super::{checksums, g_pdu, gtpu_header};
-use crate::endpoint::next_nodes::NextNodes;
+use crate::endpoint::lookup_node::{HasLookup, LookupNode};
+use crate::endpoint::next_nodes::{Good, NextNodes};
 use crate::endpoint::oam;
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::segments::is_plain_segment;
@@ -235,13 +235,8 @@ fn source_of(line: SidEntryRef<'_>, flags: u8, header: &Ip6Header) -> Ipv6Addr {
     }
 }
 
-impl SidNode for SegmentsToMobile6 {
-    const NODE: &'static str = NODE;
-
-    fn next_nodes(&self) -> &NextNodes {
-        &self.next_nodes
-    }
-
+impl SegmentsToMobile6 {
+    /// The keys of a packet; nothing for one that takes the slow path.
     #[inline(always)]
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let (header, behind) = Ip6Header::split(packet.bytes())?;
@@ -264,15 +259,33 @@ impl SidNode for SegmentsToMobile6 {
             ((line.0.word(0) >> 32) as u32, (Ip6Header::LEN + srh.len_bytes()) as u32);
         Some(LookupKeys { address, session, table, at })
     }
+}
+
+impl HasLookup<LookupKeys> for SegmentsToMobile6 {
+    const NODE: &'static str = NODE;
+    type Sid = ();
+
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
+    }
 
     #[inline(always)]
-    fn go(
+    fn sid(&self, _: SidEntryRef<'_>) {}
+
+    #[inline(always)]
+    fn lookup_key(
         &self,
         line: SidEntryRef<'_>,
-        asking: LookupKeys,
-        found: GroupId,
+        (): (),
+        _: &mut Good,
         packet: &mut Packet,
-    ) -> Option<NodeId> {
+    ) -> LookupKeys {
+        self.ask(line, packet).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn on(&self, asking: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
+        let line = self.next_nodes().entry(packet);
         let [_, flags] = (line.0.word(0) as u16).to_le_bytes();
         let (bytes, at) = (packet.bytes(), asking.at as usize);
         let (header, payload) = (Ip6Header::overlay(bytes)?, bytes.get(at..)?);
@@ -306,7 +319,7 @@ impl SidNode for SegmentsToMobile6 {
         Some(self.next_nodes.six(found, packet))
     }
 
-    fn send(
+    fn slow_path(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
@@ -378,7 +391,7 @@ impl SidNode for SegmentsToMobile6 {
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up("End.M.GTP6.E: SRv6 to GTP-U over IPv6", move |wiring| {
-        Gateway(SegmentsToMobile6::new(wiring, &lines))
+        LookupNode::new(SegmentsToMobile6::new(wiring, &lines))
     })
     .describe(crate::endpoint::description::record)
 }

@@ -14,8 +14,8 @@ use quiver_wire::{Header, Ip6Header};
 
 use super::lookup_keys::LookupKeys;
 use super::prefix_of;
-use super::sid_node::{Gateway, SidNode};
-use crate::endpoint::next_nodes::NextNodes;
+use crate::endpoint::lookup_node::{HasLookup, LookupNode};
+use crate::endpoint::next_nodes::{Good, NextNodes};
 use crate::endpoint::reasons::{Bad, LocalSidDrop, TIME_EXCEEDED};
 use crate::endpoint::sid_entry::SidEntryRef;
 use crate::endpoint::table_references::TableReferences;
@@ -65,15 +65,15 @@ pub struct MapSegment {
     next_nodes: NextNodes,
 }
 
-impl SidNode for MapSegment {
-    const NODE: &'static str = NODE;
-
-    fn next_nodes(&self) -> &NextNodes {
-        &self.next_nodes
-    }
-
+impl MapSegment {
+    /// The keys of a packet; nothing for one that takes the slow path.
     #[inline(always)]
-    fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
+    fn ask(
+        &self,
+        line: SidEntryRef<'_>,
+        good: &mut Good,
+        packet: &mut Packet,
+    ) -> Option<LookupKeys> {
         let bytes = packet.length();
         let header =
             Ip6Header::overlay_mut(packet.bytes_mut()).filter(|header| header.hop_limit() > 1)?;
@@ -83,7 +83,7 @@ impl SidNode for MapSegment {
         let address = to | header.destination_bits() & kept;
         header.set_destination(Ipv6Addr::from_bits(address));
         packet.hash = 0;
-        self.next_nodes.good(line.0, bytes);
+        good.add(bytes);
         Some(LookupKeys {
             address,
             session: 0,
@@ -91,19 +91,36 @@ impl SidNode for MapSegment {
             at: Ip6Header::LEN as u32,
         })
     }
+}
+
+impl HasLookup<LookupKeys> for MapSegment {
+    const NODE: &'static str = NODE;
+    type Sid = ();
+
+    fn next_nodes(&self) -> &NextNodes {
+        &self.next_nodes
+    }
 
     #[inline(always)]
-    fn go(
+    fn sid(&self, _: SidEntryRef<'_>) {}
+
+    #[inline(always)]
+    fn lookup_key(
         &self,
-        _: SidEntryRef<'_>,
-        _: LookupKeys,
-        found: GroupId,
+        line: SidEntryRef<'_>,
+        (): (),
+        good: &mut Good,
         packet: &mut Packet,
-    ) -> Option<NodeId> {
+    ) -> LookupKeys {
+        self.ask(line, good, packet).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn on(&self, _: LookupKeys, found: GroupId, packet: &mut Packet) -> Option<NodeId> {
         Some(self.next_nodes.six(found, packet))
     }
 
-    fn send(
+    fn slow_path(
         &self,
         _: StageContext<'_>,
         line: SidEntryRef<'_>,
@@ -112,8 +129,10 @@ impl SidNode for MapSegment {
         if packet.segment_length() < Ip6Header::LEN {
             return Err(LocalSidDrop::Truncated.into());
         }
-        let time_exceeded = Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit);
-        let LookupKeys { address, table, .. } = self.ask(line, packet).ok_or(time_exceeded)?;
+        let late = Bad::Complain(TIME_EXCEEDED, LocalSidDrop::HopLimit);
+        let mut good = Good::default();
+        let LookupKeys { address, table, .. } = self.ask(line, &mut good, packet).ok_or(late)?;
+        good.count(line.0);
         Ok(self.next_nodes.six(self.next_nodes.tables.ip6.table(table).lookup(address), packet))
     }
 }
@@ -122,7 +141,7 @@ impl SidNode for MapSegment {
 pub(super) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     let lines = lines.clone();
     NodeSpec::look_up("End.MAP: to the SID that a SID stands for", move |wiring| {
-        Gateway(MapSegment { next_nodes: NextNodes::new(wiring, &lines) })
+        LookupNode::new(MapSegment { next_nodes: NextNodes::new(wiring, &lines) })
     })
     .describe(crate::endpoint::description::record)
 }

@@ -20,7 +20,6 @@ mod lookup_keys;
 mod map;
 mod messages;
 mod mtu_check;
-mod sid_node;
 
 use std::sync::Arc;
 
@@ -37,7 +36,6 @@ pub use gtp4_e::SegmentsToMobile4;
 pub use gtp6_d::MobileToSegments6;
 pub use gtp6_e::SegmentsToMobile6;
 pub use map::MapSegment;
-pub use sid_node::Gateway;
 
 pub(crate) use gateways::{POLICY_SYNTAX, add, delete, is_gateway, policy_rows};
 

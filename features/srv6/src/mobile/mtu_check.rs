@@ -4,6 +4,7 @@
 use quiver_core::graph::node::Wiring;
 use quiver_core::graph::stage::StageContext;
 use quiver_core::{NodeId, Packet};
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 use quiver_wire::ip6::MTU_MIN;
 
@@ -18,10 +19,10 @@ impl MtuCheck {
     pub fn new(wiring: &Wiring<'_>) -> MtuCheck {
         MtuCheck(
             [
-                "ip6-rewrite",
-                "ip6-confirm-neighbor",
-                "ip6-discover-neighbor",
-                "ip6-adjacency-counter",
+                nodes::ip6::REWRITE,
+                nodes::ip6::CONFIRM_NEIGHBOR,
+                nodes::ip6::DISCOVER_NEIGHBOR,
+                nodes::ip6::ADJACENCY_COUNTER,
             ]
             .map(|name| wiring.node(name)),
         )

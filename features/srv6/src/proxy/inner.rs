@@ -2,6 +2,7 @@
 
 use quiver_encap::InnerPacket;
 use quiver_forwarding::ip::{Addresses, Ip4, Ip6};
+use quiver_forwarding::nodes;
 use quiver_wire::ip6::address;
 use quiver_wire::{Header, Ip4Header, Ip6Header};
 
@@ -21,7 +22,7 @@ pub trait Inner: InnerPacket {
 impl Inner for Ip6 {
     const NODE: &'static str = super::from_function::IP6;
     const COMING: Coming = Coming::Ip6;
-    const LOOKUP: &'static str = "ip6-lookup";
+    const LOOKUP: &'static str = nodes::ip6::LOOKUP;
 
     #[inline(always)]
     fn stays(own: Option<&Addresses>, bytes: &[u8]) -> bool {
@@ -36,7 +37,7 @@ impl Inner for Ip6 {
 impl Inner for Ip4 {
     const NODE: &'static str = super::from_function::IP4;
     const COMING: Coming = Coming::Ip4;
-    const LOOKUP: &'static str = "ip4-lookup";
+    const LOOKUP: &'static str = nodes::ip4::LOOKUP;
 
     #[inline(always)]
     fn stays(own: Option<&Addresses>, bytes: &[u8]) -> bool {

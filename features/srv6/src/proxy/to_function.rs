@@ -10,6 +10,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::decapsulated::{ip4_fast, ip6_fast, take_off};
 use quiver_forwarding::ip::{Ip4, Ip6, choose};
+use quiver_forwarding::nodes;
 use quiver_tables::CountedLines;
 use quiver_wire::srh::SrhHeader;
 use quiver_wire::{EthernetHeader, Header, Ip6Header, IpProtocol};
@@ -323,7 +324,7 @@ pub(super) fn spec<const KEEPS: bool>(lines: &Arc<CountedLines>, backs: &Backs) 
         false => "End.AS: inner packets to a function",
     };
     NodeSpec::stage(help, move |wiring| {
-        for name in ["ip4-rewrite", "ip4-arp", "ip4-drop"] {
+        for name in [nodes::ip4::REWRITE, nodes::ip4::ARP, nodes::ip4::DROP] {
             wiring.node(name); // edges, for `show graph`
         }
         ToFunction::<KEEPS> { next_nodes: NextNodes::new(wiring, &lines), backs: backs.clone() }

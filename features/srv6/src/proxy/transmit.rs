@@ -11,6 +11,7 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{offload, output};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
+use quiver_forwarding::nodes;
 use quiver_tables::GroupId;
 use quiver_wire::{Header, Ip6Header};
 
@@ -51,16 +52,16 @@ pub struct Ready {
 impl Transmit {
     pub fn new(wiring: &Wiring<'_>, backs: &Backs, coming: Coming) -> Transmit {
         let node = |name| wiring.node(name);
-        let (rewrite, confirm) = (node("ip6-rewrite"), node("ip6-confirm-neighbor"));
-        let (discover, glean) = (node("ip6-discover-neighbor"), node("ip6-glean"));
-        let count = node("ip6-adjacency-counter");
+        let (rewrite, confirm) = (node(nodes::ip6::REWRITE), node(nodes::ip6::CONFIRM_NEIGHBOR));
+        let (discover, glean) = (node(nodes::ip6::DISCOVER_NEIGHBOR), node(nodes::ip6::GLEAN));
+        let count = node(nodes::ip6::ADJACENCY_COUNTER);
         Transmit {
             backs: backs.clone(),
             coming,
             tables: wiring.shared(),
             front: RefCell::default(),
             rewrite,
-            drop: node("ip6-drop"),
+            drop: node(nodes::ip6::DROP),
             leaving: [rewrite, confirm, discover, glean, count],
             adjacent: [rewrite, confirm, discover, count],
         }

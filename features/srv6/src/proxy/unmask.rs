@@ -10,6 +10,7 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::ip::Ip6;
+use quiver_forwarding::nodes;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::srh::{ROUTING_TYPE, SEGMENT_BYTES, SrhHeader, segment, segment_offset};
 use quiver_wire::{Header, Ip6Header, IpProtocol};
@@ -19,7 +20,8 @@ use super::reasons::{Bad, ProxyDrop};
 use super::return_interfaces::{Around, Back, Backs, Coming};
 use super::transmit::Transmit;
 use super::without_segments;
-use crate::endpoint::lookup_keys::{self, LookupKey};
+use crate::endpoint::lookup_keys::LookupKey;
+use crate::endpoint::lookup_node::SidKey;
 use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::parameter_problem;
 use crate::endpoint::segments;
@@ -187,7 +189,7 @@ impl LookUp for Unmask {
 
     #[inline(always)]
     fn find(&self, variant: Variant, _: Masked, keys: &[LookupKey], found: &mut [GroupId]) {
-        lookup_keys::find(&self.next_nodes.tables, variant, keys, found);
+        LookupKey::find(&self.next_nodes.tables, variant, keys, found);
     }
 
     #[inline(always)]
@@ -221,8 +223,8 @@ pub(super) fn spec(arc: ArcId, lines: &Arc<CountedLines>, backs: &Backs) -> Node
             departure: Transmit::new(wiring, &backs, Coming::Ip6),
             worker: wiring.worker,
             arc,
-            lookup: wiring.node("ip6-lookup"),
-            error: wiring.node("ip6-icmp-error"),
+            lookup: wiring.node(nodes::ip6::LOOKUP),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
         },
     )
     .describe(super::description::describe)

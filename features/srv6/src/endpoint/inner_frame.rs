@@ -1,0 +1,46 @@
+//! SIDs whose packets have an Ethernet frame inside (RFC 8986 §4.9 to §4.12).
+
+use quiver_core::graph::stage::StageContext;
+use quiver_core::{NodeId, Packet};
+
+use super::inner_packet::{ETHERNET, Inside, parse_inside};
+use super::next_nodes::NextNodes;
+use super::reasons::{Bad, LocalSidDrop};
+use super::sid_entry::SidEntryRef;
+
+/// Let `send` send the frame inside on, which begins where it is told; what has none inside is
+/// taken as at any SID.
+#[inline(always)]
+pub(super) fn send_inner(
+    next_nodes: &NextNodes,
+    context: StageContext<'_>,
+    packet: &mut Packet,
+    send: impl Fn(SidEntryRef<'_>, usize, &mut Packet) -> Result<NodeId, Bad>,
+) -> Result<NodeId, LocalSidDrop> {
+    let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
+    if (at == 0) | (protocol != ETHERNET) {
+        return slow_path(next_nodes, context, packet, send);
+    }
+    let line = next_nodes.entry(packet);
+    match send(line, at, packet) {
+        Ok(next) => Ok(next),
+        bad => next_nodes.resolve(context, line.0, bad, bytes, packet),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn slow_path(
+    next_nodes: &NextNodes,
+    context: StageContext<'_>,
+    packet: &mut Packet,
+    send: impl Fn(SidEntryRef<'_>, usize, &mut Packet) -> Result<NodeId, Bad>,
+) -> Result<NodeId, LocalSidDrop> {
+    let (line, bytes) = (next_nodes.entry(packet), packet.length());
+    let outcome =
+        next_nodes.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
+            true => send(line, upper.at, packet),
+            false => next_nodes.upper(context, line, upper, packet),
+        });
+    next_nodes.resolve(context, line.0, outcome, bytes, packet)
+}
