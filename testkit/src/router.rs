@@ -17,7 +17,7 @@ use quiver_core::control::statistics::{InterfaceTotals, ReasonCount};
 use quiver_core::cpu::Variant;
 use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
 use quiver_core::graph::node::Severity;
-use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT, Offload};
 use quiver_core::memory::mapping::PageSize;
 use quiver_core::{Engine, InterfaceId};
 
@@ -279,8 +279,14 @@ impl Router {
 
     /// Let a frame wait at one of an interface's receive queues.
     pub fn inject_queue(&mut self, interface: &str, queue: usize, bytes: &[u8]) {
-        let taken = self.device(interface).inject(queue, bytes);
+        let taken = self.device(interface).inject(queue, bytes, None);
         assert!(taken, "{interface} has no receive queue {queue}");
+    }
+
+    /// Put in a frame that leaves work to the transmitting device, and run.
+    pub fn send_unfinished(&mut self, interface: &str, bytes: &[u8], offload: Offload) {
+        assert!(self.device(interface).inject(0, bytes, Some(offload)));
+        self.run();
     }
 
     /// Put a frame in and run.

@@ -11,6 +11,8 @@ use quiver_control::{
 };
 use quiver_core::control::interfaces::InterfaceSpec;
 use quiver_core::graph::node::NodeSpec;
+use quiver_core::memory::buffer::Offload;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Context, Engine, Frame, InterfaceId, NodeId, Packet, WorkerId};
 
@@ -20,8 +22,8 @@ const MTU_BYTES_DEFAULT: u32 = 1500;
 /// Both directions of one test interface.
 #[derive(Default)]
 struct Ends {
-    /// Frames that wait to be received, by queue.
-    waiting: Vec<VecDeque<Vec<u8>>>,
+    /// Frames that wait to be received, and what they leave to the transmitting device, by queue.
+    waiting: Vec<VecDeque<(Vec<u8>, Option<Offload>)>>,
     sent: Vec<Vec<u8>>,
     /// The device takes nothing.
     stalled: bool,
@@ -70,10 +72,10 @@ pub(crate) struct TestDevice {
 
 impl TestDevice {
     /// Let a frame wait to be received; false when there is no such queue.
-    pub(crate) fn inject(&mut self, queue: usize, bytes: &[u8]) -> bool {
+    pub(crate) fn inject(&mut self, queue: usize, bytes: &[u8], offload: Option<Offload>) -> bool {
         let mut ends = self.wire.ends();
         let Some(waiting) = ends.waiting.get_mut(queue) else { return false };
-        waiting.push_back(bytes.to_vec());
+        waiting.push_back((bytes.to_vec(), offload));
         // A bell that is full rings anyway.
         self.bells.get_mut(queue).map(|bell| bell.write(&[1]));
         true
@@ -109,12 +111,17 @@ impl RxQueue for TestRx {
         }
         let mut ends = self.wire.ends();
         while frame.room() > 0 && !ends.silent {
-            let Some(bytes) = ends.waiting[self.queue].pop_front() else { break };
+            let Some((bytes, offload)) = ends.waiting[self.queue].pop_front() else { break };
             let Some(mut packet) = cx.buffers.packet() else {
                 cx.interface_counters(self.interface).rx_no_buffer.add(1);
                 continue;
             };
             if packet.append(&bytes, cx.buffers) {
+                if let Some(offload) = offload {
+                    *packet.offload_mut() = offload;
+                    packet.set(PacketFlags::OFFLOAD);
+                    frame.note_offload();
+                }
                 if let Err(packet) = frame.push(packet) {
                     cx.buffers.free(packet);
                 }

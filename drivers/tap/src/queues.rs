@@ -1,12 +1,13 @@
 //! The queues of a tap: frames from Linux into the graph, and from the graph to Linux.
 
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use quiver_core::graph::builtin::TxDrop;
+use quiver_core::memory::buffer::Buffer;
 use quiver_core::worker::device::{RxQueue, TxQueue};
-use quiver_core::{Context, Frame, InterfaceId, NodeId};
+use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
 use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};
 
@@ -18,66 +19,124 @@ const FRAME_BYTES_MAX: usize = 65_536 + 64;
 /// Bytes that one vector takes: super-frames hold many buffers.
 const VECTOR_BYTES_MAX: usize = 1 << 20;
 
+/// Buffers that the longest frame needs behind its first one, with buffers of the usual size.
+const MORE_BUFFERS_MAX: usize = 33;
+
 /// A receive queue.
 pub struct TapRx {
     queue: Arc<TunQueue>,
     arrival: Arrival,
-    /// Frames that do not fit in a buffer or stand for several. Reads put the beginning into a
-    /// buffer and the rest here, where it belongs.
+    /// What does not fit in the buffers of a read, and frames that are cut here.
     store: Box<[u8]>,
     /// A frame in the store that is not yet all in the graph: its header and length.
     under_way: Option<(VirtioNetHeader, usize)>,
+    /// The last frame was longer than a buffer: the next one probably is, too.
+    expects_long: bool,
+    /// Buffers for the rest of a long frame, while it is read.
+    more: Vec<Buffer>,
+}
+
+/// Where a frame has been read to: its first buffer, those of [`TapRx::more`], the store.
+struct Taken {
+    header: VirtioNetHeader,
+    packet: Packet,
+    /// Bytes of the frame.
+    bytes: usize,
 }
 
 impl TapRx {
     /// A queue of `interface`.
     pub fn new(queue: Arc<TunQueue>, interface: InterfaceId, data_bytes: usize) -> TapRx {
-        let store = vec![0; FRAME_BYTES_MAX + data_bytes].into();
-        TapRx { queue, arrival: Arrival::new(interface), store, under_way: None }
+        TapRx {
+            queue,
+            arrival: Arrival::new(interface),
+            store: vec![0; FRAME_BYTES_MAX + data_bytes].into(),
+            under_way: None,
+            expects_long: false,
+            more: Vec::with_capacity(MORE_BUFFERS_MAX),
+        }
     }
 
-    /// Read one frame; false when there is none.
+    /// Read one frame; `None` when there is none, or no buffer: then frames wait where they are.
     #[inline]
-    fn take(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> bool {
+    fn read(&mut self, cx: &mut Context<'_>) -> Option<Taken> {
         let data_bytes = cx.buffers.pool().data_bytes();
-        // Without a buffer, frames wait where they are.
-        let Some(mut packet) = cx.buffers.packet() else { return false };
+        let mut packet = cx.buffers.packet()?;
         let _ = packet.set_length(data_bytes, data_bytes);
+        let wanted = if self.expects_long { FRAME_BYTES_MAX.div_ceil(data_bytes) } else { 0 };
+        while self.more.len() < wanted.min(MORE_BUFFERS_MAX)
+            && let Some(buffer) = cx.buffers.take()
+        {
+            self.more.push(buffer);
+        }
         let mut header = [0; VIRTIO_NET_HEADER_BYTES];
-        let got = self.queue.read(&mut [
-            IoSliceMut::new(&mut header),
-            IoSliceMut::new(packet.bytes_mut()),
-            IoSliceMut::new(&mut self.store[data_bytes..]),
-        ]);
-        let bytes = match got {
-            Ok(bytes) => bytes.saturating_sub(VIRTIO_NET_HEADER_BYTES),
+        let got = self.queue.read(&mut header, packet.bytes_mut(), &self.more, &mut self.store);
+        match got {
+            Ok(bytes) => {
+                let header = VirtioNetHeader::parse(&header);
+                let bytes = bytes.saturating_sub(VIRTIO_NET_HEADER_BYTES);
+                Some(Taken { header, packet, bytes })
+            }
             Err(error) => {
                 cx.buffers.free(packet);
+                cx.buffers.give_all(self.more.drain(..));
                 let expected = [libc::EAGAIN, libc::EINTR, libc::EBADFD].map(Some);
                 if !expected.contains(&error.raw_os_error()) {
                     self.arrival.lose(RxDrop::ReadFailed, 1, cx);
                 }
-                return false;
+                None
             }
-        };
-        let header = VirtioNetHeader::parse(&header);
-        let in_packet = bytes.min(data_bytes);
-        let _ = packet.set_length(in_packet, data_bytes);
-        if bytes <= FRAME_BYTES_MAX && !header.is_nested(packet.bytes(), bytes) {
-            if packet.append(&self.store[data_bytes..data_bytes + bytes - in_packet], cx.buffers) {
-                self.arrival.admit_packet(&header, packet, cx, frame);
-            } else {
-                cx.buffers.free(packet);
-                self.arrival.lose(RxDrop::NoBuffer, 1, cx);
-            }
-            return true;
         }
-        self.store[..in_packet].copy_from_slice(packet.bytes());
-        cx.buffers.free(packet);
-        if bytes > FRAME_BYTES_MAX {
-            self.arrival.lose(RxDrop::Truncated, 1, cx);
-        } else {
+    }
+
+    /// Read one frame into the vector; false when there is none.
+    #[inline]
+    fn take(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> bool {
+        let data_bytes = cx.buffers.pool().data_bytes();
+        let Some(Taken { header, mut packet, bytes }) = self.read(cx) else { return false };
+        let _ = packet.set_length(bytes.min(data_bytes), data_bytes);
+        self.expects_long = bytes > data_bytes;
+        if self.expects_long || !self.more.is_empty() {
+            return self.take_long(Taken { header, packet, bytes }, cx, frame);
+        }
+        if header.is_nested(packet.bytes(), bytes) {
+            self.store[..bytes].copy_from_slice(packet.bytes());
+            cx.buffers.free(packet);
             self.admit(header, bytes, cx, frame);
+        } else {
+            self.arrival.admit_packet(&header, packet, cx, frame);
+        }
+        true
+    }
+
+    /// The same, of a frame that may lie in several buffers and in the store.
+    #[inline(never)]
+    fn take_long(&mut self, taken: Taken, cx: &mut Context<'_>, frame: &mut Frame) -> bool {
+        let Taken { header, mut packet, bytes } = taken;
+        let data_bytes = cx.buffers.pool().data_bytes();
+        let rest = bytes.saturating_sub(data_bytes);
+        let in_more = rest.min(self.more.len() * data_bytes);
+        let used = in_more.div_ceil(data_bytes);
+        cx.buffers.give_all(self.more.drain(used..));
+        if in_more > 0 {
+            packet.chain_all(self.more.drain(..), in_more, data_bytes);
+        }
+        if bytes > FRAME_BYTES_MAX {
+            cx.buffers.free(packet);
+            self.arrival.lose(RxDrop::Truncated, 1, cx);
+        } else if !packet.append(&self.store[..rest - in_more], cx.buffers) {
+            cx.buffers.free(packet);
+            self.arrival.lose(RxDrop::NoBuffer, 1, cx);
+        } else if header.is_nested(packet.bytes(), bytes) {
+            let mut at = 0;
+            for segment in packet.segments() {
+                self.store[at..at + segment.len()].copy_from_slice(segment);
+                at += segment.len();
+            }
+            cx.buffers.free(packet);
+            self.admit(header, bytes, cx, frame);
+        } else {
+            self.arrival.admit_packet(&header, packet, cx, frame);
         }
         true
     }

@@ -3,11 +3,12 @@
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSliceMut, Read};
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use quiver_core::Packet;
+use quiver_core::memory::buffer::Buffer;
 use quiver_linux::VirtioNetHeader;
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
 
@@ -107,10 +108,33 @@ impl TunQueue {
         }
     }
 
-    /// Read one frame with its header; how many bytes.
+    /// Read one frame behind its header into `first`, then the whole of each buffer of `more`, then
+    /// `last`; how many bytes with the header.
     #[inline]
-    pub fn read(&self, into: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        (&self.0).read_vectored(into)
+    pub fn read(
+        &self,
+        header: &mut [u8; VIRTIO_NET_HEADER_BYTES],
+        first: &mut [u8],
+        more: &[Buffer],
+        last: &mut [u8],
+    ) -> io::Result<usize> {
+        let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECES_MAX];
+        let piece = |bytes: &mut [u8]| libc::iovec {
+            iov_base: bytes.as_mut_ptr().cast(),
+            iov_len: bytes.len(),
+        };
+        let data_bytes = first.len();
+        (pieces[0], pieces[1]) = (piece(header), piece(first));
+        let count = 2 + more.len().min(PIECES_MAX - 3);
+        for (place, buffer) in pieces[2..count].iter_mut().zip(more) {
+            let iov_base = buffer.data().cast_mut().cast();
+            *place = libc::iovec { iov_base, iov_len: data_bytes };
+        }
+        pieces[count] = piece(last);
+        // SAFETY: all pieces live through the call and are lent exclusively: the buffers are owned
+        // by who lends them, and have as many data bytes as the first piece, a whole one.
+        let got = unsafe { libc::readv(self.fd(), pieces.as_ptr(), count as libc::c_int + 1) };
+        if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
     }
 
     /// Write one frame, gathered from its buffers.

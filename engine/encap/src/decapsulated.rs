@@ -8,7 +8,6 @@ use quiver_wire::checksum::update16;
 use quiver_wire::{Header, Ip4Header, Ip6Header, ip4, ip6};
 
 use crate::ecn;
-use crate::offload::headers_removed;
 use crate::outer::OuterHeader;
 
 /// Why an inner packet does not go on.
@@ -133,7 +132,7 @@ pub fn take_off(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
         return Err(InnerBad::Truncated);
     }
     packet.hash = 0;
-    headers_removed(packet, at);
+    packet.l2_bytes = 0;
     Ok(())
 }
 

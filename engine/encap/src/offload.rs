@@ -1,5 +1,4 @@
-//! Work that is left to the transmitting device, when headers are put in front of a packet or taken
-//! off.
+//! Work that is left to the transmitting device, when headers are put in front of a packet.
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
@@ -8,26 +7,12 @@ use quiver_core::memory::packet::PacketFlags;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsegmented;
 
-/// `count` bytes of headers will be put in front: a checksum that is left to a device lies so many
-/// bytes further behind.
+/// Headers will be put in front.
 ///
 /// # Errors
 /// The packet is a large one that a device is to segment.
 #[cold]
-pub fn headers_added(packet: &mut Packet, count: usize) -> Result<(), Unsegmented> {
-    if !packet.has(PacketFlags::OFFLOAD) {
-        return Ok(());
-    }
-    if packet.offload().segment_bytes != 0 {
-        return Err(Unsegmented);
-    }
-    let _ = count;
-    Ok(())
-}
-
-/// `count` bytes of headers were taken off.
-#[inline(always)]
-pub fn headers_removed(packet: &mut Packet, count: usize) {
-    let _ = count;
-    packet.l2_bytes = 0;
+pub fn check_whole(packet: &Packet) -> Result<(), Unsegmented> {
+    let is_whole = !packet.has(PacketFlags::OFFLOAD) || packet.offload().segment_bytes == 0;
+    if is_whole { Ok(()) } else { Err(Unsegmented) }
 }

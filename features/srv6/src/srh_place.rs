@@ -33,7 +33,7 @@ impl SrhPlace {
     /// headroom. Its own next header is [`next`](Self::next).
     pub fn put(self, packet: &mut Packet, srh: &[u8], to: Ipv6Addr) -> Result<bool, Unsegmented> {
         let length = packet.length() + srh.len();
-        offload::headers_added(packet, srh.len())?;
+        offload::check_whole(packet)?;
         if !packet.insert(self.at, srh) {
             return Ok(false);
         }

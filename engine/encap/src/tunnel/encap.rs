@@ -166,7 +166,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             }
             context.count(TunnelDrop::Fragmented, 1);
         }
-        offload::headers_added(packet, entry.header_len())?;
+        offload::check_whole(packet)?;
         if counts_hop {
             F::decrement_hop_limit(packet.bytes_mut());
         }

@@ -78,7 +78,7 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         let fits = total <= mtu.mtu_bytes;
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        offload::headers_added(packet, entry.header_len())?;
+        offload::check_whole(packet)?;
         let length = packet.length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, Self::inside(hash))?;

@@ -3,7 +3,6 @@
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
-use quiver_encap::offload::headers_removed;
 use quiver_wire::ip6::Ip6Header;
 use quiver_wire::srh::{SEGMENT_BYTES, SrhHeader, segment_offset};
 use quiver_wire::{Header, IpProtocol};
@@ -98,7 +97,7 @@ pub(crate) fn pop(packet: &mut Packet, at: usize, named_at: usize) {
     if !packet.remove(at, length) {
         return;
     }
-    headers_removed(packet, length);
+    packet.l2_bytes = 0;
     let bytes = packet.bytes_mut();
     if let Some(named) = bytes.get_mut(named_at) {
         *named = next.0;

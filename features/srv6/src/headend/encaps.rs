@@ -98,7 +98,7 @@ impl<F: Encapsulated> Encaps<F> {
             }
             context.count(HeadendDrop::Fragmented, 1);
         }
-        offload::headers_added(packet, entry.header_len())?;
+        offload::check_whole(packet)?;
         before(packet);
         if counts {
             F::decrement_hop_limit(packet.bytes_mut());

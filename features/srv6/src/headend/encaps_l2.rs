@@ -96,7 +96,7 @@ impl EncapsL2 {
             return Err(HeadendDrop::FrameTooBig);
         }
         packet.l2_bytes = 0;
-        offload::headers_added(packet, entry.header_len())?;
+        offload::check_whole(packet)?;
         let length = packet.length();
         self.output.put(entry, packet, length, EncapsL2::inside(hash))?;
         if self.output.is_resolved(hop) {

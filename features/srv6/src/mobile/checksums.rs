@@ -46,13 +46,11 @@ pub(super) fn complete(packet: &mut Packet) -> bool {
     true
 }
 
-/// `removed` bytes in front of a packet become `added` others: a checksum that was left to a device
-/// moves, or is gone with what was removed. False when a device was to cut the packet, which nobody
-/// can any more.
-pub(super) fn exchange(packet: &mut Packet, removed: usize, added: usize) -> bool {
+/// `removed` bytes in front of a packet become others: a checksum that was left to a device may be
+/// gone with them. False when a device was to cut the packet, which nobody can any more.
+pub(super) fn exchange(packet: &mut Packet, removed: usize) -> bool {
     if packet.has(PacketFlags::OFFLOAD) {
         let Some(start) = unfinished(packet) else { return false };
-        let _ = added;
         if start < removed {
             packet.clear(PacketFlags::OFFLOAD);
         }

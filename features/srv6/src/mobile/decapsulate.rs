@@ -225,7 +225,7 @@ impl Decapsulation {
             let total = payload_length + Ip6Header::LEN;
             self.onward.fits(&self.next_nodes, context, (group, hash), came, total, packet)?
         };
-        if !checksums::exchange(packet, arrived.at, count) {
+        if !checksums::exchange(packet, arrived.at) {
             return Err(LocalSidDrop::Unsegmented.into());
         }
         if !packet.pull(arrived.at) {

@@ -83,10 +83,10 @@ pub(super) fn g_pdu(
     Outgoing { message, source_port }
 }
 
-/// What is in front of the user's packet goes, `at` bytes; `added` others will come.
+/// What is in front of the user's packet goes, `at` bytes; others will come.
 #[inline(always)]
-pub(super) fn expose(packet: &mut Packet, at: usize, added: usize) -> Result<(), LocalSidDrop> {
-    if !checksums::exchange(packet, at, added) {
+pub(super) fn expose(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
+    if !checksums::exchange(packet, at) {
         return Err(LocalSidDrop::Unsegmented);
     }
     if !packet.pull(at) { Err(LocalSidDrop::Truncated) } else { Ok(()) }

@@ -349,7 +349,7 @@ impl HasLookup<LookupKeys<true>> for SegmentsToMobile4 {
             let payload = bytes.checked_sub(upper.at).ok_or(LocalSidDrop::Truncated)?;
             let out =
                 encapsulate::g_pdu(arguments.session, direction, arguments.source_port, payload);
-            encapsulate::expose(packet, upper.at, Ip4Header::LEN + out.len())?;
+            encapsulate::expose(packet, upper.at)?;
             out
         };
         self.put(&arguments, &out, header.traffic_class(), header.hop_limit(), packet)?;

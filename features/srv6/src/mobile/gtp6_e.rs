@@ -373,8 +373,7 @@ impl HasLookup<LookupKeys> for SegmentsToMobile6 {
                     packet,
                 )?;
             // A checksum that was left to a device is completed before the one around it is made.
-            let added = if flags & ZERO_CHECKSUM != 0 { Ip6Header::LEN + out.len() } else { 0 };
-            encapsulate::expose(packet, upper.at, added)?;
+            encapsulate::expose(packet, upper.at)?;
             (out, fits)
         };
         let source = source_of(line, flags, &header);

@@ -168,7 +168,7 @@ impl Transmit {
     ) -> Result<NodeId, Bad> {
         let (front, length) = (self.front(), packet.length());
         if packet.has(PacketFlags::OFFLOAD) {
-            offload::headers_added(packet, front.len())?;
+            offload::check_whole(packet)?;
         }
         if !front.put(packet, length, class, hash) {
             return Err(ProxyDrop::NoHeadroom.into());

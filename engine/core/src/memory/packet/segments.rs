@@ -147,6 +147,34 @@ impl Packet {
         }
     }
 
+    /// Link full buffers to the end of a packet of one segment, in order: together they hold
+    /// `length` bytes from their first data byte on, each but the last `data_bytes`.
+    pub fn chain_all(
+        &mut self,
+        buffers: impl IntoIterator<Item = Buffer>,
+        length: usize,
+        data_bytes: usize,
+    ) {
+        debug_assert!(!self.is_chained());
+        let total = self.length as usize + length;
+        let line = self.header_line_mut();
+        (line.total_length, line.next) = (total as u32, None);
+        self.set(PacketFlags::CHAINED);
+        let (mut last, mut left) = (self.buffer, length);
+        for Buffer(segment) in buffers {
+            // SAFETY: the new segment is ours, and so is the last one.
+            unsafe {
+                let line = line_of(segment).as_mut();
+                (line.next, line.offset) = (None, DATA_OFFSET);
+                line.length = left.min(data_bytes) as u16;
+                line_of(last).as_mut().next = Some(segment);
+            }
+            left = left.saturating_sub(data_bytes);
+            last = segment;
+        }
+        debug_assert_eq!(left, 0);
+    }
+
     /// Put all segments of `tail` behind ours. Costs a step per segment of ours; none is copied.
     pub fn join(&mut self, tail: Packet) {
         let added = tail.length() as u32;
