@@ -250,6 +250,23 @@ fn an_ip4_address_can_be_asked_for_too() {
 }
 
 #[test]
+fn nobody_else_gets_the_subnet_of_an_address_that_is_not_used_yet() {
+    let mut router = router();
+    router.interface("e7");
+    router.cli("set ip dad ip4 transmits 3 wait");
+    router.cli("set interface ip address e1 10.7.0.1/24");
+    assert_eq!(dad(&mut router, "10.7.0.1")["in_use"], false);
+    let refusal = router.refused("set interface ip address e7 10.7.0.9/24");
+    assert!(refusal.contains("already connected"), "{refusal}");
+    assert!(router.refused("show ip fib 10.7.0.9").contains("no route"));
+    seconds(&mut router, 3.5);
+    let route = router.cli("show ip fib 10.7.0.9");
+    assert!(route.contains("10.7.0.0/24"), "{route}");
+    router.cli("set interface ip address del e1 10.7.0.1/24");
+    router.cli("set interface ip address e7 10.7.0.9/24");
+}
+
+#[test]
 fn an_address_in_use_is_defended_now_and_then_and_kept() {
     let mut router = router();
     router.cli("set interface ip address e1 10.1.0.1/24");

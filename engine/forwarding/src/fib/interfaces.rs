@@ -18,6 +18,8 @@ use super::{Fib, FibError, InterfaceInfo};
 pub(super) struct Interface {
     pub info: InterfaceInfo,
     pub addresses: BTreeSet<(IpAddr, u8)>,
+    /// Those of them that are not used: they have no routes, but nobody else gets their subnets.
+    pub withheld: BTreeSet<(IpAddr, u8)>,
     /// Are broadcasts into its subnets forwarded (RFC 2644: not unless asked for)?
     pub directed_broadcast: bool,
     /// The table of its link-local addresses, once it speaks IPv6.
@@ -36,11 +38,24 @@ impl Interface {
         }
     }
 
-    /// The routes that follow from the addresses while the interface is up.
+    /// Its addresses that are used.
+    fn used(&self) -> impl Iterator<Item = &(IpAddr, u8)> + Clone {
+        self.addresses.difference(&self.withheld)
+    }
+
+    /// The routes that follow from all addresses: nobody else has them.
     fn connected(&self) -> Connected {
+        self.routes_of(self.addresses.iter())
+    }
+
+    /// The routes that follow from some of the addresses while the interface is up.
+    fn routes_of<'a>(
+        &self,
+        addresses: impl Iterator<Item = &'a (IpAddr, u8)> + Clone,
+    ) -> Connected {
         let mut routes = Connected::new();
         let attached = Path::new(Target::Attached(self.info.id));
-        for (address, len) in &self.addresses {
+        for (address, len) in addresses.clone() {
             let table = self.table_of(*address);
             let subnet = IpPrefix::new(*address, *len);
             let bits = if address.is_ipv4() { 32 } else { 128 };
@@ -58,7 +73,7 @@ impl Interface {
                 }
             }
         }
-        for (address, _) in &self.addresses {
+        for (address, _) in addresses {
             let own = Path::new(Target::InterfaceAddress);
             routes.insert((self.table_of(*address), IpPrefix::host(*address)), own);
         }
@@ -98,6 +113,7 @@ impl Fib {
                 let new = Interface {
                     info,
                     addresses: BTreeSet::new(),
+                    withheld: BTreeSet::new(),
                     directed_broadcast: false,
                     link_local_table: None,
                 };
@@ -198,12 +214,9 @@ impl Fib {
         self.interfaces.get(&id).map(|interface| &interface.info)
     }
 
-    /// The addresses of an interface, with their prefix lengths.
+    /// The addresses of an interface that are used, with their prefix lengths.
     pub fn addresses(&self, id: InterfaceId) -> impl Iterator<Item = (IpAddr, u8)> {
-        self.interfaces
-            .get(&id)
-            .into_iter()
-            .flat_map(|interface| interface.addresses.iter().copied())
+        self.interfaces.get(&id).into_iter().flat_map(|interface| interface.used().copied())
     }
 
     /// The small number of the IPv6 table for link-local destinations on an interface.
@@ -265,6 +278,29 @@ impl Fib {
         }
         self.change_addresses(id, |interface| {
             interface.addresses.remove(&(address, len));
+            interface.withheld.remove(&(address, len));
+        })
+    }
+
+    /// Let an address of an interface not be used, or be used again. Its subnet stays the
+    /// interface's: no other one gets it meanwhile.
+    ///
+    /// # Errors
+    /// The interface is unknown or does not have the address, or a table is full.
+    pub fn withhold_address(
+        &mut self,
+        id: InterfaceId,
+        address: IpAddr,
+        len: u8,
+        is_withheld: bool,
+    ) -> Result<(), FibError> {
+        let interface = self.known(id, || format!("address {address}/{len}"))?;
+        if !interface.addresses.contains(&(address, len)) {
+            return Err(FibError::NoAddress(address, len, id));
+        }
+        self.change_addresses(id, |interface| match is_withheld {
+            true => interface.withheld.extend([(address, len)]),
+            false => interface.withheld.retain(|known| *known != (address, len)),
         })
     }
 
@@ -315,7 +351,8 @@ impl Fib {
         let installed = self.installed(id);
         let interface = self.known(id, String::new)?;
         let (old_addresses, claimed) = (interface.addresses.clone(), interface.connected());
-        let old_broadcast = interface.directed_broadcast;
+        let (old_withheld, old_broadcast) =
+            (interface.withheld.clone(), interface.directed_broadcast);
         change(interface);
         let claims = interface.connected();
         // An interface that is down keeps its subnets: it will come up again.
@@ -327,7 +364,8 @@ impl Fib {
         };
         if let Err(error) = done {
             let interface = self.known(id, String::new)?;
-            (interface.addresses, interface.directed_broadcast) = (old_addresses, old_broadcast);
+            (interface.addresses, interface.withheld) = (old_addresses, old_withheld);
+            interface.directed_broadcast = old_broadcast;
             return Err(error);
         }
         claimed.keys().filter(|place| !claims.contains_key(place)).for_each(|place| {
@@ -341,7 +379,7 @@ impl Fib {
     /// (RFC 1812 §5.2.1: a router forwards by interfaces that are up).
     fn installed(&self, id: InterfaceId) -> Connected {
         let interface = self.interfaces.get(&id).filter(|interface| interface.info.up);
-        interface.map_or_else(Connected::new, Interface::connected)
+        interface.map_or_else(Connected::new, |interface| interface.routes_of(interface.used()))
     }
 
     /// Replace the connected routes `before` by `after`: all or none.

@@ -93,9 +93,7 @@ fn take_away(
     address: Ipv6Addr,
 ) -> Result<(), FibError> {
     let interface = ip.interface(id);
-    if !interface.is_withheld(address.into()) {
-        fib.remove_address(id, address.into(), 128)?;
-    }
+    fib.remove_address(id, address.into(), 128)?;
     if let Some(settings) = &mut interface.autoconfig {
         settings.addresses.retain(|known| known.address != address);
     }

@@ -210,11 +210,8 @@ fn use_or_not(
     (address, length): (IpAddr, u8),
     used: bool,
 ) -> Result<(), FibError> {
-    let withheld = ip.interface(id).is_withheld(address);
-    if used && withheld {
-        fib.add_address(id, address, length)?;
-    } else if !used && !withheld {
-        fib.remove_address(id, address, length)?;
+    if used == ip.interface(id).is_withheld(address) {
+        fib.withhold_address(id, address, length, !used)?;
     }
     ip.interface(id).set_withheld(address, !used);
     Ok(())

@@ -123,7 +123,7 @@ pub(crate) fn fit_link_local(
         fib.add_address(id, wanted.address().into(), 128)?;
     }
     let old = std::mem::replace(&mut interface.link_local, wanted);
-    if let Some(old) = old.filter(|old| !interface.is_withheld(old.address().into())) {
+    if let Some(old) = old {
         fib.remove_address(id, old.address().into(), 128)?;
     }
     Ok(())
@@ -271,7 +271,6 @@ fn apply(
         .filter(|(prefix, _)| prefix.as_ip6().is_none_or(|(address, _)| !is_link_local(address)));
     match own {
         Some((prefix, true)) => fib.add_address(id, prefix.address, prefix.length)?,
-        Some((prefix, false)) if ip.interface(id).is_withheld(prefix.address) => {}
         Some((prefix, false)) => fib.remove_address(id, prefix.address, prefix.length)?,
         None => {}
     }
