@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,6 +18,10 @@ from peers.processes import need, parse_json
 #: Bytes that an iperf3 run carries.
 TCP_BYTES = "24M"
 UDP_BYTES = "3M"
+#: What is carried and compared.
+FILE = random.Random(7).randbytes(16 << 20)
+#: Nothing takes longer, seconds.
+PATIENCE_S = 60.0
 #: Linux reports its multicast groups (MLD) for some seconds after its link is up.
 MULTICAST_LISTENERS = ("ip6-local", "group-not-joined")
 
@@ -43,6 +52,18 @@ def test_traceroute_shows_the_router_and_then_the_host(each_network: Network, fa
         assert hops == [left.router_address(family), right.address(family)], text
 
 
+@contextmanager
+def without_offloads(network: Network) -> Iterator[None]:
+    """Linux completes checksums and cuts segments itself: what it sends is what a wire would carry."""
+    for side in network.sides:
+        offloads(side, "off")
+    try:
+        yield
+    finally:
+        for side in network.sides:
+            offloads(side, "on")
+
+
 def iperf3(client: Side, server: Side, family: int, *words: str) -> tuple[dict[str, float], Capture]:
     """Run iperf3; the summary of what was received, and a checked capture of the receiver's device."""
     need("iperf3")
@@ -66,7 +87,8 @@ def test_tcp_carries_data_and_nothing_is_wrong_on_the_wire(
     each_network: Network, family: int, reverse: bool
 ) -> None:
     words = ["-n", TCP_BYTES, *(["-R"] if reverse else [])]
-    received, seen = iperf3(each_network.left, each_network.right, family, *words)
+    with without_offloads(each_network):
+        received, seen = iperf3(each_network.left, each_network.right, family, *words)
     assert received["bytes"] >= 20e6
     seen.check(packets_min=100)
 
@@ -78,7 +100,8 @@ def test_udp_arrives_whole_and_nothing_is_wrong_on_the_wire(
 ) -> None:
     words = ["-u", "-b", "50M", "-l", "1200", "-n", UDP_BYTES, *(["-R"] if reverse else [])]
     before = each_network.router.errors()
-    received, seen = iperf3(each_network.left, each_network.right, family, *words)
+    with without_offloads(each_network):
+        received, seen = iperf3(each_network.left, each_network.right, family, *words)
     assert received["packets"] >= 2000
     # What an overloaded machine drops at a socket or a queue is told; the router itself forgets none.
     assert received["lost_packets"] < received["packets"] / 2
@@ -93,9 +116,11 @@ def test_tcp_crosses_to_a_link_with_a_smaller_mtu(each_network: Network, family:
     each_network.router.ctl(f"set interface mtu packet 1500 {right.interface}")
     right.host.ip("link", "set", DEVICE, "mtu", "1500")
     try:
-        received, seen = iperf3(each_network.left, right, family, "-n", TCP_BYTES)
+        with without_offloads(each_network):
+            received, seen = iperf3(each_network.left, right, family, "-n", TCP_BYTES)
         assert received["bytes"] >= 20e6
         seen.check(packets_min=100)
+        assert carried(each_network.left, right, family) == FILE
     finally:
         right.host.ip("link", "set", DEVICE, "mtu", "9000")
         each_network.router.ctl(f"set interface mtu packet 9000 {right.interface}")
@@ -105,17 +130,43 @@ def test_tcp_crosses_to_a_link_with_a_smaller_mtu(each_network: Network, family:
 
 
 @families
-def test_hosts_without_offloads_talk_too(each_network: Network, family: int) -> None:
-    need("ethtool")
-    for side in each_network.sides:
-        offloads(side, "off")
-    try:
-        received, seen = iperf3(each_network.left, each_network.right, family, "-n", TCP_BYTES)
-        assert received["bytes"] >= 20e6
-        seen.check(packets_min=100)
-    finally:
-        for side in each_network.sides:
-            offloads(side, "on")
+@directions
+def test_super_frames_carry_a_file_as_it_is(each_network: Network, family: int, reverse: bool) -> None:
+    """Linux leaves segments and checksums to its device, and gets them as it left them."""
+    sides = [each_network.left, each_network.right]
+    client, server = reversed(sides) if reverse else sides
+    before = each_network.router.errors()
+    assert carried(client, server, family) == FILE
+    counted = {reason for _, reason in each_network.router.counted_since(before)}
+    assert "super-frame" in counted or "checksum-unfinished" in counted
+    assert "bad-offload" not in counted
+
+
+def carried(client: Side, server: Side, family: int) -> bytes:
+    """What arrives of the file by TCP."""
+    kind = socket.AF_INET if family == 4 else socket.AF_INET6
+    with (
+        server.host.socket(kind, socket.SOCK_STREAM) as listening,
+        client.host.socket(kind, socket.SOCK_STREAM) as sending,
+    ):
+        listening.settimeout(PATIENCE_S)
+        sending.settimeout(PATIENCE_S)
+        listening.bind((server.address(family), 0))
+        listening.listen(1)
+        sending.connect(listening.getsockname()[:2])
+        receiving, _ = listening.accept()
+
+        def send() -> None:
+            sending.sendall(FILE)
+            sending.shutdown(socket.SHUT_WR)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        with receiving:
+            receiving.settimeout(PATIENCE_S)
+            arrived = b"".join(iter(lambda: receiving.recv(1 << 20), b""))
+        sender.join()
+    return arrived
 
 
 def offloads(side: Side, state: str) -> None:

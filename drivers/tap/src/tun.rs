@@ -131,8 +131,8 @@ impl TunQueue {
             *place = libc::iovec { iov_base, iov_len: data_bytes };
         }
         pieces[count] = piece(last);
-        // SAFETY: all pieces live through the call and are lent exclusively: the buffers are owned
-        // by who lends them, and have as many data bytes as the first piece, a whole one.
+        // SAFETY: all pieces live through the call, and nobody else uses them: the caller owns the
+        // buffers, which have as many data bytes as the first piece, a whole one.
         let got = unsafe { libc::readv(self.fd(), pieces.as_ptr(), count as libc::c_int + 1) };
         if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
     }

@@ -33,7 +33,8 @@ quiver_core::reasons! {
         /// Frames of tunnels that stood for several.
         Segmented = info "segmented", "super-frames of packets in packets, cut into segments";
         /// Checksums left open.
-        Unfinished = info "checksum-unfinished", "frames whose checksum is left to who sends them on";
+        Unfinished = info "checksum-unfinished",
+            "frames whose checksum is left to the transmitting device";
         /// Frames that stand for several.
         SuperFrame = info "super-frame", "super-frames, each of which stands for several segments";
     }

@@ -120,8 +120,8 @@ impl VirtioNetHeader {
         Some(offload)
     }
 
-    /// Does it speak of a super-frame of packets in packets? The frame has `length` bytes and begins
-    /// with `frame`.
+    /// Does it speak of a super-frame of packets in packets? The frame has `length` bytes and
+    /// begins with `frame`.
     pub fn is_nested(&self, frame: &[u8], length: usize) -> bool {
         let (kind, bytes) = (self.segment_kind, self.segment_bytes);
         kind != SEGMENT_NONE

@@ -76,7 +76,7 @@ fn a_super_frame_is_routed_as_one_and_leaves_as_its_segments() {
         let sequence = u32::from(word(38)) << 16 | u32::from(word(40));
         assert_eq!(sequence, 0xffff_fff0_u32.wrapping_add(number as u32 * 1448));
         let (first, last) = (number == 0, number + 1 == sent.len());
-        assert_eq!(frame[47], 0x10 | u8::from(first) << 7 | u8::from(last) * 0x09);
+        assert_eq!(frame[47], 0x10 + 0x80 * u8::from(first) + 0x09 * u8::from(last));
         assert_eq!(frame[22], 63, "one hop each");
     }
     assert_eq!(seen, bytes);

@@ -55,8 +55,8 @@ pub struct BufferHeader {
     pub(crate) below: AtomicU32,
 }
 
-/// Work left to the transmitting device (VIRTIO 1.2 §5.1.6). Lengths are counted from the end of the
-/// packet: headers come and go in front of it.
+/// Work left to the transmitting device (VIRTIO 1.2 §5.1.6). Lengths are counted from the end of
+/// the packet: headers come and go in front of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Offload {

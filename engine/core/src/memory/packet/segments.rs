@@ -33,7 +33,8 @@ impl Packet {
         self.length = at_most(self.length, length);
     }
 
-    /// So many bytes go from the end: what is left to the transmitting device is about those in front.
+    /// So many bytes go from the end: what is left to the transmitting device is about those in
+    /// front.
     fn cut_offload(&mut self, count: usize) {
         if self.has(PacketFlags::OFFLOAD) {
             let (offload, count) = (self.offload_mut(), count.min(u16::MAX.into()) as u16);
