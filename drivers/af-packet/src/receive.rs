@@ -12,6 +12,9 @@ use crate::ring::{RxRing, Slot, TAG_BYTES, offload_header, put_tag};
 /// Longest frame, bytes: 64 KiB of IP and what stands in front of it.
 const LONG_BYTES_MAX: usize = 65_536 + 64;
 
+/// Packets on a wire that one vector stands for.
+const VECTOR_PACKETS_MAX: u64 = 2048;
+
 /// A receive queue.
 pub struct PacketRx {
     ring: RxRing,
@@ -69,7 +72,8 @@ impl PacketRx {
 
 impl RxQueue for PacketRx {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
-        while frame.room() > 0 {
+        let mut packets = 0;
+        while frame.room() > 0 && packets < VECTOR_PACKETS_MAX {
             if self.current.is_none() {
                 let Some(slot) = self.ring.peek() else { break };
                 if slot.is_losing {
@@ -93,6 +97,7 @@ impl RxQueue for PacketRx {
             }
             self.current = None;
             self.ring.release();
+            packets += frame.packets().last().map_or(0, |packet| packet.on_wire().0);
         }
         None
     }

@@ -17,7 +17,9 @@ use crate::tun::TunQueue;
 const FRAME_BYTES_MAX: usize = 65_536 + 64;
 
 /// Bytes that one vector takes: super-frames hold many buffers.
-const VECTOR_BYTES_MAX: usize = 1 << 20;
+const VECTOR_BYTES_MAX: u64 = 1 << 20;
+/// Packets on a wire that one vector stands for.
+const VECTOR_PACKETS_MAX: u64 = 2048;
 
 /// Buffers that the longest frame needs behind its first one, with buffers of the usual size.
 const MORE_BUFFERS_MAX: usize = 33;
@@ -159,12 +161,15 @@ impl RxQueue for TapRx {
         if let Some((header, bytes)) = self.under_way {
             self.admit(header, bytes, cx, frame);
         }
-        let mut bytes = 0;
-        while frame.room() > 0 && self.under_way.is_none() && bytes < VECTOR_BYTES_MAX {
-            if !self.take(cx, frame) {
-                break;
-            }
-            bytes += frame.packets().last().map_or(0, |packet| packet.length());
+        let (mut packets, mut bytes) = (0, 0);
+        while frame.room() > 0
+            && self.under_way.is_none()
+            && packets < VECTOR_PACKETS_MAX
+            && bytes < VECTOR_BYTES_MAX
+            && self.take(cx, frame)
+        {
+            let (more, more_bytes) = frame.packets().last().map_or((0, 0), Packet::on_wire);
+            (packets, bytes) = (packets + more, bytes + more_bytes);
         }
         None
     }

@@ -24,6 +24,10 @@ pub const SEGMENT_UDP: u8 = 5;
 /// VIRTIO_NET_HDR_GSO_ECN, beside one of the others.
 pub const SEGMENT_ECN: u8 = 0x80;
 
+/// Segments of one frame at most: those of 64 KiB when each carries the 48 bytes that Linux has at
+/// least (TCP_MIN_SND_MSS). More would let one frame take all buffers.
+const SEGMENTS_MAX: usize = 65_536 / 48;
+
 /// What is left to do for a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VirtioNetHeader {
@@ -110,7 +114,8 @@ impl VirtioNetHeader {
         };
         if self.segment_kind != SEGMENT_NONE {
             let segmenter = Segmenter::new(first, length, self.segment_kind, self.segment_bytes)?;
-            if segmenter.checksum_at() != (start, field_end - 2) {
+            let is_in_place = segmenter.checksum_at() == (start, field_end - 2);
+            if !is_in_place || segmenter.count() > SEGMENTS_MAX {
                 return None;
             }
             offload.segment_bytes = self.segment_bytes;
@@ -139,6 +144,34 @@ impl VirtioNetHeader {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
+    use quiver_core::memory::mapping::PageSize;
+
+    #[test]
+    fn a_super_frame_that_would_become_too_many_packets_is_refused() {
+        let pool = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool");
+        let mut cache = pool.cache();
+        let mut frame = vec![0; 12];
+        frame.extend([8, 0, 0x45, 0, 0xff, 0xff, 0, 0, 0, 0, 64, 17, 0, 0]);
+        frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 0, 0, 0]);
+        frame.resize(60_000, 7);
+        let mut packet = cache.packet().expect("buffer");
+        assert!(packet.append(&frame, &mut cache));
+        let header = |segment_bytes| VirtioNetHeader {
+            needs_checksum: true,
+            segment_kind: SEGMENT_UDP,
+            segment_bytes,
+            checksum_start: 34,
+            checksum_offset: 6,
+            ..Default::default()
+        };
+        let payload_bytes = 60_000 - 42;
+        let offload = header(48).offload_of(&packet).expect("fits");
+        assert_eq!((offload.payload_bytes, offload.checksum_bytes), (payload_bytes, 60_000 - 34));
+        assert_eq!(header(40).offload_of(&packet), None);
+        assert_eq!(VirtioNetHeader { checksum_start: 33, ..header(48) }.offload_of(&packet), None);
+        cache.free(packet);
+    }
 
     proptest! {
         #[test]
