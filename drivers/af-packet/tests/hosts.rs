@@ -14,7 +14,7 @@ use quiver_core::graph::node::Never;
 use quiver_core::memory::mapping::PageSize;
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec};
 use quiver_linux::lab::traffic::{iperf, ping};
-use quiver_linux::lab::{Namespace, PATIENCE, has, run, unique, why_not};
+use quiver_linux::lab::{Namespace, PATIENCE, run, unique, why_not};
 
 /// Where frames go by the interface that they came in by: a cross-connect in the place of
 /// `ethernet-input`.
@@ -170,11 +170,6 @@ fn short() -> String {
 fn hosts_ping_and_talk_tcp_and_udp_with_all_offloads_on() {
     let Some(mut lab) = Lab::new(1500) else { return };
     lab.connect("");
-    // What arrives has right checksums, as the receiver's own Linux and tcpdump see it.
-    let dumps = ["tcp or icmp or icmp6", "udp"].map(|filter| {
-        has("tcpdump")
-            .then(|| lab.b.start(&format!("tcpdump -nvv -i eth0 -Q in -U -c 500 {filter}")))
-    });
     lab.while_routing(|a, b| {
         ping(a, "10.9.0.2", 56);
         ping(a, "10.9.0.2", 1472);
@@ -187,17 +182,8 @@ fn hosts_ping_and_talk_tcp_and_udp_with_all_offloads_on() {
             assert!(udp.has_arrived(), "UDP over {name}");
         }
     });
-    for (dump, good) in dumps.into_iter().zip(["(correct)", "udp sum ok"]) {
-        let Some(text) = dump.map(|d| d.stop()) else { continue };
-        assert!(text.matches(good).count() > 100, "{text}");
-        let wrong: Vec<_> = text
-            .lines()
-            .filter(|l| [" bad", "(bad", "[bad", "incorrect"].iter().any(|word| l.contains(word)))
-            .collect();
-        assert!(wrong.is_empty(), "{wrong:#?}");
-    }
-    assert!(lab.reason("segmented") > 0, "the veths sent super-frames");
-    assert!(lab.reason("checksum-completed") > 0, "the veths left checksums");
+    assert!(lab.reason("super-frame") > 0, "the veths sent super-frames");
+    assert!(lab.reason("checksum-unfinished") > 0, "the veths left checksums");
     assert_eq!(lab.reason("bad-offload") + lab.reason("tx-too-long"), 0);
     lab.finish();
 }

@@ -23,19 +23,19 @@ pub fn read(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
     read_open(file, bytes_max)
 }
 
-/// Make a regular file, or empty the one that is there.
+/// Make a file to write to, or empty the one that is there. Neither opening it nor writing to it
+/// waits for somebody else.
 ///
 /// # Errors
-/// When the path names something else than a regular file, or when the system refuses.
+/// When the path names a pipe that nobody reads, or when the system refuses.
 pub fn create(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).custom_flags(flags as i32);
     let file = options.open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
     }
-    file.set_len(0)?;
     Ok(file)
 }
 

@@ -126,15 +126,15 @@ fn a_mistake_is_told_with_its_line_and_what_would_be_right() {
     refused("ring_size: 1024", "ring_size: 1000", 6, "power of two");
     refused("ring_size: 1024", "ring_sise: 1024", 6, "ring_sise");
     refused("tap: {name: tap0}", "{}", 9, "exactly one of");
-    refused("from: 1", "from: 7", 18, "there are ports 0 to 1");
+    refused("from: 1", "from: 7", 20, "there are ports 0 to 1");
     refused("frame: 64", "frame: 40", 11, "60 to 9216");
-    refused("frame: imix", "frame: imax", 21, "neither a number of bytes nor imix");
+    refused("frame: imix", "frame: imax", 23, "neither a number of bytes nor imix");
     refused("02:00:00:00:00:01", "02:00:00:00:01", 15, "looks like");
-    refused("src: 198.18.0.2", "src: 198.18.0.256", 16, "is not an IPv4 address");
-    refused("count: 254", "count: 0", 16, "1..=16777216");
-    refused("first: 1024, count: 10", "first: 65530, count: 10", 17, "do not fit");
-    refused("src_port: 1024", "src_port: 70000", 17, "0 to 65535");
-    refused("weight: 0.5", "weight: -1", 18, "not above 0");
+    refused("src: 198.18.0.2", "src: 198.18.0.256", 17, "is not an IPv4 address");
+    refused("count: 254", "count: 0", 18, "1..=16777216");
+    refused("first: 1024, count: 10", "first: 65530, count: 10", 19, "do not fit");
+    refused("src_port: 1024", "src_port: 70000", 19, "0 to 65535");
+    refused("weight: 0.5", "weight: -1", 20, "not above 0");
 }
 
 #[test]
