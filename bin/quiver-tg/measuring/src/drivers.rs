@@ -133,6 +133,7 @@ impl Surroundings for Drivers {
         registry.graph.node(NodeSpec::input("ethernet-input", "The drivers' usual next node"));
         quiver_memif::register(registry);
         quiver_af_packet::register(registry);
+        quiver_gso::register(registry);
         quiver_af_xdp::register(registry);
         quiver_tap::register(registry);
     }
