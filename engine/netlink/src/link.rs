@@ -1,0 +1,106 @@
+//! Links: `RTM_NEWLINK`, `RTM_DELLINK` (linux/if_link.h).
+
+use crate::message::{Attributes, flag, number, text};
+use crate::request::Request;
+
+/// A link is there, or has changed.
+pub const NEW: u16 = libc::RTM_NEWLINK;
+/// A link is gone.
+pub const DELETED: u16 = libc::RTM_DELLINK;
+
+/// Bytes of a link's own header.
+const HEADER_BYTES: usize = 16;
+
+const ADDRESS: u16 = 1;
+const NAME: u16 = 3;
+const MTU: u16 = 4;
+const MASTER: u16 = 10;
+
+/// A link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// The family that the message is about; [`family::BRIDGE`](crate::family::BRIDGE) for what a
+    /// bridge says of its port.
+    pub family: u8,
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: Option<&'a str>,
+    /// Is it administratively up?
+    pub is_up: bool,
+    /// Largest layer 3 packet, bytes.
+    pub mtu_bytes: Option<u32>,
+    /// Its layer 2 address.
+    pub mac: Option<[u8; 6]>,
+    /// The link that it belongs to: a bridge, a bond, a VRF.
+    pub master: Option<u32>,
+}
+
+impl<'a> Link<'a> {
+    /// What the body of a message says.
+    pub fn read(body: &'a [u8]) -> Option<Link<'a>> {
+        let header = body.first_chunk::<HEADER_BYTES>()?;
+        let word = |at: usize| {
+            u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let mut link = Link {
+            family: header[0],
+            index: word(4),
+            name: None,
+            is_up: word(8) & libc::IFF_UP as u32 != 0,
+            mtu_bytes: None,
+            mac: None,
+            master: None,
+        };
+        for (number_of, value) in Attributes::behind(body, HEADER_BYTES) {
+            match number_of {
+                ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok(),
+                NAME => link.name = text(value),
+                MTU => link.mtu_bytes = number(value),
+                MASTER => link.master = number(value),
+                _ => {}
+            }
+        }
+        Some(link)
+    }
+}
+
+/// Ask for all links.
+pub fn dump() -> Request {
+    Request::new(libc::RTM_GETLINK, flag::DUMP, &[0; HEADER_BYTES])
+}
+
+/// What is to change about a link; nothing about what is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkChange {
+    /// Administratively up or down.
+    pub up: Option<bool>,
+    /// MTU, bytes.
+    pub mtu_bytes: Option<u32>,
+    /// Layer 2 address.
+    pub mac: Option<[u8; 6]>,
+}
+
+impl LinkChange {
+    /// The request for the link of this number.
+    pub fn request(&self, index: u32) -> Request {
+        let up_bit = libc::IFF_UP as u32;
+        let (flags, mask) = match self.up {
+            Some(true) => (up_bit, up_bit),
+            Some(false) => (0, up_bit),
+            None => (0, 0),
+        };
+        let mut header = [0; HEADER_BYTES];
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        header[8..12].copy_from_slice(&u32::to_ne_bytes(flags));
+        header[12..16].copy_from_slice(&u32::to_ne_bytes(mask));
+        let mut request = Request::new(NEW, flag::ACK, &header);
+        if let Some(mtu_bytes) = self.mtu_bytes {
+            request = request.attribute(MTU, &mtu_bytes.to_ne_bytes());
+        }
+        if let Some(mac) = self.mac {
+            request = request.attribute(ADDRESS, &mac);
+        }
+        request
+    }
+}

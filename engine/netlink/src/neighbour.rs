@@ -1,0 +1,85 @@
+//! Neighbours, and the forwarding database of bridges: `RTM_NEWNEIGH`, `RTM_DELNEIGH`
+//! (linux/neighbour.h).
+
+use std::net::IpAddr;
+
+use crate::ip_address;
+use crate::message::{Attributes, flag};
+use crate::request::Request;
+
+/// A neighbour is known, or is known by something else.
+pub const NEW: u16 = libc::RTM_NEWNEIGH;
+/// A neighbour is known no more.
+pub const DELETED: u16 = libc::RTM_DELNEIGH;
+
+/// Bytes of a neighbour's own header.
+const HEADER_BYTES: usize = 12;
+
+const DESTINATION: u16 = 1;
+const MAC: u16 = 2;
+const VLAN: u16 = 5;
+
+/// A neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The family; [`family::BRIDGE`](crate::family::BRIDGE) for an entry of a bridge.
+    pub family: u8,
+    /// The number of the link.
+    pub link: u32,
+    /// Whose it is.
+    pub address: Option<IpAddr>,
+    /// The layer 2 address.
+    pub mac: Option<[u8; 6]>,
+    /// The VLAN of a bridge's entry.
+    pub vlan: Option<u16>,
+    /// Linux's state, `NUD_…`.
+    pub state: u16,
+}
+
+impl Neighbour {
+    /// What the body of a message says.
+    pub fn read(body: &[u8]) -> Option<Neighbour> {
+        let header = body.first_chunk::<HEADER_BYTES>()?;
+        let mut neighbour = Neighbour {
+            family: header[0],
+            link: u32::from_ne_bytes([header[4], header[5], header[6], header[7]]),
+            address: None,
+            mac: None,
+            vlan: None,
+            state: u16::from_ne_bytes([header[8], header[9]]),
+        };
+        for (number_of, value) in Attributes::behind(body, HEADER_BYTES) {
+            match number_of {
+                DESTINATION => neighbour.address = ip_address(value),
+                MAC => neighbour.mac = <[u8; 6]>::try_from(value).ok(),
+                VLAN => neighbour.vlan = value.first_chunk().map(|vlan| u16::from_ne_bytes(*vlan)),
+                _ => {}
+            }
+        }
+        Some(neighbour)
+    }
+
+    /// Was it configured?
+    pub fn is_permanent(&self) -> bool {
+        self.state & libc::NUD_PERMANENT != 0
+    }
+
+    /// Is its layer 2 address good to send to?
+    pub fn is_usable(&self) -> bool {
+        let usable = libc::NUD_PERMANENT
+            | libc::NUD_NOARP
+            | libc::NUD_REACHABLE
+            | libc::NUD_STALE
+            | libc::NUD_DELAY
+            | libc::NUD_PROBE;
+        self.state & usable != 0
+    }
+}
+
+/// Ask for all neighbours of a family; [`family::BRIDGE`](crate::family::BRIDGE) for entries of
+/// bridges.
+pub fn dump(of: u8) -> Request {
+    let mut header = [0; HEADER_BYTES];
+    header[0] = of;
+    Request::new(libc::RTM_GETNEIGH, flag::DUMP, &header)
+}
