@@ -13,6 +13,7 @@ use quiver_wire::MacAddress;
 
 use super::FibNodes;
 use super::interfaces::Interface;
+use super::next_hop_objects::NextHopObjects;
 use super::path::Family;
 use super::stacks::Stacks;
 use crate::adjacency::counts::AdjacencyCounts;
@@ -52,6 +53,7 @@ pub(super) struct Surroundings<'a> {
     pub interfaces: &'a BTreeMap<InterfaceId, Interface>,
     pub neighbours: &'a Neighbours,
     pub stacks: &'a Stacks,
+    pub objects: &'a NextHopObjects,
     /// Are packets counted by adjacency?
     pub counts: bool,
 }

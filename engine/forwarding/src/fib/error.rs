@@ -64,6 +64,15 @@ pub enum FibError {
     /// Too many paths.
     #[error("route {0} would have {1} paths, at most {PATHS_MAX} are possible")]
     TooManyPaths(IpPrefix, usize),
+    /// Too many next-hop objects.
+    #[error("there are {0} next-hop objects already")]
+    NextHopObjectsFull(usize),
+    /// Paths that an object cannot have.
+    #[error(
+        "next-hop object {0}: its paths are at most {PATHS_MAX} next hops on interfaces, each with a \
+         weight of 1 or more"
+    )]
+    BadNextHopObject(u32),
     /// A weight that makes no sense.
     #[error("route {0}: weight 0 means no traffic; leave the path out instead")]
     WeightZero(IpPrefix),

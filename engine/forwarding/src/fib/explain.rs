@@ -99,6 +99,7 @@ impl Fib {
                 interfaces: &self.interfaces,
                 neighbours: &self.neighbours,
                 stacks: &self.stacks,
+                objects: &self.objects,
                 counts: self.adjacencies.counts(),
             };
             let mut look = Look;

@@ -22,6 +22,7 @@ mod interface_info;
 mod interfaces;
 mod limits;
 mod neighbours;
+mod next_hop_objects;
 mod nodes;
 mod path;
 mod path_list;
@@ -55,6 +56,7 @@ use attached::AttachedRoutes;
 use families::Families;
 use family_tables::FamilyTables;
 use interfaces::Interface;
+use next_hop_objects::NextHopObjects;
 use path_list::PathLists;
 use stacks::Stacks;
 
@@ -63,6 +65,7 @@ pub use error::FibError;
 pub use explain::{PathState, Unusable};
 pub use interface_info::InterfaceInfo;
 pub use limits::{FibLimits, FibStores, FibWeight};
+pub use next_hop_objects::NextHopObjectId;
 pub use nodes::{
     FamilyNodes, FibNodes, LOCAL_ROUTE_INDEX, NO_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX,
 };
@@ -99,6 +102,8 @@ pub struct Fib {
     prefix_stores: u64,
     /// Where packets to groups go, IPv4 and IPv6, when somebody forwards them.
     groups_lead: Option<[NodeId; 2]>,
+    /// Paths that routes name by a number.
+    objects: NextHopObjects,
     /// The header stacks of tunnels' interfaces.
     stacks: Stacks,
 }
@@ -135,6 +140,7 @@ impl Fib {
             connected: BTreeMap::new(),
             prefix_stores: 0,
             groups_lead: None,
+            objects: NextHopObjects::default(),
             stacks: Stacks::default(),
         };
         fib.add_special_routes(Family::Ip4, 0)?;

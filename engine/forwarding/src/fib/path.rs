@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use quiver_core::InterfaceId;
 
+use super::next_hop_objects::NextHopObjectId;
 use crate::next_hop_group::Hop;
 
 /// An address family.
@@ -52,23 +53,26 @@ pub enum Source {
     Feature = 2,
     /// Configured by the operator.
     Static = 3,
-    /// Learned from a routing protocol (the Linux mirror).
+    /// Given by a routing daemon (FPM).
     Dynamic = 4,
+    /// Found in Linux's tables.
+    Kernel = 5,
     /// A neighbour on a connected subnet.
-    Neighbour = 5,
+    Neighbour = 6,
     /// Advertised by a router (RFC 4861 §6.3.4). Last: no advertised route takes a neighbour's
     /// packets.
-    Advertised = 6,
+    Advertised = 7,
 }
 
 impl Source {
     pub(super) fn from_number(number: u32) -> Source {
-        const ALL: [Source; 7] = [
+        const ALL: [Source; 8] = [
             Source::Special,
             Source::Interface,
             Source::Feature,
             Source::Static,
             Source::Dynamic,
+            Source::Kernel,
             Source::Neighbour,
             Source::Advertised,
         ];
@@ -133,6 +137,8 @@ pub enum Target {
     },
     /// Receive the packet once more, on this interface.
     InterfaceRx(InterfaceId),
+    /// Where a next-hop object says ([`Fib::set_next_hop_object`](super::Fib::set_next_hop_object)).
+    NextHopObject(NextHopObjectId),
     /// A feature's own node, with what it needs.
     Feature(Hop),
 }
@@ -215,7 +221,7 @@ impl Path {
 
     /// May it become several hops, though it is one path?
     pub(super) fn unfolds(&self) -> bool {
-        matches!(self.target, Target::Through { .. })
+        matches!(self.target, Target::Through { .. } | Target::NextHopObject(_))
     }
 
     /// Does it look something up in this table?

@@ -9,6 +9,7 @@ use quiver_tables::GroupId;
 use quiver_tables::prefix::{Address, Prefix};
 
 use super::adjacencies::AdjacencyKey;
+use super::next_hop_objects::NextHopObjectId;
 use super::path::{Family, Path, Target};
 use crate::next_hop_group::Hop;
 
@@ -41,6 +42,7 @@ pub(super) struct Dependencies {
     pub adjacencies: BTreeSet<AdjacencyKey>,
     pub interfaces: BTreeSet<InterfaceId>,
     pub tracked: BTreeSet<Tracked>,
+    pub objects: BTreeSet<NextHopObjectId>,
 }
 
 pub(super) struct PathList {
@@ -65,6 +67,7 @@ pub(super) struct PathLists {
     resolved: BTreeMap<GroupId, PathList>,
     tracked: BTreeMap<Tracked, BTreeSet<GroupId>>,
     by_interface: HashMap<InterfaceId, BTreeSet<GroupId>>,
+    by_object: BTreeSet<(NextHopObjectId, GroupId)>,
     /// Lists by the interfaces that their paths name.
     naming: BTreeSet<(InterfaceId, GroupId)>,
     /// Lists that lost their last route; swept when a change is complete.
@@ -166,6 +169,12 @@ impl PathLists {
         for interface in now.interfaces.difference(&before.interfaces) {
             self.by_interface.entry(*interface).or_default().insert(group);
         }
+        for object in now.objects.difference(&before.objects) {
+            self.by_object.insert((*object, group));
+        }
+        for object in before.objects.difference(&now.objects) {
+            self.by_object.remove(&(*object, group));
+        }
         for tracked in before.tracked.difference(&now.tracked) {
             if let Some(users) = self.tracked.get_mut(tracked)
                 && users.remove(&group)
@@ -229,6 +238,12 @@ impl PathLists {
         self.by_interface
             .get(&interface)
             .map_or_else(Vec::new, |users| users.iter().copied().collect())
+    }
+
+    /// Lists whose hops follow from this next-hop object.
+    pub fn of_object(&self, id: NextHopObjectId) -> Vec<GroupId> {
+        let all = (id, GroupId(0))..=(id, GroupId(u32::MAX));
+        self.by_object.range(all).map(|(_, group)| *group).collect()
     }
 
     /// Lists with a path that names this interface.

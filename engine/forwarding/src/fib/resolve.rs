@@ -181,6 +181,11 @@ impl<'a, H: Hops> Resolver<'a, H> {
                     false => Err(Unusable::InterfaceDown(interface)),
                 }
             }
+            Target::NextHopObject(id) => {
+                self.dependencies.objects.insert(id);
+                let objects = self.around.objects;
+                self.usable(objects.paths(id), scope)
+            }
             Target::Feature(hop) => Ok(vec![(hop, 1)]),
         }
     }

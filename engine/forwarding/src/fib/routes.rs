@@ -269,6 +269,7 @@ impl Fib {
             | Target::Unreachable
             | Target::Prohibit
             | Target::Punt
+            | Target::NextHopObject(_)
             | Target::Feature(_) => None,
         };
         match interface {

@@ -26,6 +26,8 @@ pub enum Change {
     RemovePaths(u32),
     /// Take the route away, as [`Fib::remove_route`] does.
     Remove,
+    /// Take the route away, if it is there.
+    RemoveIfThere,
 }
 
 /// A change of a series.
@@ -146,6 +148,8 @@ impl Fib {
                 Change::Replace(set) => self.replace_route(table, prefix, source, paths(set)),
                 Change::RemovePaths(set) => self.remove_paths(table, prefix, source, paths(set)),
                 Change::Remove => self.remove_route(table, prefix, source),
+                Change::RemoveIfThere if self.said(table, prefix, source).is_none() => Ok(()),
+                Change::RemoveIfThere => self.remove_route(table, prefix, source),
             };
             done.map_err(|error| SeriesRefused { at, error })?;
         }
@@ -207,6 +211,7 @@ impl Fib {
         let gone = || FibError::NoRoute(A::ip_prefix(prefix));
         let set = match change {
             Change::Remove => return now.ok_or_else(gone).map(|_| None),
+            Change::RemoveIfThere => return Ok(None),
             Change::Add(set) | Change::Replace(set) | Change::RemovePaths(set) => set as usize,
         };
         let (Some(paths), Some(memory)) = (series.path_sets.get(set), known.get_mut(set)) else {

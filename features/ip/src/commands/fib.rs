@@ -278,6 +278,7 @@ pub(super) fn source_word(source: Source) -> &'static str {
         Source::Feature => "feature",
         Source::Static => "static",
         Source::Dynamic => "dynamic",
+        Source::Kernel => "kernel",
         Source::Neighbour => "neighbor",
         Source::Advertised => "advertised",
     }

@@ -290,6 +290,7 @@ pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Pa
                 engine.interface_name(interface)
             )
         }
+        Target::NextHopObject(id) => format!("via next-hop-object {}", id.number),
         Target::Feature(hop) => format!("via {} {}", engine.node_name(hop.next), hop.index),
     };
     if path.weight != 1 {

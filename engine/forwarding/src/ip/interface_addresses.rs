@@ -1,0 +1,22 @@
+//! Addresses of interfaces for features that configure them beside the operator.
+
+use std::net::IpAddr;
+
+use quiver_core::{Engine, InterfaceId};
+
+/// Calls into `quiver-ip`, which puts them into the engine when it starts. An error is a sentence
+/// for the operator, and changes nothing.
+#[derive(Clone, Copy)]
+pub struct InterfaceAddresses {
+    /// Give an interface an address with the length of its prefix. A link-local address takes the
+    /// place of the one that it has.
+    pub add: fn(&mut Engine, InterfaceId, IpAddr, u8) -> Result<(), String>,
+    /// Take an address from an interface.
+    pub remove: fn(&mut Engine, InterfaceId, IpAddr, u8) -> Result<(), String>,
+    /// The configured addresses of an interface, with the lengths of their prefixes.
+    pub of: fn(&Engine, InterfaceId) -> Vec<(IpAddr, u8)>,
+    /// The IDs of an interface's IPv4 and IPv6 tables.
+    pub tables: fn(&Engine, InterfaceId) -> [u32; 2],
+    /// How often addresses of any interface were changed.
+    pub changes: fn(&Engine) -> u64,
+}
