@@ -42,8 +42,13 @@ pub(crate) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Delete a tap; Linux's end vanishes with it")
             .example("delete tap tap0")
-            .run(|engine, args| {
+            .run(|engine: &mut Engine, args| {
                 let id = args.interface(engine, "interface")?;
+                let tap = engine.get::<Taps>().and_then(|taps| taps.0.get(&id));
+                if let Some(owner) = tap.and_then(|tap| tap.config.owner) {
+                    let what = format!("{} belongs to {owner}", engine.interface_name(id));
+                    return Err(args.refuse("interface", what).remedy("end it there"));
+                }
                 delete_tap(engine, id).map_err(|e| args.refuse("interface", e.to_string()))?;
                 Ok(Output::none())
             }),
@@ -77,6 +82,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
         rx_queues: args.or("num-rx-queues", 1)?,
         rx_ring: args.optional("rx-ring-size")?,
         tx_ring: args.optional("tx-ring-size")?,
+        owner: None,
     };
     if config.host_mac.is_some_and(|mac| mac[0] & 1 == 1 || mac == [0; 6]) {
         return Err(args.refuse(
@@ -95,7 +101,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
 }
 
 /// The lowest number whose name no interface has.
-fn free_id(engine: &Engine) -> u32 {
+pub(crate) fn free_id(engine: &Engine) -> u32 {
     (0..ID_MAX).find(|id| engine.interface_id(&format!("tap{id}")).is_none()).unwrap_or(ID_MAX)
 }
 
@@ -132,7 +138,8 @@ fn show(engine: &mut Engine) -> Output {
 
 /// `show running-config`: the taps.
 pub(crate) fn ids(engine: &Engine) -> Vec<InterfaceId> {
-    engine.get::<Taps>().into_iter().flat_map(|taps| taps.0.keys()).copied().collect()
+    let taps = engine.get::<Taps>().into_iter().flat_map(|taps| &taps.0);
+    taps.filter(|(_, tap)| tap.config.owner.is_none()).map(|(id, _)| *id).collect()
 }
 
 /// `show running-config`: one of them.

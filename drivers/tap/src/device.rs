@@ -48,6 +48,8 @@ pub struct TapConfig {
     pub rx_ring: Option<u32>,
     /// Taken for the sake of existing configurations; sending needs no ring.
     pub tx_ring: Option<u32>,
+    /// The feature that made it, and alone deletes it; none = the operator.
+    pub owner: Option<&'static str>,
 }
 
 impl TapConfig {
@@ -231,7 +233,7 @@ pub(crate) fn check(engine: &Engine, config: &TapConfig) -> Result<(), TapError>
 
 /// A tap device that Linux has made, and no interface yet. Dropped, it vanishes.
 pub(crate) struct MadeTap {
-    config: TapConfig,
+    pub(crate) config: TapConfig,
     end: HostEnd,
     queues: Vec<TunQueue>,
     seen: LinkState,

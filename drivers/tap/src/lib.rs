@@ -3,6 +3,7 @@
 
 mod commands;
 mod device;
+mod maker;
 mod queues;
 mod tun;
 
@@ -28,6 +29,7 @@ pub fn register(registry: &mut Registry) {
         .running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_tap));
     registry.on_start(|engine| {
         engine.insert(device::Taps::default());
+        engine.insert(maker::CALLS);
         engine.on_interface_change(|engine, id, change| match change {
             InterfaceChange::Mtu => device::follow_mtu(engine, id),
             InterfaceChange::Deleted => device::forget(engine, id),

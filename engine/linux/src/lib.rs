@@ -15,6 +15,7 @@ pub mod link_watch;
 pub mod namespace;
 pub mod rights;
 pub mod segment;
+pub mod tap_maker;
 pub mod virtio_net;
 
 pub use arrival::{Arrival, Progress, RxDrop};
@@ -22,4 +23,5 @@ pub use followed::{FollowedLink, FollowsLink};
 pub use link::{LinkError, LinkSocket, LinkState};
 pub use link_watch::LinkWatch;
 pub use namespace::in_namespace;
+pub use tap_maker::{AttachTap, TapMaker, TapWish};
 pub use virtio_net::VirtioNetHeader;

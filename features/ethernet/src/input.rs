@@ -117,16 +117,20 @@ impl EthernetInput {
     #[inline(never)]
     fn unusual(
         &self,
+        context: StageContext<'_>,
         ether_type: EtherType,
         port: Port,
         packet: &mut Packet,
     ) -> Result<NodeId, EthernetDrop> {
+        let host = || context.interface(packet.rx).and_then(|row| row.host);
         let next = match self.protocols.claimed(ether_type) {
-            Some(next) => next,
+            Some(next) => Ok(next),
             None if ether_type.is_vlan() => return Ok(self.vlan),
-            None if ether_type.is_length() => return Err(EthernetDrop::Llc),
-            None => return Err(EthernetDrop::UnknownType),
-        };
+            None => host().ok_or(match ether_type.is_length() {
+                true => EthernetDrop::Llc,
+                false => EthernetDrop::UnknownType,
+            }),
+        }?;
         if !port.takes(packet) {
             return Err(EthernetDrop::NotForUs);
         }
@@ -159,7 +163,7 @@ impl Stage for EthernetInput {
     #[inline(always)]
     fn decide(
         &self,
-        _: StageContext<'_>,
+        context: StageContext<'_>,
         port: Port,
         packet: &mut Packet,
     ) -> Result<NodeId, EthernetDrop> {
@@ -174,7 +178,7 @@ impl Stage for EthernetInput {
         } else if ether_type == EtherType::IPV6 {
             self.protocols.ip6
         } else {
-            return self.unusual(ether_type, port, packet);
+            return self.unusual(context, ether_type, port, packet);
         };
         if !ours && !port.takes_others(packet) {
             return Err(EthernetDrop::NotForUs);

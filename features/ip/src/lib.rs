@@ -24,7 +24,7 @@ use quiver_forwarding::fib::Fib;
 pub use crate::commands::limits::startup;
 pub use crate::state::IpState;
 
-use crate::addresses::{autoconfig, interfaces};
+use crate::addresses::{autoconfig, calls, interfaces};
 use crate::local::icmp_limits::IcmpLimits;
 use crate::local::pending_pings::WaitingPings;
 use crate::local::punt::Punts;
@@ -91,6 +91,7 @@ pub fn register(registry: &mut Registry) {
         engine.insert(counts);
         engine.insert(IpState::new(tables, pings, limits, held, punts));
         engine.insert(autoconfig::CALLS);
+        engine.insert(calls::CALLS);
         engine.on_interface_change(interfaces::follow_interface);
         modes::ask_before_hold(engine, interfaces::stays);
         control::start(engine);

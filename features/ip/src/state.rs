@@ -98,6 +98,8 @@ pub struct IpState {
     pub(crate) pings: Arc<WaitingPings>,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) interfaces: BTreeMap<InterfaceId, InterfaceIp>,
+    /// How often addresses of any of them were changed.
+    pub(crate) address_changes: u64,
     /// What workers see of them.
     pub(crate) shown: PublishedAddresses,
     /// Neighbours that were asked for.
@@ -135,6 +137,7 @@ impl IpState {
             pings,
             mailboxes: Mailboxes::default(),
             interfaces: BTreeMap::new(),
+            address_changes: 0,
             shown: PublishedAddresses::default(),
             asked: PendingResolutions::default(),
             replacing: Replacing::default(),

@@ -77,6 +77,7 @@ impl Engine {
             output,
             tx: above.output,
             parent: spec.parent,
+            host: None,
             encapsulation: spec.encapsulation.unwrap_or_default(),
             chains: [Chain::default(); ARCS_MAX],
             ..above

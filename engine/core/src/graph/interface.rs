@@ -56,6 +56,10 @@ pub struct InterfaceRow {
     /// The interface that this one is a part of; [`InterfaceId::NONE`] when it is a port of its
     /// own.
     pub parent: InterfaceId,
+    /// The node that takes what a host behind the router deals with in this interface's place (its
+    /// twin in Linux): frames that no node of the graph understands, and packets for the router
+    /// that nothing in it speaks.
+    pub host: Option<NodeId>,
     /// What its frames carry behind their addresses.
     pub encapsulation: Encapsulation,
     /// The enabled features by arc.

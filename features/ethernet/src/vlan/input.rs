@@ -124,6 +124,7 @@ impl VlanInput {
     fn route(&self, row: &InterfaceRow, tags: &FrameTags) -> Fate {
         match self.protocols.of(tags.ether_type) {
             Some(next) => Fate::Route { address: Port::of(row), next },
+            None if let Some(next) = row.host => Fate::Route { address: Port::of(row), next },
             None if tags.ether_type.is_length() => Fate::Die(VlanDrop::Llc),
             None => Fate::Die(VlanDrop::UnknownType),
         }

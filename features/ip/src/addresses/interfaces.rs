@@ -274,6 +274,7 @@ fn apply(
         Some((prefix, false)) => fib.remove_address(id, prefix.address, prefix.length)?,
         None => {}
     }
+    ip.address_changes += 1;
     let before = std::mem::replace(ip.interface(id), changed);
     if let Err(error) = fit_link_local(engine, ip, fib, id) {
         *ip.interface(id) = before;

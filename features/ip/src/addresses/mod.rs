@@ -1,6 +1,7 @@
 //! Addresses of interfaces: configured, borrowed, advertised by routers, checked for duplicates.
 
 pub(crate) mod autoconfig;
+pub(crate) mod calls;
 pub(crate) mod duplicate_detection;
 pub(crate) mod interfaces;
 pub(crate) mod published;

@@ -12,6 +12,7 @@ use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 use crate::local::claims::Claimed;
+use crate::local::has_host;
 use crate::local::pending_pings::WaitingPings;
 use crate::notifications::{Answer, Notification, PingError};
 
@@ -40,6 +41,8 @@ struct IcmpInput {
     /// Tunnels that are told of errors about packets of the router's own that are of these
     /// protocols.
     about_tunnel: Claimed,
+    /// What no part of the router waits for goes there when a host may wait for it.
+    punt: NodeId,
     done: NodeId,
     pings: Arc<WaitingPings>,
 }
@@ -68,6 +71,9 @@ impl IcmpInput {
                 Ok(self.echo)
             }
             kind::ECHO_REPLY => {
+                if !self.waits_for(icmp.rest) && has_host(cx.interface(packet.rx)) {
+                    return Ok(self.punt);
+                }
                 if !self.notify(cx, packet, &header, icmp.rest, Answer::Reply, length) {
                     return Err(Icmp4Drop::UnexpectedReply);
                 }
@@ -76,7 +82,9 @@ impl IcmpInput {
             }
             kind::DESTINATION_UNREACHABLE | kind::TIME_EXCEEDED | kind::PARAMETER_PROBLEM => {
                 cx.count(Icmp4Drop::ErrorReceived, 1);
-                if let Some((rest, about)) = quoted_echo(behind) {
+                let echo = quoted_echo(behind);
+                let is_ours = echo.is_some_and(|(rest, _)| self.waits_for(rest));
+                if let Some((rest, about)) = echo {
                     let [_, _, a, b] = icmp.rest;
                     let too_big = (icmp.kind, icmp.code)
                         == (kind::DESTINATION_UNREACHABLE, unreachable::FRAGMENTATION_NEEDED);
@@ -85,10 +93,24 @@ impl IcmpInput {
                     self.notify(cx, packet, &header, rest, Answer::Error(error), length);
                 }
                 let about = Ip4Header::overlay(behind).map(|about| about.protocol().0);
-                Ok(about.and_then(|about| self.about_tunnel.node(about)).unwrap_or(self.done))
+                let tunnel = about.and_then(|about| self.about_tunnel.node(about));
+                let other = || {
+                    if !is_ours && has_host(cx.interface(packet.rx)) {
+                        self.punt
+                    } else {
+                        self.done
+                    }
+                };
+                Ok(tunnel.unwrap_or_else(other))
             }
+            _ if has_host(cx.interface(packet.rx)) => Ok(self.punt),
             _ => Err(Icmp4Drop::UnknownType),
         }
+    }
+
+    /// Does a ping of the router's wait for the answer with this identifier?
+    fn waits_for(&self, [a, b, _, _]: [u8; 4]) -> bool {
+        self.pings.wait_for(u16::from_be_bytes([a, b]))
     }
 
     /// Tell the control thread, if a ping waits for it.
@@ -144,6 +166,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
             Box::new(IcmpInput {
                 echo: wiring.node(nodes::ip4::ICMP_ECHO_REQUEST),
                 about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
+                punt: wiring.node(nodes::ip4::PUNT),
                 done: wiring.node(nodes::IP_DONE),
                 pings: pings.clone(),
             })

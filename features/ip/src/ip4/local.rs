@@ -22,6 +22,7 @@ use quiver_wire::ip4::options::Options;
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
 
 use crate::local::claims::Claimed;
+use crate::local::has_host;
 
 quiver_core::reasons! {
     /// What becomes of packets for the router itself.
@@ -92,6 +93,7 @@ impl Ip4Local {
         }
         if address::is_multicast(header.destination())
             && !self.listens_to(context, packet, header.destination())
+            && !has_host(context.interface(packet.rx))
         {
             return Err(Ip4LocalDrop::NotListening);
         }
@@ -107,6 +109,9 @@ impl Ip4Local {
                 if let Some(node) = self.ports.node(port) {
                     return Ok(node);
                 }
+                if has_host(context.interface(packet.rx)) {
+                    return Ok(self.punt);
+                }
                 context.count(Ip4LocalDrop::PortClosed, 1);
                 packet.hand_over(unreachable_request(unreachable::PORT));
                 Ok(self.error)
@@ -115,6 +120,7 @@ impl Ip4Local {
                 check_tcp(packet, &header, upper)?;
                 Ok(self.punt)
             }
+            _ if has_host(context.interface(packet.rx)) => Ok(self.punt),
             _ => {
                 context.count(Ip4LocalDrop::ProtocolUnknown, 1);
                 packet.hand_over(unreachable_request(unreachable::PROTOCOL));

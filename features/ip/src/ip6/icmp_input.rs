@@ -12,6 +12,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 use crate::ip6::upper::Upper;
 use crate::local::claims::Claimed;
+use crate::local::has_host;
 use crate::local::pending_pings::WaitingPings;
 use crate::notifications::{Answer, Notification, PingError};
 
@@ -47,6 +48,8 @@ struct IcmpInput {
     about: Claimed,
     /// The same for tunnels, behind those.
     about_tunnel: Claimed,
+    /// What no part of the router waits for goes there when a host may wait for it.
+    punt: NodeId,
     done: NodeId,
     pings: Arc<WaitingPings>,
 }
@@ -73,6 +76,9 @@ impl IcmpInput {
                 Ok(self.echo)
             }
             kind::ECHO_REPLY => {
+                if !self.waits_for(icmp.rest) && has_host(cx.interface(packet.rx)) {
+                    return Ok(self.punt);
+                }
                 if !self.notify(cx, packet, &upper, icmp.rest, Answer::Reply) {
                     return Err(Icmp6Drop::UnexpectedReply);
                 }
@@ -82,7 +88,9 @@ impl IcmpInput {
             kind::DESTINATION_UNREACHABLE..=kind::PARAMETER_PROBLEM => {
                 cx.count(Icmp6Drop::ErrorReceived, 1);
                 let quoted = upper.bytes(packet).get(Icmp6Header::LEN..).unwrap_or_default();
-                if let Some((rest, about)) = quoted_echo(quoted) {
+                let echo = quoted_echo(quoted);
+                let is_ours = echo.is_some_and(|(rest, _)| self.waits_for(rest));
+                if let Some((rest, about)) = echo {
                     let told = u32::from_be_bytes(icmp.rest).min(u16::MAX.into()) as u16;
                     let mtu_bytes = if icmp.kind == kind::PACKET_TOO_BIG { told } else { 0 };
                     let error = PingError { kind: icmp.kind, code: icmp.code, mtu_bytes, about };
@@ -91,7 +99,19 @@ impl IcmpInput {
                 let about = Ip6Header::overlay(quoted).map(|about| about.next_header().0);
                 let node = about
                     .and_then(|about| self.about.node(about).or(self.about_tunnel.node(about)));
-                Ok(node.unwrap_or(self.done))
+                let other = || {
+                    if !is_ours && has_host(cx.interface(packet.rx)) {
+                        self.punt
+                    } else {
+                        self.done
+                    }
+                };
+                Ok(node.unwrap_or_else(other))
+            }
+            130..=132 | 143 | kind::ROUTER_SOLICITATION | kind::ROUTER_ADVERTISEMENT
+                if has_host(cx.interface(packet.rx)) =>
+            {
+                Ok(self.punt)
             }
             // RFC 2710 §3, RFC 3810 §5.
             130..=132 | 143 => {
@@ -102,8 +122,14 @@ impl IcmpInput {
                 cx.count(Icmp6Drop::RouterDiscovery, 1);
                 Ok(self.done)
             }
+            _ if has_host(cx.interface(packet.rx)) => Ok(self.punt),
             _ => Err(Icmp6Drop::UnknownType),
         }
+    }
+
+    /// Does a ping of the router's wait for the answer with this identifier?
+    fn waits_for(&self, [a, b, _, _]: [u8; 4]) -> bool {
+        self.pings.wait_for(u16::from_be_bytes([a, b]))
     }
 
     /// Tell the control thread, if a ping waits for it.
@@ -158,6 +184,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
                 types: Claimed::of(wiring, "icmp6-type"),
                 about: Claimed::of(wiring, "icmp6-error-about"),
                 about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
+                punt: wiring.node(nodes::ip6::PUNT),
                 done: wiring.node(nodes::IP_DONE),
                 pings: pings.clone(),
             })

@@ -19,6 +19,7 @@ use quiver_wire::{Header, Ip6Header, IpProtocol, TcpHeader, UdpHeader};
 
 use crate::ip6::upper::{Upper, UpperBad};
 use crate::local::claims::Claimed;
+use crate::local::has_host;
 
 quiver_core::reasons! {
     /// What becomes of packets for the router itself.
@@ -114,6 +115,9 @@ impl Ip6Local {
                 if let Some(node) = self.ports.node(port) {
                     return Ok(node);
                 }
+                if has_host(context.interface(packet.rx)) {
+                    return Ok(self.punt);
+                }
                 let request = IcmpErrorRequest {
                     kind: kind::DESTINATION_UNREACHABLE,
                     code: unreachable::PORT,
@@ -126,6 +130,7 @@ impl Ip6Local {
                 Ok(self.punt)
             }
             IpProtocol::NO_NEXT_HEADER => Err(Ip6LocalDrop::NothingFollows),
+            _ if has_host(context.interface(packet.rx)) => Ok(self.punt),
             _ => {
                 let request = problem(1, next_header_place(packet, &upper.header));
                 Ok(self.complain(
@@ -184,6 +189,7 @@ impl Ip6Local {
             && !solicits
             && !listens()
             && packet.handed_over_if::<GroupAccepted>().is_none()
+            && !has_host(context.interface(packet.rx))
         {
             return Err(Ip6LocalDrop::NotListening);
         }

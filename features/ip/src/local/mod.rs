@@ -8,3 +8,11 @@ pub(crate) mod pending_pings;
 pub(crate) mod ping;
 pub(crate) mod punt;
 pub(crate) mod traceroute;
+
+use quiver_core::graph::interface::InterfaceRow;
+
+/// Does a host deal with packets for the router that came by the interface of this row?
+#[cold]
+pub(crate) fn has_host(rx: Option<&InterfaceRow>) -> bool {
+    rx.is_some_and(|row| row.host.is_some())
+}

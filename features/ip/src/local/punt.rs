@@ -1,5 +1,6 @@
 //! `ip4-punt`, `ip6-punt`: packets that are the host's to deal with. They may be limited in number,
-//! and redirected to a next hop where the host is; without a redirect they are counted and freed.
+//! and redirected to a next hop where the host is; without a redirect they go to the node that
+//! takes what is for the host of their interface, or are counted and freed.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -168,7 +169,8 @@ impl<F: IpFamily> Node for Punting<F> {
                 return Err(Punt::Policed);
             }
             let Some(group) = self.punts.redirect(F::FAMILY, packet.rx) else {
-                return Ok(self.done);
+                let host = cx.interface(packet.rx).and_then(|row| row.host);
+                return Ok(host.unwrap_or(self.done));
             };
             cx.count(Punt::Redirected, 1);
             // It is for the host as it came: no hop is counted, and no error told about it.

@@ -26,6 +26,15 @@ struct Advertisement {
 
 impl Advertisement {
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, NdDrop> {
+        let heard = self.hear(cx, packet);
+        // A host asks for neighbours in the router's name, and waits for their answers.
+        match cx.interface(packet.rx).and_then(|row| row.host) {
+            Some(host) if matches!(heard, Ok(()) | Err(NdDrop::NotOnLink)) => Ok(host),
+            _ => heard.map(|()| self.done),
+        }
+    }
+
+    fn hear(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<(), NdDrop> {
         let (_, message) = read(packet)?;
         let Message::NeighborAdvertisement { flags, target, options } = message else {
             return Err(NdDrop::BadMessage);
@@ -46,7 +55,7 @@ impl Advertisement {
             None if is_answer => AS_KNOWN,
             None => {
                 cx.count(NdDrop::NoMac, 1);
-                return Ok(self.done);
+                return Ok(());
             }
         };
         let address = IpAddr::V6(target);
@@ -59,7 +68,7 @@ impl Advertisement {
                 }
                 return Err(NdDrop::Conflict);
             }
-            return Ok(self.done);
+            return Ok(());
         }
         // An answer may be about a host of another table's route: the control thread knows who was
         // asked for.
@@ -89,7 +98,7 @@ impl Advertisement {
             Notify::TooMany => NdDrop::TooMany,
         };
         cx.count(counted, 1);
-        Ok(self.done)
+        Ok(())
     }
 }
 

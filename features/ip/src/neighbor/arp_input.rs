@@ -107,7 +107,12 @@ impl ArpInput {
             return self.conflict(cx, packet, arp.target_ip, arp.sender_mac).map(|()| self.done);
         }
         if !probes {
-            self.hear(cx, packet, own, &arp)?;
+            let heard = self.hear(cx, packet, own, &arp);
+            // A host asks for neighbours in the router's name, and waits for their answers.
+            match (arp.operation, cx.interface(packet.rx).and_then(|row| row.host)) {
+                (Operation::Reply, Some(host)) => return Ok(host),
+                _ => heard?,
+            }
         }
         if arp.operation == Operation::Request && self.has(packet.rx, own, arp.target_ip) {
             return self.reply(cx, packet, &arp);

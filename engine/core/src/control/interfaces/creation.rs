@@ -41,6 +41,7 @@ impl Engine {
             output,
             tx,
             parent: InterfaceId::NONE,
+            host: None,
             encapsulation: Encapsulation::default(),
             chains: [Chain::default(); ARCS_MAX],
         };

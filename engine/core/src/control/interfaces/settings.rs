@@ -144,6 +144,21 @@ impl Engine {
         })
     }
 
+    /// Let a node take what a host deals with in the interface's place, or nobody.
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
+    pub fn set_host_node(
+        &mut self,
+        id: InterfaceId,
+        node: Option<NodeId>,
+    ) -> Result<(), InterfaceError> {
+        self.change_and_notify(id, InterfaceChange::Input, |interface| {
+            interface.row.host = node;
+            Ok(())
+        })
+    }
+
     /// An interface is about to go down: a last word to its neighbours, and to those of its parts.
     pub(super) fn take_leave(&mut self, id: InterfaceId) {
         if self.interface(id).is_some_and(|interface| interface.row.up) {

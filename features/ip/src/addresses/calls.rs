@@ -1,0 +1,53 @@
+//! Addresses of interfaces as other features change them.
+
+use std::net::IpAddr;
+
+use quiver_control::IpPrefix;
+use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::ip::InterfaceAddresses;
+use quiver_wire::ip6::address::is_link_local;
+
+use crate::addresses::interfaces;
+use crate::state::IpState;
+
+/// What they call.
+pub(crate) const CALLS: InterfaceAddresses =
+    InterfaceAddresses { add, remove, of, tables, changes };
+
+fn add(engine: &mut Engine, id: InterfaceId, address: IpAddr, length: u8) -> Result<(), String> {
+    match address {
+        IpAddr::V6(own) if is_link_local(own) => interfaces::choose_link_local(engine, id, own),
+        _ => interfaces::add(engine, id, IpPrefix { address, length }),
+    }
+    .map_err(|refusal| refusal.to_string())
+}
+
+fn remove(engine: &mut Engine, id: InterfaceId, address: IpAddr, length: u8) -> Result<(), String> {
+    let length = match address {
+        IpAddr::V6(own) if is_link_local(own) => 128,
+        _ => length,
+    };
+    interfaces::remove(engine, id, IpPrefix { address, length })
+        .map_err(|refusal| refusal.to_string())
+}
+
+fn of(engine: &Engine, id: InterfaceId) -> Vec<(IpAddr, u8)> {
+    let Some(own) = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id)) else {
+        return Vec::new();
+    };
+    let ip4 = own.ip4.iter().map(|own| (own.address().into(), own.length()));
+    let ip6 = own.ip6.iter().chain(&own.chosen_link_local);
+    ip4.chain(ip6.map(|own| (own.address().into(), own.length()))).collect()
+}
+
+fn tables(engine: &Engine, id: InterfaceId) -> [u32; 2] {
+    let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id));
+    let (Some(own), Some(fib)) = (own, engine.get::<Fib>()) else { return [0; 2] };
+    [(Family::Ip4, own.table4), (Family::Ip6, own.table6)]
+        .map(|(family, table)| fib.table_id(family, table).unwrap_or(0))
+}
+
+fn changes(engine: &Engine) -> u64 {
+    engine.get::<IpState>().map_or(0, |ip| ip.address_changes)
+}
