@@ -27,6 +27,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_reassembly::register(registry);
     quiver_urpf::register(registry);
     quiver_cop::register(registry);
+    quiver_linux_mirror::register(registry);
     quiver_lldp::register(registry);
     quiver_span::register(registry);
     quiver_pbr::register(registry);
@@ -41,6 +42,9 @@ pub fn built_in(registry: &mut Registry) {
 
 /// The sections of the start-up file that features have.
 pub fn startup() -> Vec<StartupPart> {
-    let features = quiver_ip::startup().into_iter().chain(quiver_bridge::startup());
+    let features = quiver_ip::startup()
+        .into_iter()
+        .chain(quiver_bridge::startup())
+        .chain(quiver_linux_mirror::startup());
     [crate::logging::startup()].into_iter().chain(features).collect()
 }

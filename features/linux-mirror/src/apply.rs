@@ -1,0 +1,152 @@
+//! What a reader tells is taken over, a portion a turn of the control loop.
+
+use std::net::IpAddr;
+
+use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Fib, NextHopObjectId};
+use quiver_forwarding::ip::InterfaceAddresses;
+use quiver_forwarding::neighbour::NeighbourState;
+use quiver_wire::MacAddress;
+
+use crate::mirror::{Mirror, Namespace, mirror};
+use crate::reader::{NeighbourFacts, Object, Order, Portion};
+use crate::routes::{self, Meaning};
+use crate::{addresses, link_state};
+
+/// A portion of a namespace waits: take it.
+pub(crate) fn take(engine: &mut Engine, namespace: &Namespace) {
+    let Some(mirror) = mirror(engine) else { return };
+    let Some(followed) = mirror.followed.get(namespace) else { return };
+    let Some(portion) = followed.reader.take() else { return };
+    let Portion { links, addresses, neighbours, objects, routes } = portion;
+    for (link, facts) in links {
+        match facts {
+            Some(facts) => link_state::take_link(engine, namespace, link, &facts),
+            None => forget_link(engine, namespace, link),
+        }
+    }
+    for (key, is_there) in addresses {
+        addresses::take_address(engine, namespace, key, is_there);
+    }
+    for ((link, address), facts) in neighbours {
+        take_neighbour(engine, namespace, link, address, facts);
+    }
+    take_objects(engine, namespace, objects);
+    engine.with(|engine, mirror: &mut Mirror| {
+        let tables = main_tables(engine, mirror, namespace);
+        let Mirror { by_link, followed, .. } = mirror;
+        let Some(followed) = followed.get_mut(namespace) else { return };
+        followed.main_tables = tables.unwrap_or(followed.main_tables);
+        let objects = &followed.objects;
+        let meaning = Meaning {
+            interface: &|link| by_link.get(&(namespace.clone(), link)).copied(),
+            object: &|number| objects.hops(number).to_vec(),
+            owner: followed.owner,
+            main_tables: followed.main_tables,
+            is_followed: tables.is_some(),
+        };
+        routes::apply(engine, &routes, &meaning, &mut followed.routes);
+    });
+    end_if_over(engine, namespace);
+}
+
+/// A namespace in which nothing has a twin any more is followed until its routes are gone.
+fn end_if_over(engine: &mut Engine, namespace: &Namespace) {
+    let Some(mirror) = mirror(engine) else { return };
+    let is_over = mirror.of_namespace(namespace).next().is_none()
+        && mirror.followed.get(namespace).is_some_and(|f| f.reader.is_all_told());
+    if is_over && let Some(gone) = mirror.followed.remove(namespace) {
+        engine.unwatch(gone.token);
+    }
+}
+
+/// Linux has the link no more: a twin that was deleted there.
+fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
+    let Some(mirror) = mirror(engine) else { return };
+    let Some(id) = mirror.by_link.remove(&(namespace.clone(), link)) else { return };
+    let Some(pair) = mirror.pairs.get_mut(&id) else { return };
+    (pair.link, pair.linux) = (None, None);
+    pair.addresses.clear();
+    tracing::warn!(
+        "{}: its twin {} was deleted in Linux; `lcp delete` and `lcp create` make it anew",
+        engine.interface_name(id),
+        engine.get::<Mirror>().and_then(|m| m.pairs.get(&id)).map_or("", |p| p.host_name.as_str())
+    );
+}
+
+fn take_neighbour(
+    engine: &mut Engine,
+    namespace: &Namespace,
+    link: u32,
+    address: IpAddr,
+    facts: Option<NeighbourFacts>,
+) {
+    let Some(id) = engine.get::<Mirror>().and_then(|mirror| mirror.by_link(namespace, link)) else {
+        return;
+    };
+    let now_ms = engine.now_ns() / 1_000_000;
+    let Some(fib) = engine.get_mut::<Fib>() else { return };
+    let known = fib.neighbours().get(id, address).map(|known| (known.mac, known.state));
+    let done = match facts {
+        Some(NeighbourFacts { mac, is_permanent: true }) => {
+            fib.set_static_neighbour(id, address, MacAddress(mac), now_ms)
+        }
+        // The router has heard the answer itself, as a rule.
+        Some(NeighbourFacts { mac, .. }) if known.is_none() => fib
+            .learn_neighbour_as(NeighbourState::Stale, id, address, MacAddress(mac), now_ms)
+            .map(|_| ()),
+        None if known.is_some_and(|(_, state)| state == NeighbourState::Static) => {
+            fib.remove_neighbour(id, address)
+        }
+        _ => Ok(()),
+    };
+    if let Err(error) = done {
+        tracing::debug!("{}: neighbour {address}: {error}", engine.interface_name(id));
+    }
+}
+
+fn take_objects(
+    engine: &mut Engine,
+    namespace: &Namespace,
+    objects: Vec<(u32, Option<Vec<(Object, u32)>>)>,
+) {
+    engine.with(|engine, mirror: &mut Mirror| {
+        let Mirror { by_link, followed, .. } = mirror;
+        let Some(followed) = followed.get_mut(namespace) else { return };
+        let Some(fib) = engine.get_mut::<Fib>() else { return };
+        let meaning = Meaning {
+            interface: &|link| by_link.get(&(namespace.clone(), link)).copied(),
+            object: &|_| Vec::new(),
+            owner: followed.owner,
+            main_tables: [0; 2],
+            is_followed: true,
+        };
+        for (number, hops) in objects {
+            let id = NextHopObjectId { owner: followed.owner, number };
+            let was_ours = !fib.next_hop_object(id).is_empty();
+            let paths = hops.as_deref().map(|hops| meaning.object_paths(hops)).unwrap_or_default();
+            let is_ours = !paths.is_empty();
+            match is_ours {
+                true => {
+                    if let Err(error) = fib.set_next_hop_object(id, paths) {
+                        followed.routes.last_refusal = Some(error);
+                        followed.routes.refused += 1;
+                    }
+                }
+                false => fib.remove_next_hop_object(id),
+            }
+            followed.objects.put(number, hops);
+            if was_ours != is_ours {
+                followed.reader.order(Order::TellObjectAgain(number));
+            }
+        }
+    });
+}
+
+/// The tables that Linux's main table is here: those of the first interface with a twin there;
+/// none when there is no twin any more.
+fn main_tables(engine: &Engine, mirror: &Mirror, namespace: &Namespace) -> Option<[u32; 2]> {
+    let first: Option<InterfaceId> = mirror.of_namespace(namespace).next();
+    let calls = engine.get::<InterfaceAddresses>();
+    first.zip(calls).map(|(id, calls)| (calls.tables)(engine, id))
+}

@@ -1,0 +1,159 @@
+//! `lcp create`, `lcp delete` and the settings of the mirror.
+
+use quiver_control::{
+    Args, Command, ConfigWriter, Output, Refusal, Registry, Work, in_background, quoted,
+};
+use quiver_core::{Engine, InterfaceId};
+use quiver_linux::TapMaker;
+
+use crate::mirror::{Mirror, Namespace, mirror};
+use crate::pairs::{self, PairWish};
+use crate::reader::{BUFFER_BYTES, Order};
+
+/// The group of the commands.
+pub(crate) const GROUP: &str = "Linux mirror";
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "lcp create <interface> host-if <name:word> {[netns <namespace:path>] [tap-id \
+             <:0-65535>]}",
+        )
+        .group(GROUP)
+        .help("Give an interface a twin in Linux")
+        .details(
+            "The twin is a network device of Linux with the MAC address, MTU and state of the \
+             interface. What Linux sends on it leaves by the interface. Packets for the router \
+             that nothing in it speaks (BGP, OSPF, IS-IS, SSH) arrive there. Addresses, state, \
+             MTU, neighbours and routes that Linux has for it are taken over. The commands \
+             need CAP_NET_ADMIN, and for another namespace CAP_SYS_ADMIN.",
+        )
+        .word("host-if", "what Linux calls the twin")
+        .word("netns", "a name of `ip netns`, or a path; that of `lcp default netns` unless given")
+        .word("tap-id", "the number in the name of the router's end, tapN; a free one unless given")
+        .example("lcp create tap0 host-if uplink")
+        .run_or_begin(create),
+    );
+    registry.command(
+        Command::new("lcp delete <interface>")
+            .group(GROUP)
+            .help("Delete the twin of an interface, and the routes by it")
+            .example("lcp delete tap0")
+            .run(|engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                pairs::delete(engine, id).map(|()| Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("lcp default netns [<namespace:path>]")
+            .group(GROUP)
+            .help("Say in which network namespace twins are made; the router's without a name")
+            .example("lcp default netns dataplane")
+            .run(|engine: &mut Engine, args| {
+                let namespace = namespace(args, "namespace")?;
+                if let Some(mirror) = mirror(engine) {
+                    mirror.default_namespace = namespace;
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("lcp lcp-sync on|off")
+            .group(GROUP)
+            .help("Say whether twins follow the state, MTU and addresses of their interfaces")
+            .details("The other way round always holds: interfaces follow their twins.")
+            .example("lcp lcp-sync off")
+            .run(|engine: &mut Engine, args| {
+                let on = args.has("on");
+                if let Some(mirror) = mirror(engine) {
+                    mirror.tells_linux = on;
+                    mirror.address_changes = 0; // what has changed meanwhile is told
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("lcp netlink rx-buffer-size <size:65536-1073741824>")
+            .group(GROUP)
+            .help("Say how many bytes of changes may wait in the kernel")
+            .details(
+                "It holds for namespaces that are followed from then on. Changes that do not \
+                      fit are lost, and the router asks for all there is again.",
+            )
+            .example("lcp netlink rx-buffer-size 67108864")
+            .run(|engine: &mut Engine, args| {
+                let bytes = args.get("size")?;
+                if let Some(mirror) = mirror(engine) {
+                    mirror.buffer_bytes = bytes;
+                }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("lcp resync")
+            .group(GROUP)
+            .help("Ask Linux for all there is, and take over what differs")
+            .details(
+                "Nothing that is the same is touched. The router does it by itself when it \
+                      has lost changes.",
+            )
+            .run(|engine: &mut Engine, _| {
+                if let Some(mirror) = mirror(engine) {
+                    mirror.followed.values().for_each(|f| f.reader.order(Order::Dump));
+                }
+                Ok(Output::none())
+            }),
+    );
+}
+
+/// A network namespace; confined clients name it as `ip netns` does.
+fn namespace(args: &Args<'_>, word: &str) -> Result<Namespace, Refusal> {
+    let Some(name) = args.optional::<&str>(word)? else { return Ok(None) };
+    let name = args.access().bare_name(name).map(str::to_owned);
+    name.map(Some).map_err(|what| args.refuse(word, what))
+}
+
+fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let default = engine.get::<Mirror>().and_then(|mirror| mirror.default_namespace.clone());
+    let wish = PairWish {
+        id: args.interface(engine, "interface")?,
+        host_name: args.get("name")?,
+        namespace: namespace(args, "namespace")?.or(default),
+        tap: args.optional("tap-id")?,
+    };
+    let make = pairs::prepare(engine, &wish)?;
+    in_background(make, |engine: &mut Engine, attach| {
+        let twin = pairs::finish(engine, wish, attach)?;
+        Ok(Output::text(engine.interface_name(twin)))
+    })
+}
+
+/// The part of `show running-config`.
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    if let Some(namespace) = &mirror.default_namespace {
+        config.command(format_args!("lcp default netns {}", quoted(namespace)));
+    }
+    if mirror.buffer_bytes != BUFFER_BYTES {
+        let bytes = mirror.buffer_bytes;
+        config.command(format_args!("lcp netlink rx-buffer-size {bytes}"));
+    }
+    if !mirror.tells_linux {
+        config.command(format_args!("lcp lcp-sync off"));
+    }
+    let mut pairs: Vec<(String, InterfaceId)> =
+        mirror.pairs.keys().map(|id| (engine.interface_name(*id), *id)).collect();
+    pairs.sort();
+    for (name, id) in pairs {
+        let Some(pair) = mirror.pairs.get(&id) else { continue };
+        let mut line = format!("lcp create {name} host-if {}", quoted(&pair.host_name));
+        if let Some(namespace) = &pair.namespace {
+            line += &format!(" netns {}", quoted(namespace));
+        }
+        let tap = engine.get::<TapMaker>().and_then(|maker| (maker.id)(engine, pair.twin));
+        if let Some(tap) = tap {
+            line += &format!(" tap-id {tap}");
+        }
+        config.command(format_args!("{line}"));
+    }
+}

@@ -1,0 +1,49 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
+
+mod addresses;
+mod apply;
+mod commands;
+mod from_host;
+mod link_state;
+mod mirror;
+mod objects;
+mod pairs;
+mod reader;
+mod routes;
+mod show;
+mod startup;
+mod to_host;
+mod twins;
+
+use quiver_control::{Registry, order};
+use quiver_core::graph::arc::{FeatureSpec, Phase};
+
+use crate::mirror::Mirror;
+pub use crate::startup::startup;
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature(
+        "linux-mirror",
+        "Twins of interfaces in Linux, for routing daemons and other programs there",
+    );
+    let twins = twins::none(registry.graph.epochs());
+    registry.graph.node(from_host::spec(&twins));
+    registry.graph.node(to_host::spec(&twins));
+    registry.graph.feature(FeatureSpec {
+        arc: "device-input",
+        node: from_host::NAME,
+        phase: Phase::CrossConnect,
+        after: &[],
+    });
+    commands::register(registry);
+    show::register(registry);
+    registry.running_config(order::TABLES, commands::write_config);
+    registry.on_start(move |engine| {
+        engine.insert(Mirror::new(twins));
+        engine.on_interface_change(pairs::follow_interface);
+        engine.on_turn(addresses::tell_changes);
+    });
+}

@@ -1,0 +1,132 @@
+//! State, MTU and layer 2 address of an interface and of its twin: either follows the other.
+
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::ip::InterfaceAddresses;
+use quiver_netlink::link::LinkChange;
+
+use crate::addresses;
+use crate::mirror::{Mirror, Namespace, mirror};
+use crate::reader::{LinkFacts, Order};
+
+/// Linux sees a carrier on the twin while the interface can send.
+pub(crate) fn show_carrier(engine: &mut Engine, id: InterfaceId) {
+    let is_up = engine.interface(id).is_some_and(|interface| interface.row().up);
+    let Some(twin) = engine.get::<Mirror>().and_then(|m| m.pairs.get(&id)).map(|pair| pair.twin)
+    else {
+        return;
+    };
+    if engine.interface(twin).is_some_and(|twin| twin.admin_up != is_up)
+        && let Err(error) = engine.set_admin_up(twin, is_up)
+    {
+        tracing::debug!("{}: {error}", engine.interface_name(twin));
+    }
+}
+
+/// Have Linux change the twin.
+fn tell_linux(engine: &Engine, id: InterfaceId, change: LinkChange) {
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    let Some((pair, link)) = mirror.pairs.get(&id).and_then(|pair| Some((pair, pair.link?))) else {
+        return;
+    };
+    let what = format!("a change of {}", pair.host_name);
+    mirror.order(&pair.namespace, Order::Ask(what, change.request(link)));
+}
+
+/// The interface has changed.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    let Some(interface) = engine.interface(id) else { return };
+    let (admin_up, row) = (interface.admin_up, interface.row());
+    let (mac, mtu_bytes) = (row.mac, row.mtu_bytes);
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    let Some(pair) = mirror.pairs.get(&id) else { return };
+    let (linux, twin, tells_linux) = (pair.linux, pair.twin, mirror.tells_linux);
+    match change {
+        InterfaceChange::State => {
+            show_carrier(engine, id);
+            if tells_linux && linux.is_some_and(|(is_up, _)| is_up != admin_up) {
+                tell_linux(engine, id, LinkChange { up: Some(admin_up), ..LinkChange::default() });
+            }
+        }
+        InterfaceChange::Mtu if tells_linux => {
+            // The tap gives it on to its end in Linux.
+            if let Err(error) = engine.set_mtu(twin, mtu_bytes) {
+                tracing::warn!("{}: {error}", engine.interface_name(twin));
+            }
+        }
+        InterfaceChange::Mac => {
+            tell_linux(engine, id, LinkChange { mac: Some(mac), ..LinkChange::default() });
+        }
+        _ => {}
+    }
+}
+
+/// Linux says what the twin of a pair is like now.
+pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, facts: &LinkFacts) {
+    let Some(id) = pair_of(engine, namespace, link, facts) else { return };
+    let Some(interface) = engine.interface(id) else { return };
+    let (admin_up, row) = (interface.admin_up, interface.row());
+    let (mac, mtu_bytes) = (row.mac, row.mtu_bytes);
+    let now = (facts.is_up, facts.mtu_bytes);
+    let Some(pair) = mirror(engine).and_then(|mirror| mirror.pairs.get_mut(&id)) else { return };
+    let before = pair.linux.replace(now);
+    let Some(before) = before else {
+        // The first time: the twin becomes like the interface.
+        let up = (facts.is_up != admin_up).then_some(admin_up);
+        let mac = (facts.mac != mac).then_some(mac);
+        if up.is_some() || mac.is_some() {
+            tell_linux(engine, id, LinkChange { up, mac, mtu_bytes: None });
+        }
+        return;
+    };
+    let refused = |engine: &Engine, error: quiver_core::control::interfaces::InterfaceError| {
+        tracing::warn!("{}: {error}", engine.interface_name(id));
+    };
+    if before.0 != now.0
+        && now.0 != admin_up
+        && let Err(error) = engine.set_admin_up(id, now.0)
+    {
+        refused(engine, error);
+    }
+    if before.1 != now.1
+        && now.1 != mtu_bytes
+        && let Err(error) = engine.set_mtu(id, now.1)
+    {
+        refused(engine, error);
+    }
+    if facts.mac != mac
+        && facts.mac != [0; 6]
+        && let Err(error) = engine.set_mac(id, facts.mac)
+    {
+        refused(engine, error);
+    }
+}
+
+/// The pair that a link is the twin of. A pair whose link is not known yet has the one with the
+/// name that it was made with.
+fn pair_of(
+    engine: &mut Engine,
+    namespace: &Namespace,
+    link: u32,
+    facts: &LinkFacts,
+) -> Option<InterfaceId> {
+    let mirror = mirror(engine)?;
+    if let Some(known) = mirror.by_link(namespace, link) {
+        if let Some(pair) = mirror.pairs.get_mut(&known).filter(|p| p.host_name != facts.name) {
+            tracing::info!("Linux calls {} {} now", pair.host_name, facts.name);
+            pair.host_name.clone_from(&facts.name);
+        }
+        return Some(known);
+    }
+    let (id, pair) = mirror.pairs.iter_mut().find(|(_, pair)| {
+        pair.link.is_none() && pair.namespace == *namespace && pair.host_name == facts.name
+    })?;
+    pair.link = Some(link);
+    let id = *id;
+    mirror.by_link.insert((namespace.clone(), link), id);
+    mirror.order(namespace, Order::TellLinkAgain(link));
+    if let (true, Some(calls)) = (mirror.tells_linux, engine.get::<InterfaceAddresses>().copied()) {
+        addresses::tell_interface(engine, id, calls);
+    }
+    Some(id)
+}

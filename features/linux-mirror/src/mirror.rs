@@ -1,0 +1,120 @@
+//! The mirror as the control thread holds it: pairs, and a reader for each namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_core::{Engine, InterfaceId};
+
+use crate::objects::Objects;
+use crate::reader::{BUFFER_BYTES, Order, Reader};
+use crate::routes::RouteCounts;
+use crate::twins::{Published, Twins};
+
+/// A network namespace: a name of `ip netns`, or a path; none = the router's.
+pub(crate) type Namespace = Option<String>;
+
+/// An interface and its twin.
+pub(crate) struct Pair {
+    /// The tap whose other end Linux has.
+    pub twin: InterfaceId,
+    /// What Linux calls it.
+    pub host_name: String,
+    /// Where it is in Linux.
+    pub namespace: Namespace,
+    /// Its number in Linux, once that is known.
+    pub link: Option<u32>,
+    /// What Linux last said: is it up, and its MTU.
+    pub linux: Option<(bool, u32)>,
+    /// Addresses that both have.
+    pub addresses: BTreeSet<(IpAddr, u8)>,
+    /// Addresses of Linux that the router refused, and why.
+    pub refused: BTreeMap<(IpAddr, u8), String>,
+}
+
+/// What follows a namespace.
+pub(crate) struct Followed {
+    pub reader: Reader,
+    pub token: quiver_core::control::reactor::Token,
+    pub objects: Objects,
+    pub routes: RouteCounts,
+    /// Whose next-hop objects these are in the FIB.
+    pub owner: u32,
+    /// The IDs of the tables that Linux's main table is here.
+    pub main_tables: [u32; 2],
+}
+
+/// All of it.
+pub(crate) struct Mirror {
+    /// By the interface that has a twin.
+    pub pairs: BTreeMap<InterfaceId, Pair>,
+    /// By namespace and Linux's number of the twin.
+    pub by_link: BTreeMap<(Namespace, u32), InterfaceId>,
+    pub followed: BTreeMap<Namespace, Followed>,
+    /// The number of the namespace that is followed next.
+    pub next_owner: u32,
+    /// Where twins are unless `lcp create` says it.
+    pub default_namespace: Namespace,
+    /// Does Linux follow the router, too?
+    pub tells_linux: bool,
+    /// Bytes of changes that may wait in the kernel.
+    pub buffer_bytes: usize,
+    /// Addresses were compared when they had changed so often.
+    pub address_changes: u64,
+    twins: Arc<Published>,
+}
+
+impl Mirror {
+    pub fn new(twins: Arc<Published>) -> Mirror {
+        Mirror {
+            pairs: BTreeMap::new(),
+            by_link: BTreeMap::new(),
+            followed: BTreeMap::new(),
+            next_owner: 1,
+            default_namespace: None,
+            tells_linux: true,
+            buffer_bytes: BUFFER_BYTES,
+            address_changes: 0,
+            twins,
+        }
+    }
+
+    /// The interface whose twin this is.
+    pub fn mirrored_by(&self, twin: InterfaceId) -> Option<InterfaceId> {
+        self.pairs.iter().find(|(_, pair)| pair.twin == twin).map(|(id, _)| *id)
+    }
+
+    /// The interface whose twin has this number in Linux.
+    pub fn by_link(&self, namespace: &Namespace, link: u32) -> Option<InterfaceId> {
+        self.by_link.get(&(namespace.clone(), link)).copied()
+    }
+
+    /// Let workers see who is whose twin.
+    pub fn publish(&self) {
+        let pairs = self.pairs.iter().map(|(id, pair)| (*id, pair.twin)).collect();
+        self.twins.publish(Twins::new(&pairs));
+    }
+
+    /// Have the reader of a pair's namespace do something.
+    pub fn order(&self, namespace: &Namespace, order: Order) {
+        if let Some(followed) = self.followed.get(namespace) {
+            followed.reader.order(order);
+        }
+    }
+
+    /// The interfaces whose twins are in a namespace.
+    pub fn of_namespace(&self, namespace: &Namespace) -> impl Iterator<Item = InterfaceId> {
+        let those = self.pairs.iter().filter(move |(_, pair)| pair.namespace == *namespace);
+        those.map(|(id, _)| *id)
+    }
+}
+
+/// The mirror of an engine, to change.
+pub(crate) fn mirror(engine: &mut Engine) -> Option<&mut Mirror> {
+    engine.get_mut::<Mirror>()
+}
+
+/// A namespace in words.
+pub(crate) fn name_of(namespace: &Namespace) -> &str {
+    namespace.as_deref().unwrap_or("")
+}

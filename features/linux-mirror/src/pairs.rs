@@ -1,0 +1,203 @@
+//! Pairs are made and deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quiver_control::Refusal;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::reactor::Interest;
+use quiver_core::{Engine, InterfaceId};
+use quiver_linux::link::check_name;
+use quiver_linux::{AttachTap, TapMaker, TapWish};
+
+use crate::mirror::{Followed, Mirror, Namespace, Pair, mirror, name_of};
+use crate::objects::Objects;
+use crate::reader::{Order, Reader};
+use crate::routes::RouteCounts;
+use crate::{apply, from_host, link_state, to_host};
+
+/// Who owns the taps.
+pub(crate) const OWNER: &str = "the Linux mirror";
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct PairWish {
+    pub id: InterfaceId,
+    pub host_name: String,
+    pub namespace: Namespace,
+    pub tap: Option<u32>,
+}
+
+/// Can this pair be made?
+pub(crate) fn check(engine: &Engine, wish: &PairWish) -> Result<(), Refusal> {
+    check_name(&wish.host_name).map_err(|error| Refusal::new(error.to_string()))?;
+    let name = engine.interface_name(wish.id);
+    let Some(interface) = engine.interface(wish.id) else {
+        return Err(Refusal::new("the interface is gone"));
+    };
+    if interface.row().mac == [0; 6] {
+        return Err(Refusal::new(format!("{name} has no Ethernet address, so no twin")));
+    }
+    if interface.passes_on_only {
+        return Err(Refusal::new(format!("{name} has not one VLAN, so no twin"))
+            .remedy("create the sub-interface with exact-match, and one VLAN in each tag"));
+    }
+    let Some(mirror) = engine.get::<Mirror>() else { return Ok(()) };
+    if mirror.pairs.contains_key(&wish.id) {
+        return Err(Refusal::new(format!("{name} has a twin already"))
+            .remedy(format!("`show lcp`, `lcp delete {name}`")));
+    }
+    if let Some(of) = mirror.mirrored_by(wish.id) {
+        let of = engine.interface_name(of);
+        return Err(Refusal::new(format!("{name} is itself the twin of {of}")));
+    }
+    let same =
+        |pair: &&Pair| (&pair.host_name, &pair.namespace) == (&wish.host_name, &wish.namespace);
+    if let Some(pair) = mirror.pairs.values().find(same) {
+        return Err(Refusal::new(format!("Linux has a twin called {} there", pair.host_name)));
+    }
+    Ok(())
+}
+
+/// What it takes to make the twin; not on the control thread.
+pub(crate) fn prepare(
+    engine: &Engine,
+    wish: &PairWish,
+) -> Result<impl FnOnce() -> Result<AttachTap, Refusal> + Send + 'static, Refusal> {
+    check(engine, wish)?;
+    let maker = *engine.get::<TapMaker>().ok_or_else(no_taps)?;
+    let row = engine.interface(wish.id).map(|interface| interface.row().clone());
+    let row = row.ok_or_else(|| Refusal::new("the interface is gone"))?;
+    let tap = TapWish {
+        id: wish.tap,
+        host_name: wish.host_name.clone(),
+        host_namespace: wish.namespace.clone(),
+        host_mac: Some(row.mac),
+        mtu_bytes: row.mtu_bytes,
+        owner: OWNER,
+    };
+    Ok(move || (maker.make)(tap).map_err(Refusal::new))
+}
+
+fn no_taps() -> Refusal {
+    Refusal::new("this router is built without taps")
+}
+
+/// Make the pair of a tap that Linux has made.
+pub(crate) fn finish(
+    engine: &mut Engine,
+    wish: PairWish,
+    attach: AttachTap,
+) -> Result<InterfaceId, Refusal> {
+    check(engine, &wish)?;
+    follow(engine, &wish.namespace)?;
+    let twin = attach(engine).map_err(Refusal::new)?;
+    if let Err(refusal) = connect(engine, wish, twin) {
+        let maker = engine.get::<TapMaker>().copied();
+        maker.map(|maker| (maker.delete)(engine, twin));
+        return Err(refusal);
+    }
+    Ok(twin)
+}
+
+fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(), Refusal> {
+    let failed =
+        |error: quiver_core::control::interfaces::InterfaceError| Refusal::new(error.to_string());
+    let host = engine.node_id(to_host::NAME).ok_or_else(no_taps)?;
+    engine.set_feature(twin, "device-input", from_host::NAME, true).map_err(failed)?;
+    engine.set_host_node(wish.id, Some(host)).map_err(failed)?;
+    let PairWish { id, host_name, namespace, .. } = wish;
+    let pair = Pair {
+        twin,
+        host_name,
+        namespace,
+        link: None,
+        linux: None,
+        addresses: BTreeSet::new(),
+        refused: BTreeMap::new(),
+    };
+    if let Some(mirror) = mirror(engine) {
+        mirror.pairs.insert(id, pair);
+        mirror.publish();
+    }
+    link_state::show_carrier(engine, id);
+    // The link may have been told before there was a pair that it belongs to.
+    find_link(engine, id);
+    Ok(())
+}
+
+/// Have all told: the pair's link, and what leads to it.
+fn find_link(engine: &Engine, id: InterfaceId) {
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    if let Some(pair) = mirror.pairs.get(&id) {
+        mirror.order(&pair.namespace, Order::TellAllAgain);
+    }
+}
+
+/// Follow a namespace, if it is not followed yet.
+fn follow(engine: &mut Engine, namespace: &Namespace) -> Result<(), Refusal> {
+    let Some(mirror) = engine.get::<Mirror>() else { return Ok(()) };
+    if mirror.followed.contains_key(namespace) {
+        return Ok(());
+    }
+    let reader = Reader::start(namespace.as_deref(), mirror.buffer_bytes).map_err(|error| {
+        Refusal::new(format!("netlink in namespace `{}`: {error}", name_of(namespace)))
+    })?;
+    let of = namespace.clone();
+    let token = engine.watch(reader.fd(), Interest::READ, move |engine| apply::take(engine, &of));
+    if let Some(mirror) = engine.get_mut::<Mirror>() {
+        let followed = Followed {
+            reader,
+            token,
+            objects: Objects::default(),
+            routes: RouteCounts::default(),
+            owner: mirror.next_owner,
+            main_tables: [0; 2],
+        };
+        mirror.next_owner = mirror.next_owner.wrapping_add(1).max(1);
+        mirror.followed.insert(namespace.clone(), followed);
+    }
+    Ok(())
+}
+
+/// Delete a pair: the twin vanishes, and routes by it.
+pub(crate) fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
+    let name = engine.interface_name(id);
+    let Some(pair) = mirror(engine).and_then(|mirror| mirror.pairs.remove(&id)) else {
+        return Err(Refusal::new(format!("{name} has no twin")).remedy("`show lcp` lists pairs"));
+    };
+    let _ = engine.set_host_node(id, None); // an interface that is just going has none
+    let is_last = mirror(engine).is_none_or(|mirror| {
+        mirror.by_link.retain(|_, of| *of != id);
+        mirror.publish();
+        mirror.of_namespace(&pair.namespace).next().is_none()
+    });
+    if let Some(mirror) = engine.get::<Mirror>() {
+        match pair.link.filter(|_| !is_last) {
+            Some(link) => mirror.order(&pair.namespace, Order::TellLinkAgain(link)),
+            None => mirror.order(&pair.namespace, Order::TellAllAgain),
+        }
+    }
+    if let (Some(maker), Some(_)) = (engine.get::<TapMaker>().copied(), engine.interface(pair.twin))
+    {
+        (maker.delete)(engine, pair.twin).map_err(Refusal::new)?;
+    }
+    Ok(())
+}
+
+/// Something happened to an interface.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    if change == InterfaceChange::Deleted {
+        if mirror.pairs.contains_key(&id) {
+            if let Err(refusal) = delete(engine, id) {
+                tracing::warn!("{}: its twin stays: {refusal}", engine.interface_name(id));
+            }
+        } else if let Some(of) = mirror.mirrored_by(id) {
+            let _ = delete(engine, of);
+        }
+        return;
+    }
+    if mirror.pairs.contains_key(&id) {
+        link_state::follow_interface(engine, id, change);
+    }
+}

@@ -1,0 +1,164 @@
+//! What is known of one kind of objects, and which of it somebody has not been told yet: however
+//! often an object changes meanwhile, it is told once, as it is then.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+
+/// Objects by key.
+pub(crate) struct Kept<K, V> {
+    known: HashMap<K, Entry<V>>,
+    untold: HashSet<K>,
+    /// The same, in the order in which they changed first.
+    queue: VecDeque<K>,
+    generation: u32,
+    /// Changes that went into one that was not told yet.
+    pub coalesced: u64,
+}
+
+struct Entry<V> {
+    value: V,
+    /// The dump that it was last seen in.
+    generation: u32,
+}
+
+impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
+    pub fn new() -> Kept<K, V> {
+        Kept {
+            known: HashMap::new(),
+            untold: HashSet::new(),
+            queue: VecDeque::new(),
+            generation: 0,
+            coalesced: 0,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// How many changes are to be told.
+    pub fn untold(&self) -> usize {
+        self.untold.len()
+    }
+
+    fn note(&mut self, key: K) {
+        match self.untold.insert(key) {
+            true => self.queue.push_back(key),
+            false => self.coalesced += 1,
+        }
+    }
+
+    /// An object is this now. What it was already is no change.
+    pub fn put(&mut self, key: K, value: V) {
+        let generation = self.generation;
+        match self.known.get_mut(&key) {
+            Some(entry) if entry.value == value => entry.generation = generation,
+            Some(entry) => {
+                *entry = Entry { value, generation };
+                self.note(key);
+            }
+            None => {
+                self.known.insert(key, Entry { value, generation });
+                self.note(key);
+            }
+        }
+    }
+
+    /// An object is there no more.
+    pub fn remove(&mut self, key: K) {
+        if self.known.remove(&key).is_some() {
+            self.note(key);
+        }
+    }
+
+    /// What is known of an object.
+    pub fn get(&self, key: K) -> Option<&V> {
+        self.known.get(&key).map(|entry| &entry.value)
+    }
+
+    /// What is known of an object that was put since the last dump began.
+    pub fn get_fresh(&self, key: K) -> Option<&V> {
+        let entry = self.known.get(&key).filter(|entry| entry.generation == self.generation);
+        entry.map(|entry| &entry.value)
+    }
+
+    /// A dump begins: what is not put from now on is gone when [`sweep`](Self::sweep) is called.
+    pub fn begin_dump(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    /// The dump is whole.
+    pub fn sweep(&mut self) {
+        let generation = self.generation;
+        let gone = self.known.iter().filter(|(_, entry)| entry.generation != generation);
+        let gone: Vec<K> = gone.map(|(key, _)| *key).collect();
+        gone.into_iter().for_each(|key| self.remove(key));
+    }
+
+    /// Tell again those of which `of` is true.
+    pub fn tell_again(&mut self, of: impl Fn(&K, &V) -> bool) {
+        let again = self.known.iter().filter(|(key, entry)| of(key, &entry.value));
+        for (key, _) in again {
+            if self.untold.insert(*key) {
+                self.queue.push_back(*key);
+            }
+        }
+    }
+
+    /// The keys of those of which `of` is true.
+    pub fn keys_of(&self, of: impl Fn(&K, &V) -> bool) -> Vec<K> {
+        let those = self.known.iter().filter(|(key, entry)| of(key, &entry.value));
+        those.map(|(key, _)| *key).collect()
+    }
+
+    /// Take away those of which `of` is true.
+    pub fn remove_those(&mut self, of: impl Fn(&K, &V) -> bool) {
+        self.keys_of(of).into_iter().for_each(|key| self.remove(key));
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: PartialEq + Clone> Kept<K, V> {
+    /// Up to `most` changes that were not told yet; no value for what is gone.
+    pub fn take_untold(&mut self, most: usize) -> Vec<(K, Option<V>)> {
+        let count = self.queue.len().min(most);
+        let keys: Vec<K> = self.queue.drain(..count).collect();
+        let tell = |key: K| {
+            self.untold.remove(&key);
+            (key, self.known.get(&key).map(|entry| entry.value.clone()))
+        };
+        keys.into_iter().map(tell).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_told_once_as_it_is_then() {
+        let mut kept = Kept::new();
+        kept.put(1, 'a');
+        kept.put(1, 'b');
+        kept.put(2, 'a');
+        kept.remove(2);
+        assert_eq!(kept.take_untold(9), [(1, Some('b')), (2, None)]);
+        assert_eq!(kept.coalesced, 2);
+        kept.put(1, 'b');
+        assert_eq!(kept.untold(), 0, "the same again is no change");
+    }
+
+    #[test]
+    fn a_dump_takes_away_what_is_not_in_it() {
+        let mut kept = Kept::new();
+        (0..4).for_each(|key| kept.put(key, key));
+        kept.take_untold(9);
+        kept.begin_dump();
+        kept.put(0, 0);
+        kept.put(1, 7);
+        kept.sweep();
+        let mut told = kept.take_untold(9);
+        told.sort();
+        assert_eq!(told, [(1, Some(7)), (2, None), (3, None)]);
+    }
+}

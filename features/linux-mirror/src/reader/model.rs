@@ -1,0 +1,264 @@
+//! What Linux has configured in a namespace, as far as the router follows it.
+
+use std::net::IpAddr;
+
+use quiver_netlink::message::flag;
+use quiver_netlink::{Message, address, family, link, neighbour, next_hop, route};
+
+use super::kept::Kept;
+use super::routes::{RouteValue, Routes};
+
+/// Linux's table of local addresses.
+const LOCAL_TABLE: u32 = 255; // RT_TABLE_LOCAL, linux/rtnetlink.h
+
+/// A link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LinkFacts {
+    /// Its name.
+    pub name: String,
+    /// Is it administratively up?
+    pub is_up: bool,
+    /// Its MTU, bytes.
+    pub mtu_bytes: u32,
+    /// Its layer 2 address.
+    pub mac: [u8; 6],
+}
+
+/// An address of a link, with the length of its prefix.
+pub(crate) type AddressKey = (u32, IpAddr, u8);
+
+/// A neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NeighbourFacts {
+    /// Its layer 2 address.
+    pub mac: [u8; 6],
+    /// Was it configured?
+    pub is_permanent: bool,
+}
+
+/// What a next-hop object says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// Packets are dropped.
+    Blackhole,
+    /// One hop.
+    Hop {
+        /// The next hop; none when hosts are on the link.
+        gateway: Option<IpAddr>,
+        /// The number of the link.
+        link: u32,
+        /// Does it put something around packets that this router does not know yet?
+        is_encapsulated: bool,
+    },
+    /// Other objects with their shares.
+    Group(Vec<(u32, u32)>),
+}
+
+/// All of it.
+pub(crate) struct Model {
+    pub links: Kept<u32, LinkFacts>,
+    pub addresses: Kept<AddressKey, ()>,
+    pub neighbours: Kept<(u32, IpAddr), NeighbourFacts>,
+    pub objects: Kept<u32, Object>,
+    pub routes: Routes,
+}
+
+impl Model {
+    pub fn new() -> Model {
+        Model {
+            links: Kept::new(),
+            addresses: Kept::new(),
+            neighbours: Kept::new(),
+            objects: Kept::new(),
+            routes: Routes::new(),
+        }
+    }
+
+    /// Take over what a message says. What this router does not follow is passed over.
+    pub fn take(&mut self, message: &Message<'_>) {
+        match message.kind {
+            route::NEW | route::DELETED => self.take_route(message),
+            link::NEW | link::DELETED => self.take_link(message),
+            address::NEW | address::DELETED => self.take_address(message),
+            neighbour::NEW | neighbour::DELETED => self.take_neighbour(message),
+            next_hop::NEW => self.take_object(message),
+            next_hop::DELETED => {
+                if let Some(object) = next_hop::NextHop::read(message.body) {
+                    self.object_went(object.id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn take_route(&mut self, message: &Message<'_>) {
+        let Some(read) = route::Route::read(message.body) else { return };
+        // Subnets of addresses come with the addresses, and the router's own are known.
+        let is_own = matches!(read.protocol, route::protocol::KERNEL | route::protocol::QUIVER);
+        if is_own || read.table == LOCAL_TABLE {
+            return;
+        }
+        match message.kind {
+            route::NEW => self.routes.put(&read, message.flags & flag::APPEND != 0),
+            _ => self.routes.remove(&read),
+        }
+    }
+
+    fn take_link(&mut self, message: &Message<'_>) {
+        let Some(read) = link::Link::read(message.body) else { return };
+        if read.family != family::UNSPECIFIED {
+            return;
+        }
+        let was_up = self.links.get(read.index).is_some_and(|known| known.is_up);
+        let is_up = message.kind == link::NEW && read.is_up;
+        match message.kind {
+            link::NEW => {
+                let facts = LinkFacts {
+                    name: read.name.unwrap_or_default().to_owned(),
+                    is_up,
+                    mtu_bytes: read.mtu_bytes.unwrap_or(0),
+                    mac: read.mac.unwrap_or_default(),
+                };
+                self.links.put(read.index, facts);
+            }
+            _ => {
+                self.links.remove(read.index);
+                self.addresses.remove_those(|(link, ..), ()| *link == read.index);
+                self.neighbours.remove_those(|(link, _), _| *link == read.index);
+            }
+        }
+        if was_up && !is_up {
+            self.link_went_down(read.index);
+        }
+    }
+
+    /// What Linux takes away with a link that went down, and does not say.
+    fn link_went_down(&mut self, index: u32) {
+        let links = &self.links;
+        let is_down = |link: u32| link == index || links.get(link).is_some_and(|l| !l.is_up);
+        self.routes.links_went_down(is_down);
+        let of_link =
+            |object: &Object| matches!(object, Object::Hop { link, .. } if *link == index);
+        let gone: Vec<u32> = self.objects.keys_of(|_, object| of_link(object));
+        gone.into_iter().for_each(|id| self.object_went(id));
+    }
+
+    fn object_went(&mut self, id: u32) {
+        self.objects.remove(id);
+        self.routes.object_went(id);
+        // Groups lose the member; one that has no other is gone.
+        let groups = self.objects.keys_of(
+            |_, object| matches!(object, Object::Group(members) if members.iter().any(|m| m.0 == id)),
+        );
+        for group in groups {
+            let Some(Object::Group(members)) = self.objects.get(group) else { continue };
+            let left: Vec<_> = members.iter().filter(|member| member.0 != id).copied().collect();
+            match left.is_empty() {
+                true => {
+                    self.objects.remove(group);
+                    self.routes.object_went(group);
+                }
+                false => self.objects.put(group, Object::Group(left)),
+            }
+        }
+    }
+
+    fn take_address(&mut self, message: &Message<'_>) {
+        let Some(read) = address::LinkAddress::read(message.body) else { return };
+        let key = (read.link, read.address, read.length);
+        match message.kind == address::NEW && !read.is_duplicate {
+            true => self.addresses.put(key, ()),
+            false => self.addresses.remove(key),
+        }
+    }
+
+    fn take_neighbour(&mut self, message: &Message<'_>) {
+        let Some(read) = neighbour::Neighbour::read(message.body) else { return };
+        let Some(address) = read.address.filter(|_| read.family != family::BRIDGE) else { return };
+        let key = (read.link, address);
+        match read.mac.filter(|_| message.kind == neighbour::NEW && read.is_usable()) {
+            Some(mac) => {
+                let facts = NeighbourFacts { mac, is_permanent: read.is_permanent() };
+                self.neighbours.put(key, facts);
+            }
+            None => self.neighbours.remove(key),
+        }
+    }
+
+    fn take_object(&mut self, message: &Message<'_>) {
+        let Some(read) = next_hop::NextHop::read(message.body) else { return };
+        let object = match read.kind {
+            next_hop::Kind::Blackhole => Object::Blackhole,
+            next_hop::Kind::Hop { gateway, link, encap } => {
+                Object::Hop { gateway, link, is_encapsulated: encap.is_some() }
+            }
+            next_hop::Kind::Group(members) => Object::Group(members),
+        };
+        self.objects.put(read.id, object);
+    }
+
+    /// The hops of an object, its groups' members and theirs among them, with their shares; none
+    /// when it is not there, or drops.
+    pub fn hops_of(&self, id: u32) -> Vec<(Object, u32)> {
+        match self.objects.get(id) {
+            Some(Object::Group(members)) => {
+                let hop = |(member, weight): &(u32, u32)| match self.objects.get(*member) {
+                    Some(Object::Group(_)) | None => None, // Linux has no groups of groups
+                    Some(hop) => Some((hop.clone(), *weight)),
+                };
+                members.iter().filter_map(hop).collect()
+            }
+            Some(hop) => vec![(hop.clone(), 1)],
+            None => Vec::new(),
+        }
+    }
+
+    /// Tell all of a link again: somebody follows it now, or no more.
+    pub fn tell_link_again(&mut self, index: u32) {
+        self.links.tell_again(|link, _| *link == index);
+        self.addresses.tell_again(|(link, ..), ()| *link == index);
+        self.neighbours.tell_again(|(link, _), _| *link == index);
+        let of_link =
+            |object: &Object| matches!(object, Object::Hop { link, .. } if *link == index);
+        let objects = self.objects.keys_of(|_, object| of_link(object));
+        let of_group = |members: &[(u32, u32)]| members.iter().any(|m| objects.contains(&m.0));
+        self.objects.tell_again(|id, object| match object {
+            Object::Group(members) => of_group(members),
+            _ => objects.contains(id),
+        });
+        self.routes.used.tell_again(|_, (_, value)| value.names(index));
+    }
+
+    /// Tell routes by a next-hop object again.
+    pub fn tell_object_again(&mut self, id: u32) {
+        let by_it = RouteValue::Object(id);
+        self.routes.used.tell_again(|_, (_, value)| **value == by_it);
+    }
+
+    /// Tell all again.
+    pub fn tell_all_again(&mut self) {
+        self.links.tell_again(|_, _| true);
+        self.addresses.tell_again(|_, ()| true);
+        self.neighbours.tell_again(|_, _| true);
+        self.objects.tell_again(|_, _| true);
+        self.routes.used.tell_again(|_, _| true);
+    }
+
+    /// How many changes are to be told.
+    pub fn untold(&self) -> usize {
+        self.links.untold()
+            + self.addresses.untold()
+            + self.neighbours.untold()
+            + self.objects.untold()
+            + self.routes.used.untold()
+    }
+
+    /// Changes that went into ones that were not told yet.
+    pub fn coalesced(&self) -> u64 {
+        self.links.coalesced
+            + self.addresses.coalesced
+            + self.neighbours.coalesced
+            + self.objects.coalesced
+            + self.routes.used.coalesced
+    }
+}

@@ -1,0 +1,120 @@
+//! `show lcp`, `show lcp sync`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
+use quiver_core::Engine;
+
+use crate::commands::GROUP;
+use crate::mirror::{Mirror, name_of};
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("show lcp [phy <interface>]")
+            .group(GROUP)
+            .help("Show interfaces and their twins in Linux")
+            .example("show lcp")
+            .run(|engine: &mut Engine, args| pairs(engine, args)),
+    );
+    registry.command(
+        Command::new("show lcp sync")
+            .group(GROUP)
+            .help("Show how the router keeps up with what changes in Linux")
+            .run(|engine: &mut Engine, _| Ok(sync(engine))),
+    );
+}
+
+fn pairs(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let only = match args.has("phy") {
+        true => Some(args.interface(engine, "interface")?),
+        false => None,
+    };
+    let mut table = Table::new([
+        Column::left("Interface"),
+        Column::left("Twin"),
+        Column::left("Linux name"),
+        Column::left("Namespace"),
+        Column::right("Linux index").key("linux_index"),
+        Column::left("Linux state"),
+        Column::right("Linux MTU").key("linux_mtu_bytes"),
+        Column::right("Addresses"),
+    ])
+    .when_empty("no interface has a twin");
+    let Some(mirror) = engine.get::<Mirror>() else { return Ok(Output::none()) };
+    let mut refused = Vec::new();
+    for (id, pair) in mirror.pairs.iter().filter(|(id, _)| only.is_none_or(|only| only == **id)) {
+        let name = engine.interface_name(*id);
+        let state = match pair.linux {
+            None if pair.link.is_none() => "gone",
+            None => "unknown",
+            Some((true, _)) => "up",
+            Some((false, _)) => "down",
+        };
+        for ((address, length), why) in &pair.refused {
+            refused.push(format!("{name}: {address}/{length} of Linux is not used: {why}"));
+        }
+        table
+            .row()
+            .cell(&name)
+            .cell(engine.interface_name(pair.twin))
+            .cell(&pair.host_name)
+            .cell(name_of(&pair.namespace))
+            .cell(pair.link.unwrap_or(0))
+            .cell(state)
+            .cell(pair.linux.map_or(0, |(_, mtu_bytes)| mtu_bytes))
+            .cell(pair.addresses.len());
+    }
+    let shown = Output::none().table("pairs", table);
+    Ok(refused.into_iter().fold(shown, Output::line))
+}
+
+fn sync(engine: &Engine) -> Output {
+    let mut table = Table::new([
+        Column::left("Namespace"),
+        Column::right("Changes read").key("changes_read"),
+        Column::right("Coalesced"),
+        Column::right("Lag"),
+        Column::right("Overruns"),
+        Column::right("Dumps"),
+        Column::right("Routes"),
+        Column::right("Given"),
+        Column::right("Removed"),
+        Column::right("Elsewhere"),
+        Column::right("Refused"),
+        Column::right("Objects"),
+        Column::right("Buffer").key("buffer_bytes"),
+    ])
+    .when_empty("no namespace is followed");
+    let Some(mirror) = engine.get::<Mirror>() else { return Output::none() };
+    let mut errors = Vec::new();
+    for (namespace, followed) in &mirror.followed {
+        let (counts, routes) = (followed.reader.counts(), &followed.routes);
+        let of = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        if let Some(error) = &routes.last_refusal {
+            errors.push(format!("the last route that was refused: {error}"));
+        }
+        if routes.encapsulated > 0 {
+            errors.push(format!(
+                "{} times a route was left out because it encapsulates packets",
+                routes.encapsulated
+            ));
+        }
+        table
+            .row()
+            .cell(name_of(namespace))
+            .cell(of(&counts.messages))
+            .cell(of(&counts.coalesced))
+            .cell(of(&counts.untold))
+            .cell(of(&counts.overruns))
+            .cell(of(&counts.dumps))
+            .cell(of(&counts.routes))
+            .cell(routes.given)
+            .cell(routes.removed)
+            .cell(routes.elsewhere)
+            .cell(routes.refused)
+            .cell(followed.objects.len())
+            .cell(of(&counts.buffer_bytes));
+    }
+    let shown = Output::none().table("namespaces", table);
+    errors.into_iter().fold(shown, Output::line)
+}

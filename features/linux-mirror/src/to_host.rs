@@ -1,0 +1,108 @@
+//! `linux-cp-punt`: frames and packets that Linux deals with go to the twin of the interface that
+//! received them, without tags, with the Ethernet header that they came with.
+
+use std::sync::Arc;
+
+use quiver_core::graph::interface::InterfaceRow;
+use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
+
+use crate::from_host::TAGS_AT;
+use crate::twins::{Published, Twins};
+
+/// The node's name.
+pub(crate) const NAME: &str = "linux-cp-punt";
+
+quiver_core::reasons! {
+    /// What becomes of packets for Linux.
+    pub enum ToHostDrop {
+        /// Deleted meanwhile.
+        NoPair = "no-pair", "the pair was deleted while the packet was under way";
+        /// Neither IP nor a frame.
+        NoHeader = "no-header", "the packet has no Ethernet header, and is no IP packet that one \
+            could be made for";
+    }
+}
+
+struct ToHost {
+    twins: Arc<Published>,
+}
+
+/// The protocol of a packet that begins with its IP header.
+fn ip_type(packet: &Packet) -> Option<EtherType> {
+    match packet.bytes().first()? >> 4 {
+        4 => Some(EtherType::IPV4),
+        6 => Some(EtherType::IPV6),
+        _ => None,
+    }
+}
+
+/// Has the frame, whose header of `header_bytes` stands in front of it again, addresses with which
+/// it came by this interface?
+fn is_addressed(packet: &Packet, row: &InterfaceRow) -> bool {
+    let to = packet.bytes().first_chunk::<6>();
+    to.is_some_and(|to| to[0] & 1 == 1 || *to == row.mac || row.promiscuous)
+}
+
+/// The packet gets the header back that it came with, without tags; false when that is not there
+/// any more: the packet was put together of fragments, or came in another packet.
+fn take_header_back(packet: &mut Packet, row: &InterfaceRow) -> bool {
+    let header_bytes = usize::from(packet.l2_bytes);
+    if header_bytes < EthernetHeader::LEN || !packet.push(header_bytes) {
+        return false;
+    }
+    let tag_bytes = header_bytes - EthernetHeader::LEN;
+    let is_whole = is_addressed(packet, row);
+    // What was just put in front can be taken away again.
+    let taken =
+        if is_whole { packet.remove(TAGS_AT, tag_bytes) } else { packet.pull(header_bytes) };
+    is_whole && taken
+}
+
+/// A header to the interface's own address, from nobody.
+fn make_header(packet: &mut Packet, row: &InterfaceRow) -> Result<(), ToHostDrop> {
+    let ether_type = ip_type(packet).ok_or(ToHostDrop::NoHeader)?;
+    let header = EthernetHeader::new(MacAddress(row.mac), MacAddress::ZERO, ether_type);
+    let is_written = packet.push(EthernetHeader::LEN) && header.write(packet.bytes_mut()).is_ok();
+    if is_written { Ok(()) } else { Err(ToHostDrop::NoHeader) }
+}
+
+fn punt(cx: &Context<'_>, twins: &Twins, packet: &mut Packet) -> Result<NodeId, ToHostDrop> {
+    let twin = twins.other(packet.rx).ok_or(ToHostDrop::NoPair)?;
+    let row = cx.interface(packet.rx).ok_or(ToHostDrop::NoPair)?;
+    let output = cx.interface(twin).ok_or(ToHostDrop::NoPair)?.output;
+    if !take_header_back(packet, row) {
+        make_header(packet, row)?;
+    }
+    packet.l2_bytes = 0;
+    packet.tx = twin;
+    packet.arc_restart();
+    Ok(output)
+}
+
+impl Node for ToHost {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let twins = self.twins.read(cx.pass);
+        let cx = &*cx;
+        frame.route(|packet| punt(cx, twins, packet));
+    }
+}
+
+/// The declaration.
+pub(crate) fn spec(twins: &Arc<Published>) -> NodeSpec {
+    let twins = twins.clone();
+    NodeSpec::new(NAME, "Sends what Linux deals with to the twin of its interface", move |_| {
+        Box::new(ToHost { twins: twins.clone() })
+    })
+    .reasons::<ToHostDrop>()
+    .takes_offloads()
+    .describe(|record, names| {
+        format!(
+            "{} bytes received on {}, to {}",
+            record.packet_bytes,
+            names.interface(record.rx),
+            names.node(record.next)
+        )
+    })
+}
