@@ -13,6 +13,9 @@ use crate::reader::{NeighbourFacts, Object, Order, Portion};
 use crate::routes::{self, Meaning};
 use crate::{addresses, link_state};
 
+/// A link that goes down and is gone within this time went down because it was deleted.
+const DELETION_NS: u64 = 1_000_000_000;
+
 /// A portion of a namespace waits: take it.
 pub(crate) fn take(engine: &mut Engine, namespace: &Namespace) {
     let Some(mirror) = mirror(engine) else { return };
@@ -60,18 +63,25 @@ fn end_if_over(engine: &mut Engine, namespace: &Namespace) {
     }
 }
 
-/// Linux has the link no more: a twin that was deleted there.
+/// Linux has the link no more: a twin that was deleted there. Linux sets a link down before it
+/// deletes it; the interface, which is to go on without a twin, is set up again.
 fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
+    let now_ns = engine.now_ns();
     let Some(mirror) = mirror(engine) else { return };
     let Some(id) = mirror.by_link.remove(&(namespace.clone(), link)) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };
-    (pair.link, pair.linux) = (None, None);
+    let with_it = pair.set_down_ns.is_some_and(|at| now_ns - at < DELETION_NS);
+    (pair.link, pair.linux, pair.set_down_ns) = (None, None, None);
     pair.addresses.clear();
+    let host_name = pair.host_name.clone();
+    let name = engine.interface_name(id);
     tracing::warn!(
-        "{}: its twin {} was deleted in Linux; `lcp delete` and `lcp create` make it anew",
-        engine.interface_name(id),
-        engine.get::<Mirror>().and_then(|m| m.pairs.get(&id)).map_or("", |p| p.host_name.as_str())
+        "{name}: its twin {host_name} was deleted in Linux; `lcp delete {name}` and `lcp create` \
+         make it anew"
     );
+    if with_it && let Err(error) = engine.set_admin_up(id, true) {
+        tracing::warn!("{name} stays down: {error}");
+    }
 }
 
 fn take_neighbour(

@@ -67,7 +67,7 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     let Some(interface) = engine.interface(id) else { return };
     let (admin_up, row) = (interface.admin_up, interface.row());
     let (mac, mtu_bytes) = (row.mac, row.mtu_bytes);
-    let now = (facts.is_up, facts.mtu_bytes);
+    let (now, now_ns) = ((facts.is_up, facts.mtu_bytes), engine.now_ns());
     let Some(pair) = mirror(engine).and_then(|mirror| mirror.pairs.get_mut(&id)) else { return };
     let before = pair.linux.replace(now);
     let Some(before) = before else {
@@ -82,11 +82,11 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     let refused = |engine: &Engine, error: quiver_core::control::interfaces::InterfaceError| {
         tracing::warn!("{}: {error}", engine.interface_name(id));
     };
-    if before.0 != now.0
-        && now.0 != admin_up
-        && let Err(error) = engine.set_admin_up(id, now.0)
-    {
-        refused(engine, error);
+    if before.0 != now.0 && now.0 != admin_up {
+        pair.set_down_ns = (!now.0).then_some(now_ns);
+        if let Err(error) = engine.set_admin_up(id, now.0) {
+            refused(engine, error);
+        }
     }
     if before.1 != now.1
         && now.1 != mtu_bytes

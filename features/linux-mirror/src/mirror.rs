@@ -26,6 +26,8 @@ pub(crate) struct Pair {
     pub link: Option<u32>,
     /// What Linux last said: is it up, and its MTU.
     pub linux: Option<(bool, u32)>,
+    /// When Linux set the interface down with its twin, on the router's clock.
+    pub set_down_ns: Option<u64>,
     /// Addresses that both have.
     pub addresses: BTreeSet<(IpAddr, u8)>,
     /// Addresses of Linux that the router refused, and why.

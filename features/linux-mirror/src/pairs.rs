@@ -112,6 +112,7 @@ fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(),
         namespace,
         link: None,
         linux: None,
+        set_down_ns: None,
         addresses: BTreeSet::new(),
         refused: BTreeMap::new(),
     };
