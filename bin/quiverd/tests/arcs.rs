@@ -4,7 +4,10 @@ use quiver_testkit::Router;
 
 /// Each arc with features, and these in order.
 const ARCS: [(&str, &[&str]); 4] = [
-    ("device-input", &["span-input", "bond-input", "l2-patch", "vlan-input", "l2-input-vtr"]),
+    (
+        "device-input",
+        &["span-input", "bond-input", "l2-patch", "linux-cp-xc", "vlan-input", "l2-input-vtr"],
+    ),
     (
         "interface-output",
         &[

@@ -7,7 +7,7 @@ use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_netlink::address::LinkAddress;
 
 use crate::mirror::{Mirror, Namespace, mirror};
-use crate::reader::{AddressKey, Order};
+use crate::reader::AddressKey;
 
 /// Linux's twin has an address, or has it no more.
 pub(crate) fn take_address(
@@ -87,6 +87,6 @@ pub(crate) fn tell_interface(engine: &mut Engine, id: InterfaceId, calls: Interf
     }
     let namespace = pair.namespace.clone();
     for (what, request) in asks {
-        mirror.order(&namespace, Order::Ask(what, request));
+        mirror.ask(&namespace, what, request);
     }
 }

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::{Fib, NextHopObjectId};
+use quiver_forwarding::fib::{Fib, NextHopObjectId, Source};
 use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_forwarding::neighbour::NeighbourState;
 use quiver_wire::MacAddress;
 
-use crate::mirror::{Mirror, Namespace, mirror};
-use crate::reader::{NeighbourFacts, Object, Order, Portion};
+use crate::mirror::{Feed, Mirror, Namespace, Origin, mirror};
+use crate::reader::{Again, NeighbourFacts, Object, Order, Portion};
 use crate::routes::{self, Meaning};
 use crate::{addresses, link_state};
 
@@ -17,10 +17,10 @@ use crate::{addresses, link_state};
 const DELETION_NS: u64 = 1_000_000_000;
 
 /// A portion of a namespace waits: take it.
-pub(crate) fn take(engine: &mut Engine, namespace: &Namespace) {
-    let Some(mirror) = mirror(engine) else { return };
-    let Some(followed) = mirror.followed.get(namespace) else { return };
-    let Some(portion) = followed.reader.take() else { return };
+pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
+    let followed = mirror(engine).and_then(|mirror| mirror.followed.get_mut(namespace));
+    let Some(feed) = followed.and_then(|followed| followed.feed(origin)) else { return };
+    let Some(portion) = feed.reader.take() else { return };
     let Portion { links, addresses, neighbours, objects, routes } = portion;
     for (link, facts) in links {
         match facts {
@@ -34,21 +34,28 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace) {
     for ((link, address), facts) in neighbours {
         take_neighbour(engine, namespace, link, address, facts);
     }
-    take_objects(engine, namespace, objects);
+    take_objects(engine, namespace, origin, objects);
     engine.with(|engine, mirror: &mut Mirror| {
         let tables = main_tables(engine, mirror, namespace);
         let Mirror { by_link, followed, .. } = mirror;
         let Some(followed) = followed.get_mut(namespace) else { return };
         followed.main_tables = tables.unwrap_or(followed.main_tables);
-        let objects = &followed.objects;
+        let main_tables = followed.main_tables;
+        let Some(Feed { objects, routes: counts, owner, .. }) = followed.feed(origin) else {
+            return;
+        };
         let meaning = Meaning {
             interface: &|link| by_link.get(&(namespace.clone(), link)).copied(),
             object: &|number| objects.hops(number).to_vec(),
-            owner: followed.owner,
-            main_tables: followed.main_tables,
+            owner: *owner,
+            main_tables,
             is_followed: tables.is_some(),
+            source: match origin {
+                Origin::Kernel => Source::Kernel,
+                Origin::Daemon => Source::Dynamic,
+            },
         };
-        routes::apply(engine, &routes, &meaning, &mut followed.routes);
+        routes::apply(engine, &routes, &meaning, counts);
     });
     end_if_over(engine, namespace);
 }
@@ -57,9 +64,12 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace) {
 fn end_if_over(engine: &mut Engine, namespace: &Namespace) {
     let Some(mirror) = mirror(engine) else { return };
     let is_over = mirror.of_namespace(namespace).next().is_none()
-        && mirror.followed.get(namespace).is_some_and(|f| f.reader.is_all_told());
+        && mirror
+            .followed
+            .get(namespace)
+            .is_some_and(|followed| followed.feeds().all(|(_, feed)| feed.reader.is_all_told()));
     if is_over && let Some(gone) = mirror.followed.remove(namespace) {
-        engine.unwatch(gone.token);
+        gone.feeds().for_each(|(_, feed)| engine.unwatch(feed.token));
     }
 }
 
@@ -118,36 +128,39 @@ fn take_neighbour(
 fn take_objects(
     engine: &mut Engine,
     namespace: &Namespace,
+    origin: Origin,
     objects: Vec<(u32, Option<Vec<(Object, u32)>>)>,
 ) {
     engine.with(|engine, mirror: &mut Mirror| {
         let Mirror { by_link, followed, .. } = mirror;
-        let Some(followed) = followed.get_mut(namespace) else { return };
+        let followed = followed.get_mut(namespace);
+        let Some(feed) = followed.and_then(|followed| followed.feed(origin)) else { return };
         let Some(fib) = engine.get_mut::<Fib>() else { return };
         let meaning = Meaning {
             interface: &|link| by_link.get(&(namespace.clone(), link)).copied(),
             object: &|_| Vec::new(),
-            owner: followed.owner,
+            owner: feed.owner,
             main_tables: [0; 2],
             is_followed: true,
+            source: Source::Kernel,
         };
         for (number, hops) in objects {
-            let id = NextHopObjectId { owner: followed.owner, number };
+            let id = NextHopObjectId { owner: feed.owner, number };
             let was_ours = !fib.next_hop_object(id).is_empty();
             let paths = hops.as_deref().map(|hops| meaning.object_paths(hops)).unwrap_or_default();
             let is_ours = !paths.is_empty();
             match is_ours {
                 true => {
                     if let Err(error) = fib.set_next_hop_object(id, paths) {
-                        followed.routes.last_refusal = Some(error);
-                        followed.routes.refused += 1;
+                        feed.routes.last_refusal = Some(error);
+                        feed.routes.refused += 1;
                     }
                 }
                 false => fib.remove_next_hop_object(id),
             }
-            followed.objects.put(number, hops);
+            feed.objects.put(number, hops);
             if was_ours != is_ours {
-                followed.reader.order(Order::TellObjectAgain(number));
+                feed.reader.order(Order::Tell(Again::Object(number)));
             }
         }
     });

@@ -1,5 +1,7 @@
 //! `lcp create`, `lcp delete` and the settings of the mirror.
 
+use std::net::{IpAddr, SocketAddr};
+
 use quiver_control::{
     Args, Command, ConfigWriter, Output, Refusal, Registry, Work, in_background, quoted,
 };
@@ -12,6 +14,8 @@ use crate::reader::{BUFFER_BYTES, Order};
 
 /// The group of the commands.
 pub(crate) const GROUP: &str = "Linux mirror";
+/// Where FRR connects unless told otherwise.
+const FPM_PORT: u16 = 2620;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -90,6 +94,28 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
+        Command::new("lcp fpm listen [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}")
+            .group(GROUP)
+            .help("Take routes from a routing daemon that connects (FRR's dplane_fpm_nl)")
+            .details(
+                "Routes that a daemon sends stand before those that it puts into Linux. \
+                      Whoever can connect there gives this router routes: listen on a loopback \
+                      address of a namespace whose programs are trusted. The router forwards on \
+                      while a daemon is away, and sweeps what it has not sent again one second \
+                      after it has said all.",
+            )
+            .word("address", "127.0.0.1 unless given")
+            .word("port", "2620 unless given")
+            .example("lcp fpm listen")
+            .run(|engine: &mut Engine, args| {
+                let address = args.or("address", IpAddr::from([127, 0, 0, 1]))?;
+                let port = args.or("port", FPM_PORT)?;
+                let namespace = namespace_or_default(engine, args)?;
+                pairs::listen(engine, &namespace, SocketAddr::new(address, port))?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
         Command::new("lcp resync")
             .group(GROUP)
             .help("Ask Linux for all there is, and take over what differs")
@@ -99,7 +125,8 @@ pub(crate) fn register(registry: &mut Registry) {
             )
             .run(|engine: &mut Engine, _| {
                 if let Some(mirror) = mirror(engine) {
-                    mirror.followed.values().for_each(|f| f.reader.order(Order::Dump));
+                    let followed = mirror.followed.values();
+                    followed.for_each(|followed| followed.kernel.reader.order(Order::Dump));
                 }
                 Ok(Output::none())
             }),
@@ -113,12 +140,17 @@ fn namespace(args: &Args<'_>, word: &str) -> Result<Namespace, Refusal> {
     name.map(Some).map_err(|what| args.refuse(word, what))
 }
 
-fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+/// The namespace that a command names, or the one in which twins are made.
+fn namespace_or_default(engine: &Engine, args: &Args<'_>) -> Result<Namespace, Refusal> {
     let default = engine.get::<Mirror>().and_then(|mirror| mirror.default_namespace.clone());
+    Ok(namespace(args, "namespace")?.or(default))
+}
+
+fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let wish = PairWish {
         id: args.interface(engine, "interface")?,
         host_name: args.get("name")?,
-        namespace: namespace(args, "namespace")?.or(default),
+        namespace: namespace_or_default(engine, args)?,
         tap: args.optional("tap-id")?,
     };
     let make = pairs::prepare(engine, &wish)?;
@@ -153,6 +185,14 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let tap = engine.get::<TapMaker>().and_then(|maker| (maker.id)(engine, pair.twin));
         if let Some(tap) = tap {
             line += &format!(" tap-id {tap}");
+        }
+        config.command(format_args!("{line}"));
+    }
+    for (namespace, followed) in &mirror.followed {
+        let Some((address, _)) = &followed.daemon else { continue };
+        let mut line = format!("lcp fpm listen {} port {}", address.ip(), address.port());
+        if let Some(namespace) = namespace {
+            line += &format!(" netns {}", quoted(namespace));
         }
         config.command(format_args!("{line}"));
     }

@@ -7,7 +7,7 @@ use quiver_netlink::link::LinkChange;
 
 use crate::addresses;
 use crate::mirror::{Mirror, Namespace, mirror};
-use crate::reader::{LinkFacts, Order};
+use crate::reader::{Again, LinkFacts};
 
 /// Linux sees a carrier on the twin while the interface can send.
 pub(crate) fn show_carrier(engine: &mut Engine, id: InterfaceId) {
@@ -30,7 +30,7 @@ fn tell_linux(engine: &Engine, id: InterfaceId, change: LinkChange) {
         return;
     };
     let what = format!("a change of {}", pair.host_name);
-    mirror.order(&pair.namespace, Order::Ask(what, change.request(link)));
+    mirror.ask(&pair.namespace, what, change.request(link));
 }
 
 /// The interface has changed.
@@ -124,7 +124,7 @@ fn pair_of(
     pair.link = Some(link);
     let id = *id;
     mirror.by_link.insert((namespace.clone(), link), id);
-    mirror.order(namespace, Order::TellLinkAgain(link));
+    mirror.tell_again(namespace, Again::Link(link));
     if let (true, Some(calls)) = (mirror.tells_linux, engine.get::<InterfaceAddresses>().copied()) {
         addresses::tell_interface(engine, id, calls);
     }

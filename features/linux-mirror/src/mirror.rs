@@ -1,13 +1,16 @@
 //! The mirror as the control thread holds it: pairs, and a reader for each namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use quiver_core::control::reactor::Token;
 use quiver_core::{Engine, InterfaceId};
 
+use quiver_netlink::Request;
+
 use crate::objects::Objects;
-use crate::reader::{BUFFER_BYTES, Order, Reader};
+use crate::reader::{Again, BUFFER_BYTES, Order, Reader};
 use crate::routes::RouteCounts;
 use crate::twins::{Published, Twins};
 
@@ -34,16 +37,48 @@ pub(crate) struct Pair {
     pub refused: BTreeMap<(IpAddr, u8), String>,
 }
 
-/// What follows a namespace.
-pub(crate) struct Followed {
+/// Who configures routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The kernel, which is read by netlink.
+    Kernel,
+    /// A routing daemon, which sends them by FPM.
+    Daemon,
+}
+
+/// What one of them configures.
+pub(crate) struct Feed {
     pub reader: Reader,
-    pub token: quiver_core::control::reactor::Token,
+    pub token: Token,
     pub objects: Objects,
     pub routes: RouteCounts,
     /// Whose next-hop objects these are in the FIB.
     pub owner: u32,
+}
+
+/// A namespace that is followed.
+pub(crate) struct Followed {
+    pub kernel: Feed,
+    /// Where a routing daemon connects, and what it has sent.
+    pub daemon: Option<(SocketAddr, Feed)>,
     /// The IDs of the tables that Linux's main table is here.
     pub main_tables: [u32; 2],
+}
+
+impl Followed {
+    /// What is followed there.
+    pub fn feeds(&self) -> impl Iterator<Item = (Origin, &Feed)> {
+        let daemon = self.daemon.iter().map(|(_, feed)| (Origin::Daemon, feed));
+        [(Origin::Kernel, &self.kernel)].into_iter().chain(daemon)
+    }
+
+    /// What one of them configures.
+    pub fn feed(&mut self, origin: Origin) -> Option<&mut Feed> {
+        match origin {
+            Origin::Kernel => Some(&mut self.kernel),
+            Origin::Daemon => self.daemon.as_mut().map(|(_, feed)| feed),
+        }
+    }
 }
 
 /// All of it.
@@ -97,11 +132,17 @@ impl Mirror {
         self.twins.publish(Twins::new(&pairs));
     }
 
-    /// Have the reader of a pair's namespace do something.
-    pub fn order(&self, namespace: &Namespace, order: Order) {
+    /// Have Linux change something in a namespace; in words, for the log.
+    pub fn ask(&self, namespace: &Namespace, what: String, request: Request) {
         if let Some(followed) = self.followed.get(namespace) {
-            followed.reader.order(order);
+            followed.kernel.reader.order(Order::Ask(what, request));
         }
+    }
+
+    /// Have all that follow a namespace tell something again.
+    pub fn tell_again(&self, namespace: &Namespace, what: Again) {
+        let Some(followed) = self.followed.get(namespace) else { return };
+        followed.feeds().for_each(|(_, feed)| feed.reader.order(Order::Tell(what)));
     }
 
     /// The interfaces whose twins are in a namespace.

@@ -1,6 +1,7 @@
 //! Pairs are made and deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
@@ -9,9 +10,9 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_linux::link::check_name;
 use quiver_linux::{AttachTap, TapMaker, TapWish};
 
-use crate::mirror::{Followed, Mirror, Namespace, Pair, mirror, name_of};
+use crate::mirror::{Feed, Followed, Mirror, Namespace, Origin, Pair, mirror, name_of};
 use crate::objects::Objects;
-use crate::reader::{Order, Reader};
+use crate::reader::{Again, Reader};
 use crate::routes::RouteCounts;
 use crate::{apply, from_host, link_state, to_host};
 
@@ -130,7 +131,7 @@ fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(),
 fn find_link(engine: &Engine, id: InterfaceId) {
     let Some(mirror) = engine.get::<Mirror>() else { return };
     if let Some(pair) = mirror.pairs.get(&id) {
-        mirror.order(&pair.namespace, Order::TellAllAgain);
+        mirror.tell_again(&pair.namespace, Again::All);
     }
 }
 
@@ -140,22 +141,53 @@ fn follow(engine: &mut Engine, namespace: &Namespace) -> Result<(), Refusal> {
     if mirror.followed.contains_key(namespace) {
         return Ok(());
     }
-    let reader = Reader::start(namespace.as_deref(), mirror.buffer_bytes).map_err(|error| {
-        Refusal::new(format!("netlink in namespace `{}`: {error}", name_of(namespace)))
-    })?;
-    let of = namespace.clone();
-    let token = engine.watch(reader.fd(), Interest::READ, move |engine| apply::take(engine, &of));
+    let reader = Reader::of_kernel(namespace.as_deref(), mirror.buffer_bytes)
+        .map_err(|error| of_namespace("netlink", namespace, error))?;
+    let kernel = feed(engine, namespace, Origin::Kernel, reader);
     if let Some(mirror) = engine.get_mut::<Mirror>() {
-        let followed = Followed {
-            reader,
-            token,
-            objects: Objects::default(),
-            routes: RouteCounts::default(),
-            owner: mirror.next_owner,
-            main_tables: [0; 2],
-        };
-        mirror.next_owner = mirror.next_owner.wrapping_add(1).max(1);
+        let followed = Followed { kernel, daemon: None, main_tables: [0; 2] };
         mirror.followed.insert(namespace.clone(), followed);
+    }
+    Ok(())
+}
+
+fn of_namespace(what: &str, namespace: &Namespace, error: std::io::Error) -> Refusal {
+    Refusal::new(format!("{what} in namespace `{}`: {error}", name_of(namespace)))
+}
+
+/// Hear of what a reader tells from now on.
+fn feed(engine: &mut Engine, namespace: &Namespace, origin: Origin, reader: Reader) -> Feed {
+    let of = namespace.clone();
+    let token = engine.watch(reader.fd(), Interest::READ, move |engine| {
+        apply::take(engine, &of, origin);
+    });
+    let owner = mirror(engine).map_or(0, |mirror| {
+        let owner = mirror.next_owner;
+        mirror.next_owner = owner.wrapping_add(1).max(1);
+        owner
+    });
+    Feed { reader, token, objects: Objects::default(), routes: RouteCounts::default(), owner }
+}
+
+/// Let a routing daemon connect to an address of a namespace with twins.
+pub(crate) fn listen(
+    engine: &mut Engine,
+    namespace: &Namespace,
+    address: SocketAddr,
+) -> Result<(), Refusal> {
+    let followed = engine.get::<Mirror>().and_then(|mirror| mirror.followed.get(namespace));
+    let Some(followed) = followed else {
+        let what = format!("nothing has a twin in namespace `{}`", name_of(namespace));
+        return Err(Refusal::new(what).remedy("`lcp create` first"));
+    };
+    if let Some((known, _)) = &followed.daemon {
+        return Err(Refusal::new(format!("a daemon is waited for at {known} already")));
+    }
+    let reader = Reader::of_daemon(namespace.as_deref(), address)
+        .map_err(|error| of_namespace(&format!("FPM at {address}"), namespace, error))?;
+    let feed = feed(engine, namespace, Origin::Daemon, reader);
+    if let Some(followed) = mirror(engine).and_then(|mirror| mirror.followed.get_mut(namespace)) {
+        followed.daemon = Some((address, feed));
     }
     Ok(())
 }
@@ -173,10 +205,8 @@ pub(crate) fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
         mirror.of_namespace(&pair.namespace).next().is_none()
     });
     if let Some(mirror) = engine.get::<Mirror>() {
-        match pair.link.filter(|_| !is_last) {
-            Some(link) => mirror.order(&pair.namespace, Order::TellLinkAgain(link)),
-            None => mirror.order(&pair.namespace, Order::TellAllAgain),
-        }
+        let again = pair.link.filter(|_| !is_last).map_or(Again::All, Again::Link);
+        mirror.tell_again(&pair.namespace, again);
     }
     if let (Some(maker), Some(_)) = (engine.get::<TapMaker>().copied(), engine.interface(pair.twin))
     {

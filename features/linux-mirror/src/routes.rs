@@ -45,6 +45,8 @@ pub(crate) struct Meaning<'a> {
     pub owner: u32,
     /// The IDs of the tables that Linux's main table is here.
     pub main_tables: [u32; 2],
+    /// Who they come from, for the FIB.
+    pub source: Source,
     /// Has anything there a twin?
     pub is_followed: bool,
 }
@@ -234,12 +236,12 @@ pub(crate) fn apply(
     }
     for (table, series) in made4 {
         series.make(counts, |sets, changes| {
-            fib.change_ip4_routes(table, Source::Kernel, sets, changes)
+            fib.change_ip4_routes(table, meaning.source, sets, changes)
         });
     }
     for (table, series) in made6 {
         series.make(counts, |sets, changes| {
-            fib.change_ip6_routes(table, Source::Kernel, sets, changes)
+            fib.change_ip6_routes(table, meaning.source, sets, changes)
         });
     }
 }

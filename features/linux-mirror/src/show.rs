@@ -6,7 +6,7 @@ use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 
 use crate::commands::GROUP;
-use crate::mirror::{Mirror, name_of};
+use crate::mirror::{Mirror, Origin, name_of};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -71,6 +71,7 @@ fn pairs(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 fn sync(engine: &Engine) -> Output {
     let mut table = Table::new([
         Column::left("Namespace"),
+        Column::left("From"),
         Column::right("Changes read").key("changes_read"),
         Column::right("Coalesced"),
         Column::right("Lag"),
@@ -87,8 +88,11 @@ fn sync(engine: &Engine) -> Output {
     .when_empty("no namespace is followed");
     let Some(mirror) = engine.get::<Mirror>() else { return Output::none() };
     let mut errors = Vec::new();
-    for (namespace, followed) in &mirror.followed {
-        let (counts, routes) = (followed.reader.counts(), &followed.routes);
+    let feeds = mirror.followed.iter().flat_map(|(namespace, followed)| {
+        followed.feeds().map(move |(origin, feed)| (namespace, origin, feed))
+    });
+    for (namespace, origin, feed) in feeds {
+        let (counts, routes) = (feed.reader.counts(), &feed.routes);
         let of = |place: &AtomicU64| place.load(Ordering::Relaxed);
         if let Some(error) = &routes.last_refusal {
             errors.push(format!("the last route that was refused: {error}"));
@@ -102,6 +106,7 @@ fn sync(engine: &Engine) -> Output {
         table
             .row()
             .cell(name_of(namespace))
+            .cell(if origin == Origin::Kernel { "kernel" } else { "fpm" })
             .cell(of(&counts.messages))
             .cell(of(&counts.coalesced))
             .cell(of(&counts.untold))
@@ -112,7 +117,7 @@ fn sync(engine: &Engine) -> Output {
             .cell(routes.removed)
             .cell(routes.elsewhere)
             .cell(routes.refused)
-            .cell(followed.objects.len())
+            .cell(feed.objects.len())
             .cell(of(&counts.buffer_bytes));
     }
     let shown = Output::none().table("namespaces", table);

@@ -1,31 +1,26 @@
-//! A thread that follows what Linux configures in a network namespace, and hands it to the control
-//! thread in portions, each when the one before was taken.
-//!
-//! Storms and losses are one case. When changes were lost, or more wait than it is worth to read
-//! one by one, all is dumped again: a dump has many objects in a datagram and is read four times as
-//! fast. What is the same as before is no change.
+//! Threads that follow what somebody configures: the kernel of a network namespace by netlink, or a
+//! routing daemon by FPM. They hand it to the control thread in portions, each when the one before
+//! was taken.
 
+mod fpm;
 mod kept;
 mod model;
+mod netlink;
 mod orders;
 mod routes;
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use quiver_linux::in_namespace;
-use quiver_netlink::message::{Messages, flag, kind};
-use quiver_netlink::{
-    Group, NetlinkSocket, Received, Request, address, family, link, neighbour, next_hop, route,
-};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use self::model::Model;
 pub(crate) use self::model::{AddressKey, LinkFacts, NeighbourFacts, Object};
-pub(crate) use self::orders::Order;
+pub(crate) use self::orders::{Again, Order};
 pub(crate) use self::routes::{Hop, RouteKey, RouteValue};
 
 /// Routes of a portion.
@@ -34,16 +29,8 @@ pub(crate) const PORTION_ROUTES: usize = 4096;
 pub(crate) const PORTION_OBJECTS: usize = 512;
 /// Bytes of changes that may wait in the kernel unless the start-up file says otherwise.
 pub(crate) const BUFFER_BYTES: usize = 256 << 20;
-/// Changes that are read one by one before all is dumped again.
-const BACKLOG_MAX: usize = 100_000;
-/// How often a dump that Linux interrupted is asked for again.
-const DUMP_TRIES: usize = 4;
-/// A kernel that does not go on with a dump within this time has lost it.
-const DUMP_WAIT_MS: i32 = 5_000;
-/// Changes that come faster than they can be left out are met by the next dump.
-const SKIP_MAX: Duration = Duration::from_secs(1);
-/// Between two dumps that losses ask for: the time for the changes of a dump to be read.
-const DUMP_PAUSE: Duration = Duration::from_millis(100);
+/// How long a thread waits at most before it looks whether it is to end.
+const WAIT: Duration = Duration::from_millis(500);
 
 /// What the thread counts, for `show lcp sync`.
 #[derive(Default)]
@@ -121,21 +108,7 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    /// Begin to follow a namespace. Nothing waits for the thread.
-    ///
-    /// # Errors
-    /// There is no such namespace, or the system refuses sockets or the thread.
-    pub fn start(namespace: Option<&str>, buffer_bytes: usize) -> io::Result<Reader> {
-        let groups = Group::LINKS
-            .union(Group::ADDRESSES)
-            .union(Group::NEIGHBOURS)
-            .union(Group::NEXT_HOPS)
-            .union(Group::ROUTES);
-        let open = move || -> io::Result<(NetlinkSocket, NetlinkSocket)> {
-            Ok((NetlinkSocket::open(groups)?, NetlinkSocket::open(Group::NONE)?))
-        };
-        let (changes, asks) = in_namespace(namespace, open)??;
-        let given = changes.set_buffer(buffer_bytes)?;
+    fn new() -> io::Result<(Reader, Arc<Shared>)> {
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let shared = Arc::new(Shared {
             portion: Mutex::default(),
@@ -145,10 +118,23 @@ impl Reader {
             ready: eventfd(0, flags)?,
             counts: Counts::default(),
         });
-        shared.counts.buffer_bytes.store(given as u64, Ordering::Relaxed);
-        let thread = Thread { shared: shared.clone(), changes, asks, model: Model::new() };
-        std::thread::Builder::new().name("quiver_netlink".into()).spawn(move || thread.run())?;
-        Ok(Reader(shared))
+        Ok((Reader(shared.clone()), shared))
+    }
+
+    /// Begin to follow the kernel of a namespace. Nothing waits for the thread.
+    ///
+    /// # Errors
+    /// There is no such namespace, or the system refuses sockets or the thread.
+    pub fn of_kernel(namespace: Option<&str>, buffer_bytes: usize) -> io::Result<Reader> {
+        netlink::start(namespace, buffer_bytes)
+    }
+
+    /// Begin to follow the routing daemon that connects to an address of a namespace.
+    ///
+    /// # Errors
+    /// There is no such namespace, or the system refuses the socket or the thread.
+    pub fn of_daemon(namespace: Option<&str>, address: SocketAddr) -> io::Result<Reader> {
+        fpm::start(namespace, address)
     }
 
     /// Have the thread do something.
@@ -185,219 +171,41 @@ impl Reader {
     }
 }
 
-/// The thread's own.
-struct Thread {
-    shared: Arc<Shared>,
-    changes: NetlinkSocket,
-    asks: NetlinkSocket,
-    model: Model,
-}
-
-/// What a look at the changes came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    /// All that waited was read.
-    Read,
-    /// Changes were lost, or too many wait.
-    Behind,
-}
-
-impl Thread {
-    fn run(mut self) {
-        let mut dumped = Instant::now();
-        let mut result = self.dump_all();
-        while !self.shared.stop.load(Ordering::Acquire) {
-            match result.and_then(|()| self.read_changes()) {
-                Ok(Look::Read) => result = Ok(()),
-                Ok(Look::Behind) => {
-                    std::thread::sleep(DUMP_PAUSE.saturating_sub(dumped.elapsed()));
-                    dumped = Instant::now();
-                    result = self.skip_changes().and_then(|()| self.dump_all());
-                }
-                Err(error) => {
-                    tracing::warn!("netlink: {error}; all is asked for again");
-                    std::thread::sleep(DUMP_PAUSE);
-                    result = self.dump_all();
-                }
-            }
-            self.carry_out_orders();
-            self.tell();
-            self.wait();
-        }
+impl Shared {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
     }
 
-    fn wait(&self) {
-        let mut fds = [
-            PollFd::new(&self.changes, PollFlags::IN),
-            PollFd::new(&self.shared.wake, PollFlags::IN),
-        ];
-        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-        let _ = poll(&mut fds, Some(&second));
-        clear(&self.shared.wake);
-    }
-
-    /// Read what has changed.
-    fn read_changes(&mut self) -> io::Result<Look> {
-        let mut read = 0;
-        loop {
-            match self.changes.receive()? {
-                Received::Nothing => return Ok(Look::Read),
-                Received::Overrun => {
-                    Counts::add(&self.shared.counts.overruns, 1);
-                    return Ok(Look::Behind);
-                }
-                Received::Datagrams(count) => {
-                    for number in 0..count {
-                        for message in Messages::of(self.changes.datagram(number)) {
-                            self.model.take(&message);
-                            read += 1;
-                        }
-                    }
-                    Counts::add(&self.shared.counts.messages, count as u64);
-                }
-            }
-            if read > BACKLOG_MAX {
-                return Ok(Look::Behind);
-            }
-            self.tell();
-        }
-    }
-
-    /// Leave out all changes that wait: a dump that begins now has what they say.
-    fn skip_changes(&mut self) -> io::Result<()> {
-        let begun = Instant::now();
-        while begun.elapsed() < SKIP_MAX && self.changes.receive()? != Received::Nothing {}
-        Ok(())
-    }
-
-    /// Ask Linux for all there is.
-    fn dump_all(&mut self) -> io::Result<()> {
-        Counts::add(&self.shared.counts.dumps, 1);
-        self.dump(&[link::dump()], |model| model.links.begin_dump())?;
-        self.model.links.sweep();
-        self.dump(&[address::dump()], |model| model.addresses.begin_dump())?;
-        self.model.addresses.sweep();
-        // Kernels before 5.3 have no next-hop objects.
-        if self.dump(&[next_hop::dump()], |model| model.objects.begin_dump()).is_ok() {
-            self.model.objects.sweep();
-        }
-        let routes = [route::dump(family::IP4), route::dump(family::IP6)];
-        self.dump(&routes, |model| model.routes.begin_dump())?;
-        self.model.routes.sweep();
-        let neighbours = [neighbour::dump(family::IP4), neighbour::dump(family::IP6)];
-        self.dump(&neighbours, |model| model.neighbours.begin_dump())?;
-        self.model.neighbours.sweep();
-        Ok(())
-    }
-
-    /// Take the answers to requests, from the beginning when something changes meanwhile.
-    fn dump(&mut self, requests: &[Request], begin: impl Fn(&mut Model)) -> io::Result<()> {
-        for _ in 0..DUMP_TRIES {
-            begin(&mut self.model);
-            let mut whole = true;
-            for request in requests {
-                whole &= self.take_dump(request.clone())?;
-            }
-            if whole {
-                return Ok(());
-            }
-        }
-        Ok(()) // what changed meanwhile is heard as a change
-    }
-
-    /// Take the answer to one request. False when something changed meanwhile.
-    fn take_dump(&mut self, request: Request) -> io::Result<bool> {
-        let sequence = self.asks.send(request)?;
-        let mut whole = true;
-        loop {
-            if !self.asks.wait(DUMP_WAIT_MS)? {
-                return Err(io::Error::from(io::ErrorKind::TimedOut));
-            }
-            let count = match self.asks.receive()? {
-                Received::Nothing => continue,
-                Received::Overrun => return Ok(false),
-                Received::Datagrams(count) => count,
-            };
-            let mut read = 0;
-            for number in 0..count {
-                for message in Messages::of(self.asks.datagram(number)) {
-                    if message.sequence != sequence {
-                        continue;
-                    }
-                    whole &= message.flags & flag::DUMP_INTERRUPTED == 0;
-                    match message.kind {
-                        kind::DONE => return Ok(whole),
-                        kind::ERROR => {
-                            let number = message.error().unwrap_or(0);
-                            return Err(io::Error::from_raw_os_error(number));
-                        }
-                        _ => self.model.take(&message),
-                    }
-                    read += 1;
-                }
-            }
-            Counts::add(&self.shared.counts.dumped, read);
-        }
+    fn take_orders(&self) -> Vec<Order> {
+        std::mem::take(&mut *locked(&self.orders))
     }
 
     /// Hand over a portion, if the last one was taken.
-    fn tell(&mut self) {
-        let counts = &self.shared.counts;
-        counts.coalesced.store(self.model.coalesced(), Ordering::Relaxed);
-        counts.routes.store(self.model.routes.used.len() as u64, Ordering::Relaxed);
-        counts.untold.store(self.model.untold() as u64, Ordering::Relaxed);
-        if self.model.untold() == 0 {
+    fn tell(&self, model: &mut Model) {
+        let counts = &self.counts;
+        counts.coalesced.store(model.coalesced(), Ordering::Relaxed);
+        counts.routes.store(model.routes.used.len() as u64, Ordering::Relaxed);
+        counts.untold.store(model.untold() as u64, Ordering::Release);
+        if model.untold() == 0 {
             return;
         }
-        let mut place = locked(&self.shared.portion);
+        let mut place = locked(&self.portion);
         if place.is_none() {
-            *place = Some(portion_of(&mut self.model));
-            counts.untold.store(self.model.untold() as u64, Ordering::Release);
-            raise(&self.shared.ready);
+            *place = Some(portion_of(model));
+            counts.untold.store(model.untold() as u64, Ordering::Release);
+            raise(&self.ready);
         }
     }
 
-    fn carry_out_orders(&mut self) {
-        let orders = std::mem::take(&mut *locked(&self.shared.orders));
-        for order in orders {
-            match order {
-                Order::TellLinkAgain(link) => self.model.tell_link_again(link),
-                Order::TellObjectAgain(id) => self.model.tell_object_again(id),
-                Order::TellAllAgain => self.model.tell_all_again(),
-                Order::Dump => {
-                    if let Err(error) = self.dump_all() {
-                        tracing::warn!("netlink: {error}");
-                    }
-                }
-                Order::Ask(what, request) => self.ask(&what, request),
-            }
-        }
-    }
-
-    /// Have Linux change something, and hear whether it did.
-    fn ask(&mut self, what: &str, request: Request) {
-        let answer = self.answer_to(request);
-        if let Err(error) = answer {
-            Counts::add(&self.shared.counts.refused, 1);
-            tracing::warn!("Linux refuses {what}: {error}");
-        }
-    }
-
-    fn answer_to(&mut self, request: Request) -> io::Result<()> {
-        let sequence = self.asks.send(request)?;
-        while self.asks.wait(DUMP_WAIT_MS)? {
-            let Received::Datagrams(count) = self.asks.receive()? else { continue };
-            for number in 0..count {
-                let mut answers = Messages::of(self.asks.datagram(number));
-                if let Some(answer) = answers.find(|answer| answer.sequence == sequence) {
-                    return match answer.error() {
-                        Some(0) | None => Ok(()),
-                        Some(number) => Err(io::Error::from_raw_os_error(number)),
-                    };
-                }
-            }
-        }
-        Err(io::Error::from(io::ErrorKind::TimedOut))
+    /// Wait until something can be read, an order came or a portion was taken.
+    fn wait(&self, source: Option<BorrowedFd<'_>>, timeout: Duration) {
+        let wake = PollFd::new(&self.wake, PollFlags::IN);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: timeout.as_nanos() as i64 };
+        let _ = match source.as_ref() {
+            Some(source) => poll(&mut [PollFd::new(source, PollFlags::IN), wake], Some(&timeout)),
+            None => poll(&mut [wake], Some(&timeout)),
+        };
+        clear(&self.wake);
     }
 }
 

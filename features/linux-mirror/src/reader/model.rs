@@ -6,6 +6,7 @@ use quiver_netlink::message::flag;
 use quiver_netlink::{Message, address, family, link, neighbour, next_hop, route};
 
 use super::kept::Kept;
+use super::orders::Again;
 use super::routes::{RouteValue, Routes};
 
 /// Linux's table of local addresses.
@@ -213,8 +214,19 @@ impl Model {
         }
     }
 
-    /// Tell all of a link again: somebody follows it now, or no more.
-    pub fn tell_link_again(&mut self, index: u32) {
+    /// Tell again what somebody follows now, or no more.
+    pub fn tell_again(&mut self, what: Again) {
+        match what {
+            Again::Link(index) => self.tell_link_again(index),
+            Again::Object(id) => {
+                let by_it = RouteValue::Object(id);
+                self.routes.used.tell_again(|_, (_, value)| **value == by_it);
+            }
+            Again::All => self.tell_all_again(),
+        }
+    }
+
+    fn tell_link_again(&mut self, index: u32) {
         self.links.tell_again(|link, _| *link == index);
         self.addresses.tell_again(|(link, ..), ()| *link == index);
         self.neighbours.tell_again(|(link, _), _| *link == index);
@@ -229,14 +241,7 @@ impl Model {
         self.routes.used.tell_again(|_, (_, value)| value.names(index));
     }
 
-    /// Tell routes by a next-hop object again.
-    pub fn tell_object_again(&mut self, id: u32) {
-        let by_it = RouteValue::Object(id);
-        self.routes.used.tell_again(|_, (_, value)| **value == by_it);
-    }
-
-    /// Tell all again.
-    pub fn tell_all_again(&mut self) {
+    fn tell_all_again(&mut self) {
         self.links.tell_again(|_, _| true);
         self.addresses.tell_again(|_, ()| true);
         self.neighbours.tell_again(|_, _| true);

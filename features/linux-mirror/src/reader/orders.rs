@@ -1,15 +1,22 @@
-//! What the control thread has the reader do.
+//! What the control thread has a reader do.
 
 use quiver_netlink::Request;
 
+/// What is told again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// All of a link.
+    Link(u32),
+    /// Routes by a next-hop object.
+    Object(u32),
+    /// All there is.
+    All,
+}
+
 /// Something to do.
 pub(crate) enum Order {
-    /// Tell all of a link again.
-    TellLinkAgain(u32),
-    /// Tell routes by a next-hop object again.
-    TellObjectAgain(u32),
-    /// Tell all there is again.
-    TellAllAgain,
+    /// Tell something again that was told before.
+    Tell(Again),
     /// Ask Linux for all there is, and tell what differs.
     Dump,
     /// Have Linux change something; in words, for the log.

@@ -1,0 +1,236 @@
+//! The kernel of a network namespace, by netlink.
+//!
+//! Storms and losses are one case. When changes were lost, or more wait than it is worth to read
+//! one by one, all is dumped again: a dump has many objects in a datagram and is read four times as
+//! fast. What is the same as before is no change.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use quiver_linux::in_namespace;
+use quiver_netlink::message::{Messages, flag, kind};
+use quiver_netlink::{
+    Group, NetlinkSocket, Received, Request, address, family, link, neighbour, next_hop, route,
+};
+
+use super::model::Model;
+use super::{Counts, Order, Reader, Shared, WAIT};
+
+/// Changes that are read one by one before all is dumped again.
+const BACKLOG_MAX: usize = 100_000;
+/// How often a dump that Linux interrupted is asked for again.
+const DUMP_TRIES: usize = 4;
+/// A kernel that does not go on with a dump within this time has lost it.
+const DUMP_WAIT_MS: i32 = 5_000;
+/// Changes that come faster than they can be left out are met by the next dump.
+const SKIP_MAX: Duration = Duration::from_secs(1);
+/// Between two dumps that losses ask for: the time for the changes of a dump to be read.
+const DUMP_PAUSE: Duration = Duration::from_millis(100);
+
+/// Begin to follow the kernel of a namespace.
+pub(super) fn start(namespace: Option<&str>, buffer_bytes: usize) -> io::Result<Reader> {
+    let groups = Group::LINKS
+        .union(Group::ADDRESSES)
+        .union(Group::NEIGHBOURS)
+        .union(Group::NEXT_HOPS)
+        .union(Group::ROUTES);
+    let open = move || -> io::Result<(NetlinkSocket, NetlinkSocket)> {
+        Ok((NetlinkSocket::open(groups)?, NetlinkSocket::open(Group::NONE)?))
+    };
+    let (changes, asks) = in_namespace(namespace, open)??;
+    let given = changes.set_buffer(buffer_bytes)?;
+    let (reader, shared) = Reader::new()?;
+    shared.counts.buffer_bytes.store(given as u64, Ordering::Relaxed);
+    let thread = Thread { shared, changes, asks, model: Model::new() };
+    std::thread::Builder::new().name("quiver_netlink".into()).spawn(move || thread.run())?;
+    Ok(reader)
+}
+
+/// The thread's own.
+struct Thread {
+    shared: Arc<Shared>,
+    changes: NetlinkSocket,
+    asks: NetlinkSocket,
+    model: Model,
+}
+
+/// What a look at the changes came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// All that waited was read.
+    Read,
+    /// Changes were lost, or too many wait.
+    Behind,
+}
+
+impl Thread {
+    fn run(mut self) {
+        let mut dumped = Instant::now();
+        let mut result = self.dump_all();
+        while !self.shared.is_over() {
+            match result.and_then(|()| self.read_changes()) {
+                Ok(Look::Read) => result = Ok(()),
+                Ok(Look::Behind) => {
+                    std::thread::sleep(DUMP_PAUSE.saturating_sub(dumped.elapsed()));
+                    dumped = Instant::now();
+                    result = self.skip_changes().and_then(|()| self.dump_all());
+                }
+                Err(error) => {
+                    tracing::warn!("netlink: {error}; all is asked for again");
+                    std::thread::sleep(DUMP_PAUSE);
+                    result = self.dump_all();
+                }
+            }
+            self.carry_out_orders();
+            self.shared.tell(&mut self.model);
+            self.shared.wait(Some(self.changes.as_fd()), WAIT);
+        }
+    }
+
+    /// Read what has changed.
+    fn read_changes(&mut self) -> io::Result<Look> {
+        let mut read = 0;
+        loop {
+            match self.changes.receive()? {
+                Received::Nothing => return Ok(Look::Read),
+                Received::Overrun => {
+                    Counts::add(&self.shared.counts.overruns, 1);
+                    return Ok(Look::Behind);
+                }
+                Received::Datagrams(count) => {
+                    for number in 0..count {
+                        for message in Messages::of(self.changes.datagram(number)) {
+                            self.model.take(&message);
+                            read += 1;
+                        }
+                    }
+                    Counts::add(&self.shared.counts.messages, count as u64);
+                }
+            }
+            if read > BACKLOG_MAX {
+                return Ok(Look::Behind);
+            }
+            self.shared.tell(&mut self.model);
+        }
+    }
+
+    /// Leave out all changes that wait: a dump that begins now has what they say.
+    fn skip_changes(&mut self) -> io::Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < SKIP_MAX && self.changes.receive()? != Received::Nothing {}
+        Ok(())
+    }
+
+    /// Ask Linux for all there is.
+    fn dump_all(&mut self) -> io::Result<()> {
+        Counts::add(&self.shared.counts.dumps, 1);
+        self.dump(&[link::dump()], |model| model.links.begin_dump())?;
+        self.model.links.sweep();
+        self.dump(&[address::dump()], |model| model.addresses.begin_dump())?;
+        self.model.addresses.sweep();
+        // Kernels before 5.3 have no next-hop objects.
+        if self.dump(&[next_hop::dump()], |model| model.objects.begin_dump()).is_ok() {
+            self.model.objects.sweep();
+        }
+        let routes = [route::dump(family::IP4), route::dump(family::IP6)];
+        self.dump(&routes, |model| model.routes.begin_dump())?;
+        self.model.routes.sweep();
+        let neighbours = [neighbour::dump(family::IP4), neighbour::dump(family::IP6)];
+        self.dump(&neighbours, |model| model.neighbours.begin_dump())?;
+        self.model.neighbours.sweep();
+        Ok(())
+    }
+
+    /// Take the answers to requests, from the beginning when something changes meanwhile.
+    fn dump(&mut self, requests: &[Request], begin: impl Fn(&mut Model)) -> io::Result<()> {
+        for _ in 0..DUMP_TRIES {
+            begin(&mut self.model);
+            let mut whole = true;
+            for request in requests {
+                whole &= self.take_dump(request.clone())?;
+            }
+            if whole {
+                return Ok(());
+            }
+        }
+        Ok(()) // what changed meanwhile is heard as a change
+    }
+
+    /// Take the answer to one request. False when something changed meanwhile.
+    fn take_dump(&mut self, request: Request) -> io::Result<bool> {
+        let sequence = self.asks.send(request)?;
+        let mut whole = true;
+        loop {
+            if !self.asks.wait(DUMP_WAIT_MS)? {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
+            let count = match self.asks.receive()? {
+                Received::Nothing => continue,
+                Received::Overrun => return Ok(false),
+                Received::Datagrams(count) => count,
+            };
+            let mut read = 0;
+            for number in 0..count {
+                for message in Messages::of(self.asks.datagram(number)) {
+                    if message.sequence != sequence {
+                        continue;
+                    }
+                    whole &= message.flags & flag::DUMP_INTERRUPTED == 0;
+                    match message.kind {
+                        kind::DONE => return Ok(whole),
+                        kind::ERROR => {
+                            let number = message.error().unwrap_or(0);
+                            return Err(io::Error::from_raw_os_error(number));
+                        }
+                        _ => self.model.take(&message),
+                    }
+                    read += 1;
+                }
+            }
+            Counts::add(&self.shared.counts.dumped, read);
+        }
+    }
+
+    fn carry_out_orders(&mut self) {
+        for order in self.shared.take_orders() {
+            match order {
+                Order::Tell(what) => self.model.tell_again(what),
+                Order::Dump => {
+                    if let Err(error) = self.dump_all() {
+                        tracing::warn!("netlink: {error}");
+                    }
+                }
+                Order::Ask(what, request) => self.ask(&what, request),
+            }
+        }
+    }
+
+    /// Have Linux change something, and hear whether it did.
+    fn ask(&mut self, what: &str, request: Request) {
+        let answer = self.answer_to(request);
+        if let Err(error) = answer {
+            Counts::add(&self.shared.counts.refused, 1);
+            tracing::warn!("Linux refuses {what}: {error}");
+        }
+    }
+
+    fn answer_to(&mut self, request: Request) -> io::Result<()> {
+        let sequence = self.asks.send(request)?;
+        while self.asks.wait(DUMP_WAIT_MS)? {
+            let Received::Datagrams(count) = self.asks.receive()? else { continue };
+            for number in 0..count {
+                let mut answers = Messages::of(self.asks.datagram(number));
+                if let Some(answer) = answers.find(|answer| answer.sequence == sequence) {
+                    return match answer.error() {
+                        Some(0) | None => Ok(()),
+                        Some(number) => Err(io::Error::from_raw_os_error(number)),
+                    };
+                }
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::TimedOut))
+    }
+}
