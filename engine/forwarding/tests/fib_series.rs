@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use quiver_forwarding::fib::{Change, Family, Fib, Path, RangeAction, RouteChange, Source, Target};
+use quiver_forwarding::fib::{
+    Change, Family, Fib, FibError, Path, RangeAction, RouteChange, Source, Target,
+};
 use quiver_tables::prefix::{Ip4Prefix, IpPrefix};
 use stand::{PORT, router};
 
@@ -74,6 +76,7 @@ fn changes() -> impl Strategy<Value = Change> {
         4 => good.clone().prop_map(Change::Replace),
         3 => good.prop_map(Change::RemovePaths),
         4 => Just(Change::Remove),
+        2 => Just(Change::RemoveIfThere),
         1 => set.prop_map(Change::Add),
     ]
 }
@@ -87,6 +90,10 @@ fn one_by_one(fib: &mut Fib, changes: &[RouteChange<u32>]) -> Result<(), (usize,
             Change::Replace(paths) => fib.replace_route(0, prefix, Source::Static, set(paths)),
             Change::RemovePaths(paths) => fib.remove_paths(0, prefix, Source::Static, set(paths)),
             Change::Remove => fib.remove_route(0, prefix, Source::Static),
+            Change::RemoveIfThere => match fib.remove_route(0, prefix, Source::Static) {
+                Err(FibError::NoRoute(_)) => Ok(()),
+                done => done,
+            },
         };
         done.map_err(|error| (at, error.to_string()))?;
     }

@@ -154,6 +154,7 @@ impl Fib {
             self.drop_table(Family::Ip6, table);
         }
         self.remove_paths_on(id)?;
+        self.objects.forget_interface(id);
         self.interfaces.remove(&id);
         self.resolve_again(self.lists.on(id));
         Ok(())

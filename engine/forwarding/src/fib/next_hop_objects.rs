@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use quiver_core::InterfaceId;
+
 use super::path::{Path, Target};
 use super::routes::is_unicast;
 use super::{Fib, FibError};
@@ -28,6 +30,11 @@ impl NextHopObjects {
     /// The paths of an object, in order of preference; none when it is not there.
     pub fn paths(&self, id: NextHopObjectId) -> &[Path] {
         self.0.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The interface is gone: no object leads there.
+    pub fn forget_interface(&mut self, id: InterfaceId) {
+        self.0.values_mut().for_each(|paths| paths.retain(|path| !path.names(id)));
     }
 }
 
