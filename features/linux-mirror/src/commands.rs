@@ -8,6 +8,7 @@ use quiver_control::{
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::TapMaker;
 
+use crate::classes::{Class, Limit};
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::pairs::{self, PairWish};
 use crate::reader::{BUFFER_BYTES, Order};
@@ -94,6 +95,35 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
+        Command::new(
+            "lcp punt class bfd|link|igp|vrrp|bgp|neighbor|dhcp|icmp|other rate <rate:0-100000000> \
+             [burst <burst:1-1000000>]",
+        )
+        .group(GROUP)
+        .help("Limit how many packets of a class a worker gives to Linux")
+        .details(
+            "What is flooded has its own limit, so that the other classes reach Linux. What is \
+             more dies as `CLASS-policed`. A rate of 0 is no limit.",
+        )
+        .word("link", "LACP, LLDP and other protocols of a link")
+        .word("igp", "OSPF, IS-IS, PIM, IGMP and MLD")
+        .word("bgp", "BGP and LDP")
+        .word("neighbor", "ARP and neighbour discovery")
+        .word("other", "everything that is in no other class")
+        .word("rate", "packets a second and worker")
+        .word("burst", "packets at once; a tenth of the rate")
+        .example("lcp punt class other rate 1000")
+        .run(|engine: &mut Engine, args| {
+            let packets: u32 = args.get("rate")?;
+            let burst = args.or("burst", (packets / 10).max(1))?;
+            let class = Class::ALL.into_iter().find(|class| args.has(class.word()));
+            if let (Some(class), Some(mirror)) = (class, mirror(engine)) {
+                mirror.limits.set(class, Limit { packets, burst });
+            }
+            Ok(Output::none())
+        }),
+    );
+    registry.command(
         Command::new("lcp fpm listen [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}")
             .group(GROUP)
             .help("Take routes from a routing daemon that connects (FRR's dplane_fpm_nl)")
@@ -172,6 +202,14 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     }
     if !mirror.tells_linux {
         config.command(format_args!("lcp lcp-sync off"));
+    }
+    for class in Class::ALL {
+        let limit = mirror.limits.get(class);
+        if limit != Limit::of(class) {
+            let (word, Limit { packets, burst }) = (class.word(), limit);
+            let burst = burst.max(1);
+            config.command(format_args!("lcp punt class {word} rate {packets} burst {burst}"));
+        }
     }
     let mut pairs: Vec<(String, InterfaceId)> =
         mirror.pairs.keys().map(|id| (engine.interface_name(*id), *id)).collect();

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod apply;
+mod classes;
 mod commands;
 mod from_host;
 mod link_state;
@@ -20,6 +21,7 @@ mod twins;
 use quiver_control::{Registry, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
 
+use crate::classes::Limits;
 use crate::mirror::Mirror;
 pub use crate::startup::startup;
 
@@ -30,8 +32,9 @@ pub fn register(registry: &mut Registry) {
         "Twins of interfaces in Linux, for routing daemons and other programs there",
     );
     let twins = twins::none(registry.graph.epochs());
+    let limits = Limits::new();
     registry.graph.node(from_host::spec(&twins));
-    registry.graph.node(to_host::spec(&twins));
+    registry.graph.node(to_host::spec(&twins, &limits));
     registry.graph.feature(FeatureSpec {
         arc: "device-input",
         node: from_host::NAME,
@@ -42,7 +45,7 @@ pub fn register(registry: &mut Registry) {
     show::register(registry);
     registry.running_config(order::TABLES, commands::write_config);
     registry.on_start(move |engine| {
-        engine.insert(Mirror::new(twins));
+        engine.insert(Mirror::new(twins, limits));
         engine.on_interface_change(pairs::follow_interface);
         engine.on_turn(addresses::tell_changes);
     });

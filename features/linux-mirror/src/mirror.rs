@@ -9,6 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 
 use quiver_netlink::Request;
 
+use crate::classes::Limits;
 use crate::objects::Objects;
 use crate::reader::{Again, BUFFER_BYTES, Order, Reader};
 use crate::routes::RouteCounts;
@@ -98,11 +99,13 @@ pub(crate) struct Mirror {
     pub buffer_bytes: usize,
     /// Addresses were compared when they had changed so often.
     pub address_changes: u64,
+    /// How much of what Linux deals with reaches it.
+    pub limits: Arc<Limits>,
     twins: Arc<Published>,
 }
 
 impl Mirror {
-    pub fn new(twins: Arc<Published>) -> Mirror {
+    pub fn new(twins: Arc<Published>, limits: Arc<Limits>) -> Mirror {
         Mirror {
             pairs: BTreeMap::new(),
             by_link: BTreeMap::new(),
@@ -112,6 +115,7 @@ impl Mirror {
             tells_linux: true,
             buffer_bytes: BUFFER_BYTES,
             address_changes: 0,
+            limits,
             twins,
         }
     }

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 
+use crate::classes::Class;
 use crate::commands::GROUP;
 use crate::mirror::{Mirror, Origin, name_of};
+use crate::to_host;
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -22,6 +24,35 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Show how the router keeps up with what changes in Linux")
             .run(|engine: &mut Engine, _| Ok(sync(engine))),
     );
+    registry.command(
+        Command::new("show lcp punt")
+            .group(GROUP)
+            .help("Show what Linux got, by class, and how much it may get")
+            .details("A rate of 0 is no limit. Rates are packets a second and worker.")
+            .run(|engine: &mut Engine, _| Ok(punted(engine))),
+    );
+}
+
+/// `show lcp punt`: what went to Linux, by class.
+fn punted(engine: &Engine) -> Output {
+    let mut table = Table::new([
+        Column::left("Class"),
+        Column::right("Rate").key("rate_pps"),
+        Column::right("Burst"),
+        Column::right("Passed"),
+        Column::right("Policed"),
+    ]);
+    let (Some(mirror), Some(node)) = (engine.get::<Mirror>(), engine.node_id(to_host::NAME)) else {
+        return Output::none();
+    };
+    for class in Class::ALL {
+        let limit = mirror.limits.get(class);
+        let [passed, policed] =
+            to_host::events_of(class).map(|event| engine.reason_count(node, event as u16));
+        let row = table.row().cell(class.word()).cell(limit.packets);
+        row.cell(limit.burst).cell(passed).cell(policed);
+    }
+    Output::none().table("classes", table)
 }
 
 fn pairs(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {

@@ -8,6 +8,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
+use crate::classes::{Class, Limits, Policers};
 use crate::from_host::TAGS_AT;
 use crate::twins::{Published, Twins};
 
@@ -22,11 +23,67 @@ quiver_core::reasons! {
         /// Neither IP nor a frame.
         NoHeader = "no-header", "the packet has no Ethernet header, and is no IP packet that one \
             could be made for";
+        /// See [`Class::Bfd`].
+        BfdPoliced = "bfd-policed", "more BFD packets than `lcp punt class bfd` lets pass";
+        /// See [`Class::Link`].
+        LinkPoliced = "link-policed", "more LACP, LLDP and other link protocol packets than `lcp \
+            punt class link` lets pass";
+        /// See [`Class::Igp`].
+        IgpPoliced = "igp-policed", "more OSPF, IS-IS, PIM, IGMP and MLD packets than `lcp punt \
+            class igp` lets pass";
+        /// See [`Class::Vrrp`].
+        VrrpPoliced = "vrrp-policed", "more VRRP packets than `lcp punt class vrrp` lets pass";
+        /// See [`Class::Bgp`].
+        BgpPoliced = "bgp-policed", "more BGP and LDP packets than `lcp punt class bgp` lets pass";
+        /// See [`Class::Neighbor`].
+        NeighborPoliced = "neighbor-policed", "more ARP and neighbour discovery packets than `lcp \
+            punt class neighbor` lets pass";
+        /// See [`Class::Dhcp`].
+        DhcpPoliced = "dhcp-policed", "more DHCP packets than `lcp punt class dhcp` lets pass";
+        /// See [`Class::Icmp`].
+        IcmpPoliced = "icmp-policed", "more ICMP packets than `lcp punt class icmp` lets pass";
+        /// See [`Class::Other`].
+        OtherPoliced = "other-policed", "more other packets than `lcp punt class other` lets pass";
+        /// Sent.
+        Bfd = info "bfd", "BFD packets for Linux";
+        /// Sent.
+        Link = info "link", "LACP, LLDP and other link protocol packets for Linux";
+        /// Sent.
+        Igp = info "igp", "OSPF, IS-IS, PIM, IGMP and MLD packets for Linux";
+        /// Sent.
+        Vrrp = info "vrrp", "VRRP packets for Linux";
+        /// Sent.
+        Bgp = info "bgp", "BGP and LDP packets for Linux";
+        /// Sent.
+        Neighbor = info "neighbor", "ARP and neighbour discovery packets for Linux";
+        /// Sent.
+        Dhcp = info "dhcp", "DHCP packets for Linux";
+        /// Sent.
+        Icmp = info "icmp", "ICMP packets for Linux";
+        /// Sent.
+        Other = info "other", "other packets for Linux";
+    }
+}
+
+/// What is counted of a class that passes, and of one that does not.
+pub(crate) const fn events_of(class: Class) -> [ToHostDrop; 2] {
+    match class {
+        Class::Bfd => [ToHostDrop::Bfd, ToHostDrop::BfdPoliced],
+        Class::Link => [ToHostDrop::Link, ToHostDrop::LinkPoliced],
+        Class::Igp => [ToHostDrop::Igp, ToHostDrop::IgpPoliced],
+        Class::Vrrp => [ToHostDrop::Vrrp, ToHostDrop::VrrpPoliced],
+        Class::Bgp => [ToHostDrop::Bgp, ToHostDrop::BgpPoliced],
+        Class::Neighbor => [ToHostDrop::Neighbor, ToHostDrop::NeighborPoliced],
+        Class::Dhcp => [ToHostDrop::Dhcp, ToHostDrop::DhcpPoliced],
+        Class::Icmp => [ToHostDrop::Icmp, ToHostDrop::IcmpPoliced],
+        Class::Other => [ToHostDrop::Other, ToHostDrop::OtherPoliced],
     }
 }
 
 struct ToHost {
     twins: Arc<Published>,
+    limits: Arc<Limits>,
+    policers: Policers,
 }
 
 /// The protocol of a packet that begins with its IP header.
@@ -68,7 +125,8 @@ fn make_header(packet: &mut Packet, row: &InterfaceRow) -> Result<(), ToHostDrop
     if is_written { Ok(()) } else { Err(ToHostDrop::NoHeader) }
 }
 
-fn punt(cx: &Context<'_>, twins: &Twins, packet: &mut Packet) -> Result<NodeId, ToHostDrop> {
+/// The packet becomes the frame that it came as; the node that sends it to the twin.
+fn frame_for(cx: &Context<'_>, twins: &Twins, packet: &mut Packet) -> Result<NodeId, ToHostDrop> {
     let twin = twins.other(packet.rx).ok_or(ToHostDrop::NoPair)?;
     let row = cx.interface(packet.rx).ok_or(ToHostDrop::NoPair)?;
     let output = cx.interface(twin).ok_or(ToHostDrop::NoPair)?.output;
@@ -85,15 +143,25 @@ impl Node for ToHost {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let twins = self.twins.read(cx.pass);
         let cx = &*cx;
-        frame.route(|packet| punt(cx, twins, packet));
+        frame.route(|packet| {
+            let output = frame_for(cx, twins, packet)?;
+            let class = Class::of(packet.bytes());
+            let [passed, policed] = events_of(class);
+            if !self.policers.passes(class, &self.limits, cx.now_ns) {
+                return Err(policed);
+            }
+            cx.count(passed, 1);
+            Ok(output)
+        });
     }
 }
 
 /// The declaration.
-pub(crate) fn spec(twins: &Arc<Published>) -> NodeSpec {
-    let twins = twins.clone();
+pub(crate) fn spec(twins: &Arc<Published>, limits: &Arc<Limits>) -> NodeSpec {
+    let (twins, limits) = (twins.clone(), limits.clone());
     NodeSpec::new(NAME, "Sends what Linux deals with to the twin of its interface", move |_| {
-        Box::new(ToHost { twins: twins.clone() })
+        let policers = Policers::new(&limits);
+        Box::new(ToHost { twins: twins.clone(), limits: limits.clone(), policers })
     })
     .reasons::<ToHostDrop>()
     .takes_offloads()
