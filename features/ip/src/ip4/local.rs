@@ -13,7 +13,7 @@ use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
-use quiver_forwarding::segments::add_to_sum;
+use quiver_offload::checksum::add_to_sum;
 use quiver_tables::GroupId;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{kind, unreachable};
