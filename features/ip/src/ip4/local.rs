@@ -280,6 +280,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         error: wiring.node(nodes::ip4::ICMP_ERROR),
         reassembly: wiring.node_if_built("ip4-full-reassembly"),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.code) {

@@ -387,6 +387,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         error: wiring.node(nodes::ip6::ICMP_ERROR),
         reassembly: wiring.node_if_built("ip6-full-reassembly"),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.kind) {
