@@ -348,6 +348,52 @@ mod tests {
         assert_eq!(payloads(&cut(&frame, SEGMENT_TCP4, 900), headers + 18 - 24, None), payload);
     }
 
+    /// An IPv4 header and a GRE header with these flags and optional words in front of `inner`.
+    fn behind_gre(forbids_fragments: bool, flags: u8, words: &[u32], inner: &[u8]) -> Vec<u8> {
+        let length = (24 + 4 * words.len() + inner.len()) as u16;
+        let mut packet = [&[0x45, 0][..], &length.to_be_bytes(), &[0, 9]].concat();
+        packet.extend([if forbids_fragments { 0x40 } else { 0 }, 0, 64, 47, 0, 0]);
+        packet.extend([192, 0, 2, 1, 203, 0, 113, 2]);
+        packet.extend([flags, 0, 8, 0]);
+        words.iter().for_each(|word| packet.extend(word.to_be_bytes()));
+        packet.extend(inner);
+        packet
+    }
+
+    #[test]
+    fn a_super_frame_behind_gre_is_cut_with_checksums_and_keys() {
+        let payload: Vec<u8> = (0..2501).map(|i| i as u8).collect();
+        let inner = &tcp4(&payload)[18..];
+        for (flags, words) in [(0, &[][..]), (0x20, &[7]), (0x80, &[0]), (0xa0, &[0, 7])] {
+            for forbids_fragments in [false, true] {
+                let mut frame = [&[2; 12][..], &[8, 0]].concat();
+                frame.extend(behind_gre(forbids_fragments, flags, words, inner));
+                let frames = cut(&frame, SEGMENT_TCP4, 1000);
+                let (gre, at) = (34, 34 + 4 + 4 * words.len());
+                let mut seen = Vec::new();
+                for (number, frame) in frames.iter().enumerate() {
+                    let (outer, rest) = ip4::Repr::parse(&frame[14..]).expect("outer header");
+                    assert_eq!(rest.len(), frame.len() - 34, "{outer:?}");
+                    let more = if forbids_fragments { 0 } else { number as u16 };
+                    assert_eq!(word(frame, 18), Some(9 + more), "identification");
+                    if flags & 0x80 != 0 {
+                        assert!(Sum::new().bytes(&frame[gre..]).is_good(), "GRE checksum");
+                    }
+                    let (header, tcp) = ip4::Repr::parse(&frame[at..]).expect("inner header");
+                    assert_eq!(word(frame, at + 4), Some(7 + number as u16));
+                    let (from, to) = (header.source, header.destination);
+                    let sum = Sum::pseudo4(from, to, IpProtocol::TCP, tcp.len() as u16);
+                    assert!(sum.bytes(tcp).is_good());
+                    seen.extend_from_slice(&tcp[24..]);
+                }
+                assert_eq!(seen, payload);
+            }
+        }
+        let mut numbered = [&[2; 12][..], &[8, 0]].concat();
+        numbered.extend(behind_gre(false, 0x10, &[1], inner));
+        assert!(Segmenter::new(&numbered, numbered.len(), SEGMENT_TCP4, 1000).is_none());
+    }
+
     #[test]
     fn the_sum_of_a_packet_with_segments_of_its_own_is_made_for_the_last_one() {
         let payload = vec![7; 3000];
