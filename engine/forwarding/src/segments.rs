@@ -48,6 +48,7 @@ pub fn fragment(
     if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
         fragment.set(PacketFlags::LOCALLY_ORIGINATED);
     }
-    cx.follow(&mut fragment, packet);
+    fragment.descend_from(packet);
+    cx.follow(&fragment, packet);
     Some(fragment)
 }

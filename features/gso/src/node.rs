@@ -49,7 +49,7 @@ impl Gso {
                 cx.buffers.free(segment);
                 return Err(reason);
             }
-            cx.follow(&mut segment, packet);
+            cx.follow(&segment, packet);
             cx.emit(segment, next);
         }
         cx.count(GsoDrop::Segmented, 1);

@@ -21,7 +21,7 @@ use quiver_wire::ip4::address;
 use quiver_wire::ip4::options::Options;
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
 
-use crate::local::claims::Claimed;
+use crate::local::claims::{Claimed, are_uniform};
 
 quiver_core::reasons! {
     /// What becomes of packets for the router itself.
@@ -245,14 +245,12 @@ impl LookUp for Ip4Local {
         let header = Ip4Header::overlay(first.bytes())?;
         let (host, protocol) = (header.source_bits(), header.protocol());
         let node = self.protocols.node(protocol.0)?;
-        let mut good = !self.leads_here(self.tables.ip4.table(table).lookup(host));
-        for packet in &*packets {
+        let from_others = !self.leads_here(self.tables.ip4.table(table).lookup(host));
+        let are_uniform = are_uniform(packets, host, |packet| {
             let header = Ip4Header::overlay(packet.bytes())?;
-            good &= (header.source_bits() == host)
-                & packet.hands_over_same(first)
-                & is_plain(packet, header, protocol);
-        }
-        good.then_some(node)
+            Some((header.source_bits(), is_plain(packet, header, protocol)))
+        });
+        (from_others & are_uniform).then_some(node)
     }
 
     #[inline(always)]
