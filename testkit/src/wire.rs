@@ -144,11 +144,18 @@ impl RxQueue for TestRx {
 }
 
 /// A transmit queue.
-struct TestTx(Wire);
+struct TestTx {
+    wire: Wire,
+    takes_offloads: bool,
+}
 
 impl TxQueue for TestTx {
+    fn takes_offloads(&self) -> bool {
+        self.takes_offloads
+    }
+
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let mut ends = self.0.ends();
+        let mut ends = self.wire.ends();
         if ends.stalled {
             return;
         }
@@ -180,11 +187,15 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "create test interface <name:word> {[mac <:mac>] [mtu <:68-65535>] [input <:node>] \
-             [rx-queues <:1-16>] [wakeable]}",
+             [rx-queues <:1-16>] [takes-offloads] [wakeable]}",
         )
         .group("Tests")
         .help("Create an interface that a test holds both ends of")
         .word("input", "the node that received frames go to, ethernet-input unless given")
+        .word(
+            "takes-offloads",
+            "it sends super-frames whole, and packets whose checksum is left to the device",
+        )
         .word("wakeable", "its queues can wake a worker, so that interrupt mode works")
         .example("create test interface e0 mac 02:fe:00:00:00:01")
         .run(create),
@@ -218,6 +229,10 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     wire.ends().waiting.resize(count, VecDeque::new());
     let mut bells = Vec::new();
     let mut rung = Vec::new();
+    let takes_offloads = args.has("takes-offloads");
+    if takes_offloads {
+        made_by += " takes-offloads";
+    }
     if args.has("wakeable") {
         made_by += " wakeable";
         for _ in 0..count {
@@ -229,7 +244,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         }
     }
     let tx = (0..engine.worker_count())
-        .map(|_| Box::new(TestTx(wire.clone())) as Box<dyn TxQueue>)
+        .map(|_| Box::new(TestTx { wire: wire.clone(), takes_offloads }) as Box<dyn TxQueue>)
         .collect();
     let interface = engine.create_interface(InterfaceSpec {
         name: name.to_owned(),

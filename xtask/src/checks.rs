@@ -50,8 +50,8 @@ fn layer(folder: &Path) -> u32 {
     let starts = |prefix: &str| folder.starts_with(prefix);
     match () {
         () if starts("engine/wire") || starts("engine/core") => 0,
-        () if starts("engine/tables") || starts("engine/linux") || starts("engine/screen") => 1,
-        () if starts("engine/forwarding") => 2,
+        () if starts("engine/tables") || starts("engine/offload") || starts("engine/screen") => 1,
+        () if starts("engine/forwarding") || starts("engine/linux") => 2,
         () if starts("engine/control") => 3,
         () if starts("engine/encap") => 4,
         () if starts("features") || starts("drivers") => 5,

@@ -40,7 +40,7 @@ fn measure(ends: &[&String; 2]) -> Result<(), Box<dyn std::error::Error>> {
     let back = NodeSpec::new("ethernet-input", "sends packets back", move |_| {
         Box::new(Back(shared.clone()))
     });
-    registry.graph.node(back);
+    registry.graph.node(back.takes_offloads());
     quiver_af_packet::register(&mut registry);
     let (mut engine, _) = registry.build()?;
     let mut ids = Vec::new();

@@ -77,9 +77,10 @@ impl Lab {
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc()).expect("graph"));
         let patches: Patches = Arc::new((0..64).map(|_| AtomicU16::new(0)).collect());
         let shared = patches.clone();
-        registry.graph.node(NodeSpec::new("ethernet-input", "a cross-connect", move |_| {
+        let patch = NodeSpec::new("ethernet-input", "a cross-connect", move |_| {
             Box::new(Patch(shared.clone()))
-        }));
+        });
+        registry.graph.node(patch.takes_offloads());
         quiver_af_packet::register(&mut registry);
         let (engine, commands) = registry.build().expect("engine");
         Some(Lab { engine, commands, patches, a, b, ends })

@@ -82,7 +82,8 @@ impl Lab {
             NodeSpec::new("ethernet-input", "writes down", move |_| {
                 Box::new(Recorder(shared.clone()))
             })
-            .sink(),
+            .sink()
+            .takes_offloads(),
         );
         quiver_af_packet::register(&mut registry);
         quiver_tap::register(&mut registry);

@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use quiver_core::cpu::prefetch;
 use quiver_core::memory::buffer::{Buffer, BufferPool, DATA_OFFSET};
-use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, Packet};
 
 use crate::link::Fault;
-use crate::offload;
 use crate::reasons::MemifReason;
 use crate::receive::{FRAME_BYTES_MAX, MemifRx};
 use crate::ring::{Descriptor, NEXT, Ring};
@@ -282,13 +280,10 @@ impl TxRing {
         cx: &mut Context<'_>,
         frame: &mut Frame,
     ) {
-        let unusual = PacketFlags::OFFLOAD;
         let mut free = (self.ring.size() - cursor.next.wrapping_sub(lender.edge)) as usize;
         while !frame.is_empty() && free > 0 {
             let run = frame.packets().iter().take(free);
-            let run = run
-                .take_while(|p| !p.is_chained() && !p.has(unusual) && p.segment_length() > 0)
-                .count();
+            let run = run.take_while(|p| !p.is_chained() && p.segment_length() > 0).count();
             frame.take_front(run, |packet| {
                 packet.into_segments(|buffer, place, length| {
                     lender.put(&self.ring, cursor.next, buffer, place, length, 0);
@@ -306,8 +301,8 @@ impl TxRing {
         }
     }
 
-    /// Lend the first packet, which is none of the plain kind: in several buffers, or with work
-    /// left to do. How many slots it took; `None` when it must wait.
+    /// Lend the first packet, which is none of the plain kind: in several buffers, or empty. How
+    /// many slots it took; `None` when it must wait.
     #[cold]
     #[inline(never)]
     fn lend_other(
@@ -318,14 +313,11 @@ impl TxRing {
         cx: &mut Context<'_>,
         frame: &mut Frame,
     ) -> Option<usize> {
-        let packet = frame.packets_mut().first_mut()?;
-        let done =
-            if packet.has(PacketFlags::OFFLOAD) { offload::complete(packet) } else { Ok(()) };
+        let packet = frame.packets().first()?;
         let pieces = packet.segments().filter(|segment| !segment.is_empty()).count();
-        let death = match (done, pieces) {
-            (Err(reason), _) => Some(reason),
-            (_, 0) => Some(MemifReason::TxEmpty),
-            (_, pieces) if pieces > self.ring.size() as usize => Some(MemifReason::TxTooLong),
+        let death = match pieces {
+            0 => Some(MemifReason::TxEmpty),
+            pieces if pieces > self.ring.size() as usize => Some(MemifReason::TxTooLong),
             _ => None,
         };
         if let Some(reason) = death {

@@ -13,7 +13,6 @@ mod hostile;
 mod interrupt;
 mod lend;
 mod link;
-mod offload;
 pub mod protocol;
 mod reasons;
 mod receive;

@@ -28,11 +28,6 @@ quiver_core::reasons! {
         /// Outgoing.
         TxTooLong = "tx-frame-too-long", "the frame needs more descriptors than the ring has";
         /// Outgoing.
-        TxSegments = "tx-unsegmented", "the frame was still to be cut into segments, which memif \
-            does not do";
-        /// Outgoing.
-        TxChecksum = "tx-bad-offload", "the checksum to be completed lies outside the frame";
-        /// Outgoing.
         TxEmpty = "tx-empty", "a frame without bytes";
         /// Outgoing.
         Interrupts = info "interrupts-sent", "interrupts sent to peers that asked for them";

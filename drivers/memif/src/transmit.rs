@@ -9,7 +9,6 @@ use quiver_core::graph::drop_reason::DropReason;
 use quiver_core::graph::node::{DROP, Reason};
 use quiver_core::memory::buffer::BufferPool;
 use quiver_core::memory::epoch::Published;
-use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 
@@ -19,7 +18,6 @@ use crate::copy::{
 use crate::interrupt::Ringer;
 use crate::lend::Lender;
 use crate::link::{Fault, Link};
-use crate::offload;
 use crate::reasons::MemifReason;
 use crate::receive::LINE_BYTES;
 use crate::ring::{MASK_INTERRUPT, NEXT, Ring};
@@ -254,7 +252,7 @@ fn send_plain_loop<S: Slots, R: Registers>(
         let room = rooms[sent % AHEAD];
         let length = packet.segment_length();
         let touched = in_pieces(length);
-        let is_plain = !packet.is_chained() && !packet.has(PacketFlags::OFFLOAD) && length > 0;
+        let is_plain = !packet.is_chained() && length > 0;
         if !is_plain || touched > room.bytes || touched - length > packet.tailroom(data_bytes) {
             return sent;
         }
@@ -277,8 +275,7 @@ enum Outcome {
     BadRoom,
 }
 
-/// Send a packet that is none of the plain kind: in several buffers, longer than a slot, or with
-/// work left to do.
+/// Send a packet that is none of the plain kind: in several buffers, or longer than a slot.
 #[cold]
 #[inline(never)]
 fn send_other<S: Slots>(
@@ -286,13 +283,8 @@ fn send_other<S: Slots>(
     slots: S,
     first: u16,
     free: usize,
-    packet: &mut Packet,
+    packet: &Packet,
 ) -> Outcome {
-    if packet.has(PacketFlags::OFFLOAD)
-        && let Err(reason) = offload::complete(packet)
-    {
-        return Outcome::Dead(reason);
-    }
     if packet.length() == 0 {
         return Outcome::Dead(MemifReason::TxEmpty);
     }

@@ -133,6 +133,7 @@ pub fn take_off(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
     }
     packet.hash = 0;
     packet.l2_bytes = 0;
+    packet.note_decapsulated();
     Ok(())
 }
 

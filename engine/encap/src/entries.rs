@@ -110,11 +110,17 @@ impl EncapEntry {
     /// Count a packet of so many bytes; only the worker that owns the entry may.
     #[inline(always)]
     pub fn count(&self, bytes: usize) {
+        self.count_all(1, bytes as u64);
+    }
+
+    /// As [`count`](Self::count), for several packets.
+    #[inline(always)]
+    pub fn count_all(&self, packets: u64, bytes: u64) {
         let add = |to: &AtomicU64, n: u64| {
             to.store(to.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
         };
-        add(&self.packets, 1);
-        add(&self.bytes, bytes as u64);
+        add(&self.packets, packets);
+        add(&self.bytes, bytes);
     }
 }
 

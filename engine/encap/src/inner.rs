@@ -74,7 +74,7 @@ pub trait InnerPacket: IpFamily {
 
     /// As [`too_big_of`](Self::too_big_of), for a packet that is there.
     fn too_big(packet: &Packet, mtu_bytes: usize) -> Option<IcmpErrorRequest> {
-        Self::too_big_of(packet.bytes(), packet.length(), mtu_bytes)
+        Self::too_big_of(packet.bytes(), packet.longest_on_wire(), mtu_bytes)
     }
 
     /// Count a hop of a packet that may be forwarded; returns its traffic class and the hops that

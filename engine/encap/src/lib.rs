@@ -17,7 +17,6 @@ pub mod entry;
 pub mod flow;
 pub mod handover;
 pub mod inner;
-pub mod offload;
 pub mod outer;
 pub mod output;
 pub mod path_mtu;

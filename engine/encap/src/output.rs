@@ -14,7 +14,6 @@ use quiver_forwarding::{adjacency::Adjacency, next_hop_group::Hop, requests::Fra
 use crate::entries::{BLOCK_BYTES, EncapEntry, WorkerEncapEntries};
 use crate::entry::EntryView;
 use crate::inner::Truncated;
-use crate::offload::Unsegmented;
 use crate::outer::{HeaderStack, Inside, OuterHeader};
 
 /// Why a packet cannot be encapsulated.
@@ -26,19 +25,11 @@ pub enum EncapError {
     NoHeadroom,
     /// Longer than the outer length field can say.
     TooLong,
-    /// A large packet that a device is to segment.
-    Unsegmented,
 }
 
 impl From<Truncated> for EncapError {
     fn from(Truncated: Truncated) -> EncapError {
         EncapError::Truncated
-    }
-}
-
-impl From<Unsegmented> for EncapError {
-    fn from(Unsegmented: Unsegmented) -> EncapError {
-        EncapError::Unsegmented
     }
 }
 
@@ -242,13 +233,16 @@ impl<S: HeaderStack> EncapOutput<S> {
         Mtu { mtu_bytes: link.min(path), at_link: has_adjacency && link <= path }
     }
 
-    /// The length of a packet with an entry's stack.
+    /// The length of a packet with an entry's stack, as it leaves: that of the longest segment of a
+    /// super-frame.
     ///
     /// # Errors
     /// The packet would be longer than the outer header can say.
     pub fn check_length(packet: &Packet, entry: &EncapEntry) -> Result<usize, EncapError> {
-        let total = packet.length() + entry.header_len();
-        if total > S::Outer::PACKET_BYTES_MAX { Err(EncapError::TooLong) } else { Ok(total) }
+        if packet.length() + entry.header_len() > S::Outer::PACKET_BYTES_MAX {
+            return Err(EncapError::TooLong);
+        }
+        Ok(packet.longest_on_wire() + entry.header_len())
     }
 
     /// Put an entry's stack in front of a packet of `length` bytes, and count it for the entry.
@@ -269,7 +263,9 @@ impl<S: HeaderStack> EncapOutput<S> {
         let total = length + entry.header_len();
         S::fill(EntryView(entry), packet.bytes_mut(), total, inside)?;
         packet.l2_bytes = 0;
-        entry.count(total);
+        packet.note_encapsulated();
+        let (packets, bytes) = packet.on_wire();
+        entry.count_all(packets, bytes);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ impl Node for AdjacencyCounter {
     fn run(&mut self, _: &mut Context<'_>, frame: &mut Frame) {
         frame.route(|packet| {
             let header = self.tables.adjacencies.of(packet).rewrite_len();
-            self.counts.add(packet.handed_over(), packet.length() + header);
+            self.counts.add(packet.handed_over(), packet, header);
             Ok::<_, Never>(self.rewrite)
         });
     }
@@ -40,6 +40,7 @@ pub fn spec(six: bool, tables: &IpTables, counts: &Arc<AdjacencyCounts>) -> Node
             rewrite: wiring.node(rewrite),
         })
     })
+    .takes_offloads()
     .describe(move |record, names| {
         let words = if six { crate::ip6::describe } else { crate::ip4::describe };
         format!(

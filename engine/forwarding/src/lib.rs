@@ -17,7 +17,6 @@ pub mod mfib;
 pub mod neighbour;
 pub mod next_hop_group;
 pub mod nodes;
-pub mod offload;
 pub mod requests;
 pub mod route_end;
 pub mod segments;

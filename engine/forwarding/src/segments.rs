@@ -3,27 +3,6 @@
 use quiver_core::memory::buffer::BufferCache;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Packet};
-use quiver_wire::checksum::Sum;
-
-/// Add `length` bytes of the packet from `offset` on to `sum`; `None` when they are not all there.
-pub fn add_to_sum(
-    mut sum: Sum,
-    packet: &Packet,
-    mut offset: usize,
-    mut length: usize,
-) -> Option<Sum> {
-    for segment in packet.segments() {
-        let skipped = offset.min(segment.len());
-        offset -= skipped;
-        let taken = length.min(segment.len() - skipped);
-        sum = sum.bytes(&segment[skipped..skipped + taken]);
-        length -= taken;
-        if length == 0 {
-            return Some(sum);
-        }
-    }
-    None
-}
 
 /// Append `length` bytes of `from`, from `offset` on, to `to`; false when the pool is empty, or
 /// `from` is shorter.
@@ -69,6 +48,7 @@ pub fn fragment(
     if packet.has(PacketFlags::LOCALLY_ORIGINATED) {
         fragment.set(PacketFlags::LOCALLY_ORIGINATED);
     }
-    cx.follow(&mut fragment, packet);
+    fragment.descend_from(packet);
+    cx.follow(&fragment, packet);
     Some(fragment)
 }

@@ -185,9 +185,9 @@ fn counts_stay_when_a_route_changes() {
     stand.set(None, "232.1.1.1", 32, from(1));
     let number = stand.find(0, "10.0.0.1", "232.1.1.1").expect("a route");
     let entry = stand.mfib.tables().entry(number, stand.reader.pass()).expect("it is there");
-    entry.counts.accepted(WorkerId(0), 100);
-    entry.counts.accepted(WorkerId(1), 50);
-    entry.counts.rejected(WorkerId(1));
+    entry.counts.accepted(WorkerId(0), (1, 100));
+    entry.counts.accepted(WorkerId(1), (1, 50));
+    entry.counts.rejected(WorkerId(1), 1);
     stand.set(None, "232.1.1.1", 32, from(2));
     let (_, route, _, totals) = stand.mfib.iter_all().next().expect("a route");
     assert_eq!((totals.packets, totals.bytes, totals.rejected), (2, 150, 1));

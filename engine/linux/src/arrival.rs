@@ -1,13 +1,11 @@
 //! Frames that the kernel hands over become packets of the graph. Checksums that are not complete
-//! and super-frames stay as they are: who cannot take them gets them finished
-//! ([`NodeSpec::takes_offloads`](quiver_core::graph::node::NodeSpec::takes_offloads)). Super-frames
-//! of packets in packets, which the kernel does not take back, are cut here.
+//! and super-frames stay as they are; they are finished in front of nodes that do not take them
+//! ([`NodeSpec::takes_offloads`](quiver_core::graph::node::NodeSpec::takes_offloads)).
 
 use quiver_core::memory::buffer::BufferCache;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
 
-use crate::segment::{HEADERS_BYTES_MAX, Segmenter};
 use crate::virtio_net::VirtioNetHeader;
 
 /// Bytes of an Ethernet header.
@@ -30,8 +28,6 @@ quiver_core::reasons! {
         KernelDropped = "kernel-dropped", "the kernel found the receive ring full";
         /// A read failed.
         ReadFailed = "read-failed", "the kernel refused to hand over a frame";
-        /// Frames of tunnels that stood for several.
-        Segmented = info "segmented", "super-frames of packets in packets, cut into segments";
         /// Checksums left open.
         Unfinished = info "checksum-unfinished",
             "frames whose checksum is left to the transmitting device";
@@ -49,16 +45,15 @@ pub enum Progress {
     More,
 }
 
-/// What is under way between two calls.
+/// Makes packets of the frames of one interface.
 pub struct Arrival {
     interface: InterfaceId,
-    cutting: Option<(Segmenter, usize)>,
 }
 
 impl Arrival {
     /// For frames that come in on `interface`.
     pub fn new(interface: InterfaceId) -> Arrival {
-        Arrival { interface, cutting: None }
+        Arrival { interface }
     }
 
     /// Count frames that die before they are packets.
@@ -71,11 +66,11 @@ impl Arrival {
         count.add(frames);
     }
 
-    /// Put the packets that `bytes` stands for into `frame`, which has room. Deaths are counted
-    /// in the name of the running node, the input.
+    /// Put the packet that `bytes` is into `frame`. Deaths are counted in the name of the running
+    /// node, the input.
     #[inline]
     pub fn admit(
-        &mut self,
+        &self,
         header: &VirtioNetHeader,
         bytes: &[u8],
         cx: &mut Context<'_>,
@@ -84,7 +79,6 @@ impl Arrival {
         match self.try_admit(header, bytes, cx, frame) {
             Ok(progress) => progress,
             Err(reason) => {
-                self.cutting = None;
                 self.lose(reason, 1, cx);
                 Progress::Done
             }
@@ -124,7 +118,7 @@ impl Arrival {
     }
 
     fn try_admit(
-        &mut self,
+        &self,
         header: &VirtioNetHeader,
         bytes: &[u8],
         cx: &mut Context<'_>,
@@ -133,51 +127,11 @@ impl Arrival {
         if bytes.len() < ETHERNET_BYTES {
             return Err(RxDrop::TooShort);
         }
-        if self.cutting.is_some() || header.is_nested(bytes, bytes.len()) {
-            return self.cut(header, bytes, cx, frame);
-        }
         if frame.room() == 0 {
             return Ok(Progress::More);
         }
         let packet = copy(bytes, cx.buffers).ok_or(RxDrop::NoBuffer)?;
         self.admit_packet(header, packet, cx, frame);
-        Ok(Progress::Done)
-    }
-
-    fn cut(
-        &mut self,
-        header: &VirtioNetHeader,
-        bytes: &[u8],
-        cx: &mut Context<'_>,
-        frame: &mut Frame,
-    ) -> Result<Progress, RxDrop> {
-        let (segmenter, mut number) = match self.cutting {
-            Some(cutting) => cutting,
-            None => {
-                let VirtioNetHeader { segment_kind, segment_bytes, .. } = *header;
-                let segmenter = Segmenter::new(bytes, bytes.len(), segment_kind, segment_bytes);
-                cx.count(RxDrop::Segmented, 1);
-                (segmenter.ok_or(RxDrop::BadOffload)?, 0)
-            }
-        };
-        let mut headers = [0; HEADERS_BYTES_MAX];
-        while number < segmenter.count() {
-            if frame.room() == 0 {
-                self.cutting = Some((segmenter, number));
-                return Ok(Progress::More);
-            }
-            let payload =
-                segmenter.segment(bytes, number, &mut headers).ok_or(RxDrop::BadOffload)?;
-            let packet =
-                copy(&headers[..segmenter.headers_bytes()], cx.buffers).ok_or(RxDrop::NoBuffer)?;
-            push(
-                frame,
-                append(packet, &bytes[payload], cx.buffers).ok_or(RxDrop::NoBuffer)?,
-                cx.buffers,
-            );
-            number += 1;
-        }
-        self.cutting = None;
         Ok(Progress::Done)
     }
 }
@@ -191,12 +145,7 @@ fn push(frame: &mut Frame, packet: Packet, buffers: &mut BufferCache) {
 
 #[inline]
 fn copy(bytes: &[u8], buffers: &mut BufferCache) -> Option<Packet> {
-    let packet = buffers.packet()?;
-    append(packet, bytes, buffers)
-}
-
-#[inline]
-fn append(mut packet: Packet, bytes: &[u8], buffers: &mut BufferCache) -> Option<Packet> {
+    let mut packet = buffers.packet()?;
     if packet.append(bytes, buffers) {
         return Some(packet);
     }

@@ -9,12 +9,10 @@ pub mod disposal;
 pub mod followed;
 #[cfg(feature = "lab")]
 pub mod lab;
-mod layers;
 pub mod link;
 pub mod link_watch;
 pub mod namespace;
 pub mod rights;
-pub mod segment;
 pub mod tap_maker;
 pub mod virtio_net;
 

@@ -1,10 +1,10 @@
 //! The header in front of each frame that says what is left to do (VIRTIO 1.2 §5.1.6), as packet
 //! sockets and tap devices use it: ten bytes, in the machine's byte order.
 
-use crate::segment::Segmenter;
 use quiver_core::Packet;
 use quiver_core::memory::buffer::Offload;
 use quiver_core::memory::packet::PacketFlags;
+use quiver_offload::segment::{SEGMENT_NONE, Segmenter};
 
 /// Bytes of the header without a count of buffers.
 pub const VIRTIO_NET_HEADER_BYTES: usize = 10;
@@ -13,16 +13,6 @@ pub const VIRTIO_NET_HEADER_BYTES: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
 /// VIRTIO_NET_HDR_F_DATA_VALID.
 const DATA_VALID: u8 = 2;
-/// VIRTIO_NET_HDR_GSO_NONE.
-pub const SEGMENT_NONE: u8 = 0;
-/// VIRTIO_NET_HDR_GSO_TCPV4.
-pub const SEGMENT_TCP4: u8 = 1;
-/// VIRTIO_NET_HDR_GSO_TCPV6.
-pub const SEGMENT_TCP6: u8 = 4;
-/// VIRTIO_NET_HDR_GSO_UDP_L4.
-pub const SEGMENT_UDP: u8 = 5;
-/// VIRTIO_NET_HDR_GSO_ECN, beside one of the others.
-pub const SEGMENT_ECN: u8 = 0x80;
 
 /// Segments of one frame at most: those of 64 KiB when each carries the 48 bytes that Linux has at
 /// least (TCP_MIN_SND_MSS). More would let one frame take all buffers.
@@ -121,6 +111,7 @@ impl VirtioNetHeader {
             offload.segment_bytes = self.segment_bytes;
             offload.segment_kind = self.segment_kind;
             offload.payload_bytes = u16::try_from(segmenter.payload_bytes()).ok()?;
+            offload.encapsulations = u8::try_from(segmenter.encapsulations()).ok()?;
         }
         Some(offload)
     }
@@ -130,7 +121,7 @@ impl VirtioNetHeader {
     pub fn is_nested(&self, frame: &[u8], length: usize) -> bool {
         let (kind, bytes) = (self.segment_kind, self.segment_bytes);
         kind != SEGMENT_NONE
-            && Segmenter::new(frame, length, kind, bytes).is_some_and(|of| of.is_nested())
+            && Segmenter::new(frame, length, kind, bytes).is_some_and(|of| of.encapsulations() > 0)
     }
 
     /// Nothing is left to do?
@@ -146,6 +137,7 @@ mod tests {
     use proptest::prelude::*;
     use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
     use quiver_core::memory::mapping::PageSize;
+    use quiver_offload::segment::SEGMENT_UDP;
 
     #[test]
     fn a_super_frame_that_would_become_too_many_packets_is_refused() {

@@ -103,19 +103,22 @@ impl Node for BondInput {
         if frame.is_same_rx() {
             let Some(first) = frame.packets().first().map(|packet| packet.rx) else { return };
             let port = self.port(cx, first);
-            let (mut count, mut bytes) = (0, 0);
+            let (mut count, mut packets, mut bytes) = (0, 0, 0);
             let all = frame.len() as u64;
             frame.route_ahead(|packet| {
                 let decision = decide(cx, port, packet);
                 let taken = packet.rx == port.bond;
                 count += u64::from(taken);
-                bytes += if taken { packet.length() as u64 } else { 0 };
+                if taken {
+                    let on_wire = packet.on_wire();
+                    (packets, bytes) = (packets + on_wire.0, bytes + on_wire.1);
+                }
                 decision
             });
             frame.set_same_rx(count == all || count == 0);
             if count > 0 {
                 let counters = cx.interface_counters(port.bond);
-                counters.rx_packets.add(count);
+                counters.rx_packets.add(packets);
                 counters.rx_bytes.add(bytes);
             }
             return;
@@ -125,8 +128,9 @@ impl Node for BondInput {
             let decision = decide(cx, port, packet);
             if packet.rx == port.bond {
                 let counters = cx.interface_counters(port.bond);
-                counters.rx_packets.add(1);
-                counters.rx_bytes.add(packet.length() as u64);
+                let (packets, bytes) = packet.on_wire();
+                counters.rx_packets.add(packets);
+                counters.rx_bytes.add(bytes);
             }
             decision
         });
@@ -139,6 +143,7 @@ pub(crate) fn spec(table: &Arc<Published>) -> NodeSpec {
     NodeSpec::new(NODE, "Gives what a member receives to its bond", move |_| {
         Box::new(BondInput { table: table.clone() })
     })
+    .takes_offloads()
     .reasons::<BondInputDrop>()
     .describe(|record, names| {
         let (bytes, rx) = (record.packet_bytes, names.interface(record.rx));

@@ -82,6 +82,10 @@ impl TxQueue for BondTx {
         }
     }
 
+    fn takes_offloads(&self) -> bool {
+        true
+    }
+
     fn passes_on(&self) -> bool {
         true
     }

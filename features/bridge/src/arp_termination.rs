@@ -208,6 +208,7 @@ pub(crate) fn spec(published: &Arc<Published>) -> NodeSpec {
             Box::new(Answers { published: published.clone(), flood, uu_forward })
         },
     )
+    .takes_offloads()
     .reasons::<AnswerDrop>()
     .describe(|record, names| {
         let frame = crate::description::frame(record);

@@ -59,19 +59,21 @@ impl Node for BviInput {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         match common_tx(frame) {
             Some(id) => {
-                let (way, mut bytes) = (way(cx, id), 0);
+                let (way, mut packets, mut bytes) = (way(cx, id), 0, 0);
                 frame.route(|packet| {
-                    bytes += packet.length() as u64;
+                    let on_wire = packet.on_wire();
+                    (packets, bytes) = (packets + on_wire.0, bytes + on_wire.1);
                     receive(id, way, packet)
                 });
-                count(cx, id, frame.len() as u64, bytes);
+                count(cx, id, packets, bytes);
                 frame.set_same_rx(true);
             }
             None => {
                 frame.set_same_rx(false);
                 frame.route(|packet| {
                     let id = packet.tx;
-                    count(cx, id, 1, packet.length() as u64);
+                    let (packets, bytes) = packet.on_wire();
+                    count(cx, id, packets, bytes);
                     receive(id, way(cx, id), packet)
                 });
             }

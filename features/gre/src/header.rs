@@ -5,6 +5,7 @@ use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
     ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts,
 };
+use quiver_offload::checksum::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::gre::{GreHeader, HEADER_BYTES_MAX, Repr, TRANSPARENT_ETHERNET};
 use quiver_wire::{EtherType, Header, IpProtocol};
@@ -97,15 +98,8 @@ impl TunnelProtocol for Gre {
         Ok(Parsed { header_len: GreHeader::LEN, payload, key: None, has_checksum: false })
     }
 
-    fn checksum_is_good(packet: &Packet, mut at: usize, mut length: usize) -> bool {
-        let mut sum = Sum::new();
-        for segment in packet.segments() {
-            let skipped = at.min(segment.len());
-            let taken = length.min(segment.len() - skipped);
-            sum = sum.bytes(segment.get(skipped..skipped + taken).unwrap_or_default());
-            (at, length) = (at - skipped, length - taken);
-        }
-        sum.is_good()
+    fn checksum_is_good(packet: &Packet, at: usize, length: usize) -> bool {
+        add_to_sum(Sum::new(), packet, at, length).is_some_and(Sum::is_good)
     }
 }
 

@@ -4,9 +4,9 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::buffer::Offload;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::offload::complete_checksum;
-use quiver_forwarding::segments::{add_to_sum, append_range};
-use quiver_linux::segment::{HEADERS_BYTES_MAX, Segmenter};
+use quiver_forwarding::segments::append_range;
+use quiver_offload::checksum::{add_to_sum, complete_checksum};
+use quiver_offload::segment::{HEADERS_BYTES_MAX, Segmenter};
 
 quiver_core::reasons! {
     /// What becomes of packets that are not finished.
@@ -49,7 +49,7 @@ impl Gso {
                 cx.buffers.free(segment);
                 return Err(reason);
             }
-            cx.follow(&mut segment, packet);
+            cx.follow(&segment, packet);
             cx.emit(segment, next);
         }
         cx.count(GsoDrop::Segmented, 1);

@@ -1,3 +1,6 @@
 //! All tests of this crate, in one program.
 
+mod equality;
 mod segments;
+mod super_frames;
+mod whole;

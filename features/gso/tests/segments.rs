@@ -20,12 +20,16 @@ const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
 fn router() -> Router {
     let mut router =
         Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_gso::register]);
+    set_up(&mut router);
+    router
+}
+
+fn set_up(router: &mut Router) {
     for (name, net) in [("e0", 0), ("e1", 1)] {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 10.0.{net}.1/24"));
         router.cli(&format!("ip neighbor {name} 10.0.{net}.2 02:00:00:00:00:0{net}"));
     }
-    router
 }
 
 /// A frame to e0 with TCP, FIN, PSH and CWR set; its checksum is that of the pseudo header.
@@ -45,6 +49,7 @@ fn offload(payload: usize, segment_bytes: u16) -> Offload {
         segment_bytes,
         payload_bytes: if segment_bytes == 0 { 0 } else { payload as u16 },
         segment_kind: TCP4,
+        encapsulations: 0,
     }
 }
 
@@ -147,4 +152,16 @@ fn what_does_not_fit_the_headers_is_dropped_and_counted() {
     let mut router = router();
     router.send_unfinished("e0", &tcp(&bytes)[..100], Offload { payload_bytes: u16::MAX, ..good });
     assert!(router.sent("e1").is_empty());
+}
+
+#[test]
+fn without_a_node_that_finishes_them_packets_die_in_front_of_nodes_that_do_not_take_them() {
+    let mut router = Router::new(&[quiver_ethernet::register, quiver_ip::register]);
+    set_up(&mut router);
+    let bytes = payload(3000);
+    router.send_unfinished("e0", &tcp(&bytes), offload(bytes.len(), 1000));
+    assert!(router.sent("e1").is_empty());
+    assert_eq!(router.count("null-node", "unfinished"), 1);
+    router.send("e0", &tcp(&payload(100)));
+    assert_eq!(router.sent("e1").len(), 1);
 }

@@ -117,6 +117,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
             rpf: wiring.node(crate::rpf::name(six)),
         })
     })
+    .takes_offloads()
     .reasons::<MfibLookupDrop>()
     .describe(move |record, names| {
         let what = words(six, record.bytes());

@@ -100,7 +100,8 @@ impl Replicate {
         let joined = || self.ip.interfaces.joined(packet.rx, ends.group_ip(self.six), cx.pass);
         let local = entry.local || joined();
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
-        let wanted = Wanted { hops: ends.hops, own, rx: packet.rx, length: packet.length() };
+        let wanted =
+            Wanted { hops: ends.hops, own, rx: packet.rx, length: packet.longest_on_wire() };
         let forwarded = match self.count(cx, entry, &ends, &wanted) {
             Ok(count) => count,
             Err(_) if local => 0,
@@ -216,6 +217,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
             })
         },
     )
+    .takes_offloads()
     .reasons::<ReplicateDrop>()
     .describe(move |record, names| match names.node(record.next).as_str() {
         next if next.ends_with("-local") => {

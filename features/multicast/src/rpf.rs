@@ -50,14 +50,14 @@ impl Rpf {
             .ok_or(MfibRpfDrop::RouteGone)?;
         let accepted = packet.has(PacketFlags::LOCALLY_ORIGINATED) || entry.accepts(packet.rx);
         if !accepted {
-            entry.counts.rejected(cx.worker);
+            entry.counts.rejected(cx.worker, packet.on_wire().0);
             self.signal(cx, Why::WrongInterface, packet)?;
             return Err(MfibRpfDrop::WrongInterface);
         }
         if entry.signal {
             self.signal(cx, Why::Asked, packet)?;
         }
-        entry.counts.accepted(cx.worker, packet.length() as u64);
+        entry.counts.accepted(cx.worker, packet.on_wire());
         if entry.drop {
             return Err(MfibRpfDrop::RouteDrops);
         }
@@ -99,6 +99,7 @@ pub(crate) fn spec(six: bool, mfib: &Arc<MfibTables>) -> NodeSpec {
             })
         },
     )
+    .takes_offloads()
     .reasons::<MfibRpfDrop>()
     .describe(move |record, names| {
         let (what, rx) = (words(six, record.bytes()), names.interface(record.rx));

@@ -84,6 +84,7 @@ pub(crate) fn spec<const VIRTUAL: bool, const SIX: bool>(arc: ArcId) -> NodeSpec
         keeper: wiring.node(kind.node()),
         tables: wiring.shared(),
     })
+    .takes_offloads()
     .describe(move |record, names| {
         let next = names.node(record.next);
         let what = if next == kind.node() { "a fragment" } else { "no fragment" };

@@ -2,7 +2,6 @@
 //! belongs to, where it lies in it, and what must be told to its sender.
 
 use quiver_core::Packet;
-use quiver_core::memory::packet::PacketFlags;
 use quiver_core::memory::packet::handover::Handover;
 use quiver_forwarding::requests::{IcmpErrorRequest, ReassemblyRequest};
 use quiver_wire::ip6::extension::{Extension, Walk};
@@ -98,9 +97,6 @@ pub(crate) fn of_ip4(packet: &Packet, request: ReassemblyRequest) -> Result<Frag
     if end + header_len as u32 > PACKET_BYTES_MAX {
         return Err(FragmentEnd::TooLong.into());
     }
-    if packet.has(PacketFlags::OFFLOAD) {
-        return Err(FragmentEnd::Offload.into());
-    }
     let splits_header = start == 0 && header.more_fragments() && length < TCP_BYTES_MIN;
     if header.protocol() == IpProtocol::TCP && (splits_header || start == 8) {
         return Err(FragmentEnd::Tiny.into());
@@ -144,9 +140,6 @@ pub(crate) fn of_ip6(packet: &Packet, request: ReassemblyRequest) -> Result<Frag
     })?;
     if extension.offset as u32 + end > PACKET_BYTES_MAX {
         return Err(problem(FragmentEnd::TooLong, 0, header_bytes as u16 - 6));
-    }
-    if packet.has(PacketFlags::OFFLOAD) {
-        return Err(FragmentEnd::Offload.into());
     }
     if start == 0 && !has_whole_chain(packet) {
         return Err(problem(FragmentEnd::HeaderChain, HEADER_CHAIN_CUT, 0));

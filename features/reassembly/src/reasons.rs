@@ -46,8 +46,6 @@ quiver_core::reasons! {
         HandoffFull = "hand-off-full", "the worker that puts the packet together takes no more";
         /// It went away.
         InterfaceGone = "interface-gone", "the interface that the fragment came in by is gone";
-        /// Nobody could check its sum.
-        Offload = "offload", "a fragment that leaves its checksum to the device";
         /// Done.
         Reassembled = info "reassembled", "packets put together";
         /// What they were made of.

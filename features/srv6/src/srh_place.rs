@@ -3,7 +3,6 @@
 use std::net::Ipv6Addr;
 
 use quiver_core::Packet;
-use quiver_encap::offload::{self, Unsegmented};
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 
@@ -31,11 +30,11 @@ impl SrhPlace {
 
     /// Put it there, or nothing, and let the packet go `to` its first segment; false without
     /// headroom. Its own next header is [`next`](Self::next).
-    pub fn put(self, packet: &mut Packet, srh: &[u8], to: Ipv6Addr) -> Result<bool, Unsegmented> {
+    #[must_use]
+    pub fn put(self, packet: &mut Packet, srh: &[u8], to: Ipv6Addr) -> bool {
         let length = packet.length() + srh.len();
-        offload::check_whole(packet)?;
         if !packet.insert(self.at, srh) {
-            return Ok(false);
+            return false;
         }
         let bytes = packet.bytes_mut();
         if !srh.is_empty()
@@ -48,7 +47,7 @@ impl SrhPlace {
             header.set_payload_length((length - Ip6Header::LEN) as u16);
         }
         packet.l2_bytes = 0;
-        Ok(true)
+        true
     }
 }
 
@@ -91,7 +90,7 @@ mod tests {
             let place = SrhPlace::of(packet.bytes()).unwrap();
             assert_eq!(place.next, 17);
             let srh = [[place.next, 2, 4, 0, 0, 0, 0, 0].as_slice(), &[0xfd; 16]].concat();
-            assert!(place.put(&mut packet, &srh, Ipv6Addr::LOCALHOST).unwrap());
+            assert!(place.put(&mut packet, &srh, Ipv6Addr::LOCALHOST));
             let start = packet.length() - usize::from(packet.offload().checksum_bytes);
             assert_eq!(packet.bytes()[start..], udp);
             let at = 40 + options.len();

@@ -5,6 +5,7 @@ use crate::graph::frame::PREFETCH_AHEAD;
 use crate::graph::node::Wiring;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
+use crate::worker::more_on_wire;
 
 use super::{BLOCK_PACKETS, Mask};
 
@@ -113,6 +114,16 @@ impl Block<'_> {
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.live == first_places(self.count)
+    }
+
+    /// Packets that a wire would have carried beyond the live ones, in a vector that goes node by
+    /// node: others hold no super-frames.
+    #[inline(always)]
+    pub fn more_packets_on_wire(&self) -> u64 {
+        match self.is_alone {
+            true => more_on_wire(places(self.live).filter_map(|place| self.packets.get(place))).0,
+            false => 0,
+        }
     }
 
     /// The first live packet.

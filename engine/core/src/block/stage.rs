@@ -140,10 +140,10 @@ fn run_some<S: Stage>(
     let mut sorted = Sorted::default();
     for place in places(block.live) {
         let packet = &mut block.packets[place];
-        let length = if S::SORTS { packet.length() } else { 0 };
+        let came = if S::SORTS { packet.on_wire() } else { (1, 0) };
         block.next[place % BLOCK_PACKETS] = decide(stage, context, state, packet);
         if S::SORTS && packet.rx == onward {
-            sorted.add(length);
+            sorted.add_on_wire(came);
         }
     }
     sorted
@@ -153,9 +153,9 @@ impl<S: Stage> Kernel for StageKernel<S> {
     fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
         let (rx, arrived) = (block.rx, block.live_count());
         let (stage, state, onward) = self.prepare(cx, (block.pass, rx), block.first());
-        stage.arrived(cx, rx, arrived);
+        stage.arrived(cx, rx, arrived + block.more_packets_on_wire());
         let (context, variant) = (StageContext::new(cx), cx.variant);
-        let (sorted, bytes) = if block.is_full() {
+        let (sorted, bytes) = if block.is_full() && !(S::SORTS && block.is_alone) {
             let (ahead, is_same_index) = (block.ahead, block.is_same_index);
             let (packets, next) = (&mut *block.packets, &mut block.next[..block.count]);
             variant.run(EachPacket {

@@ -4,7 +4,7 @@ use crate::block::OutputKernel;
 use crate::graph::context::Context;
 use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
-use crate::graph::node::{Node, NodeSpec, Reason};
+use crate::graph::node::{Node, NodeSpec, Offloads, Reason};
 use crate::ids::{InterfaceId, NodeId};
 use crate::worker::device::TxQueue;
 
@@ -24,6 +24,8 @@ crate::reasons! {
         Removed = "node-removed", "the interface or feature was removed while the packet was under way";
         /// It circulated.
         TooManyVisits = "too-many-visits", "the packet has visited 256 nodes, or copies of it were copied too often: the configuration sends it round in a circle (`trace add` shows by which nodes)";
+        /// No node finishes it.
+        Unfinished = "unfinished", "a super-frame, or a packet without its checksum, in front of a node that does not take such, in a program without a node that finishes them (`gso`)";
     }
 }
 
@@ -134,10 +136,11 @@ pub(crate) fn tx_node(name: &str, queues: &[Box<dyn TxQueue>]) -> NodeSpec {
     let mut spec = NodeSpec::input(format!("{name}-tx"), "Gives packets to the device");
     spec.kind = crate::graph::node::NodeKind::Sink;
     spec.reasons = queues.first().map_or(TxDrop::ALL, |queue| queue.reasons());
+    let passes_on = queues.iter().any(|queue| queue.passes_on());
     if queues.iter().all(|queue| queue.takes_offloads()) {
-        spec = spec.takes_offloads();
+        spec.offloads = if passes_on { Offloads::TAKES_ALL } else { Offloads::DEVICE_TAKES };
     }
-    if queues.iter().any(|queue| queue.passes_on()) {
+    if passes_on {
         spec.kind = crate::graph::node::NodeKind::Internal;
         return spec.describe(|record, names| {
             let (bytes, tx) = (record.packet_bytes, names.interface(record.tx));

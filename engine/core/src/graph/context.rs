@@ -164,11 +164,11 @@ impl<'p> Context<'p> {
         self.outbox.put(next, packet, true, false, self.buffers, self.counters);
     }
 
-    /// `made` is a fragment of `original`: it goes where that one would have gone, also in the
-    /// order of packets.
+    /// `made` is a part of `original`, with what is known of it ([`Packet::take_facts_of`]), or
+    /// descends from it at least ([`Packet::descend_from`]): it takes its place in the order of
+    /// packets.
     #[inline]
-    pub fn follow(&mut self, made: &mut Packet, original: &Packet) {
-        made.descend_from(original);
+    pub fn follow(&mut self, made: &Packet, original: &Packet) {
         self.outbox.follow(made, original);
     }
 

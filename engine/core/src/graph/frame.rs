@@ -9,7 +9,7 @@ use crate::graph::drop_reason::DropReason;
 use crate::graph::node::{DROP, Reason};
 use crate::graph::visits::Age;
 use crate::ids::NodeId;
-use crate::memory::packet::Packet;
+use crate::memory::packet::{Packet, PacketFlags};
 
 pub(crate) use sorting::{Sorting, block_places_of};
 
@@ -260,6 +260,19 @@ impl Frame {
             }
         }
         self.length = kept;
+    }
+
+    /// Take out the packets that leave work to the transmitting device.
+    #[cold]
+    pub(crate) fn take_offloads(&mut self, mut each: impl FnMut(Packet)) {
+        let mut marks = Marks::default();
+        for (place, packet) in self.packets().iter().enumerate() {
+            if packet.has(PacketFlags::OFFLOAD) {
+                marks.set(place);
+            }
+        }
+        self.take_marked(&marks, |_, packet, _| each(packet));
+        self.has_offload = false;
     }
 
     /// Put the packets into another order: first the one at the first of these places, which are

@@ -11,6 +11,7 @@ use crate::graph::drop_reason::DropReason;
 use crate::graph::frame::Frame;
 use crate::graph::trace::TraceRecord;
 use crate::ids::{InterfaceId, NodeId, WorkerId};
+use crate::memory::packet::{Packet, PacketFlags};
 
 /// The node where packets die, counted by reason: `error-drop`.
 pub const DROP: NodeId = NodeId(0);
@@ -252,10 +253,30 @@ pub(crate) enum Offloads {
     /// It never sees them: the work is done before.
     #[default]
     Nothing,
-    /// It takes them as they are.
-    Takes,
+    /// It takes them as they are, up to so many bytes; `nested` ones stand for packets in packets.
+    Takes { length_max: u32, nested: bool },
     /// It does the work. Where packets go then stands in the vector.
     Finishes,
+}
+
+impl Offloads {
+    /// It takes them of any length.
+    pub(crate) const TAKES_ALL: Offloads = Offloads::Takes { length_max: u32::MAX, nested: true };
+    /// A device takes them, but for those that stand for packets in packets: what it is told of
+    /// segments knows no tunnels (VIRTIO 1.2 §5.1.6).
+    pub(crate) const DEVICE_TAKES: Offloads =
+        Offloads::Takes { length_max: u32::MAX, nested: false };
+
+    /// Does it take all packets of a vector, some of which leave work to the device?
+    #[cold]
+    pub(crate) fn take_all(self, packets: &[Packet]) -> bool {
+        let Offloads::Takes { length_max, nested } = self else { return false };
+        self == Offloads::TAKES_ALL
+            || packets.iter().filter(|packet| packet.has(PacketFlags::OFFLOAD)).all(|packet| {
+                packet.length() <= length_max as usize
+                    && (nested || !packet.is_nested_super_frame())
+            })
+    }
 }
 
 /// Makes a worker's instance of a node.
@@ -363,7 +384,14 @@ impl NodeSpec {
     /// It takes packets that leave work to the transmitting device, super-frames among them: their
     /// length says nothing of the packets on the wire, and their checksum is no checksum yet.
     pub fn takes_offloads(mut self) -> NodeSpec {
-        self.offloads = Offloads::Takes;
+        self.offloads = Offloads::TAKES_ALL;
+        self
+    }
+
+    /// As [`takes_offloads`](Self::takes_offloads), for a node that puts headers in front with the
+    /// length of the packet behind them: it takes super-frames of `length_max` bytes at most.
+    pub fn takes_offloads_up_to(mut self, length_max: u32) -> NodeSpec {
+        self.offloads = Offloads::Takes { length_max, nested: true };
         self
     }
 

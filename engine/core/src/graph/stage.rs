@@ -315,6 +315,8 @@ pub(crate) struct StageMaker<S>(pub(crate) Arc<dyn Fn(&Wiring<'_>) -> S + Send +
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sorted {
     packets: u64,
+    /// Packets that these stand for, beyond themselves.
+    more: u64,
     bytes: u64,
 }
 
@@ -332,12 +334,20 @@ impl Sorted {
         self.bytes += length as u64;
     }
 
+    /// One more that may stand for several; `came` is [`Packet::on_wire`] as it came.
+    #[inline(always)]
+    pub(crate) fn add_on_wire(&mut self, came: (u64, u64)) {
+        self.packets += 1;
+        self.more += came.0.saturating_sub(1);
+        self.bytes += came.1;
+    }
+
     /// Count them for `onward`, unless that is where they came in anyway.
     #[inline(always)]
     pub(crate) fn count(self, context: StageContext<'_>, rx: InterfaceId, onward: InterfaceId) {
         if onward != rx && self.packets > 0 {
             let counters = context.interface_counters(onward);
-            counters.rx_packets.add(self.packets);
+            counters.rx_packets.add(self.packets + self.more);
             counters.rx_bytes.add(self.bytes);
         }
     }

@@ -71,6 +71,8 @@ pub struct Offload {
     pub payload_bytes: u16,
     /// The kind of these segments, as virtio-net names it.
     pub segment_kind: u8,
+    /// IP headers of tunnels in front of the one whose payload becomes segments.
+    pub encapsulations: u8,
 }
 
 const _: () = assert!(size_of::<BufferHeader>() == CACHE_LINE_BYTES);

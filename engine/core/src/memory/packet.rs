@@ -331,16 +331,61 @@ impl Packet {
         &mut self.header_line_mut().offload
     }
 
+    /// It got an IP header of a tunnel in front.
+    #[inline(always)]
+    pub fn note_encapsulated(&mut self) {
+        if self.has(PacketFlags::OFFLOAD) {
+            self.add_encapsulations(1);
+        }
+    }
+
+    /// It lost an IP header of a tunnel.
+    #[inline(always)]
+    pub fn note_decapsulated(&mut self) {
+        if self.has(PacketFlags::OFFLOAD) {
+            self.add_encapsulations(-1);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_encapsulations(&mut self, more: i8) {
+        let offload = self.offload_mut();
+        offload.encapsulations = offload.encapsulations.saturating_add_signed(more);
+    }
+
+    /// Does it stand for several packets in packets?
+    pub(crate) fn is_nested_super_frame(&self) -> bool {
+        self.has(PacketFlags::OFFLOAD)
+            && self.offload().segment_bytes != 0
+            && self.offload().encapsulations != 0
+    }
+
     /// How many packets on a wire it stands for, and their bytes in all.
     pub fn on_wire(&self) -> (u64, u64) {
         let length = self.length() as u64;
         if !self.has(PacketFlags::OFFLOAD) || self.offload().segment_bytes == 0 {
             return (1, length);
         }
+        self.segments_on_wire(length)
+    }
+
+    #[cold]
+    fn segments_on_wire(&self, length: u64) -> (u64, u64) {
         let Offload { segment_bytes, payload_bytes, .. } = *self.offload();
         let packets = u64::from(payload_bytes.div_ceil(segment_bytes)).max(1);
         let headers = length.saturating_sub(payload_bytes.into());
         (packets, length + (packets - 1) * headers)
+    }
+
+    /// Bytes of the longest packet on a wire that it stands for.
+    pub fn longest_on_wire(&self) -> usize {
+        let length = self.length();
+        if !self.has(PacketFlags::OFFLOAD) || self.offload().segment_bytes == 0 {
+            return length;
+        }
+        let Offload { segment_bytes, payload_bytes, .. } = *self.offload();
+        length.saturating_sub(payload_bytes.saturating_sub(segment_bytes).into())
     }
 
     /// What a node before has found out about the packet that its bytes do not say (a later

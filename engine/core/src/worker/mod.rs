@@ -355,7 +355,7 @@ impl Worker {
             return clocks();
         };
         let (is_sink, is_kernel) = (installed.is_sink, matches!(installed.work, Work::Kernel(_)));
-        let takes_offloads = installed.offloads == Offloads::Takes;
+        let offloads = installed.offloads;
         self.shared.counters.enters(id);
         frame.age = frame.age.after_visit(frame.again);
         self.outbox.begin(frame.age);
@@ -363,12 +363,15 @@ impl Worker {
             self.outbox.recycle(frame);
             return clocks();
         }
-        if frame.has_offload
-            && !takes_offloads
-            && let Some(finisher) = self.finisher
-        {
-            frame.set_all_next(id);
-            return self.run_alone(finisher, frame, now_ns, start);
+        if frame.has_offload && !offloads.take_all(frame.packets()) {
+            if let Some(finisher) = self.finisher {
+                frame.set_all_next(id);
+                return self.run_alone(finisher, frame, now_ns, start);
+            }
+            if self.bury_unfinished(&mut frame) {
+                self.outbox.recycle(frame);
+                return clocks();
+            }
         }
         if is_kernel {
             self.run_blocks(id, frame, now_ns, start)
@@ -455,6 +458,18 @@ impl Worker {
             outbox.put(DROP, packet, true, false, buffers, &shared.counters);
         });
         outbox.begin(frame.age);
+        frame.is_empty()
+    }
+
+    /// Packets that leave work to the device die where nobody does it; true when nothing is left of
+    /// the vector.
+    #[cold]
+    fn bury_unfinished(&mut self, frame: &mut Frame) -> bool {
+        let Worker { outbox, buffers, shared, .. } = self;
+        frame.take_offloads(|mut packet| {
+            packet.hand_over(DropReason::of(NULL, NullDrop::Unfinished));
+            outbox.put(DROP, packet, true, false, buffers, &shared.counters);
+        });
         frame.is_empty()
     }
 

@@ -9,7 +9,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::encap::TunnelEncap;
-use super::protocol::TunnelProtocol;
+use super::protocol::{TunnelProtocol, super_frame_bytes_max};
 use super::reasons::TunnelDrop;
 use crate::entries::WorkerEncapEntries;
 
@@ -64,6 +64,7 @@ pub(super) fn spec<P: TunnelProtocol>(entries: &Arc<[Arc<WorkerEncapEntries>]>) 
             in6: (TunnelEncap::new(wiring, &entries), TunnelEncap::new(wiring, &entries)),
         })
     })
+    .takes_offloads_up_to(super_frame_bytes_max::<P, Ip4>().min(super_frame_bytes_max::<P, Ip6>()))
     .reasons::<TunnelDrop>()
     .describe(|record, names| {
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);

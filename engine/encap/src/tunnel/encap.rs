@@ -14,11 +14,10 @@ use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::flow_hash;
 use quiver_forwarding::next_hop_group::Hop;
 
-use super::protocol::{Stack, TunnelProtocol, place};
+use super::protocol::{Stack, TunnelProtocol, place, super_frame_bytes_max};
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::inner::{InnerFields, InnerPacket};
-use crate::offload;
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapLink, EncapOutput, IcmpRecipient, push_link};
 
@@ -97,7 +96,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             .interface(adjacency.tx)
             .filter(|row| row.up)
             .ok_or(TunnelDrop::InterfaceDown)?;
-        if packet.length() > usize::from(adjacency.mtu_bytes)
+        if packet.longest_on_wire() > usize::from(adjacency.mtu_bytes)
             && let Some(elsewhere) = self.too_long(context, &adjacency, packet)
         {
             return Ok(elsewhere);
@@ -111,10 +110,10 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             return Ok(adjacency.output);
         }
         let counters = context.interface_counters(adjacency.tx);
-        let bytes = packet.length() as u64;
+        let (packets, bytes) = packet.on_wire();
         let next = self.put(context, packet, counts_hop)?;
         if next != self.error {
-            counters.tx_packets.add(1);
+            counters.tx_packets.add(packets);
             counters.tx_bytes.add(bytes);
         }
         Ok(next)
@@ -166,14 +165,13 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             }
             context.count(TunnelDrop::Fragmented, 1);
         }
-        offload::check_whole(packet)?;
         if counts_hop {
             F::decrement_hop_limit(packet.bytes_mut());
         }
         let length = packet.length();
         let InnerFields { traffic_class, hop_limit, .. } =
             F::fields(packet.bytes()).ok_or(TunnelDrop::Truncated)?;
-        let dont_fragment = fits && F::forbids_fragments(packet.bytes(), length);
+        let dont_fragment = fits && F::forbids_fragments(packet.bytes(), packet.longest_on_wire());
         let inside =
             Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
@@ -269,6 +267,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, F: InnerPacket>(
         TunnelEncap::<P, O, F>::new(wiring, &entries)
     })
     .detour(O::REWRITE)
+    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
     .describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",

@@ -11,11 +11,10 @@ use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
-use super::protocol::{ETHERNET, Stack, TunnelProtocol, place};
+use super::protocol::{ETHERNET, Stack, TunnelProtocol, place, super_frame_bytes_max};
 use super::reasons::TunnelDrop;
 use crate::entries::WorkerEncapEntries;
 use crate::flow::kept_frame_hash;
-use crate::offload;
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
 
@@ -78,7 +77,6 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         let fits = total <= mtu.mtu_bytes;
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        offload::check_whole(packet)?;
         let length = packet.length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, Self::inside(hash))?;
@@ -132,6 +130,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
         },
     )
     .detour(O::REWRITE)
+    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
     .describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
@@ -150,6 +149,10 @@ impl TxQueue for TunnelTx {
         let tx = cx.tx;
         frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
         frame.set_all_next(self.0);
+    }
+
+    fn takes_offloads(&self) -> bool {
+        true
     }
 
     fn passes_on(&self) -> bool {

@@ -154,8 +154,9 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
             return Err(TunnelDrop::Loop);
         }
         let counters = context.interface_counters(interface);
-        counters.rx_packets.add(1);
-        counters.rx_bytes.add(packet.length() as u64);
+        let (packets, bytes) = packet.on_wire();
+        counters.rx_packets.add(packets);
+        counters.rx_bytes.add(bytes);
         Self::enter(interface, packet);
         Ok(())
     }
@@ -207,10 +208,11 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         };
         Self::receive(row, context, end.interface, packet)?;
         let counters = context.interface_counters(end.interface);
+        let (packets, _) = packet.on_wire();
         if family == 0 {
-            counters.ip4.add(1)
+            counters.ip4.add(packets)
         } else {
-            counters.ip6.add(1)
+            counters.ip6.add(packets)
         }
         Ok(row.first(self.arcs[family], self.look_up[family]))
     }
@@ -358,6 +360,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(
             kind: std::marker::PhantomData,
         }
     })
+    .takes_offloads()
     .describe(|record, names| {
         let (from, bytes) = (names.interface(record.rx), record.packet_bytes);
         format!("{bytes} bytes from {from}, to {}", names.node(record.next))

@@ -120,6 +120,13 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
     }
 }
 
+/// The longest super-frame that gets the headers of a protocol's tunnels, in bytes: with these its
+/// length still fits the outer header.
+pub(super) fn super_frame_bytes_max<P: TunnelProtocol, O: OuterHeader>() -> u32 {
+    let header_len = P::header(P::HAS_KEY.then_some(0)).len();
+    (O::PACKET_BYTES_MAX - O::LEN - header_len) as u32
+}
+
 /// The place of a family in pairs.
 pub(super) const fn place<F: IpFamily>() -> usize {
     match F::FAMILY {

@@ -2,7 +2,6 @@
 
 use crate::decapsulated::InnerBad;
 use crate::inner::{Refused, Truncated};
-use crate::offload::Unsegmented;
 use crate::output::EncapError;
 
 quiver_core::reasons! {
@@ -38,9 +37,6 @@ quiver_core::reasons! {
         /// 16 bits.
         TooLong = "too-long",
             "with the tunnel's headers the packet is longer than an IP packet can be";
-        /// Left to a device that will not see it.
-        Unsegmented = "unsegmented",
-            "a large packet whose segments were left to a device; tunnels carry it whole only";
         /// A frame has no sender who could be told.
         FrameTooBig = "frame-too-big",
             "a frame that with the tunnel's headers is longer than the path takes";
@@ -65,7 +61,6 @@ impl From<EncapError> for TunnelDrop {
             EncapError::Truncated => TunnelDrop::Truncated,
             EncapError::NoHeadroom => TunnelDrop::NoHeadroom,
             EncapError::TooLong => TunnelDrop::TooLong,
-            EncapError::Unsegmented => TunnelDrop::Unsegmented,
         }
     }
 }
@@ -73,12 +68,6 @@ impl From<EncapError> for TunnelDrop {
 impl From<Truncated> for TunnelDrop {
     fn from(Truncated: Truncated) -> TunnelDrop {
         TunnelDrop::Truncated
-    }
-}
-
-impl From<Unsegmented> for TunnelDrop {
-    fn from(Unsegmented: Unsegmented) -> TunnelDrop {
-        TunnelDrop::Unsegmented
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quiver_core::WorkerId;
+use quiver_core::{Packet, WorkerId};
 use quiver_tables::counted_lines::{CountedLines, WorkerLines};
 use quiver_tables::memory::MemoryError;
 
@@ -56,11 +56,12 @@ impl AdjacencyCounts {
 pub struct WorkerCounts(WorkerLines);
 
 impl WorkerCounts {
-    /// Count a packet of so many bytes, with its layer 2 header.
+    /// Count a packet that gets a layer 2 header of so many bytes, or the packets that it stands
+    /// for.
     #[inline]
-    pub fn add(&self, AdjacencyIndex(index): AdjacencyIndex, bytes: usize) {
-        let line = self.0.line(index);
-        line.add(0, 1);
-        line.add(1, bytes as u64);
+    pub fn add(&self, AdjacencyIndex(index): AdjacencyIndex, packet: &Packet, header_bytes: usize) {
+        let (line, (packets, bytes)) = (self.0.line(index), packet.on_wire());
+        line.add(0, packets);
+        line.add(1, bytes + packets * header_bytes as u64);
     }
 }

@@ -106,7 +106,7 @@ impl Ip4Rewrite {
         prepend(adjacency, packet)
     }
 
-    /// The router's own, in several segments, dead or too long: where it goes back to, if it does.
+    /// The router's own, in several buffers, dead or too long: where it goes back to, if it does.
     /// With the hop still to count then, for the error must show the packet as it came.
     #[cold]
     fn take_slow_path(
@@ -114,7 +114,7 @@ impl Ip4Rewrite {
         packet: &mut Packet,
         adjacency: &Adjacency,
     ) -> Result<Option<NodeId>, Ip4RewriteDrop> {
-        let fits = packet.length() <= usize::from(adjacency.mtu_bytes);
+        let fits = packet.longest_on_wire() <= usize::from(adjacency.mtu_bytes);
         let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
         let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4RewriteDrop::Truncated)?;
         if !own && header.ttl() <= 1 {

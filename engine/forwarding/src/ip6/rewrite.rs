@@ -8,12 +8,10 @@ use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::Header;
 use quiver_wire::icmp6::{kind, unreachable};
 use quiver_wire::ip6::Ip6Header;
-use quiver_wire::ip6::extension::upper_layer;
 
 use crate::adjacency::Adjacency;
 use crate::ip::IpTables;
 use crate::nodes;
-use crate::offload::fits_in_segments;
 use crate::requests::IcmpErrorRequest;
 
 /// Hop limit exceeded in transit (RFC 4443 §3.3).
@@ -49,19 +47,9 @@ pub struct Ip6Rewrite {
     fragment: NodeId,
 }
 
-/// Is it a large packet whose segments fit, behind whatever extension headers?
-fn cut_fits(packet: &Packet, header: &Ip6Header, mtu_bytes: u16) -> bool {
-    let behind = packet.bytes().get(Ip6Header::LEN..).unwrap_or_default();
-    let upper =
-        upper_layer(header.next_header(), behind).ok().filter(|upper| upper.fragment.is_none());
-    upper.is_some_and(|upper| {
-        fits_in_segments(packet, Ip6Header::LEN + upper.offset, upper.protocol, mtu_bytes)
-    })
-}
-
-/// The router's own packets and those in several segments go on, and so does a large one that the
-/// device will cut into segments that fit; an own one that is too long is cut by `ip6-frag`. The
-/// others go no further, and their senders are told why.
+/// The router's own packets and those in several buffers go on, and so does a super-frame whose
+/// segments fit; an own one that is too long is cut by `ip6-frag`. The others go no further, and
+/// their senders are told why.
 #[cold]
 #[inline(never)]
 fn take_slow_path(
@@ -73,8 +61,7 @@ fn take_slow_path(
     let own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
     let header = *Ip6Header::overlay(packet.bytes()).ok_or(Ip6RewriteDrop::Truncated)?;
     let (local, alive) = (header.source_bits() >> 118 == LINK_LOCAL, header.hop_limit() > 1);
-    let fits = packet.length() <= usize::from(adjacency.mtu_bytes)
-        || cut_fits(packet, &header, adjacency.mtu_bytes);
+    let fits = packet.longest_on_wire() <= usize::from(adjacency.mtu_bytes);
     if (own || alive && !local) && fits {
         let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(Ip6RewriteDrop::Truncated)?;
         if !own {

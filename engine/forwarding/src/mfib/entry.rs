@@ -18,17 +18,17 @@ impl RouteCounts {
 
     /// A packet of so many bytes came from where it may.
     #[inline]
-    pub fn accepted(&self, worker: WorkerId, length: u64) {
+    pub fn accepted(&self, worker: WorkerId, (came, came_bytes): (u64, u64)) {
         let [packets, bytes, _] = self.0.of(worker);
-        packets.add(1);
-        bytes.add(length);
+        packets.add(came);
+        bytes.add(came_bytes);
     }
 
     /// A packet came from where it may not (reverse path).
     #[inline]
-    pub fn rejected(&self, worker: WorkerId) {
+    pub fn rejected(&self, worker: WorkerId, came: u64) {
         let [.., rejected] = self.0.of(worker);
-        rejected.add(1);
+        rejected.add(came);
     }
 
     /// The sums over all workers.

@@ -176,8 +176,9 @@ impl VlanInput {
         let verdict = self.classify(context, packet.rx, &tags);
         if verdict.by != packet.rx && verdict.by != expected {
             let counters = context.interface_counters(verdict.by);
-            counters.rx_packets.add(1);
-            counters.rx_bytes.add(packet.length() as u64);
+            let (packets, bytes) = packet.on_wire();
+            counters.rx_packets.add(packets);
+            counters.rx_bytes.add(bytes);
         }
         Self::carry_out(context, verdict, tags.header_bytes, packet)
     }

@@ -4,8 +4,8 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
-use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::segments::fragment;
+use quiver_offload::checksum::complete_checksum;
 use quiver_wire::ip4::{OPTIONS_LEN_MAX, Repr, options::Options};
 use quiver_wire::{Header, Ip4Header};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::nodes;
-use quiver_forwarding::segments::add_to_sum;
+use quiver_offload::checksum::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
 use quiver_wire::{Header, Ip4Header, IpProtocol};

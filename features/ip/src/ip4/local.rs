@@ -13,7 +13,7 @@ use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
-use quiver_forwarding::segments::add_to_sum;
+use quiver_offload::checksum::add_to_sum;
 use quiver_tables::GroupId;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{kind, unreachable};
@@ -21,7 +21,7 @@ use quiver_wire::ip4::address;
 use quiver_wire::ip4::options::Options;
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
 
-use crate::local::claims::Claimed;
+use crate::local::claims::{Claimed, are_uniform};
 use crate::local::has_host;
 
 quiver_core::reasons! {
@@ -251,14 +251,12 @@ impl LookUp for Ip4Local {
         let header = Ip4Header::overlay(first.bytes())?;
         let (host, protocol) = (header.source_bits(), header.protocol());
         let node = self.protocols.node(protocol.0)?;
-        let mut good = !self.leads_here(self.tables.ip4.table(table).lookup(host));
-        for packet in &*packets {
+        let from_others = !self.leads_here(self.tables.ip4.table(table).lookup(host));
+        let are_uniform = are_uniform(packets, host, |packet| {
             let header = Ip4Header::overlay(packet.bytes())?;
-            good &= (header.source_bits() == host)
-                & packet.hands_over_same(first)
-                & is_plain(packet, header, protocol);
-        }
-        good.then_some(node)
+            Some((header.source_bits(), is_plain(packet, header, protocol)))
+        });
+        (from_others & are_uniform).then_some(node)
     }
 
     #[inline(always)]
@@ -286,6 +284,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         error: wiring.node(nodes::ip4::ICMP_ERROR),
         reassembly: wiring.node_if_built("ip4-full-reassembly"),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.code) {

@@ -2,16 +2,12 @@
 //! (RFC 791 §2.3), or must its sender be told (RFC 1191 §4)?
 
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, NodeId, Packet};
-use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::IpTables;
-use quiver_forwarding::ip4::rewrite::prepend;
 use quiver_forwarding::nodes;
-use quiver_forwarding::offload::fits_in_segments;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_wire::icmp4::{kind, unreachable};
-use quiver_wire::{Header, Ip4Header, checksum};
+use quiver_wire::{Header, Ip4Header};
 
 quiver_core::reasons! {
     /// What becomes of packets that are too big.
@@ -21,8 +17,6 @@ quiver_core::reasons! {
         /// The sender hears of it.
         DontFragment = "dont-fragment", "packets longer than the outgoing MTU that must not be \
             fragmented";
-        /// Too many headers in front already.
-        NoHeadroom = "no-headroom", "no room in the buffer for the layer 2 header";
         /// Cut.
         Fragment = info "to-fragment", "packets longer than the outgoing MTU, to be fragmented";
     }
@@ -38,9 +32,6 @@ impl TooBig {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
         let header = *Ip4Header::overlay(packet.bytes()).ok_or(Ip4TooBig::Truncated)?;
         let adjacency = self.tables.adjacencies.of(packet);
-        if fits_in_segments(packet, header.header_len(), header.protocol(), adjacency.mtu_bytes) {
-            return forward(adjacency, packet);
-        }
         if !header.dont_fragment() {
             cx.count(Ip4TooBig::Fragment, 1);
             return Ok(self.fragment);
@@ -52,15 +43,6 @@ impl TooBig {
         packet.hand_over(IcmpErrorRequest { kind: kind::DESTINATION_UNREACHABLE, code, detail });
         Ok(self.error)
     }
-}
-
-/// Do what `ip4-rewrite` left undone: the device will make segments that fit.
-fn forward(adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, Ip4TooBig> {
-    if !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
-        let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(Ip4TooBig::Truncated)?;
-        checksum::decrement_ttl(header);
-    }
-    prepend(adjacency, packet).map_err(|_| Ip4TooBig::NoHeadroom)
 }
 
 impl Node for TooBig {

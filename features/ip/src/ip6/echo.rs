@@ -4,7 +4,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
-use quiver_forwarding::segments::add_to_sum;
+use quiver_offload::checksum::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind};
 use quiver_wire::ip6::address;

@@ -9,9 +9,9 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
-use quiver_forwarding::offload::complete_checksum;
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::segments::fragment;
+use quiver_offload::checksum::complete_checksum;
 use quiver_wire::ip6::extension::Walk;
 use quiver_wire::{Header, Ip6Header, IpProtocol};
 

@@ -9,7 +9,7 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
-use quiver_forwarding::segments::add_to_sum;
+use quiver_offload::checksum::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp6::{Icmp6Header, kind, unreachable};
 use quiver_wire::ip6::extension::upper_layer;

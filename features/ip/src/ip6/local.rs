@@ -18,7 +18,7 @@ use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, W
 use quiver_wire::{Header, Ip6Header, IpProtocol, TcpHeader, UdpHeader};
 
 use crate::ip6::upper::{Upper, UpperBad};
-use crate::local::claims::Claimed;
+use crate::local::claims::{Claimed, are_uniform};
 use crate::local::has_host;
 
 quiver_core::reasons! {
@@ -357,15 +357,14 @@ impl LookUp for Ip6Local {
         let (host, protocol) = (header.source(), header.next_header());
         let node = self.protocols.node(protocol.0).filter(|_| protocol != IpProtocol::ICMP6)?;
         let own = self.tables.interfaces.addresses(first.rx, context.pass());
-        let mut good = !self.leads_here(self.tables.ip6.table(table).lookup(header.source_bits()))
+        let from_others = !self
+            .leads_here(self.tables.ip6.table(table).lookup(header.source_bits()))
             & !own.is_some_and(|own| own.has6(host));
-        for packet in &*packets {
+        let are_uniform = are_uniform(packets, host, |packet| {
             let header = Ip6Header::overlay(packet.bytes())?;
-            good &= (header.source() == host)
-                & packet.hands_over_same(first)
-                & is_plain(packet, header, protocol);
-        }
-        good.then_some(node)
+            Some((header.source(), is_plain(packet, header, protocol)))
+        });
+        (from_others & are_uniform).then_some(node)
     }
 
     #[inline(always)]
@@ -393,6 +392,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         error: wiring.node(nodes::ip6::ICMP_ERROR),
         reassembly: wiring.node_if_built("ip6-full-reassembly"),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let request = record.handed_over::<IcmpErrorRequest>();
         let why = match (names.node(record.next).as_str(), request.kind) {

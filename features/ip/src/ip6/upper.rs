@@ -1,7 +1,7 @@
 //! What stands behind the IPv6 header of a packet for the router itself.
 
 use quiver_core::Packet;
-use quiver_forwarding::segments::add_to_sum;
+use quiver_offload::checksum::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::ip6::extension::{ExtensionBad, upper_layer};
 use quiver_wire::{Header, Ip6Header, IpProtocol};

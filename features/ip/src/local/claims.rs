@@ -2,8 +2,8 @@
 //! ICMPv6 errors about packets of the router's own by the protocol that those have behind the IPv6
 //! header ([`GraphBuilder::claim`](quiver_core::graph::builder::GraphBuilder::claim)).
 
-use quiver_core::NodeId;
 use quiver_core::graph::node::Wiring;
+use quiver_core::{NodeId, Packet};
 
 /// The nodes that claim numbers of one space. There are few, so they are looked for one by one.
 pub(crate) struct Claimed(Box<[(u32, NodeId)]>);
@@ -20,4 +20,21 @@ impl Claimed {
         let number = number.into();
         self.0.iter().find(|(claimed, _)| *claimed == number).map(|(_, node)| *node)
     }
+}
+
+/// Are all of these ordinary packets of one kind? `read` tells the source of one that is ordinary;
+/// the first one's is `source`.
+#[inline(always)]
+pub(crate) fn are_uniform<S: PartialEq>(
+    packets: &[Packet],
+    source: S,
+    read: impl Fn(&Packet) -> Option<(S, bool)>,
+) -> bool {
+    let Some(first) = packets.first() else { return false };
+    let mut good = true;
+    for packet in packets {
+        let Some((from, is_plain)) = read(packet) else { return false };
+        good &= (from == source) & packet.hands_over_same(first) & is_plain;
+    }
+    good
 }

@@ -65,7 +65,7 @@ impl Node for ConfirmNeighbour {
         frame.route(|packet| {
             if counts {
                 let header = self.tables.adjacencies.of(packet).rewrite_len();
-                self.own_counts.add(packet.handed_over(), packet.length() + header);
+                self.own_counts.add(packet.handed_over(), packet, header);
             }
             let AdjacencyIndex(index) = packet.handed_over();
             if index != last {
@@ -99,6 +99,7 @@ pub(crate) fn spec(
             })
         },
     )
+    .takes_offloads()
     .reasons::<Confirm>()
     .describe(move |record, names| {
         let words =

@@ -361,6 +361,7 @@ pub(crate) fn spec(
         "Asks for a neighbour's MAC address, and keeps packets until it is known",
         make,
     )
+    .takes_offloads()
     .reasons::<AskDrop>()
     .describe(move |record, names| {
         let words = if kind.six {

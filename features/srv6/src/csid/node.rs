@@ -45,7 +45,7 @@ fn go(
     if step.list.is_some() {
         next_nodes.watch(context, packet);
     }
-    next_nodes.good(line.0, packet.length());
+    next_nodes.good_on_wire(line.0, packet.on_wire());
     take(Compression::of(line), step, packet);
 }
 
@@ -123,9 +123,9 @@ fn slow_path<F: Flavor>(
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (plain.next_nodes.entry(packet), packet.length());
+    let (line, came) = (plain.next_nodes.entry(packet), packet.on_wire());
     let outcome = slow_path_outcome::<F>(plain, context, line, packet);
-    plain.next_nodes.resolve(context, line.0, outcome, bytes, packet)
+    plain.next_nodes.resolve(context, line.0, outcome, came, packet)
 }
 
 fn slow_path_outcome<F: Flavor>(
@@ -179,6 +179,7 @@ pub(crate) fn spec<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
         let plain = NextSegment::new(wiring, &lines);
         LookupNode::new(NextDestination::<F> { plain, flavor: PhantomData })
     })
+    .takes_offloads()
     .describe(description::record)
 }
 
@@ -189,5 +190,6 @@ pub(crate) fn spec_x<F: Flavor>(lines: &Arc<CountedLines>) -> NodeSpec {
         let plain = CrossConnect::new(wiring, &lines);
         CompressedCross::<F> { plain, flavor: PhantomData }
     })
+    .takes_offloads()
     .describe(description::record)
 }

@@ -142,16 +142,16 @@ impl HasLookup<LookupKey> for InnerDestination {
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (upper, bytes) = (self.next_nodes.last(context, packet)?, packet.length());
+        let (upper, came) = (self.next_nodes.last(context, packet)?, packet.on_wire());
         if upper.is_inner(IpProtocol::IPV4) && line.four() != NOT_ENABLED {
             self.next_nodes.expose4(upper.at, packet)?;
-            self.next_nodes.good(line.0, bytes);
+            self.next_nodes.good_on_wire(line.0, came);
             let next = self.next_nodes.look_up4(line.four(), packet);
             return Ok(self.go(next, Family::Ip4, line.four(), packet));
         }
         if upper.is_inner(IpProtocol::IPV6) && line.six() != NOT_ENABLED {
             self.next_nodes.expose6(upper.at, packet)?;
-            self.next_nodes.good(line.0, bytes);
+            self.next_nodes.good_on_wire(line.0, came);
             let next = self.next_nodes.look_up6(line.six(), packet);
             return Ok(self.go(next, Family::Ip6, line.six(), packet));
         }
@@ -176,6 +176,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
         let leaving = [wiring.node(nodes::ip4::REWRITE), wiring.node(nodes::ip6::REWRITE)];
         LookupNode::new(InnerDestination { next_nodes: NextNodes::new(wiring, &lines), leaving })
     })
+    .takes_offloads()
     .describe(super::description::record)
 }
 

@@ -154,7 +154,7 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         at: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let bytes = packet.length();
+        let came = packet.on_wire();
         let outer = Ip6Header::overlay(packet.bytes()).ok_or(LocalSidDrop::Truncated)?;
         let flooded = if MANY {
             let argument = Argument::read(line.argument(), outer.destination_bits());
@@ -180,10 +180,11 @@ impl<const MANY: bool> DecapsulateToBridge<MANY> {
         if !packet.turn() {
             return Err(LocalSidDrop::Loop.into());
         }
-        self.next_nodes.good(line.0, bytes);
+        self.next_nodes.good_on_wire(line.0, came);
         let counters = context.interface_counters(tunnel);
-        counters.rx_packets.add(1);
-        counters.rx_bytes.add(packet.length() as u64);
+        let (packets, bytes) = packet.on_wire();
+        counters.rx_packets.add(packets);
+        counters.rx_bytes.add(bytes);
         packet.rx = tunnel;
         match flooded {
             Some(request) => packet.hand_over(request),
@@ -240,6 +241,7 @@ pub(crate) fn spec<const MANY: bool>(
             .map(|name| wiring.node_if_built(name).unwrap_or(DROP)),
         sources: sources.clone(),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let (bytes, rx, next) =
             (record.packet_bytes, names.interface(record.rx), names.node(record.next));

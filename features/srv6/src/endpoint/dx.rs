@@ -72,7 +72,7 @@ impl DecapsulateCross {
         inside: Inside,
         packet: &mut Packet,
     ) -> Option<Result<NodeId, Bad>> {
-        let (groups, bytes) = (&self.next_nodes.tables.groups, packet.length());
+        let (groups, came) = (&self.next_nodes.tables.groups, packet.on_wire());
         let (outcome, next) = match inside.protocol {
             IpProtocol::IPV4 if line.four() != 0 => (
                 self.next_nodes.expose4(inside.at, packet),
@@ -85,7 +85,7 @@ impl DecapsulateCross {
             _ => return None,
         };
         Some(outcome.map(|()| {
-            self.next_nodes.good(line.0, bytes);
+            self.next_nodes.good_on_wire(line.0, came);
             next
         }))
     }
@@ -97,13 +97,13 @@ impl DecapsulateCross {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
+        let (line, came) = (self.next_nodes.entry(packet), packet.on_wire());
         let outcome = self.next_nodes.last(context, packet).and_then(|upper| {
             let inside = Inside { protocol: upper.protocol, at: upper.at };
             let sent = if upper.is_fragment { None } else { self.send(line, inside, packet) };
             sent.unwrap_or_else(|| self.next_nodes.upper(context, line, upper, packet))
         });
-        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, came, packet)
     }
 }
 
@@ -147,6 +147,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
         }
         DecapsulateCross { next_nodes: NextNodes::new(wiring, &lines) }
     })
+    .takes_offloads()
     .describe(super::description::record)
 }
 

@@ -86,7 +86,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
         at: usize,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let bytes = packet.length();
+        let came = packet.on_wire();
         take_off(packet, at)?;
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(LocalSidDrop::InnerWrong.into());
@@ -96,7 +96,7 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
         if !row.up {
             return Err(LocalSidDrop::InterfaceDown.into());
         }
-        self.next_nodes.good(line.0, bytes);
+        self.next_nodes.good_on_wire(line.0, came);
         packet.tx = to;
         packet.clear(PacketFlags::L2_GROUP);
         Ok(row.output)
@@ -153,6 +153,7 @@ pub(crate) fn spec<const VLAN: bool>(lines: &Arc<CountedLines>, views: &Arc<View
         next_nodes: NextNodes::new(wiring, &lines),
         views: views.clone(),
     })
+    .takes_offloads()
     .describe(|record, names| {
         let (bytes, tx) = (record.packet_bytes, names.interface(record.tx));
         format!("a frame of {bytes} bytes, by {tx} to {}", names.node(record.next))

@@ -139,7 +139,7 @@ impl HasLookup<LookupKey> for NextSegment {
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (flavors, bytes) = (line.flavors(), packet.length());
+        let (flavors, came) = (line.flavors(), packet.on_wire());
         match self.next_nodes.matter(context, packet)? {
             Matter::Segments { srh, next } => {
                 self.next_nodes.advance(line, srh, next, packet);
@@ -150,14 +150,14 @@ impl HasLookup<LookupKey> for NextSegment {
                 if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) =>
             {
                 self.next_nodes.expose6(upper.at, packet)?;
-                self.next_nodes.good(line.0, bytes);
+                self.next_nodes.good_on_wire(line.0, came);
                 Ok(self.next_nodes.look_up6(line.six(), packet))
             }
             Matter::Upper(upper)
                 if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) =>
             {
                 self.next_nodes.expose4(upper.at, packet)?;
-                self.next_nodes.good(line.0, bytes);
+                self.next_nodes.good_on_wire(line.0, came);
                 Ok(self.next_nodes.look_up4(line.four(), packet))
             }
             Matter::Upper(upper) => self.next_nodes.upper(context, line, upper, packet),
@@ -171,6 +171,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     NodeSpec::look_up("End, End.T: to the next segment", move |wiring| {
         LookupNode::new(NextSegment::new(wiring, &lines))
     })
+    .takes_offloads()
     .describe(super::description::record)
 }
 

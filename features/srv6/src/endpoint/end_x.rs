@@ -93,9 +93,9 @@ impl CrossConnect {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
+        let (line, came) = (self.next_nodes.entry(packet), packet.on_wire());
         let outcome = self.slow_path_outcome(context, line, packet);
-        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, came, packet)
     }
 
     /// The outcome of a packet on the slow path.
@@ -105,8 +105,8 @@ impl CrossConnect {
         line: SidEntryRef<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
-        let (groups, flavors, bytes) =
-            (&self.next_nodes.tables.groups, line.flavors(), packet.length());
+        let (groups, flavors, came) =
+            (&self.next_nodes.tables.groups, line.flavors(), packet.on_wire());
         match self.next_nodes.matter(context, packet)? {
             Matter::Segments { srh, next } => {
                 self.next_nodes.advance(line, srh, next, packet);
@@ -116,14 +116,14 @@ impl CrossConnect {
                 if upper.is_inner(IpProtocol::IPV6) && flavors.has(Flavors::USD) =>
             {
                 self.next_nodes.expose6(upper.at, packet)?;
-                self.next_nodes.good(line.0, bytes);
+                self.next_nodes.good_on_wire(line.0, came);
                 Ok(choose::<Ip6>(groups, line.group6(), packet))
             }
             Matter::Upper(upper)
                 if upper.is_inner(IpProtocol::IPV4) && flavors.has(Flavors::USD) =>
             {
                 self.next_nodes.expose4(upper.at, packet)?;
-                self.next_nodes.good(line.0, bytes);
+                self.next_nodes.good_on_wire(line.0, came);
                 Ok(choose::<Ip4>(groups, line.group4(), packet))
             }
             Matter::Upper(upper) => self.next_nodes.upper(context, line, upper, packet),
@@ -165,6 +165,7 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     NodeSpec::stage("End.X: to the next segment by a neighbour", move |wiring| {
         CrossConnect::new(wiring, &lines)
     })
+    .takes_offloads()
     .describe(super::description::record)
 }
 

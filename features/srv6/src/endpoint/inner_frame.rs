@@ -17,14 +17,14 @@ pub(super) fn send_inner(
     packet: &mut Packet,
     send: impl Fn(SidEntryRef<'_>, usize, &mut Packet) -> Result<NodeId, Bad>,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (Inside { protocol, at }, bytes) = (parse_inside(packet), packet.length());
+    let (Inside { protocol, at }, came) = (parse_inside(packet), packet.on_wire());
     if (at == 0) | (protocol != ETHERNET) {
         return slow_path(next_nodes, context, packet, send);
     }
     let line = next_nodes.entry(packet);
     match send(line, at, packet) {
         Ok(next) => Ok(next),
-        bad => next_nodes.resolve(context, line.0, bad, bytes, packet),
+        bad => next_nodes.resolve(context, line.0, bad, came, packet),
     }
 }
 
@@ -36,11 +36,11 @@ fn slow_path(
     packet: &mut Packet,
     send: impl Fn(SidEntryRef<'_>, usize, &mut Packet) -> Result<NodeId, Bad>,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (next_nodes.entry(packet), packet.length());
+    let (line, came) = (next_nodes.entry(packet), packet.on_wire());
     let outcome =
         next_nodes.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
             true => send(line, upper.at, packet),
             false => next_nodes.upper(context, line, upper, packet),
         });
-    next_nodes.resolve(context, line.0, outcome, bytes, packet)
+    next_nodes.resolve(context, line.0, outcome, came, packet)
 }

@@ -85,9 +85,9 @@ fn slow_path<K: SidKey, N: HasLookup<K>>(
     context: StageContext<'_>,
     packet: &mut Packet,
 ) -> Result<NodeId, LocalSidDrop> {
-    let (line, bytes) = (at.next_nodes().entry(packet), packet.length());
+    let (line, came) = (at.next_nodes().entry(packet), packet.on_wire());
     let outcome = at.slow_path(context, line, packet);
-    at.next_nodes().resolve(context, line.0, outcome, bytes, packet)
+    at.next_nodes().resolve(context, line.0, outcome, came, packet)
 }
 
 impl<K: SidKey, N: HasLookup<K>> LookUp for LookupNode<N, K> {

@@ -101,6 +101,14 @@ impl NextNodes {
         line.add(count::BYTES, bytes as u64);
     }
 
+    /// As [`good`](Self::good), for a packet that may stand for several; `came` is
+    /// [`Packet::on_wire`] as it came.
+    #[inline(always)]
+    pub fn good_on_wire(&self, line: CountedLine<'_>, came: (u64, u64)) {
+        line.add(count::PACKETS, came.0);
+        line.add(count::BYTES, came.1);
+    }
+
     /// A packet with another segment goes where that leads. The hop that it has taken is counted
     /// where it leaves the router, or here, if it stays.
     #[inline(always)]
@@ -173,7 +181,7 @@ impl NextNodes {
     /// The next segment becomes the active one, step by step; with the flavour PSP the SRH goes
     /// when it is the last (RFC 8986 §4.16.1).
     pub fn advance(&self, line: SidEntryRef<'_>, srh: Spot, next: u128, packet: &mut Packet) {
-        self.good(line.0, packet.length());
+        self.good_on_wire(line.0, packet.on_wire());
         if segments::advance(packet, srh.at, next) == 0 && line.flavors().has(Flavors::PSP) {
             segments::pop(packet, srh.at, srh.named_at);
         }
@@ -214,7 +222,7 @@ impl NextNodes {
             return Err(Bad::Complain(request, LocalSidDrop::UpperLayer));
         }
         context.count(LocalSidDrop::ForUs, 1);
-        self.good(line.0, packet.length());
+        self.good_on_wire(line.0, packet.on_wire());
         if line.flavors().has(Flavors::USP) {
             slow_path::pop_ended(packet);
         }
@@ -222,21 +230,22 @@ impl NextNodes {
         Ok(self.local)
     }
 
-    /// The next node of a packet on the slow path; an error is counted for the SID.
+    /// The next node of a packet on the slow path; an error is counted for the SID. `came` is
+    /// [`Packet::on_wire`] as it came.
     pub fn resolve(
         &self,
         context: StageContext<'_>,
         line: CountedLine<'_>,
         outcome: Result<NodeId, Bad>,
-        bytes: usize,
+        came: (u64, u64),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
         let bad = match outcome {
             Ok(next) => return Ok(next),
             Err(bad) => bad,
         };
-        line.add(count::BAD_PACKETS, 1);
-        line.add(count::BAD_BYTES, bytes as u64);
+        line.add(count::BAD_PACKETS, came.0);
+        line.add(count::BAD_BYTES, came.1);
         match bad {
             Bad::Drop(why) => Err(why),
             Bad::Complain(request, why) => {

@@ -84,9 +84,6 @@ quiver_core::reasons! {
         TooLong = "too-long", "with other headers the packet is longer than an IP packet can be";
         /// Too many headers in front already.
         NoHeadroom = "no-headroom", "no room in the buffer for other headers";
-        /// Left to a device that will not see it.
-        Unsegmented = "unsegmented",
-            "a large packet whose segments were left to a device; tunnels carry it whole only";
         /// The sender hears of it.
         TooBig = "too-big",
             "packets that with other headers are longer than the outgoing MTU; senders hear of it";

@@ -21,6 +21,7 @@ use super::encaps::{Encaps, Hop};
 use super::insert::{Insert, Last};
 use super::keys::KeyTable;
 use super::reasons::HeadendDrop;
+use super::stack::SUPER_FRAME_BYTES_MAX;
 use crate::endpoint::oam::{Seen, Watch};
 use crate::endpoint::reasons::{Bad, CODE_UPPER_LAYER, LocalSidDrop, parameter_problem};
 use crate::endpoint::segments;
@@ -244,6 +245,7 @@ pub(super) fn encaps_spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeS
         },
     )
     .detour(nodes::ip6::REWRITE)
+    .takes_offloads_up_to(SUPER_FRAME_BYTES_MAX)
     .describe(description::describe)
 }
 
@@ -262,5 +264,6 @@ pub(super) fn insert_spec(
         },
     )
     .detour(nodes::ip6::REWRITE)
+    .takes_offloads_up_to(SUPER_FRAME_BYTES_MAX)
     .describe(description::describe)
 }

@@ -9,7 +9,7 @@ use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::{
-    EncapLink, EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, offload, output,
+    EncapLink, EncapOutput, IcmpRecipient, InnerFields, InnerPacket, Inside, output,
 };
 use quiver_forwarding::ip::{Ip4, Ip6, flow_hash};
 use quiver_forwarding::nodes;
@@ -19,7 +19,7 @@ use super::Entries;
 use super::description;
 use super::path_mtu_of_policy::PolicyPathMtu;
 use super::reasons::HeadendDrop;
-use super::stack::SegmentStack;
+use super::stack::{SUPER_FRAME_BYTES_MAX, SegmentStack};
 
 /// IPv4 or IPv6 inside.
 pub trait Encapsulated: InnerPacket {
@@ -98,7 +98,6 @@ impl<F: Encapsulated> Encaps<F> {
             }
             context.count(HeadendDrop::Fragmented, 1);
         }
-        offload::check_whole(packet)?;
         before(packet);
         if counts {
             F::decrement_hop_limit(packet.bytes_mut());
@@ -213,5 +212,6 @@ pub(super) fn spec<F: Encapsulated>(entries: &Entries, lines: &Arc<CountedLines>
         Encaps::<F>::new(wiring, &entries, &lines)
     })
     .detour(nodes::ip6::REWRITE)
+    .takes_offloads_up_to(SUPER_FRAME_BYTES_MAX)
     .describe(description::describe)
 }

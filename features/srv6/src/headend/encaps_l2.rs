@@ -12,7 +12,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash as flow;
 use quiver_encap::handover::EncapEntryIndex;
-use quiver_encap::{EncapOutput, IcmpRecipient, Inside, offload, output};
+use quiver_encap::{EncapOutput, IcmpRecipient, Inside, output};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::GroupWord;
 use quiver_forwarding::nodes;
@@ -22,7 +22,7 @@ use super::Entries;
 use super::description;
 use super::path_mtu_of_policy::PolicyPathMtu;
 use super::reasons::HeadendDrop;
-use super::stack::SegmentStack;
+use super::stack::{SUPER_FRAME_BYTES_MAX, SegmentStack};
 use crate::endpoint::inner_packet::ETHERNET;
 
 /// The nodes.
@@ -96,7 +96,6 @@ impl EncapsL2 {
             return Err(HeadendDrop::FrameTooBig);
         }
         packet.l2_bytes = 0;
-        offload::check_whole(packet)?;
         let length = packet.length();
         self.output.put(entry, packet, length, EncapsL2::inside(hash))?;
         if self.output.is_resolved(hop) {
@@ -161,6 +160,7 @@ pub(super) fn steer_spec(steered: &Steered) -> NodeSpec {
             nodes: super::FRAME_NODES.map(|name| wiring.node(name)),
         }
     })
+    .takes_offloads()
     .describe(|record, names| {
         let from = names.interface(record.rx);
         format!("{} bytes from {from}, to {}", record.packet_bytes, names.node(record.next))
@@ -178,5 +178,6 @@ pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>) -> NodeSpec {
         },
     )
     .detour(nodes::ip6::REWRITE)
+    .takes_offloads_up_to(SUPER_FRAME_BYTES_MAX)
     .describe(description::describe)
 }

@@ -177,6 +177,7 @@ fn spec(arc: ArcId, interfaces: &Arc<Interfaces>, keys: &Arc<KeyTable>) -> NodeS
             sids: sids.filter_map(|name| wiring.number(name)).collect(),
         })
     })
+    .takes_offloads()
     .reasons::<HmacDrop>()
     .describe(description::describe)
 }

@@ -23,7 +23,7 @@ use super::encaps::Hop;
 use super::keys::{self, KeyTable};
 use super::path_mtu_of_policy::PolicyPathMtu;
 use super::reasons::HeadendDrop;
-use super::stack::{LAST_SEGMENT, SRH_PLACE, SegmentStack, has_srh, signs};
+use super::stack::{LAST_SEGMENT, SRH_PLACE, SUPER_FRAME_BYTES_MAX, SegmentStack, has_srh, signs};
 use crate::srh_place::SrhPlace;
 
 /// The node.
@@ -87,10 +87,11 @@ impl Insert {
         if signs(EntryView(entry)) && !keys::sign_by(keys(), old.source(), srh) {
             return Err(HeadendDrop::NoPolicy);
         }
-        if !place.put(packet, srh, to)? {
+        if !place.put(packet, srh, to) {
             return Err(HeadendDrop::NoHeadroom);
         }
-        entry.count(packet.length());
+        let (packets, bytes) = packet.on_wire();
+        entry.count_all(packets, bytes);
         Ok(())
     }
 
@@ -290,5 +291,6 @@ pub(super) fn spec(entries: &Entries, lines: &Arc<CountedLines>, keys: &Arc<KeyT
         Insert::new(wiring, &entries, &lines, &keys)
     })
     .detour(nodes::ip6::REWRITE)
+    .takes_offloads_up_to(SUPER_FRAME_BYTES_MAX)
     .describe(description::describe)
 }

@@ -2,7 +2,6 @@
 
 use quiver_encap::EncapError;
 use quiver_encap::inner::{Refused, Truncated};
-use quiver_encap::offload::Unsegmented;
 
 quiver_core::reasons! {
     /// What becomes of packets at the headend.
@@ -24,9 +23,6 @@ quiver_core::reasons! {
         /// A frame has no sender who could be told.
         FrameTooBig = "frame-too-big",
             "a frame that with the segments is longer than the outgoing MTU";
-        /// Left to a device that will not see it.
-        Unsegmented = "unsegmented",
-            "a large packet whose segments were left to a device; tunnels carry it whole only";
         /// What binding SIDs need.
         SrhWrong = "srh-wrong",
             "no way to the next segment: the SRH or another extension header is wrong or cut off";
@@ -70,7 +66,6 @@ impl From<EncapError> for HeadendDrop {
             EncapError::Truncated => HeadendDrop::Truncated,
             EncapError::NoHeadroom => HeadendDrop::NoHeadroom,
             EncapError::TooLong => HeadendDrop::TooLong,
-            EncapError::Unsegmented => HeadendDrop::Unsegmented,
         }
     }
 }
@@ -87,11 +82,5 @@ impl From<Refused> for HeadendDrop {
             Refused::LinkLocalSource => HeadendDrop::LinkLocalSource,
             Refused::HopLimit => HeadendDrop::HopLimit,
         }
-    }
-}
-
-impl From<Unsegmented> for HeadendDrop {
-    fn from(Unsegmented: Unsegmented) -> HeadendDrop {
-        HeadendDrop::Unsegmented
     }
 }

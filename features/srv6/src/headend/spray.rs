@@ -61,6 +61,7 @@ pub(super) fn spec(name: &'static str, to: &'static str, sprayed: &Sprayed) -> N
     NodeSpec::new(name, "Makes a copy for every segment list of a policy", move |wiring| {
         Box::new(Spray { sprayed: sprayed.clone(), to: wiring.node(to) })
     })
+    .takes_offloads()
     .reasons::<HeadendDrop>()
     .describe(|record, names| {
         format!("{} bytes, to {}", record.packet_bytes, names.node(record.next))

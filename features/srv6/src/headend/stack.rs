@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use quiver_encap::entries::{ENTRY_WORDS, HEADER_BYTES_MAX};
 use quiver_encap::inner::Truncated;
 use quiver_encap::outer::fill_ip6;
-use quiver_encap::{EntryView, EntryWords, HeaderStack, Inside};
+use quiver_encap::{EntryView, EntryWords, HeaderStack, Inside, OuterHeader};
 use quiver_forwarding::ip::Ip6;
 use quiver_tables::GroupId;
 use quiver_wire::srh::{Form, Repr, SEGMENT_BYTES, segment_offset};
@@ -20,6 +20,11 @@ pub(super) const SRH_PLACE: usize = Ip6Header::LEN;
 /// Where the last segment of the path stands.
 pub(super) const LAST_SEGMENT: std::ops::Range<usize> =
     SRH_PLACE + segment_offset(0)..SRH_PLACE + segment_offset(0) + SEGMENT_BYTES;
+
+/// The longest super-frame that gets a list's segments, in bytes: with the longest list its length
+/// still fits the outer header.
+pub(super) const SUPER_FRAME_BYTES_MAX: u32 =
+    (<Ip6 as OuterHeader>::PACKET_BYTES_MAX - HEADER_BYTES_MAX) as u32;
 
 /// The hop limit of an outer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

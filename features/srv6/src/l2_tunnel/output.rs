@@ -117,6 +117,7 @@ pub(super) fn spec(next_nodes: &Arc<Published>) -> NodeSpec {
             nodes: FRAME_NODES.map(|name| wiring.node(name)),
         }
     })
+    .takes_offloads()
     .describe(|record, names| {
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
         format!("{bytes} bytes by {tunnel}, to {}", names.node(record.next))
@@ -132,6 +133,10 @@ impl TxQueue for TunnelTx {
         let tx = cx.tx;
         frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
         frame.set_all_next(self.0);
+    }
+
+    fn takes_offloads(&self) -> bool {
+        true
     }
 
     fn passes_on(&self) -> bool {

@@ -19,13 +19,14 @@ use quiver_wire::ip6::MTU_MIN;
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, icmp4, icmp6};
 
 use super::args::{IP4_BITS, SESSION_BITS, Session};
+use super::echo;
 use super::encap_template::{Filling, Row, SRH_AT};
+use super::encapsulate::leave_headers;
 use super::g_pdu::GPdu;
 use super::gtpu_message::GtpuMessage;
 use super::lookup_keys::LookupKeys;
 use super::messages::{self, ELEMENTS_BYTES_MAX, TLV_BYTES_MAX};
 use super::mtu_check::MtuCheck;
-use super::{checksums, echo};
 use crate::endpoint::next_nodes::NextNodes;
 use crate::endpoint::reasons::{Bad, LocalSidDrop};
 
@@ -225,9 +226,7 @@ impl Decapsulation {
             let total = payload_length + Ip6Header::LEN;
             self.onward.fits(&self.next_nodes, context, (group, hash), came, total, packet)?
         };
-        if !checksums::exchange(packet, arrived.at) {
-            return Err(LocalSidDrop::Unsegmented.into());
-        }
+        leave_headers(packet);
         if !packet.pull(arrived.at) {
             return Err(LocalSidDrop::GtpuWrong.into());
         }
@@ -340,7 +339,7 @@ fn session_of(arrived: &GtpuMessage) -> Session {
     }
 }
 
-/// The packet is these bytes and no others. What was left of it to a device is left no more.
+/// The packet is these bytes and no others.
 pub(super) fn rebuild(packet: &mut Packet, bytes: &[u8]) -> Result<(), LocalSidDrop> {
     packet.trim(packet.segment_length());
     let all = packet.segment_length();
@@ -348,8 +347,6 @@ pub(super) fn rebuild(packet: &mut Packet, bytes: &[u8]) -> Result<(), LocalSidD
         return Err(LocalSidDrop::NoHeadroom);
     }
     packet.bytes_mut().copy_from_slice(bytes);
-    packet.clear(PacketFlags::OFFLOAD.union(PacketFlags::L4_CHECKSUM_GOOD));
-    packet.l2_bytes = 0;
-    packet.hash = 0;
+    leave_headers(packet);
     Ok(())
 }

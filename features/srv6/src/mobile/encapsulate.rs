@@ -2,12 +2,12 @@
 //! what the SID says of the session, and UDP and GTP-U in front of the user's packet.
 
 use quiver_core::Packet;
+use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::gtpu::{self, Direction, message};
 use quiver_wire::srh::{ROUTING_TYPE, Srh};
 use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
 use super::args::Session;
-use super::checksums;
 use super::messages::{self, ELEMENTS_BYTES_MAX};
 use crate::endpoint::inner_packet::ETHERNET;
 use crate::endpoint::reasons::LocalSidDrop;
@@ -83,12 +83,18 @@ pub(super) fn g_pdu(
     Outgoing { message, source_port }
 }
 
+/// What was known of a packet's headers is not true of those that it gets.
+#[inline(always)]
+pub(super) fn leave_headers(packet: &mut Packet) {
+    packet.clear(PacketFlags::L4_CHECKSUM_GOOD);
+    packet.l2_bytes = 0;
+    packet.hash = 0;
+}
+
 /// What is in front of the user's packet goes, `at` bytes; others will come.
 #[inline(always)]
 pub(super) fn expose(packet: &mut Packet, at: usize) -> Result<(), LocalSidDrop> {
-    if !checksums::exchange(packet, at) {
-        return Err(LocalSidDrop::Unsegmented);
-    }
+    leave_headers(packet);
     if !packet.pull(at) { Err(LocalSidDrop::Truncated) } else { Ok(()) }
 }
 

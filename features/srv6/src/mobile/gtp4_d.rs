@@ -77,7 +77,7 @@ impl MobileToSegments4 {
         let plain = header.is_version_4_without_options()
             & !header.is_fragment()
             & (header.protocol() == IpProtocol::UDP)
-            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+            & packet.has_none(PacketFlags::CHAINED);
         if !plain {
             return None;
         }

@@ -256,7 +256,7 @@ impl SegmentsToMobile4 {
         let plain = (inside.at != 0)
             & encapsulate::is_payload(inside.protocol)
             & (header.hop_limit() > 1)
-            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+            & packet.has_none(PacketFlags::CHAINED);
         if !plain {
             return None;
         }

@@ -97,8 +97,8 @@ impl MobileToSegments6 {
     fn ask(&self, line: SidEntryRef<'_>, packet: &mut Packet) -> Option<LookupKeys> {
         let bytes = packet.bytes();
         let header = Ip6Header::overlay(bytes)?;
-        let plain = (header.next_header() == IpProtocol::UDP)
-            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+        let plain =
+            (header.next_header() == IpProtocol::UDP) & packet.has_none(PacketFlags::CHAINED);
         if !plain {
             return None;
         }

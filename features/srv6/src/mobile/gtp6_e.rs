@@ -11,6 +11,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Engine, NodeId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip6, choose};
+use quiver_offload::checksum::add_to_sum;
 use quiver_tables::{CountedLines, GroupId};
 use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::Direction;
@@ -24,7 +25,7 @@ use super::decapsulate::Came;
 use super::encapsulate::{self, Outgoing, source_port};
 use super::lookup_keys::LookupKeys;
 use super::mtu_check::MtuCheck;
-use super::{checksums, g_pdu, gtpu_header};
+use super::{g_pdu, gtpu_header};
 use crate::endpoint::lookup_node::{HasLookup, LookupNode};
 use crate::endpoint::next_nodes::{Good, NextNodes};
 use crate::endpoint::oam;
@@ -207,9 +208,6 @@ fn put(
 ) -> Result<(), LocalSidDrop> {
     let length = u16::try_from(out.datagram_len()).map_err(|_| LocalSidDrop::TooLong)?;
     outer.set_payload_length(length);
-    if !zero_checksum && !checksums::complete(packet) {
-        return Err(LocalSidDrop::Unsegmented);
-    }
     gtpu_header::put(out, Ip6Header::LEN, packet, |place, packet| {
         outer.write(place).map_err(|_| LocalSidDrop::TooLong)?;
         if zero_checksum {
@@ -218,7 +216,7 @@ fn put(
         let behind = place.get_mut(Ip6Header::LEN..).unwrap_or_default();
         let pseudo =
             Sum::pseudo6(outer.source(), outer.destination(), IpProtocol::UDP, length.into());
-        let sum = checksums::add(pseudo.bytes(behind), packet, 0, packet.length());
+        let sum = add_to_sum(pseudo.bytes(behind), packet, 0, packet.length());
         if let Some(udp) = UdpHeader::overlay_mut(behind) {
             udp.set_checksum(sum.ok_or(LocalSidDrop::Truncated)?.udp_checksum());
         }
@@ -248,7 +246,7 @@ impl SegmentsToMobile6 {
             & (srh.flags() & FLAG_OAM == 0)
             & (srh.len_bytes() <= behind.len())
             & encapsulate::is_payload(srh.next_header())
-            & packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+            & packet.has_none(PacketFlags::CHAINED);
         let address = segment(behind, 0)?.to_bits();
         if !(plain & is_plain_segment(address)) {
             return None;

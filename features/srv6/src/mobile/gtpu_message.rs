@@ -2,11 +2,11 @@
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
+use quiver_offload::checksum::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::gtpu::{self, GtpuBad};
 use quiver_wire::{Header, UdpHeader};
 
-use super::checksums;
 use crate::endpoint::reasons::LocalSidDrop;
 
 /// What has come.
@@ -49,9 +49,8 @@ pub(super) fn read(
     if length < UdpHeader::LEN || udp_at + length > packet.length() {
         return Err(LocalSidDrop::GtpuWrong);
     }
-    let known_good = PacketFlags::L4_CHECKSUM_GOOD.union(PacketFlags::OFFLOAD);
-    if udp.checksum() != 0 && packet.has_none(known_good) {
-        let sum = checksums::add(pseudo(udp.length()), packet, udp_at, length);
+    if udp.checksum() != 0 && !packet.has(PacketFlags::L4_CHECKSUM_GOOD) {
+        let sum = add_to_sum(pseudo(udp.length()), packet, udp_at, length);
         if !sum.is_some_and(Sum::is_good) {
             return Err(LocalSidDrop::GtpuWrong);
         }

@@ -2,7 +2,6 @@
 //! session stands in the SID. One file for each behaviour, and beside them what they share.
 
 mod args;
-mod checksums;
 mod decapsulate;
 mod echo;
 mod encap_template;

@@ -91,9 +91,9 @@ impl Masquerade {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
+        let (line, came) = (self.next_nodes.entry(packet), packet.on_wire());
         let outcome = self.slow_path_outcome(context, line, packet);
-        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, came, packet)
     }
 
     fn slow_path_outcome(

@@ -1,6 +1,5 @@
 //! Why packets die that come back from a proxied function, and what is counted there.
 
-use quiver_encap::offload::Unsegmented;
 use quiver_forwarding::requests::IcmpErrorRequest;
 
 quiver_core::reasons! {
@@ -27,9 +26,6 @@ quiver_core::reasons! {
         /// A frame has no sender who could be told.
         FrameTooBig = "frame-too-big",
             "a frame that with the segments is longer than the outgoing MTU";
-        /// Left to a device that will not see it.
-        Unsegmented = "unsegmented",
-            "a large packet whose segments were left to a device; tunnels carry it whole only";
         /// RFC 8754 §4.3.1.1.
         ListWrong = "segment-list-wrong",
             "last entry beyond the SRH, or segments left beyond the list; senders hear `parameter \
@@ -71,11 +67,5 @@ pub(super) enum Bad {
 impl From<ProxyDrop> for Bad {
     fn from(drop: ProxyDrop) -> Bad {
         Bad::Drop(drop)
-    }
-}
-
-impl From<Unsegmented> for Bad {
-    fn from(Unsegmented: Unsegmented) -> Bad {
-        Bad::Drop(ProxyDrop::Unsegmented)
     }
 }

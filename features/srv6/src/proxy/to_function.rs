@@ -217,9 +217,9 @@ impl<const KEEPS: bool> ToFunction<KEEPS> {
         context: StageContext<'_>,
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        let (line, bytes) = (self.next_nodes.entry(packet), packet.length());
+        let (line, came) = (self.next_nodes.entry(packet), packet.on_wire());
         let outcome = self.slow_path_outcome(context, line, packet);
-        self.next_nodes.resolve(context, line.0, outcome, bytes, packet)
+        self.next_nodes.resolve(context, line.0, outcome, came, packet)
     }
 
     fn slow_path_outcome(
@@ -306,7 +306,7 @@ impl<const KEEPS: bool> Stage for ToFunction<KEEPS> {
             Coming::Frames => {
                 return match self.send_frame(context, line, at, packet) {
                     Ok(next) => Ok(next),
-                    bad => self.next_nodes.resolve(context, line.0, bad, bytes, packet),
+                    bad => self.next_nodes.resolve(context, line.0, bad, (1, bytes as u64), packet),
                 };
             }
         };

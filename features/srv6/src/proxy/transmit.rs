@@ -8,7 +8,7 @@ use quiver_core::graph::node::Wiring;
 use quiver_core::memory::epoch::Pass;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_encap::{offload, output};
+use quiver_encap::output;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_forwarding::nodes;
@@ -167,9 +167,6 @@ impl Transmit {
         packet: &mut Packet,
     ) -> Result<NodeId, Bad> {
         let (front, length) = (self.front(), packet.length());
-        if packet.has(PacketFlags::OFFLOAD) {
-            offload::check_whole(packet)?;
-        }
         if !front.put(packet, length, class, hash) {
             return Err(ProxyDrop::NoHeadroom.into());
         }

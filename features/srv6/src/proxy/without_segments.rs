@@ -75,7 +75,7 @@ pub(super) fn send(
         let request = Ip6::too_big(packet, room).unwrap_or_else(|| packet_too_big(room));
         return Err(Bad::Complain(request, ProxyDrop::TooBig));
     }
-    if !place.put(packet, srh, active)? {
+    if !place.put(packet, srh, active) {
         return Err(ProxyDrop::NoHeadroom.into());
     }
     Ok(next_nodes.six(group, packet))

@@ -1,12 +1,13 @@
 //! Where the IP headers of a frame lie, behind one another where packets are carried in packets,
 //! and the transport header behind the last one. Looked through are VLAN tags, extension headers,
-//! packets in packets (RFC 2003, RFC 2473), and packets and frames behind segments (RFC 8986
-//! §10.1).
+//! packets in packets (RFC 2003, RFC 2473), packets and frames behind GRE headers (RFC 2784, RFC
+//! 2890) without a sequence number, and packets and frames behind segments (RFC 8986 §10.1).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use quiver_wire::IpProtocol;
 use quiver_wire::checksum::Sum;
+use quiver_wire::gre::{self, TRANSPARENT_ETHERNET};
+use quiver_wire::{EtherType, IpProtocol};
 
 /// IP headers that are looked through.
 pub(crate) const IP_HEADERS_MAX: usize = 4;
@@ -30,6 +31,8 @@ pub(crate) struct IpAt {
     pub at: usize,
     pub end: usize,
     pub is_ip6: bool,
+    /// Does a GRE header with a checksum follow?
+    pub has_gre_checksum: bool,
 }
 
 /// Where the headers of a frame lie, bytes from its start.
@@ -112,6 +115,7 @@ impl Layers {
                 IpProtocol::IPV4 => (layers.upper, false),
                 IpProtocol::IPV6 => (layers.upper, true),
                 ETHERNET => behind_ethernet(frame, layers.upper)?,
+                IpProtocol::GRE => layers.pass_gre(frame)?,
                 _ => return Some(layers),
             };
         }
@@ -125,7 +129,7 @@ impl Layers {
         }
         self.protocol = IpProtocol(*frame.get(at + 9)?);
         self.destination = at + DESTINATION4;
-        self.pass(IpAt { at, end, is_ip6: false })
+        self.pass(IpAt { at, end, is_ip6: false, has_gre_checksum: false })
     }
 
     fn pass_ip6(&mut self, frame: &[u8], at: usize) -> Option<()> {
@@ -145,7 +149,26 @@ impl Layers {
         }
         self.protocol = protocol;
         (frame.get(at)? >> 4 == 6).then_some(())?;
-        self.pass(IpAt { at, end, is_ip6: true })
+        self.pass(IpAt { at, end, is_ip6: true, has_gre_checksum: false })
+    }
+
+    /// Where IP begins behind a GRE header, and whether it is IPv6. Packets with a sequence number
+    /// must each have another, so that they cannot be cut.
+    fn pass_gre(&mut self, frame: &[u8]) -> Option<(usize, bool)> {
+        let (header, _) = gre::Repr::parse(frame.get(self.upper..)?).ok()?;
+        if header.sequence.is_some() {
+            return None;
+        }
+        if let Some(last) = self.count.checked_sub(1).and_then(|last| self.ips.get_mut(last)) {
+            last.has_gre_checksum = header.has_checksum;
+        }
+        let behind = self.upper + header.header_len();
+        match header.protocol {
+            EtherType::IPV4 => Some((behind, false)),
+            EtherType::IPV6 => Some((behind, true)),
+            TRANSPARENT_ETHERNET => behind_ethernet(frame, behind),
+            _ => None,
+        }
     }
 
     fn pass(&mut self, ip: IpAt) -> Option<()> {

@@ -7,12 +7,26 @@ use quiver_wire::IpProtocol;
 use quiver_wire::checksum::{self, Sum};
 
 use crate::layers::{Layers, word};
-use crate::virtio_net::{SEGMENT_ECN, SEGMENT_TCP4, SEGMENT_TCP6, SEGMENT_UDP};
+
+/// No segments: the packet stays whole. Kinds are numbered as in VIRTIO 1.2 §5.1.6.
+pub const SEGMENT_NONE: u8 = 0;
+/// TCP over IPv4.
+pub const SEGMENT_TCP4: u8 = 1;
+/// TCP over IPv6.
+pub const SEGMENT_TCP6: u8 = 4;
+/// UDP datagrams.
+pub const SEGMENT_UDP: u8 = 5;
+/// TCP with ECN, beside one of the others.
+pub const SEGMENT_ECN: u8 = 0x80;
 
 /// Headers of all layers together, at most; longer ones are refused. Around TCP over IPv6 may stand
 /// 29 segments.
 pub const HEADERS_BYTES_MAX: usize = 640;
 
+/// The flag of an IPv4 header that forbids fragments.
+const DONT_FRAGMENT: u16 = 0x4000;
+/// Where the checksum stands in a GRE header that has one.
+const GRE_CHECKSUM: usize = 4;
 const TCP_CWR: u8 = 0x80;
 const TCP_PSH: u8 = 0x08;
 const TCP_FIN: u8 = 0x01;
@@ -88,9 +102,9 @@ impl Segmenter {
         (upper, upper + if self.layers.protocol == IpProtocol::TCP { 16 } else { 6 })
     }
 
-    /// Is it a packet in a packet?
-    pub fn is_nested(&self) -> bool {
-        self.layers.ips().len() > 1
+    /// How many IP headers stand in front of the one that the segments' payload belongs to.
+    pub fn encapsulations(&self) -> usize {
+        self.layers.ips().len().saturating_sub(1)
     }
 
     /// Bytes of headers in front of each.
@@ -117,14 +131,19 @@ impl Segmenter {
         let headers = &mut headers[..self.headers_bytes];
         let (upper, is_tcp) = (self.layers.upper, self.layers.protocol == IpProtocol::TCP);
         let total = self.headers_bytes + payload_bytes;
-        for ip in self.layers.ips() {
+        for (depth, ip) in self.layers.ips().iter().enumerate() {
             if ip.is_ip6 {
                 put(headers, ip.at + 4, (total - ip.at - 40) as u16);
                 continue;
             }
             put(headers, ip.at + 2, (total - ip.at) as u16);
-            let id = word(headers, ip.at + 4)?.wrapping_add(number as u16);
-            put(headers, ip.at + 4, id);
+            // An outer header whose packet is never fragmented needs no number of its own (RFC 6864
+            // §4.1).
+            let is_outer = depth < self.encapsulations();
+            if !(is_outer && word(headers, ip.at + 6)? & DONT_FRAGMENT != 0) {
+                let id = word(headers, ip.at + 4)?.wrapping_add(number as u16);
+                put(headers, ip.at + 4, id);
+            }
             put(headers, ip.at + 10, 0);
             let sum = checksum::of(headers.get(ip.at..ip.end)?);
             put(headers, ip.at + 10, sum);
@@ -140,6 +159,17 @@ impl Segmenter {
         let pseudo = self.layers.pseudo_header(headers, total - upper)?;
         let sum = pseudo.bytes(headers.get(upper..)?).then(payload);
         put(headers, checksum_at, if is_tcp { sum.checksum() } else { sum.udp_checksum() });
+        self.write_gre_checksums(headers, payload)
+    }
+
+    /// The checksums of GRE headers, each over all that follows it (RFC 2784 §2.5), the innermost
+    /// first.
+    fn write_gre_checksums(&self, headers: &mut [u8], payload: Sum) -> Option<()> {
+        for ip in self.layers.ips().iter().rev().filter(|ip| ip.has_gre_checksum) {
+            put(headers, ip.end + GRE_CHECKSUM, 0);
+            let sum = Sum::new().bytes(headers.get(ip.end..)?).then(payload);
+            put(headers, ip.end + GRE_CHECKSUM, sum.checksum());
+        }
         Some(())
     }
 
@@ -316,6 +346,52 @@ mod tests {
         let mut frame = [&[2; 12][..], &[0x86, 0xdd]].concat();
         frame.extend(behind_segments(143, &tcp4(&payload)));
         assert_eq!(payloads(&cut(&frame, SEGMENT_TCP4, 900), headers + 18 - 24, None), payload);
+    }
+
+    /// An IPv4 header and a GRE header with these flags and optional words in front of `inner`.
+    fn behind_gre(forbids_fragments: bool, flags: u8, words: &[u32], inner: &[u8]) -> Vec<u8> {
+        let length = (24 + 4 * words.len() + inner.len()) as u16;
+        let mut packet = [&[0x45, 0][..], &length.to_be_bytes(), &[0, 9]].concat();
+        packet.extend([if forbids_fragments { 0x40 } else { 0 }, 0, 64, 47, 0, 0]);
+        packet.extend([192, 0, 2, 1, 203, 0, 113, 2]);
+        packet.extend([flags, 0, 8, 0]);
+        words.iter().for_each(|word| packet.extend(word.to_be_bytes()));
+        packet.extend(inner);
+        packet
+    }
+
+    #[test]
+    fn a_super_frame_behind_gre_is_cut_with_checksums_and_keys() {
+        let payload: Vec<u8> = (0..2501).map(|i| i as u8).collect();
+        let inner = &tcp4(&payload)[18..];
+        for (flags, words) in [(0, &[][..]), (0x20, &[7]), (0x80, &[0]), (0xa0, &[0, 7])] {
+            for forbids_fragments in [false, true] {
+                let mut frame = [&[2; 12][..], &[8, 0]].concat();
+                frame.extend(behind_gre(forbids_fragments, flags, words, inner));
+                let frames = cut(&frame, SEGMENT_TCP4, 1000);
+                let (gre, at) = (34, 34 + 4 + 4 * words.len());
+                let mut seen = Vec::new();
+                for (number, frame) in frames.iter().enumerate() {
+                    let (outer, rest) = ip4::Repr::parse(&frame[14..]).expect("outer header");
+                    assert_eq!(rest.len(), frame.len() - 34, "{outer:?}");
+                    let more = if forbids_fragments { 0 } else { number as u16 };
+                    assert_eq!(word(frame, 18), Some(9 + more), "identification");
+                    if flags & 0x80 != 0 {
+                        assert!(Sum::new().bytes(&frame[gre..]).is_good(), "GRE checksum");
+                    }
+                    let (header, tcp) = ip4::Repr::parse(&frame[at..]).expect("inner header");
+                    assert_eq!(word(frame, at + 4), Some(7 + number as u16));
+                    let (from, to) = (header.source, header.destination);
+                    let sum = Sum::pseudo4(from, to, IpProtocol::TCP, tcp.len() as u16);
+                    assert!(sum.bytes(tcp).is_good());
+                    seen.extend_from_slice(&tcp[24..]);
+                }
+                assert_eq!(seen, payload);
+            }
+        }
+        let mut numbered = [&[2; 12][..], &[8, 0]].concat();
+        numbered.extend(behind_gre(false, 0x10, &[1], inner));
+        assert!(Segmenter::new(&numbered, numbered.len(), SEGMENT_TCP4, 1000).is_none());
     }
 
     #[test]

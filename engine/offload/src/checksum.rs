@@ -1,32 +1,28 @@
-//! Packets that somebody else still has to finish: large ones to be cut into segments, checksums to
-//! be completed (VIRTIO 1.2 §5.1.6).
+//! Checksums over packets that may lie in several buffers, and those that a packet leaves to the
+//! transmitting device (VIRTIO 1.2 §5.1.6).
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_wire::checksum::Sum;
-use quiver_wire::{Header, IpProtocol, TcpHeader, UdpHeader};
 
-use crate::segments::add_to_sum;
-
-/// Is this a large packet whose segments fit `mtu_bytes`? `upper` is where the upper layer begins.
-pub fn fits_in_segments(
+/// Add `length` bytes of the packet from `offset` on to `sum`; `None` when they are not all there.
+pub fn add_to_sum(
+    mut sum: Sum,
     packet: &Packet,
-    upper: usize,
-    protocol: IpProtocol,
-    mtu_bytes: u16,
-) -> bool {
-    if !packet.has(PacketFlags::OFFLOAD) || packet.offload().segment_bytes == 0 {
-        return false;
-    }
-    let header = match protocol {
-        IpProtocol::TCP => {
-            packet.bytes().get(upper..).and_then(TcpHeader::overlay).map(TcpHeader::header_len)
+    mut offset: usize,
+    mut length: usize,
+) -> Option<Sum> {
+    for segment in packet.segments() {
+        let skipped = offset.min(segment.len());
+        offset -= skipped;
+        let taken = length.min(segment.len() - skipped);
+        sum = sum.bytes(&segment[skipped..skipped + taken]);
+        length -= taken;
+        if length == 0 {
+            return Some(sum);
         }
-        IpProtocol::UDP => Some(UdpHeader::LEN),
-        _ => None,
-    };
-    let segment = usize::from(packet.offload().segment_bytes);
-    header.is_some_and(|header| upper + header + segment <= usize::from(mtu_bytes))
+    }
+    None
 }
 
 /// Complete the checksum that was left to the device, of a packet that begins at its IP header.
@@ -58,7 +54,7 @@ mod tests {
 
     use quiver_core::memory::buffer::{BufferPool, DATA_BYTES_DEFAULT};
     use quiver_core::memory::mapping::PageSize;
-    use quiver_wire::{ip4, udp};
+    use quiver_wire::{IpProtocol, ip4, udp};
 
     use super::*;
 
@@ -99,20 +95,5 @@ mod tests {
             assert_eq!(seen, finished, "{payload}");
             cache.free(packet);
         }
-    }
-
-    #[test]
-    fn a_large_packet_fits_when_its_segments_do() {
-        let pool = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool");
-        let mut cache = pool.cache();
-        let mut packet = cache.packet().expect("buffer");
-        assert!(packet.append(&unfinished(5000).0, &mut cache));
-        assert!(!fits_in_segments(&packet, 20, IpProtocol::UDP, 1500));
-        packet.set(PacketFlags::OFFLOAD);
-        packet.offload_mut().segment_bytes = 1472;
-        assert!(fits_in_segments(&packet, 20, IpProtocol::UDP, 1500));
-        assert!(!fits_in_segments(&packet, 20, IpProtocol::UDP, 1499));
-        assert!(!complete_checksum(&mut packet), "it must be cut first");
-        cache.free(packet);
     }
 }
