@@ -24,7 +24,8 @@ const MTU_BYTES_DEFAULT: u32 = 1500;
 struct Ends {
     /// Frames that wait to be received, and what they leave to the transmitting device, by queue.
     waiting: Vec<VecDeque<(Vec<u8>, Option<Offload>)>>,
-    sent: Vec<Vec<u8>>,
+    /// Frames, and what they leave to the device.
+    sent: Vec<(Vec<u8>, Option<Offload>)>,
     /// The device takes nothing.
     stalled: bool,
     /// Of what waits, it gives nothing.
@@ -42,7 +43,7 @@ impl Wire {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn take_sent(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn take_sent(&self) -> Vec<(Vec<u8>, Option<Offload>)> {
         std::mem::take(&mut self.ends().sent)
     }
 
@@ -144,11 +145,18 @@ impl RxQueue for TestRx {
 }
 
 /// A transmit queue.
-struct TestTx(Wire);
+struct TestTx {
+    wire: Wire,
+    takes_offloads: bool,
+}
 
 impl TxQueue for TestTx {
+    fn takes_offloads(&self) -> bool {
+        self.takes_offloads
+    }
+
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let mut ends = self.0.ends();
+        let mut ends = self.wire.ends();
         if ends.stalled {
             return;
         }
@@ -159,7 +167,8 @@ impl TxQueue for TestTx {
             for packet in packets.by_ref().take(taken) {
                 let mut bytes = Vec::new();
                 packet.copy_to(&mut bytes);
-                ends.sent.push(bytes);
+                let offload = packet.has(PacketFlags::OFFLOAD).then(|| *packet.offload());
+                ends.sent.push((bytes, offload));
                 cx.buffers.free(packet);
             }
             packets.collect()
@@ -180,12 +189,13 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "create test interface <name:word> {[mac <:mac>] [mtu <:68-65535>] [input <:node>] \
-             [rx-queues <:1-16>] [wakeable]}",
+             [rx-queues <:1-16>] [wakeable] [offloads]}",
         )
         .group("Tests")
         .help("Create an interface that a test holds both ends of")
         .word("input", "the node that received frames go to, ethernet-input unless given")
         .word("wakeable", "its queues can wake a worker, so that interrupt mode works")
+        .word("offloads", "it takes super-frames and open checksums")
         .example("create test interface e0 mac 02:fe:00:00:00:01")
         .run(create),
     );
@@ -228,8 +238,12 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             rung.push(there);
         }
     }
+    let takes_offloads = args.has("offloads");
+    if takes_offloads {
+        made_by += " offloads";
+    }
     let tx = (0..engine.worker_count())
-        .map(|_| Box::new(TestTx(wire.clone())) as Box<dyn TxQueue>)
+        .map(|_| Box::new(TestTx { wire: wire.clone(), takes_offloads }) as Box<dyn TxQueue>)
         .collect();
     let interface = engine.create_interface(InterfaceSpec {
         name: name.to_owned(),
