@@ -13,6 +13,7 @@ const ARCS: [(&str, &[&str]); 4] = [
             "ip4-tx-urpf",
             "ip6-tx-urpf",
             "bvi-output",
+            "gro",
             "span-output",
         ],
     ),
