@@ -14,6 +14,8 @@ const ARCS: [(&str, &[&str]); 4] = [
             "ip6-tx-urpf",
             "bvi-output",
             "gro",
+            "gso-output",
+            "tx-checksum-output",
             "span-output",
         ],
     ),

@@ -1,3 +1,4 @@
 //! All tests of this crate, in one program.
 
 mod segments;
+mod switches;

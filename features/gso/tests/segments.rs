@@ -29,7 +29,7 @@ fn router() -> Router {
 }
 
 /// A frame to e0 with TCP, FIN, PSH and CWR set; its checksum is that of the pseudo header.
-fn tcp(payload: &[u8]) -> Vec<u8> {
+pub fn tcp(payload: &[u8]) -> Vec<u8> {
     let mut data =
         vec![0, 80, 4, 0, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 0, 0x50, 0x99, 1, 0, 0, 0, 0, 0];
     data.extend(payload);
@@ -38,7 +38,7 @@ fn tcp(payload: &[u8]) -> Vec<u8> {
     frames::ip4(0, (HERE, THERE), TCP, Fragment { identification: 7, ..Default::default() }, &data)
 }
 
-fn offload(payload: usize, segment_bytes: u16) -> Offload {
+pub fn offload(payload: usize, segment_bytes: u16) -> Offload {
     Offload {
         checksum_bytes: (TCP_BYTES + payload) as u16,
         checksum_offset: CHECKSUM_OFFSET,
