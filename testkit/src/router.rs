@@ -297,6 +297,12 @@ impl Router {
 
     /// What an interface has sent since this was last asked.
     pub fn sent(&mut self, interface: &str) -> Vec<Vec<u8>> {
+        self.sent_unfinished(interface).into_iter().map(|(bytes, _)| bytes).collect()
+    }
+
+    /// As [`sent`](Self::sent), with what the frames leave to the device: super-frames and open
+    /// checksums, of an interface made with `takes-offloads`.
+    pub fn sent_unfinished(&mut self, interface: &str) -> Vec<(Vec<u8>, Option<Offload>)> {
         self.wire(interface).take_sent()
     }
 

@@ -24,7 +24,8 @@ const MTU_BYTES_DEFAULT: u32 = 1500;
 struct Ends {
     /// Frames that wait to be received, and what they leave to the transmitting device, by queue.
     waiting: Vec<VecDeque<(Vec<u8>, Option<Offload>)>>,
-    sent: Vec<Vec<u8>>,
+    /// Frames, and what they leave to the device.
+    sent: Vec<(Vec<u8>, Option<Offload>)>,
     /// The device takes nothing.
     stalled: bool,
     /// Of what waits, it gives nothing.
@@ -42,7 +43,7 @@ impl Wire {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn take_sent(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn take_sent(&self) -> Vec<(Vec<u8>, Option<Offload>)> {
         std::mem::take(&mut self.ends().sent)
     }
 
@@ -166,7 +167,8 @@ impl TxQueue for TestTx {
             for packet in packets.by_ref().take(taken) {
                 let mut bytes = Vec::new();
                 packet.copy_to(&mut bytes);
-                ends.sent.push(bytes);
+                let offload = packet.has(PacketFlags::OFFLOAD).then(|| *packet.offload());
+                ends.sent.push((bytes, offload));
                 cx.buffers.free(packet);
             }
             packets.collect()

@@ -16,6 +16,7 @@ from peers.processes import PATIENCE_S, Process, run
 
 CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 0x0003
+SOL_PACKET, PACKET_VNET_HDR = 263, 15  # linux/socket.h, linux/if_packet.h
 #: Bytes that a raw socket may hold for a test that has not read them yet.
 RECEIVE_BUFFER_BYTES = 4 << 20
 
@@ -129,6 +130,10 @@ class RawSocket:
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
+
+    def give_headers(self) -> None:
+        """From now on a virtio-net header is in front of each frame that is sent (PACKET_VNET_HDR)."""
+        self._socket.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
 
     def send(self, frame: bytes) -> None:
         """Send a frame."""

@@ -142,8 +142,9 @@ fn add_queues(
     id: InterfaceId,
     rings: Vec<RxRing>,
 ) -> Result<(), InterfaceError> {
+    let data_bytes = engine.pool().data_bytes();
     for ring in rings {
-        let queue: Box<dyn RxQueue> = Box::new(PacketRx::new(ring, id));
+        let queue: Box<dyn RxQueue> = Box::new(PacketRx::new(ring, id, data_bytes));
         engine.add_rx_queue(id, "af-packet-input", queue, RxMode::Adaptive, None)?;
     }
     Ok(())

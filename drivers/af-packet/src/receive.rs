@@ -5,98 +5,150 @@ use std::os::fd::RawFd;
 use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
-use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};
+use quiver_linux::{Arrival, Progress, RxDrop, Scatter, VECTOR_PACKETS_MAX, VirtioNetHeader};
 
-use crate::ring::{RxRing, Slot, TAG_BYTES, offload_header, put_tag};
-
-/// Longest frame, bytes: 64 KiB of IP and what stands in front of it.
-const LONG_BYTES_MAX: usize = 65_536 + 64;
-
-/// Packets on a wire that one vector stands for.
-const VECTOR_PACKETS_MAX: u64 = 2048;
+use crate::ring::{MACS_BYTES, RxRing, Slot, TAG_BYTES, offload_header, put_tag, tag_bytes};
 
 /// A receive queue.
 pub struct PacketRx {
     ring: RxRing,
     arrival: Arrival,
-    /// A frame that was read from the socket, behind room for a tag.
-    long: Box<[u8]>,
-    /// The frame under way.
+    scatter: Scatter,
+    /// The frame under way: it stands for more packets than the last vector had room for.
     current: Option<Current>,
 }
 
 #[derive(Clone, Copy)]
 struct Current {
     header: VirtioNetHeader,
-    start: usize,
-    end: usize,
-    is_long: bool,
+    place: Place,
+}
+
+/// Where the frame under way lies.
+#[derive(Clone, Copy)]
+enum Place {
+    /// In the slot that waits first, from and to these bytes.
+    Slot(usize, usize),
+    /// In the store, so many bytes.
+    Store(usize),
+}
+
+/// The header of a frame that gets a tag put in.
+fn behind_tag(mut header: VirtioNetHeader) -> VirtioNetHeader {
+    header.checksum_start = header.checksum_start.saturating_add(TAG_BYTES as u16);
+    header
 }
 
 impl PacketRx {
-    /// A queue of `interface`.
-    pub fn new(ring: RxRing, interface: InterfaceId) -> PacketRx {
-        PacketRx {
-            ring,
-            arrival: Arrival::new(interface),
-            long: vec![0; TAG_BYTES + VIRTIO_NET_HEADER_BYTES + LONG_BYTES_MAX].into(),
-            current: None,
-        }
+    /// A queue of `interface`, for buffers of `data_bytes`.
+    pub fn new(ring: RxRing, interface: InterfaceId, data_bytes: usize) -> PacketRx {
+        let (arrival, scatter) = (Arrival::new(interface), Scatter::new(data_bytes));
+        PacketRx { ring, arrival, scatter, current: None }
     }
 
-    /// Look at the frame that waits first.
+    /// Look at the frame in the slot that waits first.
     #[inline]
     fn begin(&mut self, slot: Slot) -> Result<Current, RxDrop> {
+        let (memory, mut start) = (self.ring.memory(), slot.start);
+        let end = start + slot.bytes;
+        let mut header = offload_header(memory, start).ok_or(RxDrop::BadOffload)?;
+        if let Some(tag) = slot.tag {
+            start = put_tag(memory, start, tag).ok_or(RxDrop::TooShort)?;
+            header = behind_tag(header);
+        }
+        Ok(Current { header, place: Place::Slot(start, end.max(start)) })
+    }
+
+    /// Read the frame that waits first at the socket, and let the slot go that stands for it. What
+    /// must be cut is left under way.
+    fn take_long(
+        &mut self,
+        slot: Slot,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+    ) -> Result<(), RxDrop> {
+        let packet = self.scatter.prepare(slot.frame_bytes, cx.buffers);
+        let Some(mut packet) = packet else {
+            // It must go all the same: the slots behind are not for it.
+            let _ = self.ring.socket().receive(&mut [0; VIRTIO_NET_HEADER_BYTES], &mut [], None);
+            return Err(RxDrop::NoBuffer);
+        };
+        let mut header = [0; VIRTIO_NET_HEADER_BYTES];
+        let first = packet.bytes_mut();
+        let got = self.ring.socket().receive(&mut header, first, Some(&mut self.scatter));
+        let Ok(got) = got else {
+            self.scatter.release(packet, cx.buffers);
+            return Err(RxDrop::ReadFailed);
+        };
+        let mut header = VirtioNetHeader::parse(&header);
+        let bytes = got.saturating_sub(VIRTIO_NET_HEADER_BYTES);
+        let mut packet = self.scatter.gather(packet, bytes, cx.buffers)?;
+        if let Some(tag) = slot.tag {
+            if !packet.insert(MACS_BYTES, &tag_bytes(tag)) {
+                cx.buffers.free(packet);
+                return Err(RxDrop::TooShort);
+            }
+            header = behind_tag(header);
+        }
+        if header.is_nested(packet.bytes(), packet.length()) {
+            let place = Place::Store(self.scatter.flatten(&packet));
+            cx.buffers.free(packet);
+            self.current = Some(Current { header, place });
+        } else {
+            self.arrival.admit_packet(&header, packet, cx, frame);
+        }
+        Ok(())
+    }
+
+    /// Put the frame that waits first into the vector. What it stands for and has no room is left
+    /// under way.
+    #[inline]
+    fn take(&mut self, slot: Slot, cx: &mut Context<'_>, frame: &mut Frame) -> Result<(), RxDrop> {
         if slot.is_cut {
             return Err(RxDrop::Truncated);
         }
-        let (memory, start, end) = if slot.is_long {
-            let into = &mut self.long[TAG_BYTES..];
-            let got = self.ring.socket().receive(into).map_err(|_| RxDrop::ReadFailed)?;
-            if got > into.len() {
-                return Err(RxDrop::Truncated);
+        if slot.is_long {
+            self.take_long(slot, cx, frame)?;
+            if self.current.is_none() {
+                self.ring.release();
+                return Ok(());
             }
-            (&mut self.long[..], TAG_BYTES + VIRTIO_NET_HEADER_BYTES, TAG_BYTES + got)
         } else {
-            (self.ring.memory(), slot.start, slot.start + slot.bytes)
-        };
-        let mut header = offload_header(memory, start).ok_or(RxDrop::BadOffload)?;
-        let mut begin = start;
-        if let Some(tag) = slot.tag {
-            begin = put_tag(memory, start, tag).ok_or(RxDrop::TooShort)?;
-            header.checksum_start = header.checksum_start.saturating_add(TAG_BYTES as u16);
+            self.current = Some(self.begin(slot)?);
         }
-        Ok(Current { header, start: begin, end: end.max(begin), is_long: slot.is_long })
+        self.go_on(cx, frame);
+        Ok(())
+    }
+
+    /// Put what the frame under way stands for into the vector, as far as there is room.
+    #[inline]
+    fn go_on(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let Some(Current { header, place }) = self.current else { return };
+        let bytes = match place {
+            Place::Slot(start, end) => self.ring.memory().get(start..end).unwrap_or_default(),
+            Place::Store(bytes) => self.scatter.store(bytes),
+        };
+        if self.arrival.admit(&header, bytes, cx, frame) == Progress::Done {
+            self.current = None;
+            self.ring.release();
+        }
     }
 }
 
 impl RxQueue for PacketRx {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
+        self.go_on(cx, frame);
         let mut packets = 0;
-        while frame.room() > 0 && packets < VECTOR_PACKETS_MAX {
-            if self.current.is_none() {
-                let Some(slot) = self.ring.peek() else { break };
-                if slot.is_losing {
-                    let lost = self.ring.socket().take_drops();
-                    self.arrival.lose(RxDrop::KernelDropped, lost, cx);
-                }
-                match self.begin(slot) {
-                    Ok(current) => self.current = Some(current),
-                    Err(reason) => {
-                        self.arrival.lose(reason, 1, cx);
-                        self.ring.release();
-                        continue;
-                    }
-                }
+        while self.current.is_none() && frame.room() > 0 && packets < VECTOR_PACKETS_MAX {
+            let Some(slot) = self.ring.peek() else { break };
+            if slot.is_losing {
+                let lost = self.ring.socket().take_drops();
+                self.arrival.lose(RxDrop::KernelDropped, lost, cx);
             }
-            let Some(current) = self.current else { break };
-            let memory = if current.is_long { &self.long[..] } else { self.ring.memory() };
-            let bytes = memory.get(current.start..current.end).unwrap_or(&[]);
-            if self.arrival.admit(&current.header, bytes, cx, frame) == Progress::More {
-                break;
+            if let Err(reason) = self.take(slot, cx, frame) {
+                self.arrival.lose(reason, 1, cx);
+                self.ring.release();
             }
-            self.current = None;
-            self.ring.release();
             packets += frame.packets().last().map_or(0, |packet| packet.on_wire().0);
         }
         None

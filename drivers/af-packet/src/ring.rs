@@ -30,7 +30,7 @@ const SLOT_OVERHEAD_BYTES: usize = 128;
 /// Bytes of a VLAN tag.
 pub const TAG_BYTES: usize = 4;
 /// Bytes of two layer 2 addresses.
-const MACS_BYTES: usize = 12;
+pub const MACS_BYTES: usize = 12;
 
 /// ETH_P_ALL.
 const ALL_PROTOCOLS: u16 = 3;
@@ -56,6 +56,8 @@ pub struct Slot {
     pub start: usize,
     /// Bytes of it in the slot.
     pub bytes: usize,
+    /// Bytes of the whole frame, as the kernel says.
+    pub frame_bytes: usize,
     /// All of it must be read from the socket.
     pub is_long: bool,
     /// It does not fit, and is not at the socket either.
@@ -149,6 +151,7 @@ impl RxRing {
         Some(Slot {
             start,
             bytes: if inside { bytes } else { 0 },
+            frame_bytes: header.tp_len as usize,
             is_long,
             is_cut: !is_long && (header.tp_snaplen < header.tp_len || !inside),
             is_losing: status & libc::TP_STATUS_LOSING != 0,
@@ -196,14 +199,19 @@ pub fn offload_header(memory: &[u8], start: usize) -> Option<VirtioNetHeader> {
 
 /// Put a VLAN tag back into the frame that begins at `start`, towards the front, over the header;
 /// where it begins then.
-pub fn put_tag(memory: &mut [u8], start: usize, [tpid, tci]: [u16; 2]) -> Option<usize> {
+pub fn put_tag(memory: &mut [u8], start: usize, tag: [u16; 2]) -> Option<usize> {
     let begin = start.checked_sub(TAG_BYTES)?;
     memory.get(start..start + MACS_BYTES)?;
     memory.copy_within(start..start + MACS_BYTES, begin);
-    let tag = memory.get_mut(begin + MACS_BYTES..begin + MACS_BYTES + TAG_BYTES)?;
-    tag[..2].copy_from_slice(&tpid.to_be_bytes());
-    tag[2..].copy_from_slice(&tci.to_be_bytes());
+    let place = memory.get_mut(begin + MACS_BYTES..begin + MACS_BYTES + TAG_BYTES)?;
+    place.copy_from_slice(&tag_bytes(tag));
     Some(begin)
+}
+
+/// A VLAN tag as it stands in a frame.
+pub fn tag_bytes([tpid, tci]: [u16; 2]) -> [u8; TAG_BYTES] {
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    [a, b, c, d]
 }
 
 #[cfg(test)]

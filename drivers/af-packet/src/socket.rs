@@ -4,10 +4,17 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use quiver_linux::Scatter;
+use quiver_linux::scatter::SCATTER_PIECES_MAX;
+use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
+
 /// Bytes that may wait in the kernel for one receiving socket beside its ring: super-frames.
 pub const RECEIVE_BUFFER_BYTES: i32 = 16 << 20;
 /// Bytes that may be under way for one sending socket.
 pub const SEND_BUFFER_BYTES: i32 = 8 << 20;
+
+/// Pieces of one frame that is read: its header, its first buffer, and what is behind it.
+const PIECES_MAX: usize = SCATTER_PIECES_MAX + 2;
 
 /// PACKET_FANOUT_FLAG_UNIQUEID: the kernel chooses a number that no other group has.
 const FANOUT_UNIQUE_ID: u32 = 0x2000;
@@ -116,11 +123,28 @@ impl PacketSocket {
         let _ = self.get(libc::SOL_SOCKET, libc::SO_ERROR, 0i32);
     }
 
-    /// Read one frame with its header; its length, which is more than `into` when it was cut.
-    pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the buffer and its length.
-        let got =
-            unsafe { libc::recv(self.fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_TRUNC) };
+    /// Read one frame behind its header into `first`, then into the pieces of `scatter`; how many
+    /// bytes it has with the header, also when there was no room for all.
+    pub fn receive(
+        &self,
+        header: &mut [u8; VIRTIO_NET_HEADER_BYTES],
+        first: &mut [u8],
+        scatter: Option<&mut Scatter>,
+    ) -> io::Result<usize> {
+        let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECES_MAX];
+        let head = [(header.as_mut_ptr(), header.len()), (first.as_mut_ptr(), first.len())];
+        let rest = scatter.into_iter().flat_map(Scatter::pieces);
+        let mut count = 0;
+        for (place, (base, bytes)) in pieces.iter_mut().zip(head.into_iter().chain(rest)) {
+            *place = libc::iovec { iov_base: base.cast(), iov_len: bytes };
+            count += 1;
+        }
+        // SAFETY: all-zero is a valid message.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.msg_iovlen) = (pieces.as_mut_ptr(), count);
+        // SAFETY: all pieces live through the call, and nobody else uses them: they belong to
+        // `header`, `first` and `scatter`, which are borrowed exclusively.
+        let got = unsafe { libc::recvmsg(self.fd(), &raw mut message, libc::MSG_TRUNC) };
         if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
     }
 

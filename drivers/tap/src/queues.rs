@@ -5,45 +5,32 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use quiver_core::graph::builtin::TxDrop;
-use quiver_core::memory::buffer::Buffer;
 use quiver_core::worker::device::{RxQueue, TxQueue};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
-use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};
+use quiver_linux::{
+    Arrival, FRAME_BYTES_MAX, Progress, RxDrop, Scatter, VECTOR_PACKETS_MAX, VirtioNetHeader,
+};
 
 use crate::tun::TunQueue;
 
-/// Longest frame, bytes: 64 KiB of IP and what stands in front of it.
-const FRAME_BYTES_MAX: usize = 65_536 + 64;
-
 /// Bytes that one vector takes: super-frames hold many buffers.
 const VECTOR_BYTES_MAX: u64 = 1 << 20;
-/// Packets on a wire that one vector stands for.
-const VECTOR_PACKETS_MAX: u64 = 2048;
-
-/// Buffers that the longest frame needs behind its first one, with buffers of the usual size.
-const MORE_BUFFERS_MAX: usize = 33;
+/// Reads without a frame after which the next one is not expected to be long any more: an idle
+/// queue takes no buffers for it.
+const EMPTY_READS_MAX: u32 = 64;
 
 /// A receive queue.
 pub struct TapRx {
     queue: Arc<TunQueue>,
     arrival: Arrival,
-    /// What does not fit in the buffers of a read, and frames that are cut here.
-    store: Box<[u8]>,
+    scatter: Scatter,
     /// A frame in the store that is not yet all in the graph: its header and length.
     under_way: Option<(VirtioNetHeader, usize)>,
     /// The last frame was longer than a buffer: the next one probably is, too.
     expects_long: bool,
-    /// Buffers for the rest of a long frame, while it is read.
-    more: Vec<Buffer>,
-}
-
-/// Where a frame has been read to: its first buffer, those of [`TapRx::more`], the store.
-struct Taken {
-    header: VirtioNetHeader,
-    packet: Packet,
-    /// Bytes of the frame.
-    bytes: usize,
+    /// Reads without a frame since the last one.
+    empty_reads: u32,
 }
 
 impl TapRx {
@@ -52,36 +39,30 @@ impl TapRx {
         TapRx {
             queue,
             arrival: Arrival::new(interface),
-            store: vec![0; FRAME_BYTES_MAX + data_bytes].into(),
+            scatter: Scatter::new(data_bytes),
             under_way: None,
             expects_long: false,
-            more: Vec::with_capacity(MORE_BUFFERS_MAX),
+            empty_reads: 0,
         }
     }
 
-    /// Read one frame; `None` when there is none, or no buffer: then frames wait where they are.
+    /// Read one frame, its header and its length; `None` when there is none, or no buffer: then
+    /// frames wait where they are.
     #[inline]
-    fn read(&mut self, cx: &mut Context<'_>) -> Option<Taken> {
-        let data_bytes = cx.buffers.pool().data_bytes();
-        let mut packet = cx.buffers.packet()?;
-        let _ = packet.set_length(data_bytes, data_bytes);
-        let wanted = if self.expects_long { FRAME_BYTES_MAX.div_ceil(data_bytes) } else { 0 };
-        while self.more.len() < wanted.min(MORE_BUFFERS_MAX)
-            && let Some(buffer) = cx.buffers.take()
-        {
-            self.more.push(buffer);
-        }
+    fn read(&mut self, cx: &mut Context<'_>) -> Option<(VirtioNetHeader, Packet, usize)> {
+        let expected = if self.expects_long { FRAME_BYTES_MAX } else { 0 };
+        let mut packet = self.scatter.prepare(expected, cx.buffers)?;
         let mut header = [0; VIRTIO_NET_HEADER_BYTES];
-        let got = self.queue.read(&mut header, packet.bytes_mut(), &self.more, &mut self.store);
-        match got {
+        match self.queue.read(&mut header, packet.bytes_mut(), &mut self.scatter) {
             Ok(bytes) => {
-                let header = VirtioNetHeader::parse(&header);
+                self.empty_reads = 0;
                 let bytes = bytes.saturating_sub(VIRTIO_NET_HEADER_BYTES);
-                Some(Taken { header, packet, bytes })
+                Some((VirtioNetHeader::parse(&header), packet, bytes))
             }
             Err(error) => {
-                cx.buffers.free(packet);
-                cx.buffers.give_all(self.more.drain(..));
+                self.scatter.release(packet, cx.buffers);
+                self.empty_reads += 1;
+                self.expects_long &= self.empty_reads < EMPTY_READS_MAX;
                 let expected = [libc::EAGAIN, libc::EINTR, libc::EBADFD].map(Some);
                 if !expected.contains(&error.raw_os_error()) {
                     self.arrival.lose(RxDrop::ReadFailed, 1, cx);
@@ -94,51 +75,16 @@ impl TapRx {
     /// Read one frame into the vector; false when there is none.
     #[inline]
     fn take(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> bool {
-        let data_bytes = cx.buffers.pool().data_bytes();
-        let Some(Taken { header, mut packet, bytes }) = self.read(cx) else { return false };
-        let _ = packet.set_length(bytes.min(data_bytes), data_bytes);
-        self.expects_long = bytes > data_bytes;
-        if self.expects_long || !self.more.is_empty() {
-            return self.take_long(Taken { header, packet, bytes }, cx, frame);
-        }
-        if header.is_nested(packet.bytes(), bytes) {
-            self.store[..bytes].copy_from_slice(packet.bytes());
-            cx.buffers.free(packet);
-            self.admit(header, bytes, cx, frame);
-        } else {
-            self.arrival.admit_packet(&header, packet, cx, frame);
-        }
-        true
-    }
-
-    /// The same, of a frame that may lie in several buffers and in the store.
-    #[inline(never)]
-    fn take_long(&mut self, taken: Taken, cx: &mut Context<'_>, frame: &mut Frame) -> bool {
-        let Taken { header, mut packet, bytes } = taken;
-        let data_bytes = cx.buffers.pool().data_bytes();
-        let rest = bytes.saturating_sub(data_bytes);
-        let in_more = rest.min(self.more.len() * data_bytes);
-        let used = in_more.div_ceil(data_bytes);
-        cx.buffers.give_all(self.more.drain(used..));
-        if in_more > 0 {
-            packet.chain_all(self.more.drain(..), in_more, data_bytes);
-        }
-        if bytes > FRAME_BYTES_MAX {
-            cx.buffers.free(packet);
-            self.arrival.lose(RxDrop::Truncated, 1, cx);
-        } else if !packet.append(&self.store[..rest - in_more], cx.buffers) {
-            cx.buffers.free(packet);
-            self.arrival.lose(RxDrop::NoBuffer, 1, cx);
-        } else if header.is_nested(packet.bytes(), bytes) {
-            let mut at = 0;
-            for segment in packet.segments() {
-                self.store[at..at + segment.len()].copy_from_slice(segment);
-                at += segment.len();
+        let Some((header, packet, bytes)) = self.read(cx) else { return false };
+        self.expects_long = bytes > cx.buffers.pool().data_bytes();
+        match self.scatter.gather(packet, bytes, cx.buffers) {
+            Ok(packet) if header.is_nested(packet.bytes(), bytes) => {
+                let bytes = self.scatter.flatten(&packet);
+                cx.buffers.free(packet);
+                self.admit(header, bytes, cx, frame);
             }
-            cx.buffers.free(packet);
-            self.admit(header, bytes, cx, frame);
-        } else {
-            self.arrival.admit_packet(&header, packet, cx, frame);
+            Ok(packet) => self.arrival.admit_packet(&header, packet, cx, frame),
+            Err(reason) => self.arrival.lose(reason, 1, cx),
         }
         true
     }
@@ -151,7 +97,7 @@ impl TapRx {
         cx: &mut Context<'_>,
         frame: &mut Frame,
     ) {
-        let progress = self.arrival.admit(&header, &self.store[..bytes], cx, frame);
+        let progress = self.arrival.admit(&header, self.scatter.store(bytes), cx, frame);
         self.under_way = (progress == Progress::More).then_some((header, bytes));
     }
 }

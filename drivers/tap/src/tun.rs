@@ -8,9 +8,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use quiver_core::Packet;
-use quiver_core::memory::buffer::Buffer;
-use quiver_linux::VirtioNetHeader;
+use quiver_linux::scatter::SCATTER_PIECES_MAX;
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
+use quiver_linux::{Scatter, VirtioNetHeader};
 
 /// The file behind all of them.
 pub const TUN: &str = "/dev/net/tun";
@@ -32,8 +32,9 @@ const TUN_F_CSUM: libc::c_ulong = 0x01;
 const TUN_F_TSO: libc::c_ulong = 0x02 | 0x04 | 0x08; // IPv4, IPv6, ECN
 const TUN_F_USO: libc::c_ulong = 0x20 | 0x40;
 
-/// Pieces of one frame that are written, the header among them.
+/// Pieces of one frame, the header among them.
 const PIECES_MAX: usize = 64;
+const _: () = assert!(SCATTER_PIECES_MAX + 2 <= PIECES_MAX);
 
 /// One queue of a tap device. The device lives as long as one of its queues.
 pub struct TunQueue(File);
@@ -108,32 +109,27 @@ impl TunQueue {
         }
     }
 
-    /// Read one frame behind its header into `first`, then the whole of each buffer of `more`, then
-    /// `last`; how many bytes with the header.
+    /// Read one frame behind its header into `first`, then into the pieces of `scatter`; how many
+    /// bytes with the header.
     #[inline]
     pub fn read(
         &self,
         header: &mut [u8; VIRTIO_NET_HEADER_BYTES],
         first: &mut [u8],
-        more: &[Buffer],
-        last: &mut [u8],
+        scatter: &mut Scatter,
     ) -> io::Result<usize> {
         let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECES_MAX];
-        let piece = |bytes: &mut [u8]| libc::iovec {
-            iov_base: bytes.as_mut_ptr().cast(),
-            iov_len: bytes.len(),
-        };
-        let data_bytes = first.len();
-        (pieces[0], pieces[1]) = (piece(header), piece(first));
-        let count = 2 + more.len().min(PIECES_MAX - 3);
-        for (place, buffer) in pieces[2..count].iter_mut().zip(more) {
-            let iov_base = buffer.data().cast_mut().cast();
-            *place = libc::iovec { iov_base, iov_len: data_bytes };
+        let head = [(header.as_mut_ptr(), header.len()), (first.as_mut_ptr(), first.len())];
+        let mut count = 0;
+        for (place, (base, bytes)) in
+            pieces.iter_mut().zip(head.into_iter().chain(scatter.pieces()))
+        {
+            *place = libc::iovec { iov_base: base.cast(), iov_len: bytes };
+            count += 1;
         }
-        pieces[count] = piece(last);
-        // SAFETY: all pieces live through the call, and nobody else uses them: the caller owns the
-        // buffers, which have as many data bytes as the first piece, a whole one.
-        let got = unsafe { libc::readv(self.fd(), pieces.as_ptr(), count as libc::c_int + 1) };
+        // SAFETY: all pieces live through the call, and nobody else uses them: they belong to
+        // `header`, `first` and `scatter`, which are borrowed exclusively.
+        let got = unsafe { libc::readv(self.fd(), pieces.as_ptr(), count) };
         if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
     }
 

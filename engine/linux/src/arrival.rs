@@ -8,6 +8,9 @@ use quiver_core::{Context, Frame, InterfaceId, Packet};
 
 use crate::virtio_net::VirtioNetHeader;
 
+/// Packets on a wire that one vector of frames from the kernel stands for: a super-frame is many.
+pub const VECTOR_PACKETS_MAX: u64 = 2048;
+
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 

@@ -13,13 +13,15 @@ pub mod link;
 pub mod link_watch;
 pub mod namespace;
 pub mod rights;
+pub mod scatter;
 pub mod tap_maker;
 pub mod virtio_net;
 
-pub use arrival::{Arrival, Progress, RxDrop};
+pub use arrival::{Arrival, Progress, RxDrop, VECTOR_PACKETS_MAX};
 pub use followed::{FollowedLink, FollowsLink};
 pub use link::{LinkError, LinkSocket, LinkState};
 pub use link_watch::LinkWatch;
 pub use namespace::in_namespace;
+pub use scatter::{FRAME_BYTES_MAX, Scatter};
 pub use tap_maker::{AttachTap, TapMaker, TapWish};
 pub use virtio_net::VirtioNetHeader;

@@ -23,7 +23,7 @@ quiver_core::reasons! {
     }
 }
 
-struct Gso {
+pub(crate) struct Gso {
     headers: [u8; HEADERS_BYTES_MAX],
 }
 
@@ -40,6 +40,19 @@ fn segmenter(packet: &Packet) -> Option<Segmenter> {
 }
 
 impl Gso {
+    pub(crate) fn new() -> Gso {
+        Gso { headers: [0; HEADERS_BYTES_MAX] }
+    }
+
+    /// Send a packet to `next`; of a super-frame, its segments. Open checksums stay open.
+    pub(crate) fn cut_super_frame(&mut self, cx: &mut Context<'_>, packet: Packet, next: NodeId) {
+        if packet.has(PacketFlags::OFFLOAD) && packet.offload().segment_bytes > 0 {
+            self.finish(cx, packet, next);
+        } else {
+            cx.emit(packet, next);
+        }
+    }
+
     /// Send the segments that a packet stands for.
     fn cut(&mut self, cx: &mut Context<'_>, packet: &Packet, next: NodeId) -> Result<(), GsoDrop> {
         let segmenter = segmenter(packet).ok_or(GsoDrop::BadOffload)?;
@@ -111,7 +124,7 @@ impl Node for Gso {
 /// The declaration.
 pub(crate) fn spec() -> NodeSpec {
     NodeSpec::new("gso", "Cuts packets into segments and completes checksums", |_| {
-        Box::new(Gso { headers: [0; HEADERS_BYTES_MAX] })
+        Box::new(Gso::new())
     })
     .reasons::<GsoDrop>()
     .finishes_offloads()

@@ -3,4 +3,5 @@
 mod equality;
 mod segments;
 mod super_frames;
+mod switches;
 mod whole;

@@ -33,7 +33,7 @@ fn set_up(router: &mut Router) {
 }
 
 /// A frame to e0 with TCP, FIN, PSH and CWR set; its checksum is that of the pseudo header.
-fn tcp(payload: &[u8]) -> Vec<u8> {
+pub fn tcp(payload: &[u8]) -> Vec<u8> {
     let mut data =
         vec![0, 80, 4, 0, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 0, 0x50, 0x99, 1, 0, 0, 0, 0, 0];
     data.extend(payload);
@@ -42,7 +42,7 @@ fn tcp(payload: &[u8]) -> Vec<u8> {
     frames::ip4(0, (HERE, THERE), TCP, Fragment { identification: 7, ..Default::default() }, &data)
 }
 
-fn offload(payload: usize, segment_bytes: u16) -> Offload {
+pub fn offload(payload: usize, segment_bytes: u16) -> Offload {
     Offload {
         checksum_bytes: (TCP_BYTES + payload) as u16,
         checksum_offset: CHECKSUM_OFFSET,

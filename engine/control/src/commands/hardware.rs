@@ -42,6 +42,9 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
         for (fact, value) in &facts {
             let _ = writeln!(text, "  {fact}: {}", plain(value));
         }
+        if interface.takes_offloads {
+            text.push_str("  takes super-frames and open checksums\n");
+        }
         if is_verbose {
             write_queues(engine, interface, text);
         }
@@ -54,6 +57,7 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
             "hardware": kind,
             "mac": mac_text(interface.row().mac),
             "rx_queues": interface.rx.len(),
+            "takes_offloads": interface.takes_offloads,
             "facts": facts,
         }));
     };

@@ -292,6 +292,7 @@ fn interface_json(engine: &Engine, interface: &Interface) -> Value {
         "mtu_ip6_bytes": interface.protocol_mtu_bytes("ip6"),
         "mac": mac_text(row.mac),
         "promiscuous": row.promiscuous,
+        "takes_offloads": interface.takes_offloads,
         "input": engine.node_name(row.input),
         "rx_queues": queues,
         "features": features_json(engine, interface.id),

@@ -61,6 +61,9 @@ pub struct Interface {
     /// Can it only pass frames on? A sub-interface for frames that have not all the same tags:
     /// nothing says with which of them a packet of the router's would leave.
     pub passes_on_only: bool,
+    /// Does its device take super-frames and open checksums
+    /// ([`TxQueue::takes_offloads`](crate::worker::device::TxQueue::takes_offloads))?
+    pub takes_offloads: bool,
     /// Its receive queues.
     pub rx: Vec<RxPlacement>,
     /// What the operator wants of them.
@@ -89,6 +92,7 @@ pub(crate) struct MtuLimit {
 pub(crate) struct Facts {
     pub(crate) link_up: bool,
     pub(crate) passes_on_only: bool,
+    pub(crate) takes_offloads: bool,
 }
 
 impl Interface {

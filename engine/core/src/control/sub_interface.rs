@@ -88,7 +88,7 @@ impl Engine {
             id,
             spec.name,
             Box::new(NoDevice),
-            Facts { link_up: above.up, passes_on_only },
+            Facts { link_up: above.up, passes_on_only, takes_offloads: false },
             row,
         );
         Ok(id)

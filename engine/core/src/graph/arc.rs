@@ -70,6 +70,8 @@ pub enum Phase {
     Authentication,
     /// Frames of a routed interface enter their bridge.
     Bridge,
+    /// Super-frames are made, or cut, as the device is to take them.
+    Offload,
     /// Copies of packets as they are sent.
     CaptureSent,
 }
@@ -90,6 +92,7 @@ impl Phase {
             Phase::Policy => "policy",
             Phase::Authentication => "authentication",
             Phase::Bridge => "bridge",
+            Phase::Offload => "offload",
             Phase::CaptureSent => "capture-sent",
         }
     }

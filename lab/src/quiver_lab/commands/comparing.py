@@ -33,7 +33,7 @@ def compare(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="peers, scale, latency, workers, generators (all if left out); or two results; or one "
+            help="peers, scale, latency, workers, tcp, generators (all if left out); or two results; or one "
             "experiment of two cells, which take turns (A B B A)."
         ),
     ] = None,
@@ -44,7 +44,9 @@ def compare(
     rounds: Annotated[
         int | None, typer.Option(min=1, max=101, help="Turns of each side; of an experiment, A B B A.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.01, max=60, help="How long a turn is.")] = 0.3,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.01, max=60, help="How long a turn is; 0.3 unless told, for tcp 3.")
+    ] = None,
     ring_size: Annotated[
         int | None, typer.Option(help="Frames a memif ring holds; 1024 unless told, for latency 8192.")
     ] = None,

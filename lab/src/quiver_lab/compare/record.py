@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from quiver_lab import __version__
 from quiver_lab.compare.noise import Floor
-from quiver_lab.compare.samples import Measured
+from quiver_lab.compare.samples import Measured, Throughput
 from quiver_lab.compare.tables import Table
 from quiver_lab.host.facts import HostFacts, host_facts
 
@@ -26,6 +26,8 @@ class Comparison:
     turn_s: float
     measured: list[Measured] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    throughput: list[Throughput] = field(default_factory=list)
+    """Of TCP between hosts."""
     noise: Floor | None = None
     """Where a side was measured against itself."""
     took_s: float = 0.0

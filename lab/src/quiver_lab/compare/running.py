@@ -16,11 +16,15 @@ from quiver_lab.compare.record import Comparison
 from quiver_lab.compare.rounds import Say
 from quiver_lab.compare.samples import disturbed
 from quiver_lab.compare.scale import compare_scale
+from quiver_lab.compare.tcp import compare_tcp
 from quiver_lab.compare.workers import compare_workers
 from quiver_lab.host.facts import BUSY_BEFORE_MAX, busy_share
 
 RATE_RING = 1_024
 """What most forwarders take when they are not told."""
+TURN_S = 0.3
+TCP_TURN_S = 3.0
+"""TCP needs the first half second to find its rate."""
 LATENCY_RING = 8_192
 """Rates without loss need rings that bridge a virtual machine's stalls."""
 
@@ -30,7 +34,8 @@ class Options:
     """Options of every comparison of a run."""
 
     rounds: int
-    turn_s: float
+    turn_s: float | None
+    """None: what suits the comparison."""
     ring_size: int | None
     """None: what suits the comparison."""
     prefixes: Path | None
@@ -38,11 +43,16 @@ class Options:
 
 
 COMPARISONS: dict[str, Callable[[Options, Say], Comparison]] = {
-    "peers": lambda w, say: compare_peers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
-    "latency": lambda w, say: compare_latency(w.rounds, w.turn_s, w.ring_size or LATENCY_RING, say),
-    "workers": lambda w, say: compare_workers(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
-    "generators": lambda w, say: compare_generators(w.rounds, w.turn_s, w.ring_size or RATE_RING, say),
-    "scale": lambda w, say: compare_scale(w.rounds, w.turn_s, w.ring_size or RATE_RING, w.prefixes, say),
+    "peers": lambda w, say: compare_peers(w.rounds, w.turn_s or TURN_S, w.ring_size or RATE_RING, say),
+    "latency": lambda w, say: compare_latency(w.rounds, w.turn_s or TURN_S, w.ring_size or LATENCY_RING, say),
+    "workers": lambda w, say: compare_workers(w.rounds, w.turn_s or TURN_S, w.ring_size or RATE_RING, say),
+    "tcp": lambda w, say: compare_tcp(w.rounds, w.turn_s or TCP_TURN_S, say),
+    "generators": lambda w, say: compare_generators(
+        w.rounds, w.turn_s or TURN_S, w.ring_size or RATE_RING, say
+    ),
+    "scale": lambda w, say: compare_scale(
+        w.rounds, w.turn_s or TURN_S, w.ring_size or RATE_RING, w.prefixes, say
+    ),
 }
 
 

@@ -112,6 +112,21 @@ class Measured:
         return {node: statistics.median(values) for node, values in found.items()}
 
 
+@dataclass(slots=True)
+class Throughput:
+    """TCP between two hosts through one router, and all of its turns."""
+
+    path: str
+    family: int
+    """IP version."""
+    streams: int
+    router: str
+    skipped: str | None = None
+    """Why there is nothing."""
+    bits_per_s: list[float] = field(default_factory=list)
+    """What arrived."""
+
+
 def disturbed(measured: Sequence[Measured]) -> str | None:
     """A warning, when others had the CPUs in some turns, and what was done about it."""
     samples = [sample for side in measured for sample in side.samples]

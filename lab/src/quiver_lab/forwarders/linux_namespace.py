@@ -23,7 +23,7 @@ from quiver_lab.machines import Machine, Running
 INTERFACES = ("dut0", "dut1")
 GENERATOR_INTERFACES = ("tg0", "tg1")
 NAMESPACES = Path("/run/netns")
-OURS = re.compile(r"quiver-lab-(\d+)-(?:dut|tg)")
+OURS = re.compile(r"quiver-lab-(\d+)-\w+")
 """A namespace's name says which lab made it."""
 QUEUE_FRAMES = 4_096
 BUFFERING = Buffering(cpu_map.QUEUE_FRAMES, shared=True)

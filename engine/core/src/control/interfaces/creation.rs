@@ -27,6 +27,7 @@ impl Engine {
             missing: spec.input.clone(),
         })?;
         let id = self.free_interface_id()?;
+        let takes_offloads = spec.tx.iter().all(|queue| queue.takes_offloads());
         let tx_node = crate::graph::builtin::tx_node(name, &spec.tx);
         let tx_instances =
             spec.tx.into_iter().map(|q| crate::graph::builtin::tx_instance(id, q)).collect();
@@ -45,7 +46,7 @@ impl Engine {
             encapsulation: Encapsulation::default(),
             chains: [Chain::default(); ARCS_MAX],
         };
-        let facts = Facts { link_up: spec.link_up, passes_on_only: false };
+        let facts = Facts { link_up: spec.link_up, passes_on_only: false, takes_offloads };
         self.place_interface(id, spec.name, spec.device, facts, row);
         Ok(id)
     }
@@ -82,6 +83,7 @@ impl Engine {
             admin_up: false,
             link_up: facts.link_up,
             passes_on_only: facts.passes_on_only,
+            takes_offloads: facts.takes_offloads,
             rx: Vec::new(),
             rx_wishes: Vec::new(),
             needed: BTreeMap::new(),

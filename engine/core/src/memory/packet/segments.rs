@@ -178,20 +178,33 @@ impl Packet {
 
     /// Put all segments of `tail` behind ours. Costs a step per segment of ours; none is copied.
     pub fn join(&mut self, tail: Packet) {
-        let added = tail.length() as u32;
-        let (offset, length) = (tail.offset, tail.length);
-        let behind = if tail.is_chained() { tail.header_line().next } else { None };
-        self.chain(tail.into_buffer(), offset, length);
-        let total = self.length() as u32 - u32::from(length) + added;
-        self.header_line_mut().total_length = total;
+        self.join_all([tail]);
+    }
+
+    /// As [`join`](Self::join), of several packets, in order. Costs a step per segment of all.
+    pub fn join_all(&mut self, tails: impl IntoIterator<Item = Packet>) {
+        let mut total = self.length() as u32;
         let mut last = self.buffer;
-        // SAFETY: segments of a packet belong to it.
-        while let Some(next) = unsafe { line_of(last).as_ref().next } {
-            last = next;
+        if !self.is_chained() {
+            self.header_line_mut().next = None;
         }
-        // SAFETY: the last segment is ours now, and those behind it belonged to `tail`, which is no
-        // more.
-        unsafe { line_of(last).as_mut().next = behind };
+        for tail in tails {
+            total += tail.length() as u32;
+            let behind = if tail.is_chained() { tail.header_line().next } else { None };
+            let (offset, length) = (tail.offset, tail.length);
+            let Buffer(segment) = tail.into_buffer();
+            // SAFETY: our segments belong to us, and those of `tail`, which is no more, do now.
+            unsafe {
+                while let Some(next) = line_of(last).as_ref().next {
+                    last = next;
+                }
+                let line = line_of(segment).as_mut();
+                (line.next, line.offset, line.length) = (behind, offset, length);
+                line_of(last).as_mut().next = Some(segment);
+            }
+            self.set(PacketFlags::CHAINED);
+        }
+        self.header_line_mut().total_length = total;
     }
 
     /// Buffers that it lies in.
@@ -346,7 +359,8 @@ mod tests {
     fn packets_that_are_joined_are_one_with_all_bytes_in_order() {
         let mut cache = cache();
         let bytes: Vec<u8> = (0..20_000).map(|i| (i / 3) as u8).collect();
-        for cuts in [vec![0, 20_000], vec![0, 8, 2048, 9000, 20_000], vec![0, 5000, 5008, 20_000]] {
+        let cuts = [vec![0, 20_000], vec![0, 8, 2048, 9000, 20_000], vec![0, 5000, 5008, 20_000]];
+        for (cuts, in_turn) in cuts.iter().flat_map(|cuts| [(cuts, true), (cuts, false)]) {
             let parts: Vec<Packet> = cuts
                 .windows(2)
                 .map(|ends| {
@@ -360,11 +374,13 @@ mod tests {
                 })
                 .collect();
             let buffers: usize = parts.iter().map(Packet::buffer_count).sum();
-            let whole = parts.into_iter().rev().reduce(|tail, mut part| {
-                part.join(tail);
-                part
-            });
-            let whole = whole.expect("parts");
+            let mut parts = parts.into_iter();
+            let mut whole = parts.next().expect("parts");
+            if in_turn {
+                parts.for_each(|part| whole.join(part));
+            } else {
+                whole.join_all(parts);
+            }
             let mut seen = Vec::new();
             whole.copy_to(&mut seen);
             assert!(

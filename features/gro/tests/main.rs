@@ -1,0 +1,6 @@
+//! All tests of this crate, in one program.
+
+mod coalescing;
+mod command;
+mod frames;
+mod rules;
