@@ -52,6 +52,8 @@ pub(super) struct Surroundings<'a> {
     pub interfaces: &'a BTreeMap<InterfaceId, Interface>,
     pub neighbours: &'a Neighbours,
     pub stacks: &'a Stacks,
+    /// Neighbours through which nothing is forwarded.
+    pub dead: &'a BTreeSet<(InterfaceId, IpAddr)>,
     /// Are packets counted by adjacency?
     pub counts: bool,
 }
@@ -173,6 +175,11 @@ impl AdjacencyBook {
     /// The hop for `key`, if its adjacency is there.
     pub fn known_hop(&self, key: AdjacencyKey) -> Option<Hop> {
         self.records.get(&key).map(|record| record.hop)
+    }
+
+    /// The groups that use the adjacency of `key`.
+    pub fn users(&self, key: AdjacencyKey) -> impl Iterator<Item = GroupId> {
+        self.records.get(&key).into_iter().flat_map(|record| record.users.iter().copied())
     }
 
     pub fn add_user(&mut self, key: AdjacencyKey, user: GroupId) {

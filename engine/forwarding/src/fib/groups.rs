@@ -60,6 +60,7 @@ impl Fib {
             interfaces: &self.interfaces,
             neighbours: &self.neighbours,
             stacks: &self.stacks,
+            dead: &self.dead,
             counts: self.adjacencies.counts(),
         };
         let resolver = Resolver::new(around, &self.families, &self.lists, &mut self.adjacencies);
@@ -140,6 +141,7 @@ impl Fib {
             interfaces: &self.interfaces,
             neighbours: &self.neighbours,
             stacks: &self.stacks,
+            dead: &self.dead,
             counts: self.adjacencies.counts(),
         };
         let (mut old, mut users) = (Vec::new(), Vec::new());

@@ -21,6 +21,7 @@ mod groups;
 mod interface_info;
 mod interfaces;
 mod limits;
+mod liveness;
 mod neighbours;
 mod nodes;
 mod path;
@@ -35,7 +36,8 @@ mod stacks;
 mod tables;
 mod view;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::memory::epoch::Epochs;
@@ -101,6 +103,8 @@ pub struct Fib {
     groups_lead: Option<[NodeId; 2]>,
     /// The header stacks of tunnels' interfaces.
     stacks: Stacks,
+    /// Neighbours that a liveness protocol says are down.
+    dead: BTreeSet<(InterfaceId, IpAddr)>,
 }
 
 impl Fib {
@@ -136,6 +140,7 @@ impl Fib {
             prefix_stores: 0,
             groups_lead: None,
             stacks: Stacks::default(),
+            dead: BTreeSet::new(),
         };
         fib.add_special_routes(Family::Ip4, 0)?;
         fib.add_special_routes(Family::Ip6, 0)?;
