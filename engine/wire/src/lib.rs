@@ -15,6 +15,7 @@ extern crate std;
 mod malformations;
 
 pub mod arp;
+pub mod bfd;
 pub mod checksum;
 pub mod csid;
 pub mod ethernet;

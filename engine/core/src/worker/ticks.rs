@@ -68,7 +68,9 @@ mod tests {
     fn nodes_are_due_at_the_earliest_of_their_times_and_once() {
         let mut ticks = Ticks::default();
         assert!(!ticks.is_due(u64::MAX - 1));
-        assert!(ticks.set(NodeId(7), 300) && ticks.set(NodeId(8), 200) && ticks.set(NodeId(7), 400));
+        assert!(
+            ticks.set(NodeId(7), 300) && ticks.set(NodeId(8), 200) && ticks.set(NodeId(7), 400)
+        );
         assert_eq!((ticks.wait_ns(150), ticks.is_due(199), ticks.is_due(200)), (50, false, true));
         assert_eq!((ticks.take_due(200), ticks.take_due(200)), (Some(NodeId(8)), None));
         assert_eq!((ticks.take_due(299), ticks.take_due(300)), (None, Some(NodeId(7))));
