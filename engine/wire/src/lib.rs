@@ -40,6 +40,7 @@ pub mod tcp;
 pub mod udp;
 pub mod upper;
 pub mod vlan;
+pub mod vrrp;
 
 pub use arp::ArpHeader;
 pub use ethernet::{EtherType, EthernetHeader};
