@@ -2,12 +2,8 @@ use quiver_wire::bfd::{Control, State};
 
 use super::*;
 
-const KINDS: [AuthType; 4] = [
-    AuthType::KeyedMd5,
-    AuthType::MeticulousMd5,
-    AuthType::KeyedSha1,
-    AuthType::MeticulousSha1,
-];
+const KINDS: [AuthType; 4] =
+    [AuthType::KeyedMd5, AuthType::MeticulousMd5, AuthType::KeyedSha1, AuthType::MeticulousSha1];
 
 fn using(kind: AuthType, secret: &[u8]) -> Using {
     Using { key: Arc::new(Key::new(kind, secret).unwrap()), key_id: 5 }

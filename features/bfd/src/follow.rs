@@ -13,6 +13,7 @@ use quiver_wire::bfd::State;
 use crate::config::{self, Bfd, path, tell};
 use crate::session::Effect;
 use crate::shared::Ends;
+use crate::show::diagnostic_word;
 
 /// How often addresses of interfaces are looked at.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -33,11 +34,14 @@ pub(crate) static BFD: Topic = Topic {
 
 /// Listen to workers, interfaces and time.
 pub(crate) fn start(engine: &mut Engine, bfd: Bfd) {
-    let shared = bfd.writer.shared().clone();
+    let (rung, shared) = (bfd.writer.shared().clone(), bfd.writer.shared().clone());
     engine.insert(bfd);
-    engine.watch(shared.bell().fd(), Interest::READ, move |engine| {
-        shared.bell().clear();
-        follow_states(engine);
+    // The bell only has to end the wait: what has changed is looked at on every turn.
+    engine.watch(rung.bell().fd(), Interest::READ, move |_| rung.bell().clear());
+    engine.on_turn(move |engine| {
+        if shared.take_changed() {
+            follow_states(engine);
+        }
     });
     engine.on_interface_change(follow_interface);
     engine.every(LOOK_NS, |engine| {
@@ -86,7 +90,7 @@ fn announce(engine: &Engine, bfd: &Bfd, ends: &Ends, is_other_state: bool) {
             EventValue::Ip(ends.peer),
             EventValue::Word(live.state.name()),
             EventValue::Word(live.remote_state.name()),
-            EventValue::Word(live.diagnostic.name()),
+            EventValue::Text(diagnostic_word(live.diagnostic)),
         ],
     );
 }

@@ -172,7 +172,8 @@ impl Session {
         self.remote_min_tx_us = control.desired_min_tx_us;
         self.remote_min_echo_rx_us = control.required_min_echo_rx_us;
         self.remote_detect_mult = control.detect_mult;
-        if self.is_polling && control.is_final {
+        let has_answered = self.is_polling && control.is_final;
+        if has_answered {
             self.end_poll();
         }
         let is_admin_down = self.state == State::AdminDown;
@@ -182,7 +183,7 @@ impl Session {
         let detection_ns = self.detection_ns();
         self.detect_ns = if is_admin_down { NEVER } else { now_ns.saturating_add(detection_ns) };
         let is_new_timing = timing != (self.remote_min_rx_us, self.remote_demand);
-        if is_new_timing || before.0 != self.state {
+        if is_new_timing || has_answered || before.0 != self.state {
             self.plan(now_ns, jitter);
         }
         Effect {
@@ -236,7 +237,8 @@ impl Session {
             self.plan(now_ns, jitter);
         }
         if now_ns >= self.next_tx_ns {
-            effect.send = true;
+            effect.send = self.sends();
+            self.next_tx_ns = NEVER;
         }
         if effect.send {
             self.next_tx_ns = self.next_after(now_ns, jitter);
@@ -310,6 +312,7 @@ impl Session {
 
     /// Echo packets watch the path from now on, or no more: control packets can be slow.
     pub fn set_echoing(&mut self, is_echoing: bool, now_ns: u64, jitter: &mut Jitter) -> Effect {
+        let is_echoing = is_echoing && self.state == State::Up;
         if is_echoing == self.is_echoing {
             return Effect::default();
         }

@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::poll::Bell;
@@ -83,7 +83,9 @@ pub struct Shared {
     by_ends: ShortTable<u32>,
     hash: RandomState,
     states: Box<[AtomicU64]>,
-    /// A state changed.
+    /// A state changed that the control thread has not looked at.
+    is_changed: AtomicBool,
+    /// Wakes the control thread then.
     bell: Bell,
 }
 
@@ -104,7 +106,9 @@ impl Shared {
             let change = Live::of_word(place.load(Ordering::Relaxed)).change.wrapping_add(1);
             let live = Live { state, remote_state, diagnostic, change };
             place.store(live.to_word(), Ordering::Release);
-            self.bell.ring();
+            if !self.is_changed.swap(true, Ordering::AcqRel) {
+                self.bell.ring();
+            }
         }
     }
 
@@ -112,6 +116,11 @@ impl Shared {
     pub fn live(&self, slot: u16) -> Live {
         let place = self.states.get(usize::from(slot));
         Live::of_word(place.map_or(0, |place| place.load(Ordering::Acquire)))
+    }
+
+    /// Has a state changed since this was last asked?
+    pub fn take_changed(&self) -> bool {
+        self.is_changed.load(Ordering::Relaxed) && self.is_changed.swap(false, Ordering::AcqRel)
     }
 
     /// What rings when a state changes.
@@ -160,6 +169,7 @@ impl Writer {
             by_discriminator: by_discriminator.table(),
             by_ends: by_ends.table(),
             hash: RandomState::new(),
+            is_changed: AtomicBool::new(false),
             states: (0..SESSIONS_MAX).map(|_| AtomicU64::new(0)).collect(),
             bell: Bell::new().map_err(|error| NoTables(error.to_string()))?,
         };

@@ -3,6 +3,7 @@
 use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, WorkerId};
+use quiver_wire::bfd::Diagnostic;
 
 use crate::auth::type_name;
 use crate::commands::{GROUP, bfd};
@@ -76,6 +77,16 @@ fn snapshots(engine: &mut Engine) -> Result<Vec<(u16, Session, Counts)>, Refusal
     Ok(all)
 }
 
+/// A diagnostic as RFC 5880 names it, and as a word.
+fn diagnostic(diagnostic: Diagnostic) -> Cell {
+    Cell::new(diagnostic.name(), diagnostic_word(diagnostic))
+}
+
+/// A diagnostic as a word: `neighbor-signaled-session-down`.
+pub(crate) fn diagnostic_word(diagnostic: Diagnostic) -> String {
+    diagnostic.name().to_lowercase().replace(' ', "-")
+}
+
 fn milliseconds(us: u64) -> Cell {
     Cell::real(us as f64 / 1e3, 1)
 }
@@ -106,7 +117,7 @@ fn sessions(engine: &mut Engine, is_verbose: bool) -> Result<Output, Refusal> {
         } else {
             let signs = entry.signing.and_then(|signing| bfd.keys.get(&signing.conf_key_id));
             row.cell(signs.map(|key| type_name(key.kind)))
-                .cell(session.diagnostic.name())
+                .cell(diagnostic(session.diagnostic))
                 .cell(counts.went_down);
         }
     }
@@ -167,9 +178,11 @@ fn verbose(
 ) -> [Cell; 19] {
     let since_s = now_ns.saturating_sub(counts.changed_ns) as f64 / 1e9;
     let path = match (entry.is_path_up, ends.interface) {
-        (true, _) => "up",
-        (false, Some(_)) => "down: the interface is down, or does not have the local address",
-        (false, None) => "down: no interface that is up has the local address",
+        (true, _) => Cell::new("up", "up"),
+        (false, Some(_)) => {
+            Cell::new("the interface is down, or does not have the local address", "down")
+        }
+        (false, None) => Cell::new("no interface that is up has the local address", "down"),
     };
     [
         entry.place.worker.0.into(),
@@ -188,8 +201,8 @@ fn verbose(
         counts.echoes_sent.into(),
         counts.echoes_received.into(),
         session.is_polling.into(),
-        path.into(),
-        session.diagnostic.name().into(),
-        session.remote_diagnostic.name().into(),
+        path,
+        diagnostic(session.diagnostic),
+        diagnostic(session.remote_diagnostic),
     ]
 }
