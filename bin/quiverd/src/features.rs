@@ -17,6 +17,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_packet_generator::register(registry);
     quiver_pcap::register(registry);
     quiver_tap::register(registry);
+    quiver_bfd::register(registry);
     quiver_bond::register(registry);
     quiver_bridge::register(registry);
     quiver_ethernet::register(registry);

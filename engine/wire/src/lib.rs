@@ -15,6 +15,7 @@ extern crate std;
 mod malformations;
 
 pub mod arp;
+pub mod bfd;
 pub mod checksum;
 pub mod csid;
 pub mod ethernet;
@@ -39,6 +40,7 @@ pub mod tcp;
 pub mod udp;
 pub mod upper;
 pub mod vlan;
+pub mod vrrp;
 
 pub use arp::ArpHeader;
 pub use ethernet::{EtherType, EthernetHeader};

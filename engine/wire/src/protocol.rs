@@ -39,6 +39,8 @@ impl IpProtocol {
     pub const NO_NEXT_HEADER: Self = Self(59);
     /// IPv6 destination options.
     pub const DESTINATION_OPTIONS: Self = Self(60);
+    /// VRRP.
+    pub const VRRP: Self = Self(112);
     /// SCTP.
     pub const SCTP: Self = Self(132);
     /// UDP-Lite.
@@ -69,6 +71,7 @@ impl IpProtocol {
             Self::ICMP6 => "icmp6",
             Self::NO_NEXT_HEADER => "no-next-header",
             Self::DESTINATION_OPTIONS => "destination-options",
+            Self::VRRP => "vrrp",
             Self::SCTP => "sctp",
             Self::UDP_LITE => "udp-lite",
             _ => return None,

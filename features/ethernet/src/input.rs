@@ -78,6 +78,8 @@ pub struct Port {
     /// The interface's address as [`destination`] reads one.
     mac: u64,
     promiscuous: bool,
+    /// Has it further addresses?
+    has_virtual: bool,
 }
 
 /// A frame's destination address as a number, from its first eight bytes.
@@ -91,24 +93,37 @@ impl Port {
     #[inline(always)]
     pub(crate) fn of(row: &InterfaceRow) -> Port {
         let [a, b, c, d, e, f] = row.mac;
-        Port { mac: destination(&[a, b, c, d, e, f, 0, 0]), promiscuous: row.promiscuous }
+        Port {
+            mac: destination(&[a, b, c, d, e, f, 0, 0]),
+            promiscuous: row.promiscuous,
+            has_virtual: !row.virtual_macs.is_empty(),
+        }
     }
 
-    /// Is a frame for this interface: its own, a group's, or anybody's when it is promiscuous?
+    /// Is a frame for the interface that the packet names: its own, a group's, or anybody's when it
+    /// is promiscuous?
     #[inline]
-    pub(crate) fn takes(self, packet: &mut Packet) -> bool {
+    pub(crate) fn takes(self, context: StageContext<'_>, packet: &mut Packet) -> bool {
         let first = packet.bytes().first_chunk();
-        first.is_some_and(|first| destination(first) == self.mac) || self.takes_others(packet)
+        first.is_some_and(|first| destination(first) == self.mac)
+            || self.takes_others(context, packet)
     }
 
     #[cold]
-    fn takes_others(self, packet: &mut Packet) -> bool {
+    fn takes_others(self, context: StageContext<'_>, packet: &mut Packet) -> bool {
         let is_group = packet.bytes().first().is_some_and(|byte| byte & 1 == 1);
         if is_group {
             packet.set(PacketFlags::L2_GROUP);
         }
-        is_group || self.promiscuous
+        is_group || self.promiscuous || self.has_virtual && is_to_virtual(context, packet)
     }
+}
+
+/// Is a frame for a further address of the interface that the packet names?
+fn is_to_virtual(context: StageContext<'_>, packet: &Packet) -> bool {
+    let row = context.interface(packet.rx);
+    let to = packet.bytes().first_chunk::<6>();
+    to.is_some_and(|to| row.is_some_and(|row| row.virtual_macs.contains(to)))
 }
 
 impl EthernetInput {
@@ -131,7 +146,7 @@ impl EthernetInput {
                 false => EthernetDrop::UnknownType,
             }),
         }?;
-        if !port.takes(packet) {
+        if !port.takes(context, packet) {
             return Err(EthernetDrop::NotForUs);
         }
         behind_header(packet, next)
@@ -157,7 +172,8 @@ impl Stage for EthernetInput {
     fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> Port {
         // A row that is gone meanwhile: no address is ours, so only groups pass, and die further
         // on.
-        cx.interface(rx).map_or(Port { mac: 0, promiscuous: false }, Port::of)
+        let nobody = Port { mac: 0, promiscuous: false, has_virtual: false };
+        cx.interface(rx).map_or(nobody, Port::of)
     }
 
     #[inline(always)]
@@ -180,7 +196,7 @@ impl Stage for EthernetInput {
         } else {
             return self.unusual(context, ether_type, port, packet);
         };
-        if !ours && !port.takes_others(packet) {
+        if !ours && !port.takes_others(context, packet) {
             return Err(EthernetDrop::NotForUs);
         }
         behind_header(packet, next)

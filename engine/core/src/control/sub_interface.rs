@@ -3,6 +3,8 @@
 //! device: link and layer 2 address are its parent's, and what it sends leaves through its parent's
 //! output.
 
+use std::sync::Arc;
+
 use crate::block::OutputKernel;
 use crate::control::engine::Engine;
 use crate::control::interfaces::{Facts, InterfaceChange, InterfaceError};
@@ -72,6 +74,7 @@ impl Engine {
         let id = self.free_interface_id()?;
         let row = InterfaceRow {
             up: false,
+            virtual_macs: Arc::default(),
             promiscuous: false,
             input,
             output,

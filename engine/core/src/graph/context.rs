@@ -17,6 +17,7 @@ use crate::memory::epoch::Pass;
 use crate::memory::packet::{Packet, PacketFlags};
 use crate::worker::event::{Event, Events};
 use crate::worker::handoff::Handoff;
+use crate::worker::ticks::Ticks;
 
 /// Bytes of the two addresses in front of a frame (IEEE 802.3 §3.1.1).
 const ADDRESSES_BYTES: usize = 12;
@@ -49,6 +50,7 @@ pub struct Context<'p> {
     pub(crate) outbox: &'p mut Outbox,
     pub(crate) handoff: &'p mut Handoff,
     pub(crate) tracer: &'p mut Tracer,
+    pub(crate) ticks: &'p mut Ticks,
 }
 
 impl<'p> Deref for Context<'p> {
@@ -195,6 +197,13 @@ impl<'p> Context<'p> {
         next: NodeId,
     ) -> Result<(), Packet> {
         self.handoff.put(worker, packet, next, self.outbox.age())
+    }
+
+    /// Have the running node's [`tick`](crate::graph::node::Node::tick) called at `due_ns`, unless
+    /// it is called earlier anyway.
+    #[inline]
+    pub fn tick_at(&mut self, due_ns: u64) {
+        self.ticks.set(self.node, due_ns);
     }
 
     /// A packet is about to be kept in a node for a while: note how many nodes it has visited, so

@@ -42,6 +42,8 @@ pub struct InterfaceRow {
     pub up: bool,
     /// Layer 2 address; zero where there is none.
     pub mac: [u8; 6],
+    /// Further layer 2 addresses whose frames are for this interface, as those of virtual routers.
+    pub virtual_macs: Arc<[[u8; 6]]>,
     /// Receives every frame, whatever its destination address.
     pub promiscuous: bool,
     /// Largest layer 3 packet, bytes.

@@ -28,6 +28,14 @@ pub trait Node: Send {
         None
     }
 
+    /// The time is come that was set by [`Context::tick_at`] or [`Worker::tick_at`]: do what is
+    /// due, and say when the next thing is.
+    ///
+    /// [`Worker::tick_at`]: crate::worker::Worker::tick_at
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        let _ = cx;
+        None
+    }
     /// The interface whose device it gives packets to.
     fn sends_on(&self) -> Option<InterfaceId> {
         None

@@ -6,6 +6,7 @@ pub mod device;
 pub mod event;
 pub(crate) mod handoff;
 pub mod poll;
+pub mod ticks;
 
 use std::cell::RefCell;
 use std::os::fd::RawFd;
@@ -35,6 +36,7 @@ use crate::worker::device::{RxMode, RxQueue};
 use crate::worker::event::Events;
 use crate::worker::handoff::Handoff;
 use crate::worker::poll::Poll;
+use crate::worker::ticks::{TICKING_NODES_MAX, Ticks};
 
 /// Receive queues that one worker can serve.
 pub const RX_QUEUES_PER_WORKER_MAX: usize = 1024;
@@ -123,6 +125,8 @@ pub struct Worker {
     pub(crate) capture: Option<Box<Capture>>,
     pub(crate) clock: Clock,
     pub(crate) poll: Poll,
+    /// When nodes have something to do without a packet.
+    pub(crate) ticks: Ticks,
     /// When the last pass began; 0 after a sleep.
     pub(crate) began_ns: u64,
     /// The form in which loops over packets run.
@@ -152,6 +156,7 @@ macro_rules! context {
             outbox: &mut $worker.outbox,
             handoff: &mut $worker.handoff,
             tracer: &mut $worker.tracer,
+            ticks: &mut $worker.ticks,
         }
     };
 }
@@ -185,6 +190,9 @@ impl Worker {
         self.shared.counters.note_pass(now_ns.saturating_sub(before_ns));
         self.began_ns = now_ns;
         self.wake_sleepers();
+        if self.ticks.is_due(now_ns) {
+            self.run_ticks(now_ns);
+        }
         let mut packets = 0;
         for index in 0..self.inputs.len() {
             if !self.inputs[index].asleep {
@@ -214,6 +222,28 @@ impl Worker {
             self.shared.counters.note_worker_call(self.clock.now_ns().saturating_sub(begun_ns));
             // Never full: the sender keeps no more than the ring's size under way.
             let _ = self.worker_calls_done.put(call);
+        }
+    }
+
+    /// Have the nodes whose time is come do what is due.
+    #[cold]
+    fn run_ticks(&mut self, now_ns: u64) {
+        for _ in 0..TICKING_NODES_MAX {
+            let Some(id) = self.ticks.take_due(now_ns) else { break };
+            let Some(mut installed) = self.nodes.get_mut(id.index()).and_then(Option::take) else {
+                continue; // removed since
+            };
+            let start = clocks();
+            self.shared.counters.enters(id);
+            let next = installed.work.node().and_then(|n| n.tick(&mut context!(self, id, now_ns)));
+            self.nodes[id.index()] = Some(installed);
+            if let Some(due_ns) = next {
+                self.ticks.set(id, due_ns.max(now_ns + 1)); // not in this pass again
+            }
+            let row = self.shared.counters.node(id);
+            row.calls.add(1);
+            row.clocks.add(clocks() - start);
+            self.run_graph(now_ns);
         }
     }
 
@@ -309,23 +339,28 @@ impl Worker {
         }
     }
 
+    /// How long the worker may sleep.
+    fn sleep_ns(&self) -> u64 {
+        self.ticks.wait_ns(self.clock.now_ns()).min(SLEEP_NS_MAX)
+    }
+
     /// Nothing to do: wait for a descriptor or the bell.
     fn sleep(&mut self) {
         self.shared.asleep.store(true, Ordering::SeqCst);
         if self.worker_calls.is_empty() && self.handoff.is_idle() {
             self.reader.sleep();
             self.shared.counters.sleeps.add(1);
-            self.wait(SLEEP_MS_MAX);
+            self.wait(self.sleep_ns());
             self.began_ns = 0;
             self.reader.wake();
         }
         self.shared.asleep.store(false, Ordering::SeqCst);
     }
 
-    fn wait(&mut self, timeout_ms: i32) {
+    fn wait(&mut self, timeout_ns: u64) {
         let inputs = &mut self.inputs;
         let bell = &self.shared.wake;
-        self.poll.wait(timeout_ms, |fd| {
+        self.poll.wait(timeout_ns, |fd| {
             if fd == bell.fd() {
                 return bell.clear();
             }
@@ -550,6 +585,13 @@ impl Worker {
         result
     }
 
+    /// Have [`Node::tick`] of a node called at `due_ns`, unless it is called earlier anyway. The
+    /// worker has [`TICKING_NODES_MAX`](ticks::TICKING_NODES_MAX) such nodes at most; another is not
+    /// called, and this returns false.
+    pub fn tick_at(&mut self, id: NodeId, due_ns: u64) -> bool {
+        self.ticks.set(id, due_ns)
+    }
+
     /// Put a packet before `next`.
     pub fn put(&mut self, packet: Packet, next: NodeId) {
         self.outbox.put(next, packet, true, false, &mut self.buffers, &self.shared.counters);
@@ -614,7 +656,7 @@ pub(crate) fn more_on_wire<'p>(packets: impl IntoIterator<Item = &'p Packet>) ->
 }
 
 /// The longest a worker sleeps; only a safety net, everything rings the bell.
-const SLEEP_MS_MAX: i32 = 1000;
+const SLEEP_NS_MAX: u64 = 1_000_000_000;
 
 /// A descriptor that a driver offers for waking.
 pub type WakeFd = RawFd;

@@ -54,6 +54,8 @@ pub(super) struct Surroundings<'a> {
     pub neighbours: &'a Neighbours,
     pub stacks: &'a Stacks,
     pub objects: &'a NextHopObjects,
+    /// Neighbours through which nothing is forwarded.
+    pub dead: &'a BTreeSet<(InterfaceId, IpAddr)>,
     /// Are packets counted by adjacency?
     pub counts: bool,
 }
@@ -175,6 +177,11 @@ impl AdjacencyBook {
     /// The hop for `key`, if its adjacency is there.
     pub fn known_hop(&self, key: AdjacencyKey) -> Option<Hop> {
         self.records.get(&key).map(|record| record.hop)
+    }
+
+    /// The groups that use the adjacency of `key`.
+    pub fn users(&self, key: AdjacencyKey) -> impl Iterator<Item = GroupId> {
+        self.records.get(&key).into_iter().flat_map(|record| record.users.iter().copied())
     }
 
     pub fn add_user(&mut self, key: AdjacencyKey, user: GroupId) {

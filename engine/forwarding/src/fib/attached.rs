@@ -178,7 +178,7 @@ impl Fib {
         };
         let list = self.lists.get(group?)?;
         let attached = list.key.paths.iter().find(|path| path.attached() == Some(id))?;
-        Some(Path { target: Target::Via { next_hop: address, interface: Some(id) }, ..*attached })
+        Some(Path { target: Target::Neighbour { address, interface: id }, ..*attached })
     }
 
     /// See that a neighbour's host route in a table is there when it should be. A neighbour that is

@@ -37,6 +37,8 @@ pub enum Unusable {
     TunnelLoop(InterfaceId),
     /// The route to the next hop drops, punts, or leads into another table.
     NextHopDies,
+    /// A liveness protocol says that the neighbour on this interface is down.
+    NeighbourDown(InterfaceId, IpAddr),
 }
 
 impl fmt::Display for Unusable {
@@ -57,6 +59,9 @@ impl fmt::Display for Unusable {
             Unusable::NextHopIsOurs => f.write_str("the next hop is the router's own address"),
             Unusable::TunnelLoop(interface) => {
                 write!(f, "the tunnel of interface number {} would go through itself", interface.0)
+            }
+            Unusable::NeighbourDown(interface, address) => {
+                write!(f, "{address} on interface number {} is down (show bfd)", interface.0)
             }
             Unusable::NextHopDies => f.write_str("the route to the next hop does not forward"),
         }
@@ -100,6 +105,7 @@ impl Fib {
                 neighbours: &self.neighbours,
                 stacks: &self.stacks,
                 objects: &self.objects,
+                dead: &self.dead,
                 counts: self.adjacencies.counts(),
             };
             let mut look = Look;

@@ -61,6 +61,7 @@ impl Fib {
             neighbours: &self.neighbours,
             stacks: &self.stacks,
             objects: &self.objects,
+            dead: &self.dead,
             counts: self.adjacencies.counts(),
         };
         let resolver = Resolver::new(around, &self.families, &self.lists, &mut self.adjacencies);
@@ -142,6 +143,7 @@ impl Fib {
             neighbours: &self.neighbours,
             stacks: &self.stacks,
             objects: &self.objects,
+            dead: &self.dead,
             counts: self.adjacencies.counts(),
         };
         let (mut old, mut users) = (Vec::new(), Vec::new());

@@ -21,6 +21,7 @@ mod groups;
 mod interface_info;
 mod interfaces;
 mod limits;
+mod liveness;
 mod neighbours;
 mod next_hop_objects;
 mod nodes;
@@ -36,7 +37,8 @@ mod stacks;
 mod tables;
 mod view;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::memory::epoch::Epochs;
@@ -106,6 +108,8 @@ pub struct Fib {
     objects: NextHopObjects,
     /// The header stacks of tunnels' interfaces.
     stacks: Stacks,
+    /// Neighbours that a liveness protocol says are down.
+    dead: BTreeSet<(InterfaceId, IpAddr)>,
 }
 
 impl Fib {
@@ -142,6 +146,7 @@ impl Fib {
             groups_lead: None,
             objects: NextHopObjects::default(),
             stacks: Stacks::default(),
+            dead: BTreeSet::new(),
         };
         fib.add_special_routes(Family::Ip4, 0)?;
         fib.add_special_routes(Family::Ip6, 0)?;

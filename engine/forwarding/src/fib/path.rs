@@ -90,6 +90,14 @@ pub enum Target {
         /// The interface, if given.
         interface: Option<InterfaceId>,
     },
+    /// To a neighbour itself, with nothing behind it: also when a liveness protocol says that the
+    /// neighbour forwards nothing ([`Fib::set_neighbour_alive`](super::Fib::set_neighbour_alive)).
+    Neighbour {
+        /// Its address.
+        address: IpAddr,
+        /// Its interface.
+        interface: InterfaceId,
+    },
     /// To a next hop that the FIB says how to reach, of another table or under a condition;
     /// [`Path::resolved`] makes it.
     Through {
@@ -208,6 +216,7 @@ impl Path {
         match self.target {
             Target::Via { interface, .. } => interface,
             Target::Attached(on)
+            | Target::Neighbour { interface: on, .. }
             | Target::Broadcast { interface: on, .. }
             | Target::InterfaceRx(on) => Some(on),
             _ => None,

@@ -61,6 +61,15 @@ impl Scope {
     }
 }
 
+/// Must a neighbour be alive to be used?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Liveness {
+    /// Yes: what is sent by it goes on behind it.
+    Needed,
+    /// No: what is sent is for the neighbour itself, or for all on the link.
+    Any,
+}
+
 /// Weighted hops, or why there are none.
 type Found = Result<Vec<(Hop, u64)>, Unusable>;
 
@@ -131,11 +140,17 @@ impl<'a, H: Hops> Resolver<'a, H> {
         let own = |next, index| Ok(vec![(Hop { next, index }, 1)]);
         match target {
             Target::Via { next_hop, interface: Some(interface) } => {
-                self.adjacency(interface, Some(next_hop), scope.payload)
+                self.adjacency(interface, Some(next_hop), scope.payload, Liveness::Needed)
+            }
+            Target::Neighbour { address, interface } => {
+                let needed = if scope.sought.is_some() { Liveness::Needed } else { Liveness::Any };
+                self.adjacency(interface, Some(address), scope.payload, needed)
             }
             Target::Via { next_hop, interface: None } => self.recurse(next_hop, None, None, scope),
             Target::Through { next_hop, table, only } => self.recurse(next_hop, table, only, scope),
-            Target::Attached(interface) => self.adjacency(interface, scope.sought, scope.payload),
+            Target::Attached(interface) => {
+                self.adjacency(interface, scope.sought, scope.payload, Liveness::Needed)
+            }
             // A next hop that the router itself has, or that is dropped, forwards nothing.
             Target::Local | Target::InterfaceAddress if scope.sought.is_some() => {
                 Err(Unusable::NextHopIsOurs)
@@ -160,7 +175,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
                     return own(nodes.drop, 0);
                 }
                 let to = forward.then(|| IpAddr::from([u8::MAX; 4]));
-                let mut hops = self.adjacency(interface, to, scope.payload)?;
+                let mut hops = self.adjacency(interface, to, scope.payload, Liveness::Any)?;
                 hops.iter_mut().for_each(|(hop, _)| hop.next = self.around.nodes.ip4_broadcast);
                 Ok(hops)
             }
@@ -195,6 +210,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
         interface: InterfaceId,
         next_hop: Option<IpAddr>,
         payload: Family,
+        liveness: Liveness,
     ) -> Found {
         self.dependencies.interfaces.insert(interface);
         let on = self.around.interfaces.get(&interface);
@@ -215,7 +231,15 @@ impl<'a, H: Hops> Resolver<'a, H> {
             });
         };
         self.dependencies.adjacencies.insert(key);
-        Ok(vec![(hop, 1)])
+        match next_hop {
+            Some(address)
+                if liveness == Liveness::Needed
+                    && self.around.dead.contains(&(interface, address)) =>
+            {
+                Err(Unusable::NeighbourDown(interface, address))
+            }
+            _ => Ok(vec![(hop, 1)]),
+        }
     }
 
     /// What the route that covers `next_hop` does with it.

@@ -235,6 +235,12 @@ impl Fib {
                 }
                 interface
             }
+            Target::Neighbour { address, interface } => {
+                if !is_unicast(address) {
+                    return Err(FibError::BadNextHop(prefix, address));
+                }
+                Some(interface)
+            }
             Target::Through { next_hop, table, .. } => {
                 if !is_unicast(next_hop) || is_link_local(next_hop) {
                     return Err(FibError::BadNextHop(prefix, next_hop));

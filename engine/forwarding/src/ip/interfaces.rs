@@ -10,6 +10,7 @@ use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
 use quiver_tables::ip4_lpm::Ip4Tables;
 use quiver_tables::ip6_lpm::Ip6Tables;
 use quiver_tables::lpm::TABLES_MAX;
+use quiver_wire::MacAddress;
 
 use super::{Addresses, NeighbourCounts};
 use crate::fib::Family;
@@ -47,6 +48,10 @@ pub struct IpInterfaces {
     icmp_sources: [Box<[AtomicU32]>; 2],
     addresses: PublishedSlots<Addresses>,
     groups: PublishedSlots<Vec<IpAddr>>,
+    /// Groups that protocols of the router itself listen to.
+    protocol_groups: PublishedSlots<Vec<IpAddr>>,
+    /// Addresses that the router answers for with another MAC address than the interface's.
+    virtual_addresses: PublishedSlots<Vec<(IpAddr, MacAddress)>>,
 }
 
 fn column(length: usize) -> Box<[AtomicU32]> {
@@ -69,6 +74,8 @@ impl IpInterfaces {
             icmp_sources: [column(TABLES_MAX), column(TABLES_MAX)],
             addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
             groups: PublishedSlots::new(epochs, INTERFACES_MAX),
+            protocol_groups: PublishedSlots::new(epochs, INTERFACES_MAX),
+            virtual_addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
         }
     }
 
@@ -122,8 +129,37 @@ impl IpInterfaces {
     /// to by itself are not meant ([`Addresses::listens_to`]).
     #[inline]
     pub fn joined(&self, interface: InterfaceId, group: IpAddr, pass: Pass<'_>) -> bool {
-        let groups = self.groups.read(interface.index(), pass);
-        groups.is_some_and(|groups| groups.binary_search(&group).is_ok())
+        let has = |groups: &PublishedSlots<Vec<IpAddr>>| {
+            let groups = groups.read(interface.index(), pass);
+            groups.is_some_and(|groups| groups.binary_search(&group).is_ok())
+        };
+        has(&self.groups) || has(&self.protocol_groups)
+    }
+
+    /// The MAC address of a virtual router that has `address` on `interface`, while this router is
+    /// the active one.
+    #[inline]
+    pub fn virtual_mac(
+        &self,
+        interface: InterfaceId,
+        address: IpAddr,
+        pass: Pass<'_>,
+    ) -> Option<MacAddress> {
+        let all = self.virtual_addresses.read(interface.index(), pass)?;
+        let place = all.binary_search_by_key(&address, |(address, _)| *address).ok()?;
+        Some(all[place].1)
+    }
+
+    /// Set the groups that protocols of the router itself listen to on an interface, in order
+    /// (control thread).
+    pub fn publish_protocol_groups(&self, interface: InterfaceId, groups: Vec<IpAddr>) {
+        let groups = Some(groups).filter(|groups| !groups.is_empty());
+        self.protocol_groups.publish(interface.index(), groups);
+    }
+
+    /// Set the addresses of active virtual routers on an interface, in order (control thread).
+    pub fn publish_virtual(&self, interface: InterfaceId, all: Vec<(IpAddr, MacAddress)>) {
+        self.virtual_addresses.publish(interface.index(), Some(all).filter(|all| !all.is_empty()));
     }
 
     /// Set the groups that were joined on an interface, in order (control thread).

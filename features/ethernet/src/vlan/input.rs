@@ -140,7 +140,7 @@ impl VlanInput {
         packet.rx = verdict.by;
         match verdict.fate {
             Fate::Route { address, next } => {
-                if !address.takes(packet) {
+                if !address.takes(context, packet) {
                     return Err(VlanDrop::NotForUs);
                 }
                 // The headers were there a moment ago.

@@ -245,7 +245,8 @@ fn looked_up(engine: &Engine, via: &Args<'_>, next_hop: IpAddr) -> Result<Target
 /// A path in the words of the command.
 pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Path) -> String {
     let mut words = match path.target {
-        Target::Via { next_hop, interface: Some(interface) } => {
+        Target::Via { next_hop, interface: Some(interface) }
+        | Target::Neighbour { address: next_hop, interface } => {
             format!("via {next_hop} {}", engine.interface_name(interface))
         }
         Target::Via { next_hop, interface: None } => format!("via {next_hop}"),

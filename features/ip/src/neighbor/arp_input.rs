@@ -114,14 +114,30 @@ impl ArpInput {
                 _ => heard?,
             }
         }
-        if arp.operation == Operation::Request && self.has(packet.rx, own, arp.target_ip) {
-            return self.reply(cx, packet, &arp);
+        if arp.operation != Operation::Request {
+            return Ok(self.done);
         }
-        if arp.operation == Operation::Request && self.answers_for(packet, own, &arp) {
+        if let Some(mac) = self.virtual_mac(cx, packet, arp.target_ip) {
+            return self.reply(cx, packet, &arp, Some(mac));
+        }
+        if self.has(packet.rx, own, arp.target_ip) {
+            return self.reply(cx, packet, &arp, None);
+        }
+        if self.answers_for(packet, own, &arp) {
             cx.count(ArpDrop::Proxied, 1);
-            return self.reply(cx, packet, &arp);
+            return self.reply(cx, packet, &arp, None);
         }
         Ok(self.done)
+    }
+
+    /// The MAC address of an active virtual router with this address (RFC 9568 §8.1.2).
+    fn virtual_mac(
+        &self,
+        cx: &Context<'_>,
+        packet: &Packet,
+        address: Ipv4Addr,
+    ) -> Option<MacAddress> {
+        self.tables.interfaces.virtual_mac(packet.rx, address.into(), cx.pass)
     }
 
     /// Is this an address of the interface, or one that a route makes the router's own?
@@ -152,7 +168,8 @@ impl ArpInput {
         if own.has4(address) || own.is_tentative(address) {
             return self.conflict(cx, packet, address, arp.sender_mac);
         }
-        let ours = self.has(packet.rx, own, arp.target_ip);
+        let ours = self.has(packet.rx, own, arp.target_ip)
+            || self.virtual_mac(cx, packet, arp.target_ip).is_some();
         let is_near =
             own.on_link4(address).is_some() || self.routes.is_attached4(packet.rx, address);
         // Somebody else may be asked for, too: for a route of another table, or a next hop.
@@ -211,15 +228,16 @@ impl ArpInput {
         key(&[u64::from(packet.rx.0), address.to_bits().into(), mac.to_u64(), generation.into()])
     }
 
-    /// The request becomes the reply where it lies.
+    /// The request becomes the reply where it lies: with this MAC address, or the interface's.
     fn reply(
         &self,
         cx: &mut Context<'_>,
         packet: &mut Packet,
         arp: &Repr,
+        mac: Option<MacAddress>,
     ) -> Result<NodeId, ArpDrop> {
         let row = cx.interface(packet.rx).ok_or(ArpDrop::InterfaceDown)?;
-        let mac = MacAddress(row.mac);
+        let mac = mac.unwrap_or(MacAddress(row.mac));
         let mut frame = [0; ARP_FRAME_BYTES];
         let ethernet = EthernetHeader::new(arp.sender_mac, mac, EtherType::ARP);
         ethernet.write(&mut frame).map_err(|_| ArpDrop::NoReply)?;

@@ -39,7 +39,9 @@ impl Solicitation {
         let own =
             self.tables.interfaces.addresses(packet.rx, cx.pass).ok_or(NdDrop::InterfaceDown)?;
         let probes = address::is_unspecified(asker);
-        let ours = own.has6(target) || self.routes.is_local(packet.rx, target);
+        let is_virtual =
+            self.tables.interfaces.virtual_mac(packet.rx, target.into(), cx.pass).is_some();
+        let ours = is_virtual || own.has6(target) || self.routes.is_local(packet.rx, target);
         let proxied =
             own.answers_for6(target) && !ours && self.routes.leads_elsewhere(packet.rx, target);
         if !ours && !proxied {
@@ -99,7 +101,9 @@ impl Solicitation {
         (to, to_mac): (Ipv6Addr, MacAddress),
     ) -> Result<NodeId, NdDrop> {
         let row = cx.interface(packet.rx).ok_or(NdDrop::InterfaceDown)?;
-        let mac = MacAddress(row.mac);
+        // The address of an active virtual router has that one's (RFC 9568 §8.2.2).
+        let virtual_mac = self.tables.interfaces.virtual_mac(packet.rx, target.into(), cx.pass);
+        let mac = virtual_mac.unwrap_or(MacAddress(row.mac));
         let mut flags = NeighborFlags::ROUTER;
         if overrides {
             flags = flags.with(NeighborFlags::OVERRIDE);

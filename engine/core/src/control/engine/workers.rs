@@ -18,6 +18,7 @@ use crate::memory::ring::{Consumer, Producer, ring};
 use crate::worker::event::{EVENTS_MAX, Event};
 use crate::worker::handoff::Handoff;
 use crate::worker::poll::Poll;
+use crate::worker::ticks::Ticks;
 use crate::worker::{RX_QUEUES_PER_WORKER_MAX, Shared, Worker, WorkerCall};
 
 /// Worker calls under way to one worker at most; further ones wait in the control thread.
@@ -140,6 +141,7 @@ pub(super) fn make_worker(
         capture: None,
         clock: builder.clock.clone(),
         poll,
+        ticks: Ticks::default(),
         variant: builder.config.variant.min(Variant::best()),
         driver: crate::block::Driver::new(),
         follows: builder.config.block_driver,

@@ -1,6 +1,7 @@
 //! Interfaces come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Facts, INTERFACE_NAME_MAX, Interface, InterfaceChange, InterfaceError, InterfaceSpec};
 use crate::control::engine::Engine;
@@ -36,6 +37,7 @@ impl Engine {
         let row = InterfaceRow {
             up: false,
             mac: spec.mac,
+            virtual_macs: Arc::default(),
             promiscuous: false,
             mtu_bytes: spec.mtu_bytes,
             input,

@@ -126,6 +126,22 @@ impl Engine {
         })
     }
 
+    /// Let an interface take frames to these addresses, too.
+    ///
+    /// # Errors
+    /// The interface does not exist, or a worker does not answer.
+    pub fn set_virtual_macs(
+        &mut self,
+        id: InterfaceId,
+        macs: Vec<[u8; 6]>,
+    ) -> Result<(), InterfaceError> {
+        self.change_row(id, |interface| {
+            interface.row.virtual_macs = macs.into();
+            Ok(())
+        })?;
+        Ok(())
+    }
+
     /// Say that what an interface sends leaves by another port from now on.
     pub fn say_moved(&mut self, id: InterfaceId) {
         if self.interface(id).is_some() {

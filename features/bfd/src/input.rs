@@ -1,0 +1,270 @@
+//! `bfd-input`: BFD packets for the router go to their sessions; at their times, sessions send and
+//! miss their peers. All of it happens on the worker that has the session.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use quiver_core::graph::builtin::{DONE, HANDOFF};
+use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::jitter::Jitter;
+use quiver_core::{Context, Frame, Node, Packet, WorkerId};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
+use quiver_wire::bfd::{CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT, Packet as BfdPacket};
+
+use crate::auth::Window;
+use crate::datagram::{self, Datagram, PACKET_BYTES_MAX, TTL};
+use crate::echo::{EchoDue, Seal};
+use crate::peers::{Peer, Sender, Store};
+use crate::reasons::BfdDrop;
+use crate::session::Effect;
+use crate::shared::{Ends, Place, Shared};
+
+/// The node's name.
+pub const NODE: &str = "bfd-input";
+/// The UDP ports whose packets it takes.
+pub const PORTS: [u16; 3] = [CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT];
+/// Sessions that time is passed to in one pass at most; others follow in the next.
+const SESSIONS_PER_TICK_MAX: usize = 512;
+
+/// What becomes of a packet.
+enum Verdict {
+    /// Its session has taken it in.
+    Taken,
+    /// Its session is another worker's.
+    HandOff(WorkerId),
+}
+
+/// A worker's instance.
+pub struct BfdInput {
+    /// Its sessions, once it has had one.
+    pub store: Option<Box<Store>>,
+    shared: Arc<Shared>,
+    tables: IpTables,
+    jitter: Jitter,
+    seal: Seal,
+}
+
+impl BfdInput {
+    /// Do something with a session, and carry out what follows.
+    pub fn with_peer(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u16,
+        work: impl FnOnce(&mut Peer, &mut Jitter, u64) -> Effect,
+    ) {
+        let BfdInput { store, shared, tables, jitter, .. } = self;
+        let Some(store) = store else { return };
+        let Some(peer) = store.peer(slot) else { return };
+        let effect = work(peer, jitter, cx.now_ns);
+        Sender { tables, shared, jitter }.apply(cx, store, slot, effect);
+    }
+
+    /// Take a session away. The peer is told once that the session is down on purpose.
+    pub fn remove(&mut self, cx: &mut Context<'_>, slot: u16) -> Option<Box<Peer>> {
+        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+            peer.session.set_admin(false, now_ns, jitter)
+        });
+        self.store.as_mut()?.put(slot, None)
+    }
+
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<Verdict, BfdDrop> {
+        let truncated = BfdDrop::Malformed(quiver_wire::bfd::BfdMalformation::Truncated);
+        let datagram = Datagram::of(packet.bytes()).ok_or(truncated)?;
+        if datagram.port == ECHO_PORT {
+            return self.take_echo(cx, &datagram);
+        }
+        let is_one_hop = datagram.port == CONTROL_PORT;
+        if is_one_hop && datagram.ttl != TTL {
+            return Err(BfdDrop::Ttl);
+        }
+        let read = BfdPacket::parse(datagram.payload)?;
+        let ends = Ends {
+            interface: is_one_hop.then_some(packet.rx),
+            local: datagram.destination,
+            peer: datagram.source,
+        };
+        let Place { worker, slot } = match read.control.your_discriminator {
+            0 => self.shared.of_ends(&ends).ok_or(BfdDrop::NoSession)?,
+            own => self.shared.of_discriminator(own).ok_or(BfdDrop::UnknownDiscriminator)?,
+        };
+        if worker != cx.worker {
+            return Ok(Verdict::HandOff(worker));
+        }
+        let now_ns = cx.now_ns;
+        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
+        let peer = peer.ok_or(BfdDrop::NoSession)?;
+        let own = peer.session.local_discriminator;
+        if peer.ends != ends
+            || !matches!(read.control.your_discriminator, 0)
+                && own != read.control.your_discriminator
+        {
+            peer.counts.refused += 1;
+            return Err(BfdDrop::OtherPath);
+        }
+        let window = Window {
+            detect_mult: peer.session.settings().detect_mult,
+            now_ns,
+            detection_ns: peer.session.detection_ns(),
+        };
+        if let Err(why) = peer.auth.check(&read, window) {
+            peer.counts.refused += 1;
+            return Err(why);
+        }
+        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+            peer.counts.received += 1;
+            peer.session.receive(&read.control, now_ns, jitter)
+        });
+        Ok(Verdict::Taken)
+    }
+
+    /// An echo packet came back.
+    fn take_echo(
+        &mut self,
+        cx: &mut Context<'_>,
+        datagram: &Datagram<'_>,
+    ) -> Result<Verdict, BfdDrop> {
+        let read = self.seal.read(datagram.payload);
+        let (discriminator, sequence) = read.ok_or(BfdDrop::EchoUnknown)?;
+        let place = self.shared.of_discriminator(discriminator);
+        let Place { worker, slot } = place.ok_or(BfdDrop::EchoUnknown)?;
+        if worker != cx.worker {
+            return Ok(Verdict::HandOff(worker));
+        }
+        let mut is_taken = false;
+        self.with_peer(cx, slot, |peer, _, now_ns| {
+            is_taken = peer.echo.receive(sequence, now_ns);
+            peer.counts.echoes_received += u64::from(is_taken);
+            Effect::default()
+        });
+        if is_taken { Ok(Verdict::Taken) } else { Err(BfdDrop::EchoUnknown) }
+    }
+
+    /// The time of a session is come.
+    fn pass_time(&mut self, cx: &mut Context<'_>, slot: u16) {
+        let now_ns = cx.now_ns;
+        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
+        let echo =
+            peer.map_or(EchoDue::Nothing, |peer| peer.echo.pass_time(now_ns, &mut self.jitter));
+        if let EchoDue::Send(sequence) = echo {
+            self.send_echo(cx, slot, sequence);
+        }
+        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+            let effect = peer.session.pass_time(now_ns, jitter);
+            if echo != EchoDue::Failed {
+                return effect;
+            }
+            let failed = peer.session.echo_failed(now_ns, jitter);
+            Effect {
+                send: effect.send || failed.send,
+                changed: effect.changed || failed.changed,
+                answer: false,
+            }
+        });
+    }
+
+    fn send_echo(&mut self, cx: &mut Context<'_>, slot: u16, sequence: u32) {
+        let BfdInput { store, shared, tables, jitter, seal } = self;
+        let Some(peer) = store.as_mut().and_then(|store| store.peer(slot)) else { return };
+        let Some(source) = peer.echo.source else { return };
+        let is_ip4 = peer.ends.local.is_ipv4();
+        let payload = seal.write(peer.session.local_discriminator, sequence);
+        let mut bytes = [0; PACKET_BYTES_MAX];
+        let place = bytes.get_mut(datagram::headers_len(is_ip4)..).unwrap_or_default();
+        place[..payload.len()].copy_from_slice(&payload);
+        let ports = (datagram::source_port(slot), ECHO_PORT);
+        let (to, length) = (peer.ends.local, payload.len());
+        let Some(length) = datagram::write_headers(source, to, ports, length, &mut bytes) else {
+            return;
+        };
+        let mut sender = Sender { tables, shared, jitter };
+        if sender.emit(cx, peer.group, &bytes[..length], is_ip4) {
+            peer.counts.echoes_sent += 1;
+        }
+    }
+}
+
+impl Node for BfdInput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        for packet in frame.drain() {
+            match self.decide(cx, &packet) {
+                Ok(Verdict::Taken) => {
+                    cx.trace(&packet, DONE);
+                    cx.emit(packet, DONE);
+                }
+                Ok(Verdict::HandOff(worker)) => {
+                    cx.trace(&packet, HANDOFF);
+                    let node = cx.node;
+                    if let Err(packet) = cx.hand_off(packet, worker, node) {
+                        cx.kill(packet, BfdDrop::HandoffFull);
+                    }
+                }
+                Err(why) => {
+                    cx.trace(&packet, DROP);
+                    cx.kill(packet, why);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        for _ in 0..SESSIONS_PER_TICK_MAX {
+            let due = self.store.as_mut().and_then(|store| store.take_due(cx.now_ns));
+            let Some(slot) = due else { break };
+            self.pass_time(cx, slot);
+        }
+        self.store.as_ref()?.next_ns()
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
+}
+
+/// The declaration.
+pub fn spec(shared: &Arc<Shared>) -> NodeSpec {
+    let shared = shared.clone();
+    let seal = Seal::default();
+    NodeSpec::new(
+        NODE,
+        "Takes BFD packets to their sessions, which send at their times",
+        move |w| {
+            for next in [
+                nodes::ip4::REWRITE,
+                nodes::ip4::ARP,
+                nodes::ip4::DROP,
+                nodes::ip6::REWRITE,
+                nodes::ip6::DISCOVER_NEIGHBOR,
+                nodes::ip6::DROP,
+            ] {
+                w.node(next);
+            }
+            let tables: Arc<IpTables> = w.shared();
+            Box::new(BfdInput {
+                store: None,
+                shared: shared.clone(),
+                tables: (*tables).clone(),
+                jitter: Jitter::random(),
+                seal: seal.clone(),
+            })
+        },
+    )
+    .reasons::<BfdDrop>()
+    .describe(|record, names| {
+        let next = names.node(record.next);
+        let Some(datagram) = Datagram::of(record.bytes()) else { return format!("to {next}") };
+        let from = datagram.source;
+        match BfdPacket::parse(datagram.payload) {
+            _ if datagram.port == ECHO_PORT => format!("BFD echo from {from}, to {next}"),
+            Ok(read) => {
+                let (state, control) = (read.control.state.name(), read.control);
+                format!(
+                    "BFD from {from}: {state}, my discriminator {:#x}, your discriminator {:#x}, \
+                     TTL {}, to {next}",
+                    control.my_discriminator, control.your_discriminator, datagram.ttl
+                )
+            }
+            Err(why) => format!("BFD from {from}: {why}"),
+        }
+    })
+}

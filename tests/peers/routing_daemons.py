@@ -1,0 +1,94 @@
+"""Routing daemons as peers: BIRD and FRR, each in a host's namespace with its files in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from peers.namespace import Namespace
+from peers.processes import SCRATCH, Process, need, run, wait_until
+
+#: Where Debian has FRR's daemons.
+FRR_FOLDER = Path("/usr/lib/frr")
+
+
+class Bird:
+    """BIRD with a configuration."""
+
+    def __init__(self, host: Namespace, config: str) -> None:
+        need("bird", "birdc")
+        self.folder = Path(tempfile.mkdtemp(dir=SCRATCH, prefix="bird-"))
+        self._control = self.folder / "bird.ctl"
+        self._config = self.folder / "bird.conf"
+        self._config.write_text(f"log stderr all;\n{config}\n")
+        self.process: Process = host.start("bird", "-f", "-c", str(self._config), "-s", str(self._control))
+        wait_until("BIRD serves", self._serves)
+
+    def _serves(self) -> bool:
+        assert self.process.is_alive, self.process.text()
+        return self._control.exists()
+
+    def ask(self, *words: str) -> str:
+        """What BIRD answers to a command."""
+        return run("birdc", "-s", str(self._control), *words).stdout
+
+    def configure(self, config: str) -> None:
+        """Let it have another configuration."""
+        self._config.write_text(f"log stderr all;\n{config}\n")
+        self.ask("configure")
+
+    def bfd_states(self) -> dict[str, str]:
+        """The state of each BFD session, by the peer's address."""
+        rows = [line.split() for line in self.ask("show", "bfd", "sessions").splitlines()]
+        return {row[0]: row[2] for row in rows if len(row) >= 6 and row[0][0] in "0123456789abcdef"}
+
+
+class Frr:
+    """FRR's zebra and more of its daemons, with one configuration for all."""
+
+    def __init__(self, host: Namespace, *daemons: str, config: str = "", words: tuple[str, ...] = ()) -> None:
+        need("vtysh", str(FRR_FOLDER / "zebra"))
+        self.folder = Path(tempfile.mkdtemp(dir=SCRATCH, prefix="frr-"))
+        # The daemons give up their rights, and make their sockets here.
+        self.folder.chmod(0o777)
+        SCRATCH.chmod(0o755)
+        self.processes = []
+        for daemon in ("zebra", *daemons):
+            own = self.folder / f"{daemon}.conf"
+            own.write_text("")
+            more = ["--bfdctl", str(self.folder / "bfdd.ctl"), *words] if daemon == "bfdd" else []
+            self.processes.append(
+                host.start(
+                    str(FRR_FOLDER / daemon),
+                    *["-f", str(own), "-i", str(self.folder / f"{daemon}.pid"), "-P", "0"],
+                    *["-z", str(self.folder / "zserv.api"), "--vty_socket", str(self.folder)],
+                    *["-u", "root", "-g", "root", "--log", "stdout", *more],
+                )
+            )
+            wait_until(f"{daemon} serves", lambda daemon=daemon: self._serves(daemon))
+        if config:
+            self.configure(config)
+
+    def _serves(self, daemon: str) -> bool:
+        process = self.processes[-1]
+        assert process.is_alive, process.text()
+        return (self.folder / f"{daemon}.vty").exists()
+
+    def ask(self, *commands: str) -> str:
+        """What FRR answers to commands."""
+        words = [word for command in commands for word in ("-c", command)]
+        return run("vtysh", "--vty_socket", str(self.folder), *words).stdout
+
+    def json(self, command: str) -> Any:
+        """The JSON form of a show."""
+        return json.loads(self.ask(f"{command} json"))
+
+    def configure(self, config: str) -> None:
+        """Execute lines of configuration."""
+        self.ask("configure terminal", *[line.strip() for line in config.strip().splitlines()])
+
+    def bfd_peers(self) -> dict[str, dict[str, Any]]:
+        """The BFD sessions, by the peer's address."""
+        return {peer["peer"]: peer for peer in self.json("show bfd peers")}
