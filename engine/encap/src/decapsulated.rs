@@ -109,7 +109,7 @@ pub fn ip6_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u128> 
         return None;
     }
     let destination = Ip6Header::overlay(packet.bytes().get(at..)?)?.destination_bits();
-    take_off(packet, at).is_ok().then_some(destination)
+    take_off_plain(packet, at).is_ok().then_some(destination)
 }
 
 /// As [`ip4()`], likewise.
@@ -119,7 +119,7 @@ pub fn ip4_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u32> {
         return None;
     }
     let destination = Ip4Header::overlay(packet.bytes().get(at..)?)?.destination_bits();
-    take_off(packet, at).is_ok().then_some(destination)
+    take_off_plain(packet, at).is_ok().then_some(destination)
 }
 
 /// Take the first `at` bytes off: another packet is left, with a flow of its own.
@@ -128,12 +128,22 @@ pub fn ip4_fast<O: OuterHeader>(packet: &mut Packet, at: usize) -> Option<u32> {
 /// The packet is shorter than that.
 #[inline(always)]
 pub fn take_off(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
+    packet.note_decapsulated();
+    take_off_plain(packet, at)
+}
+
+/// As [`take_off`], of a packet that leaves no work to the transmitting device ([`is_plain_ip4`],
+/// [`is_plain_ip6`]).
+///
+/// # Errors
+/// The packet is shorter than that.
+#[inline(always)]
+pub fn take_off_plain(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
     if !packet.pull(at) {
         return Err(InnerBad::Truncated);
     }
     packet.hash = 0;
     packet.l2_bytes = 0;
-    packet.note_decapsulated();
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use super::ends::OuterEnds;
 use super::protocol::{HEADER_START_BYTES, Payload, TunnelProtocol, place};
 use super::reasons::TunnelDrop;
 use super::table::{End, Key, TunnelTable, key};
-use crate::decapsulated::{self, take_off};
+use crate::decapsulated::{self, take_off, take_off_plain};
 
 /// The node for outer headers of family `O`.
 pub struct TunnelInput<P, O> {
@@ -248,7 +248,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         }
         let mut bytes = 0;
         for packet in &mut *packets {
-            let _ = take_off(packet, at);
+            let _ = take_off_plain(packet, at);
             bytes += packet.segment_length() as u64;
             let _ = packet.turn();
             Self::enter(end.interface, packet);
