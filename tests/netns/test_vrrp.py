@@ -1,4 +1,4 @@
-"""VRRP with keepalived and FRR on a Linux host: who is active, who takes over, which MAC address hosts learn."""
+"""VRRP with keepalived and FRR: who is active, who takes over, which MAC address hosts learn."""
 
 from __future__ import annotations
 

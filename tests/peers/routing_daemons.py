@@ -1,4 +1,4 @@
-"""Routing daemons as peers: BIRD, FRR and keepalived, each in a host's namespace with its files in a folder of its own."""
+"""Routing daemons as peers in a host's namespace: BIRD, FRR and keepalived."""
 
 from __future__ import annotations
 
