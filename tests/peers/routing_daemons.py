@@ -1,4 +1,4 @@
-"""Routing daemons as peers: BIRD and FRR, each in a host's namespace with its files in a folder of its own."""
+"""Routing daemons as peers in a host's namespace: BIRD, FRR and keepalived."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Frr:
                     str(FRR_FOLDER / daemon),
                     *["-f", str(own), "-i", str(self.folder / f"{daemon}.pid"), "-P", "0"],
                     *["-z", str(self.folder / "zserv.api"), "--vty_socket", str(self.folder)],
-                    *["-u", "root", "-g", "root", "--log", "stdout", *more],
+                    *["--log", "stdout", *more],
                 )
             )
             wait_until(f"{daemon} serves", lambda daemon=daemon: self._serves(daemon))
@@ -92,3 +92,19 @@ class Frr:
     def bfd_peers(self) -> dict[str, dict[str, Any]]:
         """The BFD sessions, by the peer's address."""
         return {peer["peer"]: peer for peer in self.json("show bfd peers")}
+
+
+class Keepalived:
+    """keepalived, which speaks VRRP version 3 alone."""
+
+    def __init__(self, host: Namespace, config: str) -> None:
+        need("keepalived")
+        self.folder = Path(tempfile.mkdtemp(dir=SCRATCH, prefix="keepalived-"))
+        own = self.folder / "keepalived.conf"
+        own.write_text(f"global_defs {{ vrrp_version 3 }}\n{config}\n")
+        self.process = host.start(
+            "keepalived",
+            *["--dont-fork", "--log-console", "--vrrp", "--use-file", str(own)],
+            *["--pid", str(self.folder / "pid"), "--vrrp_pid", str(self.folder / "vrrp.pid")],
+        )
+        self.process.wait_for_text("Entering BACKUP STATE")

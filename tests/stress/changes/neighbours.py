@@ -75,4 +75,25 @@ NEIGHBOURS = [
             "set ip icmp-rate-limit 1000 burst 100",
         ),
     ),
+    Change(
+        "a BFD session with another host of a loaded link",
+        cycle=(
+            "bfd udp session add interface memif1/1 local-addr 198.18.1.1 peer-addr 198.18.1.77 "
+            "desired-min-tx 10000 required-min-rx 10000 detect-mult 3",
+            "bfd udp session mod interface memif1/1 local-addr 198.18.1.1 peer-addr 198.18.1.77 "
+            "desired-min-tx 20000 required-min-rx 30000 detect-mult 5",
+            "bfd udp session del interface memif1/1 local-addr 198.18.1.1 peer-addr 198.18.1.77",
+        ),
+        setup=("ip neighbor memif1/1 198.18.1.77 02:00:00:00:00:77 static",),
+        teardown=("ip neighbor del memif1/1 198.18.1.77",),
+    ),
+    Change(
+        "a virtual router that is active at once on a loaded link, and ends",
+        cycle=(
+            "vrrp vr add memif1/1 vr_id 9 priority 255 198.18.1.99",
+            "vrrp proto start memif1/1 vr_id 9",
+            "vrrp proto stop memif1/1 vr_id 9",
+            "vrrp vr del memif1/1 vr_id 9",
+        ),
+    ),
 ]

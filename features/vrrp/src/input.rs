@@ -1,0 +1,168 @@
+//! `vrrp-input`: advertisements go to their virtual routers; at their times, these advertise, and
+//! miss the active router. All of it happens on the worker that has the virtual router.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use quiver_core::graph::builtin::{DONE, HANDOFF};
+use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::{Context, Frame, Node, Packet, WorkerId};
+use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::nodes;
+use quiver_wire::vrrp::{Advertisement, PRIORITY_CEASES, PRIORITY_OWNER, TTL, VrrpMalformation};
+
+use crate::frames::Received;
+use crate::machine::{Effect, State, is_higher};
+use crate::reasons::VrrpDrop;
+use crate::routers::{Sender, Store, VirtualRouter};
+use crate::shared::{Place, Shared, VIRTUAL_ROUTERS_MAX, VrKey};
+
+/// The node's name.
+pub const NODE: &str = "vrrp-input";
+
+/// What becomes of a packet.
+enum Verdict {
+    /// Its virtual router has taken it in.
+    Taken,
+    /// Its virtual router is another worker's.
+    HandOff(WorkerId),
+}
+
+/// A worker's instance.
+pub struct VrrpInput {
+    /// Its virtual routers, once it has had one.
+    pub store: Option<Box<Store>>,
+    shared: Arc<Shared>,
+    tables: IpTables,
+}
+
+impl VrrpInput {
+    /// Do something with a virtual router, and carry out what follows.
+    pub fn with_router(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u16,
+        work: impl FnOnce(&mut VirtualRouter, u64) -> Effect,
+    ) {
+        let VrrpInput { store, shared, tables } = self;
+        let Some(store) = store else { return };
+        if let Some(router) = store.get(slot) {
+            let effect = work(router, cx.now_ns);
+            Sender { tables, shared }.apply(cx, router, slot, effect);
+        }
+        if let Some(next_ns) = store.next_ns() {
+            cx.tick_at(next_ns);
+        }
+    }
+
+    /// Take a virtual router away; if it was the active one, it says that it ceases.
+    pub fn remove(&mut self, cx: &mut Context<'_>, slot: u16) -> Option<Box<VirtualRouter>> {
+        self.with_router(cx, slot, |router, now_ns| router.machine.set_running(false, now_ns));
+        self.store.as_mut()?.put(slot, None)
+    }
+
+    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<Verdict, VrrpDrop> {
+        let truncated = VrrpDrop::Malformed(VrrpMalformation::Truncated);
+        let received = Received::of(packet.bytes()).ok_or(truncated)?;
+        if received.ttl != TTL {
+            return Err(VrrpDrop::Ttl);
+        }
+        let Received { source, destination, message, .. } = received;
+        let read = Advertisement::parse(source, destination, message)?;
+        let told = read.advertisement;
+        if told.interval_cs == 0 {
+            return Err(VrrpDrop::IntervalZero);
+        }
+        let (interface, is_ip6) = (packet.rx, source.is_ipv6());
+        let key = VrKey { interface, vr_id: told.vr_id, is_ip6 };
+        let place = self.shared.find(key, cx.pass).ok_or(VrrpDrop::UnknownVrId)?;
+        let Place { worker, slot } = place;
+        if worker != cx.worker {
+            return Ok(Verdict::HandOff(worker));
+        }
+        let router = self.store.as_mut().and_then(|store| store.get(slot));
+        let router = router.ok_or(VrrpDrop::UnknownVrId)?;
+        let own = router.source.filter(|_| router.machine.state() != State::Initialize);
+        let own = own.ok_or(VrrpDrop::NotStarted)?;
+        if router.machine.settings().priority == PRIORITY_OWNER {
+            return Err(VrrpDrop::Owner);
+        }
+        let is_same = read.addresses().eq(router.addresses.iter().copied());
+        self.with_router(cx, slot, |router, now_ns| {
+            router.counts.received += 1;
+            router.counts.other_addresses += u64::from(!is_same);
+            router.counts.ceased += u64::from(told.priority == PRIORITY_CEASES);
+            router.heard = Some((source, told.priority));
+            router.machine.receive(&told, is_higher(source, own), now_ns)
+        });
+        Ok(Verdict::Taken)
+    }
+}
+
+impl Node for VrrpInput {
+    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        for packet in frame.drain() {
+            match self.decide(cx, &packet) {
+                Ok(Verdict::Taken) => {
+                    cx.trace(&packet, DONE);
+                    cx.emit(packet, DONE);
+                }
+                Ok(Verdict::HandOff(worker)) => {
+                    cx.trace(&packet, HANDOFF);
+                    let node = cx.node;
+                    if let Err(packet) = cx.hand_off(packet, worker, node) {
+                        cx.kill(packet, VrrpDrop::HandoffFull);
+                    }
+                }
+                Err(why) => {
+                    cx.trace(&packet, DROP);
+                    cx.kill(packet, why);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        for _ in 0..VIRTUAL_ROUTERS_MAX {
+            let Some(slot) = self.store.as_ref()?.due(cx.now_ns) else { break };
+            self.with_router(cx, slot, |router, now_ns| router.machine.pass_time(now_ns));
+        }
+        self.store.as_ref()?.next_ns()
+    }
+
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
+}
+
+/// The declaration.
+pub fn spec(shared: &Arc<Shared>) -> NodeSpec {
+    let shared = shared.clone();
+    NodeSpec::new(NODE, "Takes VRRP advertisements to their virtual routers", move |wiring| {
+        for next in [
+            nodes::ip4::REWRITE,
+            nodes::ip4::ARP,
+            nodes::ip4::DROP,
+            nodes::ip6::REWRITE,
+            nodes::ip6::DISCOVER_NEIGHBOR,
+            nodes::ip6::DROP,
+        ] {
+            wiring.node(next);
+        }
+        let tables: Arc<IpTables> = wiring.shared();
+        Box::new(VrrpInput { store: None, shared: shared.clone(), tables: (*tables).clone() })
+    })
+    .reasons::<VrrpDrop>()
+    .describe(|record, names| {
+        let next = names.node(record.next);
+        let Some(received) = Received::of(record.bytes()) else { return format!("to {next}") };
+        let Received { source, destination, message, .. } = received;
+        match Advertisement::parse(source, destination, message) {
+            Ok(read) => {
+                let Advertisement { vr_id, priority, .. } = read.advertisement;
+                format!("VRRP from {source}: VR ID {vr_id}, priority {priority}, to {next}")
+            }
+            Err(why) => format!("VRRP from {source}: {why}"),
+        }
+    })
+}

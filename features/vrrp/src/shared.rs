@@ -1,0 +1,100 @@
+//! What workers and the control thread share: which virtual router a packet is of, and what state
+//! each is in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use quiver_core::memory::epoch::{Epochs, Pass, Published};
+use quiver_core::worker::poll::Bell;
+use quiver_core::{InterfaceId, WorkerId};
+
+use crate::machine::State;
+
+/// Virtual routers of the router at most.
+pub const VIRTUAL_ROUTERS_MAX: usize = 1024;
+
+/// What a virtual router is known by: each family has its own (RFC 9568 §1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VrKey {
+    /// Its link.
+    pub interface: InterfaceId,
+    /// Its number there.
+    pub vr_id: u8,
+    /// Is it IPv6's?
+    pub is_ip6: bool,
+}
+
+/// Where a virtual router is: the worker, and its number there and everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Whose it is.
+    pub worker: WorkerId,
+    /// Its number.
+    pub slot: u16,
+}
+
+/// What workers read, and the states that they publish.
+pub struct Shared {
+    table: Published<Vec<(VrKey, Place)>>,
+    /// The state, and above it how often it changed.
+    states: Box<[AtomicU64]>,
+    /// A state changed that the control thread has not looked at.
+    is_changed: AtomicBool,
+    /// Wakes the control thread then.
+    bell: Bell,
+}
+
+const CHANGE: u64 = 1 << 8;
+
+impl Shared {
+    /// No virtual router.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn new(epochs: &Arc<Epochs>) -> Result<Arc<Shared>, std::io::Error> {
+        Ok(Arc::new(Shared {
+            table: Published::new(epochs, Vec::new()),
+            states: (0..VIRTUAL_ROUTERS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            is_changed: AtomicBool::new(false),
+            bell: Bell::new()?,
+        }))
+    }
+
+    /// The virtual router of a packet.
+    pub fn find(&self, key: VrKey, pass: Pass<'_>) -> Option<Place> {
+        let table = self.table.read(pass);
+        let place = table.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some(table[place].1)
+    }
+
+    /// Let packets find these virtual routers, in order of their keys (control thread).
+    pub fn publish(&self, table: Vec<(VrKey, Place)>) {
+        self.table.publish(table);
+    }
+
+    /// A worker publishes the state of a virtual router.
+    pub fn set_state(&self, slot: u16, state: State) {
+        let Some(place) = self.states.get(usize::from(slot)) else { return };
+        let change = (place.load(Ordering::Relaxed) & !(CHANGE - 1)).wrapping_add(CHANGE);
+        place.store(change | state as u64, Ordering::Release);
+        if !self.is_changed.swap(true, Ordering::AcqRel) {
+            self.bell.ring();
+        }
+    }
+
+    /// The state that was published last.
+    pub fn state(&self, slot: u16) -> State {
+        let place = self.states.get(usize::from(slot));
+        State::of_number(place.map_or(0, |place| place.load(Ordering::Acquire)) as u8)
+    }
+
+    /// Has a state changed since this was last asked?
+    pub fn take_changed(&self) -> bool {
+        self.is_changed.load(Ordering::Relaxed) && self.is_changed.swap(false, Ordering::AcqRel)
+    }
+
+    /// What rings when a state changes.
+    pub fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}

@@ -1,0 +1,14 @@
+//! Golden packets: what an active router sends, and what is discarded, as scapy builds them.
+
+#[test]
+fn golden_packets_come_out_as_scapy_says() {
+    quiver_testkit::golden::run_all(
+        std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")),
+        &[
+            quiver_ethernet::register,
+            quiver_ip::register,
+            quiver_multicast::register,
+            quiver_vrrp::register,
+        ],
+    );
+}
