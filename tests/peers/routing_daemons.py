@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,14 @@ class Bird:
 class Frr:
     """FRR's zebra and more of its daemons, with one configuration for all."""
 
-    def __init__(self, host: Namespace, *daemons: str, config: str = "", words: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        host: Namespace,
+        *daemons: str,
+        config: str = "",
+        words: tuple[str, ...] = (),
+        zebra_words: tuple[str, ...] = (),
+    ) -> None:
         need("vtysh", str(FRR_FOLDER / "zebra"))
         self.folder = Path(tempfile.mkdtemp(dir=SCRATCH, prefix="frr-"))
         # The daemons give up their rights, and make their sockets here.
@@ -59,6 +67,7 @@ class Frr:
             own = self.folder / f"{daemon}.conf"
             own.write_text("")
             more = ["--bfdctl", str(self.folder / "bfdd.ctl"), *words] if daemon == "bfdd" else []
+            more += zebra_words if daemon == "zebra" else ()
             self.processes.append(
                 host.start(
                     str(FRR_FOLDER / daemon),
@@ -75,6 +84,12 @@ class Frr:
         process = self.processes[-1]
         assert process.is_alive, process.text()
         return (self.folder / f"{daemon}.vty").exists()
+
+    def kill(self) -> None:
+        """End it without a chance to clean up."""
+        for process in self.processes:
+            process.send(signal.SIGKILL)
+            process.wait()
 
     def ask(self, *commands: str) -> str:
         """What FRR answers to commands."""

@@ -8,13 +8,10 @@ use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_forwarding::neighbour::NeighbourState;
 use quiver_wire::MacAddress;
 
-use crate::mirror::{Feed, Mirror, Namespace, Origin, mirror};
+use crate::mirror::{DELETION_NS, Feed, Mirror, Namespace, Origin, mirror};
 use crate::reader::{Again, NeighbourFacts, Object, Order, Portion};
 use crate::routes::{self, Meaning};
 use crate::{addresses, link_state};
-
-/// A link that goes down and is gone within this time went down because it was deleted.
-const DELETION_NS: u64 = 1_000_000_000;
 
 /// A portion of a namespace waits: take it.
 pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
@@ -73,15 +70,19 @@ fn end_if_over(engine: &mut Engine, namespace: &Namespace) {
     }
 }
 
-/// Linux has the link no more: a twin that was deleted there. Linux sets a link down before it
-/// deletes it; the interface, which is to go on without a twin, is set up again.
+/// Linux has the link no more: a twin that was deleted there. Linux sets a link down and takes its
+/// addresses away before it deletes it; the interface, which is to go on without a twin, gets both
+/// back.
 fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
     let now_ns = engine.now_ns();
     let Some(mirror) = mirror(engine) else { return };
     let Some(id) = mirror.by_link.remove(&(namespace.clone(), link)) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };
-    let with_it = pair.set_down_ns.is_some_and(|at| now_ns - at < DELETION_NS);
-    (pair.link, pair.linux, pair.set_down_ns) = (None, None, None);
+    let is_with_it = |at_ns: u64| now_ns - at_ns < DELETION_NS;
+    let is_down_with_it = pair.set_down_ns.take().is_some_and(is_with_it);
+    let lost = std::mem::take(&mut pair.lost).into_iter().filter(|(_, at_ns)| is_with_it(*at_ns));
+    let lost: Vec<_> = lost.map(|(own, _)| own).collect();
+    (pair.link, pair.linux) = (None, None);
     pair.addresses.clear();
     let host_name = pair.host_name.clone();
     let name = engine.interface_name(id);
@@ -89,8 +90,15 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
         "{name}: its twin {host_name} was deleted in Linux; `lcp delete {name}` and `lcp create` \
          make it anew"
     );
-    if with_it && let Err(error) = engine.set_admin_up(id, true) {
+    if is_down_with_it && let Err(error) = engine.set_admin_up(id, true) {
         tracing::warn!("{name} stays down: {error}");
+    }
+    let Some(calls) = engine.get::<InterfaceAddresses>().copied() else { return };
+    let has = (calls.of)(engine, id);
+    for (address, length) in lost.into_iter().filter(|own| !has.contains(own)) {
+        if let Err(why) = (calls.add)(engine, id, address, length) {
+            tracing::warn!("{name}: {address}/{length} stays away: {why}");
+        }
     }
 }
 

@@ -18,6 +18,10 @@ use crate::twins::{Published, Twins};
 /// A network namespace: a name of `ip netns`, or a path; none = the router's.
 pub(crate) type Namespace = Option<String>;
 
+/// What Linux takes from a link within this time before the link is gone, it takes because the link
+/// is deleted.
+pub(crate) const DELETION_NS: u64 = 1_000_000_000;
+
 /// An interface and its twin.
 pub(crate) struct Pair {
     /// The tap whose other end Linux has.
@@ -32,6 +36,8 @@ pub(crate) struct Pair {
     pub linux: Option<(bool, u32)>,
     /// When Linux set the interface down with its twin, on the router's clock.
     pub set_down_ns: Option<u64>,
+    /// Addresses that Linux took away lately, and when.
+    pub lost: Vec<((IpAddr, u8), u64)>,
     /// Addresses that both have.
     pub addresses: BTreeSet<(IpAddr, u8)>,
     /// Addresses of Linux that the router refused, and why.

@@ -114,6 +114,7 @@ fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(),
         link: None,
         linux: None,
         set_down_ns: None,
+        lost: Vec::new(),
         addresses: BTreeSet::new(),
         refused: BTreeMap::new(),
     };
