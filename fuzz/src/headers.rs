@@ -12,8 +12,8 @@ use quiver_wire::lacp::{Lacpdu, MarkerHeader};
 use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
-    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, checksum, csid, ethernet, gre, gtpu,
-    icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan,
+    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, ethernet, gre,
+    gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp,
 };
 
 /// Room for whatever a target writes again.
@@ -21,7 +21,7 @@ const OUT_BYTES: usize = 70_000;
 const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const DESTINATION: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-const PARSERS: [fn(&[u8]); 21] = [
+const PARSERS: [fn(&[u8]); 23] = [
     arp_message,
     ethernet_header,
     vlan_tags,
@@ -43,6 +43,8 @@ const PARSERS: [fn(&[u8]); 21] = [
     slow_protocol,
     upper_layer,
     memif_message,
+    bfd_control,
+    vrrp_advertisement,
 ];
 
 /// Read the bytes behind the first by the parser that it says.
@@ -98,6 +100,36 @@ fn vlan_tags(bytes: &[u8]) {
 
 fn gre_header(bytes: &[u8]) {
     assert_read_again!(gre, bytes);
+}
+
+fn bfd_control(bytes: &[u8]) {
+    let Ok(packet) = bfd::Packet::parse(bytes) else { return };
+    if packet.auth.is_some_and(|auth| auth.kind.is_none()) {
+        return; // a type that nothing here writes
+    }
+    let again = written(|out| packet.control.emit(packet.auth.as_ref(), out));
+    let again = again.expect("a control packet fits");
+    let read = bfd::Packet::parse(&again).expect("what was written is read");
+    assert_eq!((read.control, read.auth), (packet.control, packet.auth));
+    assert_eq!(read.digest().len(), packet.digest().len());
+}
+
+fn vrrp_advertisement(bytes: &[u8]) {
+    let Some((family, bytes)) = bytes.split_first() else { return };
+    let (from, to) = match family & 1 {
+        0 => (Ipv4Addr::new(192, 0, 2, 1).into(), vrrp::GROUP4.into()),
+        _ => (SOURCE.into(), vrrp::GROUP6.into()),
+    };
+    let _ = vrrp::Advertisement::parse(from, to, bytes);
+    let bytes = summed(bytes, 6, Sum::new());
+    let Ok(read) = vrrp::Advertisement::parse(from, to, &bytes) else { return };
+    let (told, over) = (read.advertisement, read.checksum_over);
+    let addresses: Vec<_> = read.addresses().collect();
+    if let Some(again) = written(|out| told.emit(from, to, &addresses, over, out)) {
+        let again = vrrp::Advertisement::parse(from, to, &again).expect("what was written is read");
+        assert_eq!(again.advertisement, told);
+        assert_eq!(again.addresses().collect::<Vec<_>>(), addresses);
+    }
 }
 
 fn mpls_entry(bytes: &[u8]) {
