@@ -52,6 +52,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/wire") || starts("engine/core") => 0,
         () if starts("engine/tables") || starts("engine/offload") || starts("engine/screen") => 1,
         () if starts("engine/forwarding") || starts("engine/linux") => 2,
+        () if starts("engine/netlink") => 2,
         () if starts("engine/control") => 3,
         () if starts("engine/encap") => 4,
         () if starts("features") || starts("drivers") => 5,

@@ -263,7 +263,7 @@ pub(crate) fn delete(engine: &mut Engine, ends: &Ends) -> Result<(), Refusal> {
 }
 
 /// Have the worker of a session do something with it; false when too much waits for that worker.
-pub(crate) fn tell(
+pub(crate) fn update(
     engine: &mut Engine,
     place: Place,
     work: impl Fn(&mut Peer, &mut Jitter, u64) -> Effect + Send + 'static,
@@ -285,10 +285,10 @@ pub(crate) fn overloaded() -> Refusal {
 pub(crate) fn modify(engine: &mut Engine, ends: &Ends, settings: Settings) -> Result<(), Refusal> {
     engine.with(|engine, bfd: &mut Bfd| {
         let entry = bfd.entry(ends)?;
-        let is_told = tell(engine, entry.place, move |peer, jitter, now_ns| {
+        let is_updated = update(engine, entry.place, move |peer, jitter, now_ns| {
             peer.session.set(settings, now_ns, jitter)
         });
-        if !is_told {
+        if !is_updated {
             return Err(overloaded());
         }
         entry.settings = settings;
@@ -300,10 +300,10 @@ pub(crate) fn modify(engine: &mut Engine, ends: &Ends, settings: Settings) -> Re
 pub(crate) fn set_admin(engine: &mut Engine, ends: &Ends, is_up: bool) -> Result<(), Refusal> {
     engine.with(|engine, bfd: &mut Bfd| {
         let entry = bfd.entry(ends)?;
-        let is_told = tell(engine, entry.place, move |peer, jitter, now_ns| {
+        let is_updated = update(engine, entry.place, move |peer, jitter, now_ns| {
             peer.session.set_admin(is_up, now_ns, jitter)
         });
-        if !is_told {
+        if !is_updated {
             return Err(overloaded());
         }
         entry.is_admin_up = is_up;
@@ -322,11 +322,11 @@ pub(crate) fn set_signing(
     engine.with(|engine, bfd: &mut Bfd| {
         let using = bfd.using(signing)?;
         let entry = bfd.entry(ends)?;
-        let is_told = tell(engine, entry.place, move |peer, _, _| {
+        let is_updated = update(engine, entry.place, move |peer, _, _| {
             peer.auth.change(using.clone(), is_delayed);
             Effect::default()
         });
-        if !is_told {
+        if !is_updated {
             return Err(overloaded());
         }
         entry.signing = signing;

@@ -10,7 +10,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Fib;
 use quiver_wire::bfd::State;
 
-use crate::config::{self, Bfd, path, tell};
+use crate::config::{self, Bfd, path, update};
 use crate::session::Effect;
 use crate::shared::Ends;
 use crate::show::diagnostic_word;
@@ -146,7 +146,7 @@ pub(crate) fn refresh_session(engine: &mut Engine, bfd: &mut Bfd, ends: &Ends) {
     let group = entry.group;
     let is_up = group.is_some() && is_local_there(engine, ends);
     if is_up != entry.is_path_up
-        && tell(engine, entry.place, move |peer, jitter, now_ns| {
+        && update(engine, entry.place, move |peer, jitter, now_ns| {
             peer.group = group;
             peer.session.set_path(is_up, now_ns, jitter)
         })
@@ -155,7 +155,7 @@ pub(crate) fn refresh_session(engine: &mut Engine, bfd: &mut Bfd, ends: &Ends) {
     }
     let source = echo_source.and_then(|id| echo_address(engine, id, ends));
     if source != entry.echo_source
-        && tell(engine, entry.place, move |peer, _, _| {
+        && update(engine, entry.place, move |peer, _, _| {
             peer.echo.source = source;
             Effect::default()
         })

@@ -363,7 +363,8 @@ fn the_configuration_is_written_as_it_was_given() {
             "bfd key set conf-key-id 7 type meticulous-keyed-md5 secret 00ff",
             "bfd udp echo-source set interface e0",
             "bfd udp session add interface e0 local-addr 192.0.2.1 peer-addr 192.0.2.2 \
-             desired-min-tx 100000 required-min-rx 100000 detect-mult 3 conf-key-id 7 bfd-key-id 200",
+             desired-min-tx 100000 required-min-rx 100000 detect-mult 3 conf-key-id 7 \
+             bfd-key-id 200",
             "bfd udp session add multihop local-addr 2001:db8::1 peer-addr 2001:db8:9::1 \
              desired-min-tx 50000 required-min-rx 60000 detect-mult 4",
             "bfd udp session set-flags multihop local-addr 2001:db8::1 peer-addr 2001:db8:9::1 \

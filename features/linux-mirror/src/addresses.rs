@@ -58,20 +58,20 @@ fn length_of(address: IpAddr, length: u8) -> u8 {
 }
 
 /// Once a turn of the control loop: have Linux follow what has changed here.
-pub(crate) fn tell_changes(engine: &mut Engine) {
+pub(crate) fn update_twins(engine: &mut Engine) {
     let Some(calls) = engine.get::<InterfaceAddresses>().copied() else { return };
     let changes = (calls.changes)(engine);
     let Some(mirror) = mirror(engine) else { return };
-    if mirror.address_changes == changes || !mirror.tells_linux {
+    if mirror.address_changes == changes || !mirror.updates_linux {
         return;
     }
     mirror.address_changes = changes;
     let ids: Vec<InterfaceId> = mirror.pairs.keys().copied().collect();
-    ids.into_iter().for_each(|id| tell_interface(engine, id, calls));
+    ids.into_iter().for_each(|id| update_twin(engine, id, calls));
 }
 
 /// Have a twin get the addresses of its interface, and lose those that the interface lost.
-pub(crate) fn tell_interface(engine: &mut Engine, id: InterfaceId, calls: InterfaceAddresses) {
+pub(crate) fn update_twin(engine: &mut Engine, id: InterfaceId, calls: InterfaceAddresses) {
     let own = (calls.of)(engine, id);
     let Some(mirror) = mirror(engine) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };

@@ -9,7 +9,7 @@ use quiver_forwarding::neighbour::NeighbourState;
 use quiver_wire::MacAddress;
 
 use crate::mirror::{DELETION_NS, Feed, Mirror, Namespace, Origin, mirror};
-use crate::reader::{Again, NeighbourFacts, Object, Order, Portion};
+use crate::reader::{Again, NeighbourFacts, ObjectHops, Order, Portion};
 use crate::routes::{self, Meaning};
 use crate::{addresses, link_state};
 
@@ -61,10 +61,9 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
 fn end_if_over(engine: &mut Engine, namespace: &Namespace) {
     let Some(mirror) = mirror(engine) else { return };
     let is_over = mirror.of_namespace(namespace).next().is_none()
-        && mirror
-            .followed
-            .get(namespace)
-            .is_some_and(|followed| followed.feeds().all(|(_, feed)| feed.reader.is_all_told()));
+        && mirror.followed.get(namespace).is_some_and(|followed| {
+            followed.feeds().all(|(_, feed)| feed.reader.is_all_reported())
+        });
     if is_over && let Some(gone) = mirror.followed.remove(namespace) {
         gone.feeds().for_each(|(_, feed)| engine.unwatch(feed.token));
     }
@@ -137,7 +136,7 @@ fn take_objects(
     engine: &mut Engine,
     namespace: &Namespace,
     origin: Origin,
-    objects: Vec<(u32, Option<Vec<(Object, u32)>>)>,
+    objects: Vec<(u32, Option<ObjectHops>)>,
 ) {
     engine.with(|engine, mirror: &mut Mirror| {
         let Mirror { by_link, followed, .. } = mirror;
@@ -168,7 +167,7 @@ fn take_objects(
             }
             feed.objects.put(number, hops);
             if was_ours != is_ours {
-                feed.reader.order(Order::Tell(Again::Object(number)));
+                feed.reader.order(Order::Report(Again::Object(number)));
             }
         }
     });

@@ -71,8 +71,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let on = args.has("on");
                 if let Some(mirror) = mirror(engine) {
-                    mirror.tells_linux = on;
-                    mirror.address_changes = 0; // what has changed meanwhile is told
+                    mirror.updates_linux = on;
+                    mirror.address_changes = 0; // what has changed meanwhile is reported
                 }
                 Ok(Output::none())
             }),
@@ -129,7 +129,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .help("Take routes from a routing daemon that connects (FRR's dplane_fpm_nl)")
             .details(
                 "Routes that a daemon sends stand before those that it puts into Linux. \
-                      Whoever can connect there gives this router routes: listen on a loopback \
+                      Anyone who can connect there gives this router routes: listen on a loopback \
                       address of a namespace whose programs are trusted. The router forwards on \
                       while a daemon is away, and sweeps what it has not sent again one second \
                       after it has said all.",
@@ -200,7 +200,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let bytes = mirror.buffer_bytes;
         config.command(format_args!("lcp netlink rx-buffer-size {bytes}"));
     }
-    if !mirror.tells_linux {
+    if !mirror.updates_linux {
         config.command(format_args!("lcp lcp-sync off"));
     }
     for class in Class::ALL {

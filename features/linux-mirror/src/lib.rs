@@ -47,6 +47,6 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(move |engine| {
         engine.insert(Mirror::new(twins, limits));
         engine.on_interface_change(pairs::follow_interface);
-        engine.on_turn(addresses::tell_changes);
+        engine.on_turn(addresses::update_twins);
     });
 }

@@ -24,7 +24,7 @@ pub(crate) fn show_carrier(engine: &mut Engine, id: InterfaceId) {
 }
 
 /// Have Linux change the twin.
-fn tell_linux(engine: &Engine, id: InterfaceId, change: LinkChange) {
+fn update_linux(engine: &Engine, id: InterfaceId, change: LinkChange) {
     let Some(mirror) = engine.get::<Mirror>() else { return };
     let Some((pair, link)) = mirror.pairs.get(&id).and_then(|pair| Some((pair, pair.link?))) else {
         return;
@@ -40,22 +40,26 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     let (mac, mtu_bytes) = (row.mac, row.mtu_bytes);
     let Some(mirror) = engine.get::<Mirror>() else { return };
     let Some(pair) = mirror.pairs.get(&id) else { return };
-    let (linux, twin, tells_linux) = (pair.linux, pair.twin, mirror.tells_linux);
+    let (linux, twin, updates_linux) = (pair.linux, pair.twin, mirror.updates_linux);
     match change {
         InterfaceChange::State => {
             show_carrier(engine, id);
-            if tells_linux && linux.is_some_and(|(is_up, _)| is_up != admin_up) {
-                tell_linux(engine, id, LinkChange { up: Some(admin_up), ..LinkChange::default() });
+            if updates_linux && linux.is_some_and(|(is_up, _)| is_up != admin_up) {
+                update_linux(
+                    engine,
+                    id,
+                    LinkChange { up: Some(admin_up), ..LinkChange::default() },
+                );
             }
         }
-        InterfaceChange::Mtu if tells_linux => {
+        InterfaceChange::Mtu if updates_linux => {
             // The tap gives it on to its end in Linux.
             if let Err(error) = engine.set_mtu(twin, mtu_bytes) {
                 tracing::warn!("{}: {error}", engine.interface_name(twin));
             }
         }
         InterfaceChange::Mac => {
-            tell_linux(engine, id, LinkChange { mac: Some(mac), ..LinkChange::default() });
+            update_linux(engine, id, LinkChange { mac: Some(mac), ..LinkChange::default() });
         }
         _ => {}
     }
@@ -75,7 +79,7 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
         let up = (facts.is_up != admin_up).then_some(admin_up);
         let mac = (facts.mac != mac).then_some(mac);
         if up.is_some() || mac.is_some() {
-            tell_linux(engine, id, LinkChange { up, mac, mtu_bytes: None });
+            update_linux(engine, id, LinkChange { up, mac, mtu_bytes: None });
         }
         return;
     };
@@ -124,9 +128,10 @@ fn pair_of(
     pair.link = Some(link);
     let id = *id;
     mirror.by_link.insert((namespace.clone(), link), id);
-    mirror.tell_again(namespace, Again::Link(link));
-    if let (true, Some(calls)) = (mirror.tells_linux, engine.get::<InterfaceAddresses>().copied()) {
-        addresses::tell_interface(engine, id, calls);
+    mirror.report_again(namespace, Again::Link(link));
+    if let (true, Some(calls)) = (mirror.updates_linux, engine.get::<InterfaceAddresses>().copied())
+    {
+        addresses::update_twin(engine, id, calls);
     }
     Some(id)
 }

@@ -100,7 +100,7 @@ pub(crate) struct Mirror {
     /// Where twins are unless `lcp create` says it.
     pub default_namespace: Namespace,
     /// Does Linux follow the router, too?
-    pub tells_linux: bool,
+    pub updates_linux: bool,
     /// Bytes of changes that may wait in the kernel.
     pub buffer_bytes: usize,
     /// Addresses were compared when they had changed so often.
@@ -118,7 +118,7 @@ impl Mirror {
             followed: BTreeMap::new(),
             next_owner: 1,
             default_namespace: None,
-            tells_linux: true,
+            updates_linux: true,
             buffer_bytes: BUFFER_BYTES,
             address_changes: 0,
             limits,
@@ -150,9 +150,9 @@ impl Mirror {
     }
 
     /// Have all that follow a namespace tell something again.
-    pub fn tell_again(&self, namespace: &Namespace, what: Again) {
+    pub fn report_again(&self, namespace: &Namespace, what: Again) {
         let Some(followed) = self.followed.get(namespace) else { return };
-        followed.feeds().for_each(|(_, feed)| feed.reader.order(Order::Tell(what)));
+        followed.feeds().for_each(|(_, feed)| feed.reader.order(Order::Report(what)));
     }
 
     /// The interfaces whose twins are in a namespace.

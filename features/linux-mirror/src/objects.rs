@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::reader::Object;
+use crate::reader::{Object, ObjectHops};
 
 /// By number: hops with their shares.
 #[derive(Default)]
-pub(crate) struct Objects(HashMap<u32, Vec<(Object, u32)>>);
+pub(crate) struct Objects(HashMap<u32, ObjectHops>);
 
 impl Objects {
     /// An object is this now, or is gone.
-    pub fn put(&mut self, id: u32, hops: Option<Vec<(Object, u32)>>) {
+    pub fn put(&mut self, id: u32, hops: Option<ObjectHops>) {
         match hops {
             Some(hops) => self.0.insert(id, hops),
             None => self.0.remove(&id),

@@ -132,7 +132,7 @@ fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(),
 fn find_link(engine: &Engine, id: InterfaceId) {
     let Some(mirror) = engine.get::<Mirror>() else { return };
     if let Some(pair) = mirror.pairs.get(&id) {
-        mirror.tell_again(&pair.namespace, Again::All);
+        mirror.report_again(&pair.namespace, Again::All);
     }
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
     });
     if let Some(mirror) = engine.get::<Mirror>() {
         let again = pair.link.filter(|_| !is_last).map_or(Again::All, Again::Link);
-        mirror.tell_again(&pair.namespace, again);
+        mirror.report_again(&pair.namespace, again);
     }
     if let (Some(maker), Some(_)) = (engine.get::<TapMaker>().copied(), engine.interface(pair.twin))
     {

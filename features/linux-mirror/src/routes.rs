@@ -11,7 +11,7 @@ use quiver_forwarding::fib::{
 use quiver_netlink::route::RouteKind;
 use quiver_tables::prefix::{Address, IpPrefix};
 
-use crate::reader::{Hop, Object, RouteKey, RouteValue};
+use crate::reader::{Hop, Object, ObjectHops, RouteKey, RouteValue};
 
 /// Linux's main table (`RT_TABLE_MAIN`).
 const MAIN_TABLE: u32 = 254;
@@ -40,7 +40,7 @@ pub(crate) struct Meaning<'a> {
     /// The interface of a link.
     pub interface: &'a dyn Fn(u32) -> Option<InterfaceId>,
     /// The hops of a next-hop object.
-    pub object: &'a dyn Fn(u32) -> Vec<(Object, u32)>,
+    pub object: &'a dyn Fn(u32) -> ObjectHops,
     /// Whose objects they are in the FIB.
     pub owner: u32,
     /// The IDs of the tables that Linux's main table is here.

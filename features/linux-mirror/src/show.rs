@@ -140,7 +140,7 @@ fn sync(engine: &Engine) -> Output {
             .cell(if origin == Origin::Kernel { "kernel" } else { "fpm" })
             .cell(of(&counts.messages))
             .cell(of(&counts.coalesced))
-            .cell(of(&counts.untold))
+            .cell(of(&counts.unreported))
             .cell(of(&counts.overruns))
             .cell(of(&counts.dumps))
             .cell(of(&counts.routes))

@@ -50,7 +50,7 @@ pub struct Entry {
     /// The state that was seen last.
     pub state: State,
     /// What its worker was told last.
-    pub(crate) told: Told,
+    pub(crate) update: Update,
     /// Paths to peers that the FIB keeps.
     pub(crate) groups: Vec<GroupId>,
     /// Routes to its addresses.
@@ -59,7 +59,7 @@ pub struct Entry {
 
 /// What a worker knows of a virtual router's surroundings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Update {
     /// What advertisements come from.
     pub source: Option<IpAddr>,
     /// It runs.
@@ -156,7 +156,7 @@ pub(crate) fn add(engine: &mut Engine, new: NewRouter) -> Result<(), Refusal> {
             tracks: BTreeMap::new(),
             is_started: false,
             state: State::Initialize,
-            told: Told::default(),
+            update: Update::default(),
             groups: Vec::new(),
             routes: BTreeSet::new(),
         };
@@ -200,7 +200,7 @@ pub(crate) fn delete(engine: &mut Engine, key: VrKey) -> Result<(), Refusal> {
 
 /// Have the worker of a virtual router do something with it; false when too much waits for that
 /// worker.
-pub(crate) fn tell(
+pub(crate) fn on_worker(
     engine: &mut Engine,
     place: Place,
     mut work: impl FnMut(&mut VirtualRouter, u64) -> Effect + Send + 'static,
@@ -255,21 +255,21 @@ pub(crate) fn set_peers(
                 }
             }
         }
-        let mut told: Vec<(IpAddr, GroupId)> =
+        let mut update: Vec<(IpAddr, GroupId)> =
             peers.iter().copied().zip(groups.iter().copied()).collect();
-        let is_told = tell(engine, entry.place, move |router, _| {
-            std::mem::swap(&mut router.peers, &mut told);
+        let is_updated = on_worker(engine, entry.place, move |router, _| {
+            std::mem::swap(&mut router.peers, &mut update);
             Effect::default()
         });
-        let unused = if is_told { std::mem::replace(&mut entry.groups, groups) } else { groups };
-        if is_told {
+        let unused = if is_updated { std::mem::replace(&mut entry.groups, groups) } else { groups };
+        if is_updated {
             entry.peers = peers;
             let _ = engine.wait_for_worker(entry.place.worker);
         }
         if let Some(fib) = engine.get_mut::<Fib>() {
             unused.into_iter().for_each(|group| fib.release_paths(group));
         }
-        if !is_told {
+        if !is_updated {
             return Err(Refusal::new("as many changes as may wait for the worker"));
         }
         follow::refresh_router(engine, key, entry);

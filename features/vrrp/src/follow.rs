@@ -15,7 +15,7 @@ use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::vrrp::virtual_mac;
 
-use crate::config::{self, Entry, Told, Vrrp, tell};
+use crate::config::{self, Entry, Update, Vrrp, on_worker};
 use crate::frames::group;
 use crate::guard;
 use crate::machine::State;
@@ -178,21 +178,21 @@ pub(crate) fn refresh_router(engine: &mut Engine, key: VrKey, entry: &mut Entry)
     let lost = lost.fold(0, |lost: u8, (_, priority)| lost.saturating_add(*priority));
     let has_peers = !entry.new.is_unicast || !entry.peers.is_empty();
     let runs = entry.is_started && is_up(key.interface) && source.is_some() && has_peers;
-    tell_router(engine, entry, Told { source: source.filter(|_| runs), runs, lost });
+    update_router(engine, entry, Update { source: source.filter(|_| runs), runs, lost });
 }
 
-fn tell_router(engine: &mut Engine, entry: &mut Entry, told: Told) {
-    if told == entry.told {
+fn update_router(engine: &mut Engine, entry: &mut Entry, update: Update) {
+    if update == entry.update {
         return;
     }
-    let is_told = tell(engine, entry.place, move |router, now_ns| {
-        router.machine.set_lost(told.lost);
+    let is_updated = on_worker(engine, entry.place, move |router, now_ns| {
+        router.machine.set_lost(update.lost);
         // The last advertisement still has a source.
-        router.source = told.source.or(router.source);
-        router.machine.set_running(told.runs, now_ns)
+        router.source = update.source.or(router.source);
+        router.machine.set_running(update.runs, now_ns)
     });
-    if is_told {
-        entry.told = told;
+    if is_updated {
+        entry.update = update;
     }
 }
 
@@ -227,9 +227,9 @@ fn cease(engine: &mut Engine, id: InterfaceId) {
     engine.with(|engine, vrrp: &mut Vrrp| {
         let mut workers = BTreeSet::new();
         for (key, entry) in vrrp.routers.iter_mut().filter(|(key, _)| key.interface == id) {
-            let told = Told { runs: false, source: None, ..entry.told };
+            let update = Update { runs: false, source: None, ..entry.update };
             debug_assert_eq!(key.interface, id);
-            tell_router(engine, entry, told);
+            update_router(engine, entry, update);
             workers.insert(entry.place.worker);
         }
         for worker in workers {

@@ -26,7 +26,7 @@ pub fn group(is_ip6: bool) -> IpAddr {
 /// Writes an advertisement as an IP packet, and returns its length; `None` when addresses of two
 /// families meet, or there is no room.
 pub fn advertisement(
-    told: Advertisement,
+    update: Advertisement,
     addresses: &[IpAddr],
     over: ChecksumOver,
     (from, to): (IpAddr, IpAddr),
@@ -34,7 +34,7 @@ pub fn advertisement(
 ) -> Option<usize> {
     let ip_len = if from.is_ipv6() { Ip6Header::LEN } else { Ip4Header::LEN };
     let (front, message) = out.split_at_mut_checked(ip_len)?;
-    let length = told.emit(from, to, addresses, over, message).ok()?;
+    let length = update.emit(from, to, addresses, over, message).ok()?;
     match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
             let mut header = Ip4Header::new(from, to, IpProtocol::VRRP, TTL, length)?;

@@ -69,12 +69,12 @@ impl VrrpInput {
         }
         let Received { source, destination, message, .. } = received;
         let read = Advertisement::parse(source, destination, message)?;
-        let told = read.advertisement;
-        if told.interval_cs == 0 {
+        let update = read.advertisement;
+        if update.interval_cs == 0 {
             return Err(VrrpDrop::IntervalZero);
         }
         let (interface, is_ip6) = (packet.rx, source.is_ipv6());
-        let key = VrKey { interface, vr_id: told.vr_id, is_ip6 };
+        let key = VrKey { interface, vr_id: update.vr_id, is_ip6 };
         let place = self.shared.find(key, cx.pass).ok_or(VrrpDrop::UnknownVrId)?;
         let Place { worker, slot } = place;
         if worker != cx.worker {
@@ -91,9 +91,9 @@ impl VrrpInput {
         self.with_router(cx, slot, |router, now_ns| {
             router.counts.received += 1;
             router.counts.other_addresses += u64::from(!is_same);
-            router.counts.ceased += u64::from(told.priority == PRIORITY_CEASES);
-            router.heard = Some((source, told.priority));
-            router.machine.receive(&told, is_higher(source, own), now_ns)
+            router.counts.ceased += u64::from(update.priority == PRIORITY_CEASES);
+            router.heard = Some((source, update.priority));
+            router.machine.receive(&update, is_higher(source, own), now_ns)
         });
         Ok(Verdict::Taken)
     }

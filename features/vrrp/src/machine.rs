@@ -351,8 +351,8 @@ mod tests {
                         Effect::default()
                     }
                     _ => {
-                        let told = Advertisement { vr_id: 1, priority, interval_cs };
-                        machine.receive(&told, flag, now_ns)
+                        let update = Advertisement { vr_id: 1, priority, interval_cs };
+                        machine.receive(&update, flag, now_ns)
                     }
                 };
                 let active = machine.state() == State::Active;

@@ -131,13 +131,14 @@ impl Sender<'_> {
         let Some(from) = router.source else { return };
         let settings = router.machine.settings();
         let (vr_id, interval_cs) = (settings.vr_id, settings.interval_cs);
-        let told = Advertisement { vr_id, priority, interval_cs };
+        let update = Advertisement { vr_id, priority, interval_cs };
         let over = router.checksum_over;
         if router.is_unicast {
             for (peer, group) in &router.peers {
                 let mut bytes = [0; PACKET_BYTES_MAX];
                 let ends = (from, *peer);
-                let length = frames::advertisement(told, &router.addresses, over, ends, &mut bytes);
+                let length =
+                    frames::advertisement(update, &router.addresses, over, ends, &mut bytes);
                 let Some(length) = length else { continue };
                 router.counts.sent += u64::from(self.send_by(cx, *group, &bytes[..length]));
             }
@@ -148,7 +149,8 @@ impl Sender<'_> {
         let Some(at) = frames::group_header(vr_id, is_ip6, &mut bytes) else { return };
         let ends = (from, frames::group(is_ip6));
         let body = &mut bytes[at..];
-        let Some(length) = frames::advertisement(told, &router.addresses, over, ends, body) else {
+        let Some(length) = frames::advertisement(update, &router.addresses, over, ends, body)
+        else {
             return;
         };
         let sent = self.send_frame(cx, router.key.interface, &bytes[..at + length]);

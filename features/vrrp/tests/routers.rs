@@ -92,12 +92,12 @@ fn ask(router: &mut Router, target: [u8; 4]) -> Option<(Repr, MacAddress)> {
     Repr::request(HOST, [192, 0, 2, 99].into(), target.into()).emit(&mut frame[14..]).ok()?;
     router.sent("e0");
     router.send("e0", &frame);
-    let replies = router.sent("e0").into_iter().filter_map(|frame| {
+    let mut replies = router.sent("e0").into_iter().filter_map(|frame| {
         let header = EthernetHeader::overlay(&frame)?;
         let (arp, _) = Repr::parse(frame.get(14..)?).ok()?;
         (arp.operation == Operation::Reply).then_some((arp, header.source))
     });
-    replies.last()
+    replies.next_back()
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn an_owner_is_active_at_once_and_hears_nobody() {
     link.is_whole = false;
     link.run(5000);
     assert_eq!(link.states(), ["Master", "Master"]);
-    let told = link.seen[1].iter().filter(|frame| frame[23] == 112).last().cloned();
+    let told = link.seen[1].iter().rfind(|frame| frame[23] == 112).cloned();
     link.a.send("e0", &told.expect("an advertisement of the other one"));
     assert_eq!(link.a.count("vrrp-input", "address-owner"), 1);
     link.is_whole = true;
@@ -291,7 +291,7 @@ fn peers_are_advertised_to_one_by_one() {
     }
     link.run(5000);
     assert_eq!(link.states(), ["Master", "Backup"]);
-    let told = link.seen[0].iter().filter(|frame| frame[23] == 112).last().expect("one");
+    let told = link.seen[0].iter().rfind(|frame| frame[23] == 112).expect("one");
     assert_eq!((&told[..6], &told[6..12], told[22]), (&B.0[..], &A.0[..], 255));
     assert_eq!(told[30..34], [192, 0, 2, 2]);
 }

@@ -586,7 +586,8 @@ impl Worker {
     }
 
     /// Have [`Node::tick`] of a node called at `due_ns`, unless it is called earlier anyway. The
-    /// worker has [`TICKING_NODES_MAX`](ticks::TICKING_NODES_MAX) such nodes at most; another is not
+    /// worker has [`TICKING_NODES_MAX`](ticks::TICKING_NODES_MAX) such nodes at most; another is
+    /// not
     /// called, and this returns false.
     pub fn tick_at(&mut self, id: NodeId, due_ns: u64) -> bool {
         self.ticks.set(id, due_ns)

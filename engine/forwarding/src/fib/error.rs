@@ -69,8 +69,8 @@ pub enum FibError {
     NextHopObjectsFull(usize),
     /// Paths that an object cannot have.
     #[error(
-        "next-hop object {0}: its paths are at most {PATHS_MAX} next hops on interfaces, each with a \
-         weight of 1 or more"
+        "next-hop object {0}: its paths are at most {PATHS_MAX} next hops on interfaces, each with \
+         a weight of 1 or more"
     )]
     BadNextHopObject(u32),
     /// A weight that makes no sense.

@@ -145,7 +145,8 @@ pub enum Target {
     },
     /// Receive the packet once more, on this interface.
     InterfaceRx(InterfaceId),
-    /// Where a next-hop object says ([`Fib::set_next_hop_object`](super::Fib::set_next_hop_object)).
+    /// Where a next-hop object leads
+    /// ([`Fib::set_next_hop_object`](super::Fib::set_next_hop_object)).
     NextHopObject(NextHopObjectId),
     /// A feature's own node, with what it needs.
     Feature(Hop),

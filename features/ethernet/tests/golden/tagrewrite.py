@@ -3,6 +3,7 @@
 A case says which frames the sub-interface takes, the rewrite, the tags of a frame outside and inside; `make.py`
 of each is one call of `case`.
 """
+
 import json
 
 from scapy.all import IP, UDP, Dot1AD, Dot1Q, Ether, IPv6, Raw, wrpcap
@@ -47,8 +48,12 @@ def setup(takes, rewrite):
         out.write("create test interface e0\ncreate test interface e1\n")
         out.write("set interface state e0 up\nset interface state e1 up\n")
         if takes:
-            out.write(f"create sub-interfaces e0 5 {takes}\nset interface state e0.5 up\n")
-        out.write(f"set interface l2 xconnect {name} e1\nset interface l2 xconnect e1 {name}\n")
+            out.write(
+                f"create sub-interfaces e0 5 {takes}\nset interface state e0.5 up\n"
+            )
+        out.write(
+            f"set interface l2 xconnect {name} e1\nset interface l2 xconnect e1 {name}\n"
+        )
         out.write(f"set interface l2 tag-rewrite {name} {rewrite}\n")
 
 
@@ -63,4 +68,8 @@ def case(takes, rewrite, outside, inside, back=None):
     if takes:
         total = sum(len(frame) for frame in frames(outside))
         counted = {"rx_packets": 3, "rx_bytes": total, "tx_packets": 0}
-        json.dump({"interfaces": {"e0.5": counted, "e0": {"rx_packets": 3}}}, open("01-counters.json", "w"), indent=2)
+        json.dump(
+            {"interfaces": {"e0.5": counted, "e0": {"rx_packets": 3}}},
+            open("01-counters.json", "w"),
+            indent=2,
+        )

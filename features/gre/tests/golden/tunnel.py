@@ -4,7 +4,20 @@ import importlib.util
 import json
 import pathlib
 
-from scapy.all import GRE, ICMP, IP, TCP, UDP, Ether, ICMPv6PacketTooBig, IPv6, IPv6ExtHdrFragment, Raw, raw, wrpcap
+from scapy.all import (
+    GRE,
+    ICMP,
+    IP,
+    TCP,
+    UDP,
+    Ether,
+    ICMPv6PacketTooBig,
+    IPv6,
+    IPv6ExtHdrFragment,
+    Raw,
+    raw,
+    wrpcap,
+)
 
 E0, E1 = "02:fe:00:00:00:00", "02:fe:00:00:00:01"
 H0, H1 = "02:00:00:00:00:a0", "02:00:00:00:00:b1"
@@ -26,11 +39,15 @@ hop, label = headend.hop, headend.label
 
 def comes(*packets, port=0):
     """Frames of the host at e0, or of the underlay's router at e1."""
-    return [Ether(src=(H0, H1)[port], dst=(E0, E1)[port]) / packet for packet in packets]
+    return [
+        Ether(src=(H0, H1)[port], dst=(E0, E1)[port]) / packet for packet in packets
+    ]
 
 
 def leaves(*packets, port=1):
-    return [Ether(src=(E0, E1)[port], dst=(H0, H1)[port]) / packet for packet in packets]
+    return [
+        Ether(src=(E0, E1)[port], dst=(H0, H1)[port]) / packet for packet in packets
+    ]
 
 
 def outer(inner, ends, tos=None, ttl=None, number=0, df=None, proto=47):
@@ -41,8 +58,19 @@ def outer(inner, ends, tos=None, ttl=None, number=0, df=None, proto=47):
     ttl = (inner.ttl if four else inner.hlim) if ttl is None else ttl
     if ":" in ends["src"]:
         return IPv6(tc=tos, fl=label(inner), hlim=ttl, nh=proto, **ends)
-    df = ("DF" in str(inner.flags) if four else len(raw(inner)) > 1280) if df is None else df
-    return IP(tos=tos, ttl=ttl, flags="DF" if df else 0, id=0 if df else number, proto=proto, **ends)
+    df = (
+        ("DF" in str(inner.flags) if four else len(raw(inner)) > 1280)
+        if df is None
+        else df
+    )
+    return IP(
+        tos=tos,
+        ttl=ttl,
+        flags="DF" if df else 0,
+        id=0 if df else number,
+        proto=proto,
+        **ends,
+    )
 
 
 def gre(inner, ends, key=None, **fields):
@@ -67,19 +95,43 @@ def both_ways(encapsulate, outward, inward, interface) -> None:
     four = [IP(ttl=9, tos=0x2A, id=1, **HOSTS4) / UDP(sport=5, dport=6) / Raw(b"four")]
     four.append(IP(ttl=2, id=2, flags="DF", **HOSTS4) / TCP(sport=7, dport=80))
     four.append(IP(ttl=64, id=3, **HOSTS4) / UDP(sport=9) / Raw(b"x"))
-    six = [IPv6(hlim=9, tc=0xB9, fl=7, **HOSTS6) / UDP(sport=1000 + n, dport=53) / Raw(b"six") for n in range(2)]
+    six = [
+        IPv6(hlim=9, tc=0xB9, fl=7, **HOSTS6)
+        / UDP(sport=1000 + n, dport=53)
+        / Raw(b"six")
+        for n in range(2)
+    ]
     six.append(IPv6(hlim=64, **HOSTS6) / UDP(sport=1, dport=2) / Raw(bytes(1260)))
-    sent = [encapsulate(hop(packet), outward, number=n) for n, packet in enumerate(four + six)]
+    sent = [
+        encapsulate(hop(packet), outward, number=n)
+        for n, packet in enumerate(four + six)
+    ]
     wrpcap("01-in.e0.pcap", comes(*four))
     wrpcap("01-out.e1.pcap", leaves(*sent[: len(four)]))
     wrpcap("02-in.e0.pcap", comes(*six))
     wrpcap("02-out.e1.pcap", leaves(*sent[len(four) :]))
 
-    back = [IP(ttl=9, tos=0x2A, id=1, **BACK4) / UDP(sport=5, dport=6) / Raw(b"four"), IP(ttl=2, **BACK4) / TCP()]
-    back += [IPv6(hlim=9, tc=0xB9, fl=7, **BACK6) / UDP(sport=1, dport=53) / Raw(b"six")]
-    wrpcap("03-in.e1.pcap", comes(*[encapsulate(packet, inward, ttl=40) for packet in back], port=1))
+    back = [
+        IP(ttl=9, tos=0x2A, id=1, **BACK4) / UDP(sport=5, dport=6) / Raw(b"four"),
+        IP(ttl=2, **BACK4) / TCP(),
+    ]
+    back += [
+        IPv6(hlim=9, tc=0xB9, fl=7, **BACK6) / UDP(sport=1, dport=53) / Raw(b"six")
+    ]
+    wrpcap(
+        "03-in.e1.pcap",
+        comes(*[encapsulate(packet, inward, ttl=40) for packet in back], port=1),
+    )
     wrpcap("03-out.e0.pcap", leaves(*map(hop, back), port=0))
-    counters("03", interfaces={interface: {"rx_packets": 3, "rx_bytes": sum(len(packet) for packet in back)}})
+    counters(
+        "03",
+        interfaces={
+            interface: {
+                "rx_packets": 3,
+                "rx_bytes": sum(len(packet) for packet in back),
+            }
+        },
+    )
 
 
 __all__ = [name for name in globals() if not name.startswith("_")]

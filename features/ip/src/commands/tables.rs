@@ -104,8 +104,9 @@ fn change_table(
     let done = with_ip(engine, |_, ip, fib| {
         let index = fib.table_index(family, id);
         if !delete {
-            let is_named_anew = index.is_some() && name.is_some();
-            return if is_named_anew { Ok(()) } else { fib.add_table(family, id).map(|_| ()) };
+            // A table that tunnels named before is there already when a configuration is loaded.
+            let is_there = index.is_some() && (name.is_some() || id != 0);
+            return if is_there { Ok(()) } else { fib.add_table(family, id).map(|_| ()) };
         }
         fib.delete_table(family, id)?;
         if let Some(index) = index {

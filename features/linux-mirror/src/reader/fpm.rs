@@ -91,11 +91,11 @@ impl Thread {
                 session = None;
             }
             for order in self.shared.take_orders() {
-                if let Order::Tell(what) = order {
-                    self.model.tell_again(what);
+                if let Order::Report(what) = order {
+                    self.model.report_again(what);
                 }
             }
-            self.shared.tell(&mut self.model);
+            self.shared.report(&mut self.model);
             let source = session.as_ref().map_or(self.listener.as_fd(), |now| now.stream.as_fd());
             self.shared.wait(Some(source), WAIT);
         }

@@ -7,7 +7,7 @@ use std::hash::Hash;
 /// Objects by key.
 pub(crate) struct Kept<K, V> {
     known: HashMap<K, Entry<V>>,
-    untold: HashSet<K>,
+    unreported: HashSet<K>,
     /// The same, in the order in which they changed first.
     queue: VecDeque<K>,
     generation: u32,
@@ -25,7 +25,7 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
     pub fn new() -> Kept<K, V> {
         Kept {
             known: HashMap::new(),
-            untold: HashSet::new(),
+            unreported: HashSet::new(),
             queue: VecDeque::new(),
             generation: 0,
             coalesced: 0,
@@ -38,12 +38,12 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
     }
 
     /// How many changes are to be told.
-    pub fn untold(&self) -> usize {
-        self.untold.len()
+    pub fn unreported(&self) -> usize {
+        self.unreported.len()
     }
 
     fn note(&mut self, key: K) {
-        match self.untold.insert(key) {
+        match self.unreported.insert(key) {
             true => self.queue.push_back(key),
             false => self.coalesced += 1,
         }
@@ -97,10 +97,10 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
     }
 
     /// Tell again those of which `of` is true.
-    pub fn tell_again(&mut self, of: impl Fn(&K, &V) -> bool) {
+    pub fn report_again(&mut self, of: impl Fn(&K, &V) -> bool) {
         let again = self.known.iter().filter(|(key, entry)| of(key, &entry.value));
         for (key, _) in again {
-            if self.untold.insert(*key) {
+            if self.unreported.insert(*key) {
                 self.queue.push_back(*key);
             }
         }
@@ -120,14 +120,14 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
 
 impl<K: Copy + Eq + Hash, V: PartialEq + Clone> Kept<K, V> {
     /// Up to `most` changes that were not told yet; no value for what is gone.
-    pub fn take_untold(&mut self, most: usize) -> Vec<(K, Option<V>)> {
+    pub fn take_unreported(&mut self, most: usize) -> Vec<(K, Option<V>)> {
         let count = self.queue.len().min(most);
         let keys: Vec<K> = self.queue.drain(..count).collect();
-        let tell = |key: K| {
-            self.untold.remove(&key);
+        let report = |key: K| {
+            self.unreported.remove(&key);
             (key, self.known.get(&key).map(|entry| entry.value.clone()))
         };
-        keys.into_iter().map(tell).collect()
+        keys.into_iter().map(report).collect()
     }
 }
 
@@ -142,23 +142,23 @@ mod tests {
         kept.put(1, 'b');
         kept.put(2, 'a');
         kept.remove(2);
-        assert_eq!(kept.take_untold(9), [(1, Some('b')), (2, None)]);
+        assert_eq!(kept.take_unreported(9), [(1, Some('b')), (2, None)]);
         assert_eq!(kept.coalesced, 2);
         kept.put(1, 'b');
-        assert_eq!(kept.untold(), 0, "the same again is no change");
+        assert_eq!(kept.unreported(), 0, "the same again is no change");
     }
 
     #[test]
     fn a_dump_takes_away_what_is_not_in_it() {
         let mut kept = Kept::new();
         (0..4).for_each(|key| kept.put(key, key));
-        kept.take_untold(9);
+        kept.take_unreported(9);
         kept.begin_dump();
         kept.put(0, 0);
         kept.put(1, 7);
         kept.sweep();
-        let mut told = kept.take_untold(9);
-        told.sort();
-        assert_eq!(told, [(1, Some(7)), (2, None), (3, None)]);
+        let mut reported = kept.take_unreported(9);
+        reported.sort();
+        assert_eq!(reported, [(1, Some(7)), (2, None), (3, None)]);
     }
 }

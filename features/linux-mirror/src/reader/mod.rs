@@ -19,7 +19,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use self::model::Model;
-pub(crate) use self::model::{AddressKey, LinkFacts, NeighbourFacts, Object};
+pub(crate) use self::model::{AddressKey, LinkFacts, NeighbourFacts, Object, ObjectHops};
 pub(crate) use self::orders::{Again, Order};
 pub(crate) use self::routes::{Hop, RouteKey, RouteValue};
 
@@ -48,7 +48,7 @@ pub(crate) struct Counts {
     /// Routes that are known.
     pub routes: AtomicU64,
     /// Changes that are to be told.
-    pub untold: AtomicU64,
+    pub unreported: AtomicU64,
     /// Requests to Linux that it refused.
     pub refused: AtomicU64,
     /// Bytes that the kernel gives for changes that wait.
@@ -68,7 +68,7 @@ pub(crate) struct Portion {
     pub addresses: Vec<(AddressKey, bool)>,
     pub neighbours: Vec<((u32, std::net::IpAddr), Option<NeighbourFacts>)>,
     /// Next-hop objects, as the hops that they come to.
-    pub objects: Vec<(u32, Option<Vec<(Object, u32)>>)>,
+    pub objects: Vec<(u32, Option<ObjectHops>)>,
     pub routes: Vec<(RouteKey, Option<Arc<RouteValue>>)>,
 }
 
@@ -154,10 +154,10 @@ impl Reader {
     }
 
     /// Is nothing left to be told, and nothing that the thread should do?
-    pub fn is_all_told(&self) -> bool {
+    pub fn is_all_reported(&self) -> bool {
         locked(&self.0.orders).is_empty()
             && locked(&self.0.portion).is_none()
-            && self.0.counts.untold.load(Ordering::Acquire) == 0
+            && self.0.counts.unreported.load(Ordering::Acquire) == 0
     }
 
     /// Readable when a portion waits.
@@ -181,18 +181,18 @@ impl Shared {
     }
 
     /// Hand over a portion, if the last one was taken.
-    fn tell(&self, model: &mut Model) {
+    fn report(&self, model: &mut Model) {
         let counts = &self.counts;
         counts.coalesced.store(model.coalesced(), Ordering::Relaxed);
         counts.routes.store(model.routes.used.len() as u64, Ordering::Relaxed);
-        counts.untold.store(model.untold() as u64, Ordering::Release);
-        if model.untold() == 0 {
+        counts.unreported.store(model.unreported() as u64, Ordering::Release);
+        if model.unreported() == 0 {
             return;
         }
         let mut place = locked(&self.portion);
         if place.is_none() {
             *place = Some(portion_of(model));
-            counts.untold.store(model.untold() as u64, Ordering::Release);
+            counts.unreported.store(model.unreported() as u64, Ordering::Release);
             raise(&self.ready);
         }
     }
@@ -211,16 +211,16 @@ impl Shared {
 
 /// The next portion: links first, routes last, so that what they name is known.
 fn portion_of(model: &mut Model) -> Portion {
-    let objects = model.objects.take_untold(PORTION_OBJECTS);
+    let objects = model.objects.take_unreported(PORTION_OBJECTS);
     let objects = objects.into_iter().map(|(id, object)| (id, object.map(|_| model.hops_of(id))));
     let objects = objects.collect();
-    let addresses = model.addresses.take_untold(PORTION_OBJECTS).into_iter();
-    let routes = model.routes.used.take_untold(PORTION_ROUTES).into_iter();
+    let addresses = model.addresses.take_unreported(PORTION_OBJECTS).into_iter();
+    let routes = model.routes.used.take_unreported(PORTION_ROUTES).into_iter();
     Portion {
-        links: model.links.take_untold(PORTION_OBJECTS),
+        links: model.links.take_unreported(PORTION_OBJECTS),
         addresses: addresses.map(|(key, value)| (key, value.is_some())).collect(),
-        neighbours: model.neighbours.take_untold(PORTION_OBJECTS),
+        neighbours: model.neighbours.take_unreported(PORTION_OBJECTS),
         objects,
-        routes: routes.map(|(key, told)| (key, told.map(|(_, value)| value))).collect(),
+        routes: routes.map(|(key, reported)| (key, reported.map(|(_, value)| value))).collect(),
     }
 }

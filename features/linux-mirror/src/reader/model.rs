@@ -55,6 +55,9 @@ pub(crate) enum Object {
     Group(Vec<(u32, u32)>),
 }
 
+/// Hops of a next-hop object with their shares.
+pub(crate) type ObjectHops = Vec<(Object, u32)>;
+
 /// All of it.
 pub(crate) struct Model {
     pub links: Kept<u32, LinkFacts>,
@@ -148,9 +151,11 @@ impl Model {
         self.objects.remove(id);
         self.routes.object_went(id);
         // Groups lose the member; one that has no other is gone.
-        let groups = self.objects.keys_of(
-            |_, object| matches!(object, Object::Group(members) if members.iter().any(|m| m.0 == id)),
-        );
+        let has_it = |object: &Object| match object {
+            Object::Group(members) => members.iter().any(|member| member.0 == id),
+            _ => false,
+        };
+        let groups = self.objects.keys_of(|_, object| has_it(object));
         for group in groups {
             let Some(Object::Group(members)) = self.objects.get(group) else { continue };
             let left: Vec<_> = members.iter().filter(|member| member.0 != id).copied().collect();
@@ -200,7 +205,7 @@ impl Model {
 
     /// The hops of an object, its groups' members and theirs among them, with their shares; none
     /// when it is not there, or drops.
-    pub fn hops_of(&self, id: u32) -> Vec<(Object, u32)> {
+    pub fn hops_of(&self, id: u32) -> ObjectHops {
         match self.objects.get(id) {
             Some(Object::Group(members)) => {
                 let hop = |(member, weight): &(u32, u32)| match self.objects.get(*member) {
@@ -215,47 +220,47 @@ impl Model {
     }
 
     /// Tell again what somebody follows now, or no more.
-    pub fn tell_again(&mut self, what: Again) {
+    pub fn report_again(&mut self, what: Again) {
         match what {
-            Again::Link(index) => self.tell_link_again(index),
+            Again::Link(index) => self.report_link_again(index),
             Again::Object(id) => {
                 let by_it = RouteValue::Object(id);
-                self.routes.used.tell_again(|_, (_, value)| **value == by_it);
+                self.routes.used.report_again(|_, (_, value)| **value == by_it);
             }
-            Again::All => self.tell_all_again(),
+            Again::All => self.report_all_again(),
         }
     }
 
-    fn tell_link_again(&mut self, index: u32) {
-        self.links.tell_again(|link, _| *link == index);
-        self.addresses.tell_again(|(link, ..), ()| *link == index);
-        self.neighbours.tell_again(|(link, _), _| *link == index);
+    fn report_link_again(&mut self, index: u32) {
+        self.links.report_again(|link, _| *link == index);
+        self.addresses.report_again(|(link, ..), ()| *link == index);
+        self.neighbours.report_again(|(link, _), _| *link == index);
         let of_link =
             |object: &Object| matches!(object, Object::Hop { link, .. } if *link == index);
         let objects = self.objects.keys_of(|_, object| of_link(object));
         let of_group = |members: &[(u32, u32)]| members.iter().any(|m| objects.contains(&m.0));
-        self.objects.tell_again(|id, object| match object {
+        self.objects.report_again(|id, object| match object {
             Object::Group(members) => of_group(members),
             _ => objects.contains(id),
         });
-        self.routes.used.tell_again(|_, (_, value)| value.names(index));
+        self.routes.used.report_again(|_, (_, value)| value.names(index));
     }
 
-    fn tell_all_again(&mut self) {
-        self.links.tell_again(|_, _| true);
-        self.addresses.tell_again(|_, ()| true);
-        self.neighbours.tell_again(|_, _| true);
-        self.objects.tell_again(|_, _| true);
-        self.routes.used.tell_again(|_, _| true);
+    fn report_all_again(&mut self) {
+        self.links.report_again(|_, _| true);
+        self.addresses.report_again(|_, ()| true);
+        self.neighbours.report_again(|_, _| true);
+        self.objects.report_again(|_, _| true);
+        self.routes.used.report_again(|_, _| true);
     }
 
     /// How many changes are to be told.
-    pub fn untold(&self) -> usize {
-        self.links.untold()
-            + self.addresses.untold()
-            + self.neighbours.untold()
-            + self.objects.untold()
-            + self.routes.used.untold()
+    pub fn unreported(&self) -> usize {
+        self.links.unreported()
+            + self.addresses.unreported()
+            + self.neighbours.unreported()
+            + self.objects.unreported()
+            + self.routes.used.unreported()
     }
 
     /// Changes that went into ones that were not told yet.

@@ -85,7 +85,7 @@ impl Thread {
                 }
             }
             self.carry_out_orders();
-            self.shared.tell(&mut self.model);
+            self.shared.report(&mut self.model);
             self.shared.wait(Some(self.changes.as_fd()), WAIT);
         }
     }
@@ -113,7 +113,7 @@ impl Thread {
             if read > BACKLOG_MAX {
                 return Ok(Look::Behind);
             }
-            self.shared.tell(&mut self.model);
+            self.shared.report(&mut self.model);
         }
     }
 
@@ -197,7 +197,7 @@ impl Thread {
     fn carry_out_orders(&mut self) {
         for order in self.shared.take_orders() {
             match order {
-                Order::Tell(what) => self.model.tell_again(what),
+                Order::Report(what) => self.model.report_again(what),
                 Order::Dump => {
                     if let Err(error) = self.dump_all() {
                         tracing::warn!("netlink: {error}");

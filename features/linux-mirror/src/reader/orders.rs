@@ -16,7 +16,7 @@ pub(crate) enum Again {
 /// Something to do.
 pub(crate) enum Order {
     /// Tell something again that was told before.
-    Tell(Again),
+    Report(Again),
     /// Ask Linux for all there is, and tell what differs.
     Dump,
     /// Have Linux change something; in words, for the log.

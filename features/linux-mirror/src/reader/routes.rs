@@ -80,14 +80,14 @@ impl RouteValue {
 }
 
 /// A route's metric, and what it says.
-pub(crate) type Told = (u32, Arc<RouteValue>);
+pub(crate) type Ranked = (u32, Arc<RouteValue>);
 
 /// All routes of a namespace.
 pub(crate) struct Routes {
     /// Of each prefix, the one that is used.
-    pub used: Kept<RouteKey, Told>,
+    pub used: Kept<RouteKey, Ranked>,
     /// All of prefixes that have several.
-    several: HashMap<RouteKey, Vec<Told>>,
+    several: HashMap<RouteKey, Vec<Ranked>>,
     sets: HashSet<Arc<RouteValue>>,
     sets_before_look: usize,
     last: Option<Arc<RouteValue>>,
@@ -128,27 +128,27 @@ impl Routes {
     /// A route is there.
     pub fn put(&mut self, route: &Route<'_>, is_appended: bool) {
         let key = RouteKey { table: route.table, prefix: route.prefix };
-        let told = (route.metric, self.shared(RouteValue::of(route)));
+        let ranked = (route.metric, self.shared(RouteValue::of(route)));
         if let Some(several) = self.several.get_mut(&key) {
-            match several.iter_mut().find(|(metric, _)| *metric == told.0) {
+            match several.iter_mut().find(|(metric, _)| *metric == ranked.0) {
                 Some(_) if is_appended && !key.prefix.is_ip6() => {} // the first is used
-                Some(known) => *known = told,
-                None => several.push(told),
+                Some(known) => *known = ranked,
+                None => several.push(ranked),
             }
             let best = several.iter().min_by_key(|(metric, _)| *metric).cloned();
             best.into_iter().for_each(|best| self.used.put(key, best));
             return;
         }
         match self.used.get_fresh(key) {
-            Some((metric, _)) if *metric == told.0 && is_appended && !key.prefix.is_ip6() => {}
-            Some(known) if known.0 != told.0 => {
-                let several = vec![known.clone(), told.clone()];
-                if told.0 < known.0 {
-                    self.used.put(key, told);
+            Some((metric, _)) if *metric == ranked.0 && is_appended && !key.prefix.is_ip6() => {}
+            Some(known) if known.0 != ranked.0 => {
+                let several = vec![known.clone(), ranked.clone()];
+                if ranked.0 < known.0 {
+                    self.used.put(key, ranked);
                 }
                 self.several.insert(key, several);
             }
-            _ => self.used.put(key, told),
+            _ => self.used.put(key, ranked),
         }
     }
 
@@ -181,7 +181,7 @@ impl Routes {
 
     /// Linux takes hops of IPv6 routes away one at a time. True when some are left.
     fn remove_hops(&mut self, key: RouteKey, route: &Route<'_>) -> bool {
-        let of_metric = |told: &&Told| told.0 == route.metric;
+        let of_metric = |ranked: &&Ranked| ranked.0 == route.metric;
         let known = match self.several.get(&key) {
             Some(several) => several.iter().find(of_metric),
             None => self.used.get(key).filter(of_metric),
@@ -196,24 +196,25 @@ impl Routes {
         if left.is_empty() || left.len() == known.len() {
             return false;
         }
-        let told = (route.metric, self.shared(RouteValue::Hops(left)));
+        let ranked = (route.metric, self.shared(RouteValue::Hops(left)));
         if let Some(several) = self.several.get_mut(&key) {
-            several.retain(|(metric, _)| *metric != told.0);
-            several.push(told);
+            several.retain(|(metric, _)| *metric != ranked.0);
+            several.push(ranked);
             let best = several.iter().min_by_key(|(metric, _)| *metric).cloned();
             best.into_iter().for_each(|best| self.used.put(key, best));
         } else {
-            self.used.put(key, told);
+            self.used.put(key, ranked);
         }
         true
     }
 
     /// Links went down: their IPv4 routes are gone, which Linux does not say.
     pub fn links_went_down(&mut self, is_down: impl Fn(u32) -> bool) {
-        let is_gone = |key: &RouteKey, told: &Told| !key.prefix.is_ip6() && told.1.is_by(&is_down);
+        let is_gone =
+            |key: &RouteKey, ranked: &Ranked| !key.prefix.is_ip6() && ranked.1.is_by(&is_down);
         let mut gone: Vec<(RouteKey, u32)> = Vec::new();
         for (key, several) in &self.several {
-            gone.extend(several.iter().filter(|told| is_gone(key, told)).map(|t| (*key, t.0)));
+            gone.extend(several.iter().filter(|ranked| is_gone(key, ranked)).map(|t| (*key, t.0)));
         }
         gone.into_iter().for_each(|(key, metric)| self.remove_whole(key, metric));
         self.used.remove_those(is_gone);
@@ -221,13 +222,13 @@ impl Routes {
 
     /// A next-hop object is gone, and with it the routes that use it, which Linux does not say.
     pub fn object_went(&mut self, id: u32) {
-        let is_gone = |told: &Told| *told.1 == RouteValue::Object(id);
+        let is_gone = |ranked: &Ranked| *ranked.1 == RouteValue::Object(id);
         let mut gone: Vec<(RouteKey, u32)> = Vec::new();
         for (key, several) in &self.several {
-            gone.extend(several.iter().filter(|told| is_gone(told)).map(|t| (*key, t.0)));
+            gone.extend(several.iter().filter(|ranked| is_gone(ranked)).map(|t| (*key, t.0)));
         }
         gone.into_iter().for_each(|(key, metric)| self.remove_whole(key, metric));
-        self.used.remove_those(|_, told| is_gone(told));
+        self.used.remove_those(|_, ranked| is_gone(ranked));
     }
 
     /// A dump of all routes begins.

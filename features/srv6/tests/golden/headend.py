@@ -63,12 +63,18 @@ def label(packet) -> int:
     return max((flow_hash(packet) * 0x9E3779B1 & 0xFFFFFFFF) >> 12, 1)
 
 
-def srh(path: list[str], left: int | None = None, listed: list[str] | None = None, **fields):
+def srh(
+    path: list[str], left: int | None = None, listed: list[str] | None = None, **fields
+):
     """An SRH for a path in the order in which it is travelled."""
     listed = path if listed is None else listed
     left = len(path) - 1 if left is None else left
     return IPv6ExtHdrSegmentRouting(
-        addresses=listed[::-1], segleft=left, lastentry=len(listed) - 1, len=2 * len(listed), **fields
+        addresses=listed[::-1],
+        segleft=left,
+        lastentry=len(listed) - 1,
+        len=2 * len(listed),
+        **fields,
     )
 
 
@@ -83,10 +89,23 @@ def hop(packet):
     return packet
 
 
-def around(inner, path: list[str], reduced: bool = False, hlim: int = 64, flow=None, number: int | None = None):
+def around(
+    inner,
+    path: list[str],
+    reduced: bool = False,
+    hlim: int = 64,
+    flow=None,
+    number: int | None = None,
+):
     """The inner packet with what H.Encaps puts around it."""
     flow = flow or inner
-    tc = inner.tos if isinstance(inner, IP) else inner.tc if isinstance(inner, IPv6) else 0
+    tc = (
+        inner.tos
+        if isinstance(inner, IP)
+        else inner.tc
+        if isinstance(inner, IPv6)
+        else 0
+    )
     number = number or (4 if isinstance(inner, IP) else 41)
     outer = IPv6(src=SOURCE, dst=path[0], tc=tc, fl=label(flow), hlim=hlim)
     if reduced and len(path) == 1:
@@ -102,7 +121,9 @@ def into(packet, path: list[str], reduced: bool = False):
     whole = [*path, packet.dst]
     head = srh(whole, listed=whole[1:] if reduced else whole, nh=packet.nh)
     body = raw(packet.payload)
-    inserted = IPv6(src=packet.src, dst=path[0], tc=packet.tc, fl=packet.fl, hlim=packet.hlim, nh=43)
+    inserted = IPv6(
+        src=packet.src, dst=path[0], tc=packet.tc, fl=packet.fl, hlim=packet.hlim, nh=43
+    )
     return inserted / head / Raw(body)
 
 

@@ -7,7 +7,12 @@ from scapy.all import IP, TCP, UDP, Ether, IPv6, IPv6ExtHdrSegmentRouting, Raw, 
 
 MASK = (1 << 64) - 1
 #: The constants of engine/wire/src/flow.rs.
-GOLDEN, ROOT_2, ROOT_3, ROOT_5 = 0x9E3779B97F4A7C15, 0x6A09E667F3BCC909, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B
+GOLDEN, ROOT_2, ROOT_3, ROOT_5 = (
+    0x9E3779B97F4A7C15,
+    0x6A09E667F3BCC909,
+    0xBB67AE8584CAA73B,
+    0x3C6EF372FE94F82B,
+)
 
 
 def fold(a, b):
@@ -28,13 +33,18 @@ def flow_hash(packet):
             return flow_hash(packet.payload)
         value = 0
         for at in (0, 4, 8):
-            value = ((value ^ int.from_bytes(raw(packet)[at : at + 4], "big")) * GOLDEN) & MASK
+            value = (
+                (value ^ int.from_bytes(raw(packet)[at : at + 4], "big")) * GOLDEN
+            ) & MASK
             value = (value << 29 | value >> 35) & MASK
         return (value ^ value >> 32) & 0xFFFFFFFF
     upper = packet.payload
     ports = upper.sport << 16 | upper.dport if isinstance(upper, (UDP, TCP)) else 0
     if isinstance(packet, IP):
-        return mix(int(IPv4Address(packet.src)) << 32 | int(IPv4Address(packet.dst)), IP(raw(packet)).proto << 32 | ports)
+        return mix(
+            int(IPv4Address(packet.src)) << 32 | int(IPv4Address(packet.dst)),
+            IP(raw(packet)).proto << 32 | ports,
+        )
     src, dst = int(IPv6Address(packet.src)), int(IPv6Address(packet.dst))
     s = fold(src >> 64 ^ GOLDEN, src & MASK ^ ROOT_2)
     d = fold(dst >> 64 ^ ROOT_3, dst & MASK ^ ROOT_5)
@@ -58,7 +68,13 @@ NUMBERS = {IP: 4, IPv6: 41, Ether: 143}
 def again(inner, source, path, left, hlim=64, tc=None, reduced=False, **more):
     """The packet with its headers again: `inner` as it leaves, `left` segments left of the path."""
     if tc is None:
-        tc = inner.tos if isinstance(inner, IP) else inner.tc if isinstance(inner, IPv6) else 0
+        tc = (
+            inner.tos
+            if isinstance(inner, IP)
+            else inner.tc
+            if isinstance(inner, IPv6)
+            else 0
+        )
     label = max((flow_hash(inner) * 0x9E3779B1 & 0xFFFFFFFF) >> 12, 1)
     number = NUMBERS[type(inner)]
     outer = IPv6(src=source, dst=path[len(path) - 1 - left], tc=tc, fl=label, hlim=hlim)
@@ -67,7 +83,12 @@ def again(inner, source, path, left, hlim=64, tc=None, reduced=False, **more):
         outer.nh = number
         return outer / Raw(raw(inner))
     srh = IPv6ExtHdrSegmentRouting(
-        addresses=listed[::-1], segleft=left, lastentry=len(listed) - 1, len=2 * len(listed), nh=number, **more
+        addresses=listed[::-1],
+        segleft=left,
+        lastentry=len(listed) - 1,
+        len=2 * len(listed),
+        nh=number,
+        **more,
     )
     return outer / srh / Raw(raw(inner))
 

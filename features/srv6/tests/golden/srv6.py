@@ -1,7 +1,15 @@
 """What the cases share: hosts, frames, and packets with segments, as scapy builds them."""
+
 import sys
 
-from scapy.all import ICMPv6EchoRequest, ICMPv6ParamProblem, ICMPv6TimeExceeded, Ether, IP, IPv6
+from scapy.all import (
+    ICMPv6EchoRequest,
+    ICMPv6ParamProblem,
+    ICMPv6TimeExceeded,
+    Ether,
+    IP,
+    IPv6,
+)
 from scapy.all import IPv6ExtHdrSegmentRouting, Raw, TCP, UDP, wrpcap
 
 assert sys.version_info >= (3, 11)
@@ -29,7 +37,9 @@ def out(port, packet):
 def segments(path, left, payload, hlim=64, reduced=False, named=None, **more):
     """A packet on its path, with so many segments left."""
     listed = path[1:] if reduced else path
-    srh = IPv6ExtHdrSegmentRouting(addresses=list(reversed(listed)), segleft=left, **more)
+    srh = IPv6ExtHdrSegmentRouting(
+        addresses=list(reversed(listed)), segleft=left, **more
+    )
     if named is not None:
         srh.nh = named
     return IPv6(src=SOURCE, dst=path[len(path) - 1 - left], hlim=hlim) / srh / payload
@@ -69,7 +79,9 @@ def every_flavor(port):
     """Packets to the eight SIDs of a behaviour with PSP (1), USP (2) and USD (4), that leave by this port: the SID's number
     says which flavours it has."""
     middle = "fc00:0:5::5"
-    inner6 = lambda hops: IPv6(src="2001:db8:b::1", dst="2001:db8:a::1", hlim=hops) / data()
+    inner6 = lambda hops: (
+        IPv6(src="2001:db8:b::1", dst="2001:db8:a::1", hlim=hops) / data()
+    )
     inner4 = lambda hops: IP(src="198.51.100.1", dst="192.0.2.1", ttl=hops) / data()
     steps = {1: ([], [], []), 2: ([], [], []), 3: ([], [], [])}
     for number in range(8):
@@ -83,7 +95,9 @@ def every_flavor(port):
             expected.append(segments(path, 1, data(), 63, reduced=reduced))
         # The last segment becomes the active one: PSP takes the SRH off.
         given.append(segments([here, LAST], 1, data()))
-        expected.append(plain(LAST, data(), 63) if psp else segments([here, LAST], 0, data(), 63))
+        expected.append(
+            plain(LAST, data(), 63) if psp else segments([here, LAST], 0, data(), 63)
+        )
         # No segments are left: USD lets inner packets go on.
         for step, inner in ((2, inner6), (3, inner4)):
             given, expected, told = steps[step]

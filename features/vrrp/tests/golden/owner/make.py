@@ -13,7 +13,7 @@ def advertisement(mac, source, message, ttl=255, tos=0):
     return Ether(src=mac, dst=GROUP_MAC) / IP(src=source, dst=GROUP, ttl=ttl, tos=tos, id=0, proto=112) / message
 
 
-def told(**fields):
+def advertisement(**fields):
     return VRRPv3(**{"vrid": 7, "priority": 100, "adv": 200, "addrlist": ["192.0.2.1"], **fields})
 
 
@@ -23,7 +23,7 @@ def announcement(address):
     )
 
 
-own = told(priority=255, addrlist=["192.0.2.1", "192.0.2.77"])
+own = advertisement(priority=255, addrlist=["192.0.2.1", "192.0.2.77"])
 wrpcap(
     "01-out.e0.pcap",
     [
@@ -35,20 +35,20 @@ wrpcap(
 json.dump({"drops": {}}, open("01-counters.json", "w"), indent=2)
 
 peer = lambda message, **more: advertisement(PEER, "192.0.2.2", message, **more)
-without = bytearray(bytes(told(chksum=0)))  # a checksum over the message alone (RFC 9568)
+without = bytearray(bytes(advertisement(chksum=0)))  # a checksum over the message alone (RFC 9568)
 without[6:8] = checksum(bytes(without)).to_bytes(2, "big")
-version_2 = bytearray(bytes(told()))
+version_2 = bytearray(bytes(advertisement()))
 version_2[0] = 0x21
 frames = [
-    peer(told()), peer(Raw(bytes(without))),  # for the owner, with either checksum
-    peer(told(), ttl=254),
+    peer(advertisement()), peer(Raw(bytes(without))),  # for the owner, with either checksum
+    peer(advertisement(), ttl=254),
     peer(Raw(bytes(version_2))),
-    peer(told(type=2)),
-    peer(told(chksum=0x1234)),
-    peer(told(vrid=9)),
-    peer(told(vrid=8, addrlist=["192.0.2.88"])),  # not started
-    peer(told(adv=0)),
-    peer(Raw(bytes(told())[:10])),
+    peer(advertisement(type=2)),
+    peer(advertisement(chksum=0x1234)),
+    peer(advertisement(vrid=9)),
+    peer(advertisement(vrid=8, addrlist=["192.0.2.88"])),  # not started
+    peer(advertisement(adv=0)),
+    peer(Raw(bytes(advertisement())[:10])),
 ]
 wrpcap("02-in.e0.pcap", frames)
 drops = {
