@@ -22,7 +22,10 @@ protocol static {{ ipv6; route 2001:db8:f::/48 blackhole; }}
 protocol bgp {{
   local 10.0.1.2 as 65002; neighbor 10.0.1.1 as 65001;
   ipv4 {{ import all; export all; next hop self; }};
-  ipv6 {{ import all; export all; next hop self; extended next hop on; }};
+}}
+protocol bgp {{
+  local 2001:db8:1::2 as 65002; neighbor 2001:db8:1::1 as 65001;
+  ipv6 {{ import all; export all; next hop self; }};
 }}
 """
 
@@ -51,8 +54,9 @@ def frr_bgp(mirrored: Mirrored, *daemon_words: str) -> Frr:
         bgp router-id 10.0.1.1
         no bgp ebgp-requires-policy
         neighbor 10.0.1.2 remote-as 65002
+        neighbor 2001:db8:1::2 remote-as 65002
         address-family ipv6 unicast
-        neighbor 10.0.1.2 activate"""
+        neighbor 2001:db8:1::2 activate"""
     )
     return frr
 
@@ -163,10 +167,14 @@ def test_bird_in_the_twins_namespace_gives_the_router_its_routes(mirrored: Mirro
         protocol bgp {
           local 10.0.1.1 as 65001; neighbor 10.0.1.2 as 65002;
           ipv4 { import all; export none; };
-          ipv6 { import all; export none; extended next hop on; };
+        }
+        protocol bgp {
+          local 2001:db8:1::1 as 65001; neighbor 2001:db8:1::2 as 65002;
+          ipv6 { import all; export none; };
         }""",
     )
     wait_until("all are there", lambda: len(mirrored.prefixes()) == 300, patience_s=60)
+    wait_until("IPv6, too", lambda: mirrored.router.answer("show ip6 fib 2001:db8:f::/48").code == 0)
     ping_all(mirrored.right, "20.0.7.1")
     here.process.stop()
     wait_until("all are gone", lambda: not mirrored.prefixes(), patience_s=60)

@@ -95,6 +95,7 @@ def join(router: Router, number: int, host: Namespace, device: str) -> None:
     router.namespace.sysctl(f"net.ipv6.conf.{port}.disable_ipv6", 1)
     router.configure(f"""create host-interface name {port}
         set interface mtu packet {MTU_BYTES} host-{port}
+        set interface feature gro host-{port} disable
         set interface state host-{port} up""")
     whole_packets(host, device)
 
