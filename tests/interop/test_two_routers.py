@@ -107,6 +107,8 @@ def test_tcp_crosses_two_routers_and_nothing_is_wrong_on_the_wire(mode: str, tmp
         one, two = ends
         for end in ends:
             end.router.wait_for_link("memif1/0", "tap0")
+            # What is coalesced leaves its checksum to Linux, and is not as on a wire.
+            end.router.ctl("set interface feature gro tap0 disable")
         for family in (4, 6):
             reach(one.host, two.address(family))
             listening = two.host.start("iperf3", "-s", "-1", "--forceflush")

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
-use quiver_linux::{Arrival, Progress, RxDrop, Scatter, VECTOR_PACKETS_MAX, VirtioNetHeader};
+use quiver_linux::{Arrival, RxDrop, Scatter, VECTOR_PACKETS_MAX, VirtioNetHeader};
 
 use crate::ring::{MACS_BYTES, RxRing, Slot, TAG_BYTES, offload_header, put_tag, tag_bytes};
 
@@ -14,23 +14,6 @@ pub struct PacketRx {
     ring: RxRing,
     arrival: Arrival,
     scatter: Scatter,
-    /// The frame under way: it stands for more packets than the last vector had room for.
-    current: Option<Current>,
-}
-
-#[derive(Clone, Copy)]
-struct Current {
-    header: VirtioNetHeader,
-    place: Place,
-}
-
-/// Where the frame under way lies.
-#[derive(Clone, Copy)]
-enum Place {
-    /// In the slot that waits first, from and to these bytes.
-    Slot(usize, usize),
-    /// In the store, so many bytes.
-    Store(usize),
 }
 
 /// The header of a frame that gets a tag put in.
@@ -43,12 +26,17 @@ impl PacketRx {
     /// A queue of `interface`, for buffers of `data_bytes`.
     pub fn new(ring: RxRing, interface: InterfaceId, data_bytes: usize) -> PacketRx {
         let (arrival, scatter) = (Arrival::new(interface), Scatter::new(data_bytes));
-        PacketRx { ring, arrival, scatter, current: None }
+        PacketRx { ring, arrival, scatter }
     }
 
-    /// Look at the frame in the slot that waits first.
+    /// Put the frame in the slot that waits first into the vector.
     #[inline]
-    fn begin(&mut self, slot: Slot) -> Result<Current, RxDrop> {
+    fn take_short(
+        &mut self,
+        slot: Slot,
+        cx: &mut Context<'_>,
+        frame: &mut Frame,
+    ) -> Result<(), RxDrop> {
         let (memory, mut start) = (self.ring.memory(), slot.start);
         let end = start + slot.bytes;
         let mut header = offload_header(memory, start).ok_or(RxDrop::BadOffload)?;
@@ -56,11 +44,12 @@ impl PacketRx {
             start = put_tag(memory, start, tag).ok_or(RxDrop::TooShort)?;
             header = behind_tag(header);
         }
-        Ok(Current { header, place: Place::Slot(start, end.max(start)) })
+        let bytes = memory.get(start..end).unwrap_or_default();
+        self.arrival.admit(&header, bytes, cx, frame);
+        Ok(())
     }
 
-    /// Read the frame that waits first at the socket, and let the slot go that stands for it. What
-    /// must be cut is left under way.
+    /// Read the frame that waits first at the socket into the vector. A slot stands for it.
     fn take_long(
         &mut self,
         slot: Slot,
@@ -90,56 +79,28 @@ impl PacketRx {
             }
             header = behind_tag(header);
         }
-        if header.is_nested(packet.bytes(), packet.length()) {
-            let place = Place::Store(self.scatter.flatten(&packet));
-            cx.buffers.free(packet);
-            self.current = Some(Current { header, place });
-        } else {
-            self.arrival.admit_packet(&header, packet, cx, frame);
-        }
+        self.arrival.admit_packet(&header, packet, cx, frame);
         Ok(())
     }
 
-    /// Put the frame that waits first into the vector. What it stands for and has no room is left
-    /// under way.
+    /// Put the frame that waits first into the vector, which has room.
     #[inline]
     fn take(&mut self, slot: Slot, cx: &mut Context<'_>, frame: &mut Frame) -> Result<(), RxDrop> {
         if slot.is_cut {
             return Err(RxDrop::Truncated);
         }
         if slot.is_long {
-            self.take_long(slot, cx, frame)?;
-            if self.current.is_none() {
-                self.ring.release();
-                return Ok(());
-            }
+            self.take_long(slot, cx, frame)
         } else {
-            self.current = Some(self.begin(slot)?);
-        }
-        self.go_on(cx, frame);
-        Ok(())
-    }
-
-    /// Put what the frame under way stands for into the vector, as far as there is room.
-    #[inline]
-    fn go_on(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let Some(Current { header, place }) = self.current else { return };
-        let bytes = match place {
-            Place::Slot(start, end) => self.ring.memory().get(start..end).unwrap_or_default(),
-            Place::Store(bytes) => self.scatter.store(bytes),
-        };
-        if self.arrival.admit(&header, bytes, cx, frame) == Progress::Done {
-            self.current = None;
-            self.ring.release();
+            self.take_short(slot, cx, frame)
         }
     }
 }
 
 impl RxQueue for PacketRx {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
-        self.go_on(cx, frame);
         let mut packets = 0;
-        while self.current.is_none() && frame.room() > 0 && packets < VECTOR_PACKETS_MAX {
+        while frame.room() > 0 && packets < VECTOR_PACKETS_MAX {
             let Some(slot) = self.ring.peek() else { break };
             if slot.is_losing {
                 let lost = self.ring.socket().take_drops();
@@ -147,8 +108,8 @@ impl RxQueue for PacketRx {
             }
             if let Err(reason) = self.take(slot, cx, frame) {
                 self.arrival.lose(reason, 1, cx);
-                self.ring.release();
             }
+            self.ring.release();
             packets += frame.packets().last().map_or(0, |packet| packet.on_wire().0);
         }
         None
@@ -162,6 +123,6 @@ impl RxQueue for PacketRx {
         if interrupts {
             self.ring.socket().clear_error();
         }
-        self.current.is_some() || self.ring.is_ready()
+        self.ring.is_ready()
     }
 }

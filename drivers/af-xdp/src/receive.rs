@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use quiver_core::cpu::prefetch;
 use quiver_core::worker::device::RxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId};
-use quiver_linux::{Arrival, Progress, RxDrop, VirtioNetHeader};
+use quiver_linux::{Arrival, RxDrop, VirtioNetHeader};
 
 use crate::socket::{CHUNK_BYTES, RxSide};
 
@@ -67,8 +67,7 @@ impl XdpRx {
             self.arrival.lose(RxDrop::Truncated, 1, cx);
         } else {
             // A frame of its own size: `frame` has room, so it is done at once.
-            let _: Progress =
-                self.arrival.admit(&VirtioNetHeader::default(), &self.long, cx, frame);
+            self.arrival.admit(&VirtioNetHeader::default(), &self.long, cx, frame);
         }
         self.long.clear();
     }
@@ -96,7 +95,7 @@ impl RxQueue for XdpRx {
             if piece.is_continued || !self.long.is_empty() || self.is_cut {
                 self.gather(!piece.is_continued, cx, frame);
             } else {
-                let _: Progress = self.arrival.admit(&plain, self.side.bytes(piece), cx, frame);
+                self.arrival.admit(&plain, self.side.bytes(piece), cx, frame);
             }
             self.side.give_back();
         }

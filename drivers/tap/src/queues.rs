@@ -9,7 +9,7 @@ use quiver_core::worker::device::{RxQueue, TxQueue};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
 use quiver_linux::{
-    Arrival, FRAME_BYTES_MAX, Progress, RxDrop, Scatter, VECTOR_PACKETS_MAX, VirtioNetHeader,
+    Arrival, FRAME_BYTES_MAX, RxDrop, Scatter, VECTOR_PACKETS_MAX, VirtioNetHeader,
 };
 
 use crate::tun::TunQueue;
@@ -25,8 +25,6 @@ pub struct TapRx {
     queue: Arc<TunQueue>,
     arrival: Arrival,
     scatter: Scatter,
-    /// A frame in the store that is not yet all in the graph: its header and length.
-    under_way: Option<(VirtioNetHeader, usize)>,
     /// The last frame was longer than a buffer: the next one probably is, too.
     expects_long: bool,
     /// Reads without a frame since the last one.
@@ -40,7 +38,6 @@ impl TapRx {
             queue,
             arrival: Arrival::new(interface),
             scatter: Scatter::new(data_bytes),
-            under_way: None,
             expects_long: false,
             empty_reads: 0,
         }
@@ -78,38 +75,17 @@ impl TapRx {
         let Some((header, packet, bytes)) = self.read(cx) else { return false };
         self.expects_long = bytes > cx.buffers.pool().data_bytes();
         match self.scatter.gather(packet, bytes, cx.buffers) {
-            Ok(packet) if header.is_nested(packet.bytes(), bytes) => {
-                let bytes = self.scatter.flatten(&packet);
-                cx.buffers.free(packet);
-                self.admit(header, bytes, cx, frame);
-            }
             Ok(packet) => self.arrival.admit_packet(&header, packet, cx, frame),
             Err(reason) => self.arrival.lose(reason, 1, cx),
         }
         true
     }
-
-    /// Put what the frame in the store stands for into the vector, as far as there is room.
-    fn admit(
-        &mut self,
-        header: VirtioNetHeader,
-        bytes: usize,
-        cx: &mut Context<'_>,
-        frame: &mut Frame,
-    ) {
-        let progress = self.arrival.admit(&header, self.scatter.store(bytes), cx, frame);
-        self.under_way = (progress == Progress::More).then_some((header, bytes));
-    }
 }
 
 impl RxQueue for TapRx {
     fn receive(&mut self, cx: &mut Context<'_>, frame: &mut Frame) -> Option<NodeId> {
-        if let Some((header, bytes)) = self.under_way {
-            self.admit(header, bytes, cx, frame);
-        }
         let (mut packets, mut bytes) = (0, 0);
         while frame.room() > 0
-            && self.under_way.is_none()
             && packets < VECTOR_PACKETS_MAX
             && bytes < VECTOR_BYTES_MAX
             && self.take(cx, frame)
@@ -122,10 +98,6 @@ impl RxQueue for TapRx {
 
     fn wake_fd(&self) -> Option<RawFd> {
         Some(self.queue.fd())
-    }
-
-    fn arm(&mut self, _interrupts: bool) -> bool {
-        self.under_way.is_some()
     }
 }
 

@@ -39,15 +39,6 @@ quiver_core::reasons! {
     }
 }
 
-/// How far a frame has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// All of it is in the vector, or dead.
-    Done,
-    /// The vector is full; come again with the same frame.
-    More,
-}
-
 /// Makes packets of the frames of one interface.
 pub struct Arrival {
     interface: InterfaceId,
@@ -69,8 +60,8 @@ impl Arrival {
         count.add(frames);
     }
 
-    /// Put the packet that `bytes` is into `frame`. Deaths are counted in the name of the running
-    /// node, the input.
+    /// Put the packet that `bytes` is into `frame`, which has room. Deaths are counted in the name
+    /// of the running node, the input.
     #[inline]
     pub fn admit(
         &self,
@@ -78,17 +69,17 @@ impl Arrival {
         bytes: &[u8],
         cx: &mut Context<'_>,
         frame: &mut Frame,
-    ) -> Progress {
-        match self.try_admit(header, bytes, cx, frame) {
-            Ok(progress) => progress,
-            Err(reason) => {
-                self.lose(reason, 1, cx);
-                Progress::Done
-            }
+    ) {
+        if bytes.len() < ETHERNET_BYTES {
+            return self.lose(RxDrop::TooShort, 1, cx);
+        }
+        match copy(bytes, cx.buffers) {
+            Some(packet) => self.admit_packet(header, packet, cx, frame),
+            None => self.lose(RxDrop::NoBuffer, 1, cx),
         }
     }
 
-    /// As [`admit`](Self::admit), for a frame that lies in a packet already. `frame` has room.
+    /// As [`admit`](Self::admit), for a frame that lies in a packet already.
     #[inline]
     pub fn admit_packet(
         &self,
@@ -118,24 +109,6 @@ impl Arrival {
                 self.lose(reason, 1, cx);
             }
         }
-    }
-
-    fn try_admit(
-        &self,
-        header: &VirtioNetHeader,
-        bytes: &[u8],
-        cx: &mut Context<'_>,
-        frame: &mut Frame,
-    ) -> Result<Progress, RxDrop> {
-        if bytes.len() < ETHERNET_BYTES {
-            return Err(RxDrop::TooShort);
-        }
-        if frame.room() == 0 {
-            return Ok(Progress::More);
-        }
-        let packet = copy(bytes, cx.buffers).ok_or(RxDrop::NoBuffer)?;
-        self.admit_packet(header, packet, cx, frame);
-        Ok(Progress::Done)
     }
 }
 

@@ -17,7 +17,7 @@ pub mod scatter;
 pub mod tap_maker;
 pub mod virtio_net;
 
-pub use arrival::{Arrival, Progress, RxDrop, VECTOR_PACKETS_MAX};
+pub use arrival::{Arrival, RxDrop, VECTOR_PACKETS_MAX};
 pub use followed::{FollowedLink, FollowsLink};
 pub use link::{LinkError, LinkSocket, LinkState};
 pub use link_watch::LinkWatch;

@@ -109,22 +109,6 @@ impl Scatter {
         buffers.free(packet);
         Err(reason)
     }
-
-    /// Copy a packet of at most [`FRAME_BYTES_MAX`] into the store: its bytes in one piece.
-    pub fn flatten(&mut self, packet: &Packet) -> usize {
-        let mut at = 0;
-        for segment in packet.segments() {
-            let Some(place) = self.store.get_mut(at..at + segment.len()) else { break };
-            place.copy_from_slice(segment);
-            at += segment.len();
-        }
-        at
-    }
-
-    /// The first bytes of the store.
-    pub fn store(&self, bytes: usize) -> &[u8] {
-        self.store.get(..bytes).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]
@@ -151,8 +135,6 @@ mod tests {
         let packet = scatter.gather(packet, frame.len(), cache).expect("packet");
         let mut seen = Vec::new();
         packet.copy_to(&mut seen);
-        assert_eq!(scatter.flatten(&packet), frame.len());
-        assert!(scatter.store(frame.len()) == seen);
         cache.free(packet);
         seen
     }

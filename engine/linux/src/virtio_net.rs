@@ -116,14 +116,6 @@ impl VirtioNetHeader {
         Some(offload)
     }
 
-    /// Does it speak of a super-frame of packets in packets? The frame has `length` bytes and
-    /// begins with `frame`.
-    pub fn is_nested(&self, frame: &[u8], length: usize) -> bool {
-        let (kind, bytes) = (self.segment_kind, self.segment_bytes);
-        kind != SEGMENT_NONE
-            && Segmenter::new(frame, length, kind, bytes).is_some_and(|of| of.encapsulations() > 0)
-    }
-
     /// Nothing is left to do?
     #[inline]
     pub fn is_plain(&self) -> bool {

@@ -199,6 +199,13 @@ impl Node for BfdInput {
                         cx.kill(packet, BfdDrop::HandoffFull);
                     }
                 }
+                // A session that this router does not have may be a daemon's of the host.
+                Err(BfdDrop::NoSession | BfdDrop::UnknownDiscriminator | BfdDrop::EchoUnknown)
+                    if let Some(host) = cx.interface(packet.rx).and_then(|row| row.host) =>
+                {
+                    cx.trace(&packet, host);
+                    cx.emit(packet, host);
+                }
                 Err(why) => {
                     cx.trace(&packet, DROP);
                     cx.kill(packet, why);

@@ -114,6 +114,13 @@ impl Node for VrrpInput {
                         cx.kill(packet, VrrpDrop::HandoffFull);
                     }
                 }
+                // A virtual router that this router does not have may be a daemon's of the host.
+                Err(VrrpDrop::UnknownVrId)
+                    if let Some(host) = cx.interface(packet.rx).and_then(|row| row.host) =>
+                {
+                    cx.trace(&packet, host);
+                    cx.emit(packet, host);
+                }
                 Err(why) => {
                     cx.trace(&packet, DROP);
                     cx.kill(packet, why);
