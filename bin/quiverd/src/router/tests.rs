@@ -9,7 +9,7 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 7] = [
+const PATHS: [(&str, &str, &str); 10] = [
     ("exec", "file", "exec /etc/hostname"),
     ("pcap trace", "file", "pcap trace rx file /etc/quiver-test.pcap"),
     (
@@ -18,6 +18,9 @@ const PATHS: [(&str, &str, &str); 7] = [
         "create memif socket id 7 filename /etc/quiver-test.sock",
     ),
     ("create tap", "host-ns", "create tap id 0 host-ns /proc/1/ns/net"),
+    ("lcp create", "namespace", "lcp create pg0 host-if x netns /proc/1/ns/net"),
+    ("lcp default netns", "namespace", "lcp default netns /proc/1/ns/net"),
+    ("lcp fpm listen", "namespace", "lcp fpm listen netns /proc/1/ns/net"),
     (
         "packet-generator new {",
         "pcap",
