@@ -144,7 +144,8 @@ impl Thread {
         Ok(())
     }
 
-    /// Take the answers to requests, from the beginning when something changes meanwhile.
+    /// Take the answers to requests, from the beginning when something changes meanwhile. What is
+    /// not in a dump that was interrupted is not gone: nothing may be swept then.
     fn dump(&mut self, requests: &[Request], begin: impl Fn(&mut Model)) -> io::Result<()> {
         for _ in 0..DUMP_TRIES {
             begin(&mut self.model);
@@ -156,7 +157,7 @@ impl Thread {
                 return Ok(());
             }
         }
-        Ok(()) // what changed meanwhile is heard as a change
+        Err(io::Error::new(io::ErrorKind::Interrupted, "what is dumped changes all the time"))
     }
 
     /// Take the answer to one request. False when something changed meanwhile.
