@@ -54,8 +54,11 @@ pub struct IpInterfaces {
     /// Addresses that the router answers for with another MAC address than the interface's.
     virtual_addresses: PublishedSlots<Vec<(IpAddr, MacAddress)>>,
     /// The same by who published them; only the control thread looks.
-    virtual_owners: Mutex<BTreeMap<(InterfaceId, &'static str), Vec<(IpAddr, MacAddress)>>>,
+    virtual_owners: Mutex<VirtualAddresses>,
 }
+
+/// Addresses with MAC addresses of their own, by interface and owner.
+type VirtualAddresses = BTreeMap<(InterfaceId, &'static str), Vec<(IpAddr, MacAddress)>>;
 
 fn column(length: usize) -> Box<[AtomicU32]> {
     (0..length).map(|_| AtomicU32::new(NOT_ENABLED)).collect()
