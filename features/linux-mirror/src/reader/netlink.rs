@@ -100,7 +100,10 @@ impl Thread {
         loop {
             match self.changes.receive()? {
                 Received::Nothing => match self.model.leaving.take() {
-                    Some(link) => self.await_deletion(link),
+                    Some(link) => {
+                        self.await_deletion(link);
+                        continue;
+                    }
                     None => return Ok(Look::Read),
                 },
                 Received::Overrun => {
