@@ -113,8 +113,8 @@ pub struct LocalSid {
     pub next_csid: Option<(u8, u8)>,
 }
 
-/// Penultimate segment pop, ultimate segment pop and ultimate segment decapsulation, and the lengths
-/// of NEXT-C-SID.
+/// Penultimate segment pop, ultimate segment pop, ultimate segment decapsulation, and the lengths of
+/// NEXT-C-SID.
 type Flavors = ([bool; 3], Option<(u8, u8)>);
 
 /// What the attribute of flavors says; none for a flavor that is not known here.
