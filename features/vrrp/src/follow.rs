@@ -74,6 +74,9 @@ fn follow_states(engine: &mut Engine) {
     });
 }
 
+/// Whose further MAC addresses and addresses of interfaces these are.
+const OWNER: &str = "vrrp";
+
 fn announce(engine: &Engine, key: VrKey, state: State) {
     let (name, id) = (engine.interface_name(key.interface), key.vr_id);
     tracing::info!("VRRP {} VR ID {id} on {name}: {}", family(key), state.name());
@@ -99,12 +102,12 @@ pub(crate) fn fit_interface(engine: &mut Engine, vrrp: &mut Vrrp, id: InterfaceI
     }
     addresses.sort_unstable_by_key(|(address, _): &(IpAddr, _)| *address);
     if engine.interface(id).is_some()
-        && let Err(error) = engine.set_virtual_macs(id, macs)
+        && let Err(error) = engine.set_virtual_macs(id, OWNER, macs)
     {
         tracing::error!("{}: virtual MAC addresses: {error}", engine.interface_name(id));
     }
     if let Some(tables) = engine.shared::<IpTables>() {
-        tables.interfaces.publish_virtual(id, addresses);
+        tables.interfaces.publish_virtual(id, OWNER, addresses);
     }
     for (key, entry) in vrrp.routers.iter_mut().filter(|(key, _)| key.interface == id) {
         fit_routes(engine, *key, entry);

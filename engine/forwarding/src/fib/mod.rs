@@ -30,6 +30,7 @@ mod path_list;
 mod range;
 mod replace;
 mod resolve;
+mod route_changes;
 mod routes;
 mod series;
 mod special_routes;
@@ -60,6 +61,7 @@ use family_tables::FamilyTables;
 use interfaces::Interface;
 use next_hop_objects::NextHopObjects;
 use path_list::PathLists;
+use route_changes::RouteChanges;
 use stacks::Stacks;
 
 pub use adjacencies::AdjacencyKey;
@@ -75,6 +77,7 @@ pub use path::{Family, Only, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};
 pub use replace::Swept;
 pub use resolve::RECURSION_MAX;
+pub use route_changes::{ROUTE_CHANGES_MAX, RoutePlace, TakenChanges};
 pub use series::{Change, RouteChange, SeriesRefused};
 pub use stacks::StackedHop;
 pub use view::{AdjacencyView, GroupView, RouteView};
@@ -108,6 +111,8 @@ pub struct Fib {
     objects: NextHopObjects,
     /// The header stacks of tunnels' interfaces.
     stacks: Stacks,
+    /// Prefixes whose routes changed, while somebody wants to know.
+    route_changes: RouteChanges,
     /// Neighbours that a liveness protocol says are down.
     dead: BTreeSet<(InterfaceId, IpAddr)>,
 }
@@ -146,6 +151,7 @@ impl Fib {
             groups_lead: None,
             objects: NextHopObjects::default(),
             stacks: Stacks::default(),
+            route_changes: RouteChanges::default(),
             dead: BTreeSet::new(),
         };
         fib.add_special_routes(Family::Ip4, 0)?;
