@@ -62,9 +62,7 @@ TUNNELS = {
     "ip6gre with the guest's encapsulation limit": gre(6),
     "ipip and 6in4": Tunnel("ipip tunnel %s", (("ipip", 4), ("sit", 6)), 4, 20),
     "ip6tnl": Tunnel("ipip tunnel %s", (("ip6tnl mode any encaplimit none", 0),), 6, 40),
-    "ip6tnl with the guest's encapsulation limit": Tunnel(
-        "ipip tunnel %s", (("ip6tnl mode any", 0),), 6, 40
-    ),
+    "ip6tnl with the guest's encapsulation limit": Tunnel("ipip tunnel %s", (("ip6tnl mode any", 0),), 6, 40),
 }
 
 
@@ -178,7 +176,9 @@ def test_bridged_frames_reach_a_gretap_device(lab: BesideGuest) -> None:
         ping_all(lab.host, "10.61.0.2", count=20)
         ping_all(lab.guest, lab.side.ip4, "-s", "1300", count=20)
         lab.transfer_both_ways("10.61.0.2")
-        lab.router.configure(f"delete loopback interface intfc loop0\ncreate {ends} del\ncreate bridge-domain 5 del")
+        lab.router.configure(
+            f"delete loopback interface intfc loop0\ncreate {ends} del\ncreate bridge-domain 5 del"
+        )
         lab.guest.ip("link", "del", "t0")
 
 

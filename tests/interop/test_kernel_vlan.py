@@ -78,9 +78,7 @@ VLANS = {
     "802.1Q": Vlan("dot1q 100 exact-match", (("802.1Q", 100, ""),), 1),
     "802.1Q with priorities": Vlan("dot1q 101 exact-match", (("802.1Q", 101, "egress-qos-map 0:5"),), 2),
     "802.1ad": Vlan("dot1ad 102 exact-match", (("802.1ad", 102, ""),), 3),
-    "QinQ": Vlan(
-        "dot1ad 200 inner-dot1q 300 exact-match", (("802.1ad", 200, ""), ("802.1Q", 300, "")), 4
-    ),
+    "QinQ": Vlan("dot1ad 200 inner-dot1q 300 exact-match", (("802.1ad", 200, ""), ("802.1Q", 300, "")), 4),
     "two tags of 802.1Q": Vlan(
         "dot1q 201 inner-dot1q 300 exact-match", (("802.1Q", 201, ""), ("802.1Q", 300, "")), 5
     ),

@@ -52,7 +52,11 @@ def beside_guest(*, devices: int = 1) -> Iterator[BesideGuest]:
     """A router whose interfaces to the guest are up, and whose host has its addresses."""
     need("iperf3")
     taps = [f"guest{number}" for number in range(devices)]
-    with namespaces("router", "host") as (own, host), kernel_guest(own, *taps) as guest, Router(own) as router:
+    with (
+        namespaces("router", "host") as (own, host),
+        kernel_guest(own, *taps) as guest,
+        Router(own) as router,
+    ):
         # A tap has a link when the guest has its end.
         for number in range(devices):
             guest.ip("link", "set", f"vec{number}", "mtu", "1500", "up")

@@ -73,7 +73,8 @@ class KernelGuest:
         self._line, theirs = socket.socketpair()
         # `gro`: super-frames of the other end come whole. Without it the driver drops those above its MTU.
         devices = [
-            f"vec{number}:transport=tap,ifname={tap},mtu={MTU_BYTES_MAX},gro=1" for number, tap in enumerate(taps)
+            f"vec{number}:transport=tap,ifname={tap},mtu={MTU_BYTES_MAX},gro=1"
+            for number, tap in enumerate(taps)
         ]
         # The kernel runs each program of the guest in a process that it traces. Were it killed alone,
         # these would go on. It is therefore the first process of a namespace of process ids.
