@@ -128,7 +128,8 @@ def test_both_ends_agree_and_pass_packets(lab: BesideGuest, rate: str, active: s
             # What the guest asks its partner to do: `lacp_rate` is its own wish.
             assert state["timeout"] == (rate == "fast")
             assert state["activity"] == (active == "on")
-            assert state["collecting"] and state["distributing"]
+            assert state["collecting"]
+            assert state["distributing"]
         shown = made.shown()
         system = made.lacp(lab.interfaces[0])["actor"]["system"]
         assert f"Partner Mac Address: {system}" in shown, shown

@@ -152,10 +152,10 @@ def test_what_just_fits_passes_and_more_is_told(lab: BesideGuest, tunnel: Tunnel
 
 def test_bridged_frames_reach_a_gretap_device(lab: BesideGuest) -> None:
     """A bridge domain with an interface of the router's own, and the guest's device for frames."""
-    for outer, kind in ((4, "gretap"), (6, "ip6gretap encaplimit none")):
+    for outer, kind, more in ((4, "gretap", ""), (6, "ip6gretap", "encaplimit none")):
         here, there = OUTER[outer]
         lab.guest.ip_batch(
-            f"""link add t0 type {kind.split()[0]} local {there} remote {here} key 9 {" ".join(kind.split()[1:])}
+            f"""link add t0 type {kind} local {there} remote {here} key 9 {more}
             link set t0 up
             addr add 10.61.0.2/24 dev t0
             route replace 10.1.0.0/24 via 10.61.0.1"""

@@ -80,7 +80,7 @@ class Agent:
 
     def do_run(self, words: list[str], stdin: str | None, patience_s: float) -> dict[str, object]:
         """Run a program to its end, or for so long; `stdin` is a file of the shared folder."""
-        with open(HOST / stdin if stdin else os.devnull) as given:
+        with (HOST / stdin if stdin else Path(os.devnull)).open() as given:
             process = subprocess.Popen(
                 words,
                 stdin=given,
