@@ -2,7 +2,8 @@
 
 The guest is an ordinary process. Its root is the host's file system, read-only, its Ethernet devices
 `vec0`, `vec1` and so on are the other ends of taps that a test has made, and a serial line carries
-programs to run there (`guest_agent.py`).
+programs to run there (`guest_agent.py`). A guest does not survive that its processes are stopped and
+continued from outside (SIGCONT): its kernel takes that for a fault of its first process.
 """
 
 from __future__ import annotations
