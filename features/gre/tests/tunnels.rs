@@ -36,7 +36,10 @@ fn router() -> Router {
 }
 
 fn sum(bytes: &[u8]) -> u16 {
-    let all: u32 = bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |low| u32::from(*low))).sum();
+    let all: u32 = bytes
+        .chunks(2)
+        .map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |low| u32::from(*low)))
+        .sum();
     !((all & 0xffff) + (all >> 16)) as u16
 }
 
