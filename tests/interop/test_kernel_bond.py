@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -162,9 +163,13 @@ def test_flows_spread_over_both_members_both_ways(agreed: Bonded) -> None:
     back = f"[s.sendto(b'x', ('{agreed.lab.side.ip4}', port)) for port in range(5000, 5400)]"
     agreed.lab.guest.run("/usr/bin/python3", "-c", script % back)
     for before, after in ((received, agreed.received), (sent, agreed.sent)):
-        wait_until("400 more", lambda before=before, after=after: sum(after()) >= sum(before) + 400)
+        wait_until("400 more", partial(_has_grown, before, after))
         gained = [now - then for now, then in zip(after(), before, strict=True)]
         assert min(gained) > 50, gained
+
+
+def _has_grown(before: list[int], after: Callable[[], list[int]]) -> bool:
+    return sum(after()) >= sum(before) + 400
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -84,7 +84,7 @@ def lab() -> Iterator[BesideGuest]:
         yield made
 
 
-@pytest.fixture(params=TUNNELS.values(), ids=TUNNELS.keys())
+@pytest.fixture(params=TUNNELS.values(), ids=list(TUNNELS))
 def tunnel(request: pytest.FixtureRequest, lab: BesideGuest) -> Iterator[Tunnel]:
     """Each tunnel alone, with both families inside."""
     made: Tunnel = request.param

@@ -85,7 +85,7 @@ VLANS = {
 }
 
 
-@pytest.fixture(params=VLANS.values(), ids=VLANS.keys())
+@pytest.fixture(params=VLANS.values(), ids=list(VLANS))
 def vlan(request: pytest.FixtureRequest, lab: BesideGuest) -> Iterator[Vlan]:
     """Each VLAN alone; its packets come by no other."""
     made: Vlan = request.param

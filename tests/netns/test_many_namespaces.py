@@ -72,7 +72,7 @@ def vrfs() -> Iterator[list[Vrf]]:
     """A router with all of them."""
     labels = [f"{kind}{number}" for number in range(1, VRFS + 1) for kind in ("twins", "near", "far")]
     with namespaces("router", *labels) as (own, *made), Router(own) as router:
-        all_of = [Vrf(number + 1, *made[3 * number : 3 * number + 3], router) for number in range(VRFS)]
+        all_of = [Vrf(n + 1, made[3 * n], made[3 * n + 1], made[3 * n + 2], router) for n in range(VRFS)]
         for vrf in all_of:
             vrf.set_up()
         yield all_of

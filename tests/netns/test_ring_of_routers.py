@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -30,6 +31,11 @@ BEHIND = "198.51.100.1"
 LINKS = {1: (1, 0, 2), 2: (3, 0, 2), 3: (3, 1, 4), 4: (1, 1, 4)}
 #: The port of our routers with a host.
 HOST_PORT = 2
+
+
+def is_answered(host: Namespace, address: str) -> bool:
+    """Is a ping answered?"""
+    return answers(ping(host, address, count=1)) == 1
 
 
 @dataclass
@@ -78,7 +84,7 @@ class Ring:
             for address in (f"10.20.{ours.far_host}.2", f"2001:db8:20:{ours.far_host}::2"):
                 wait_until(
                     f"{ours.host.name} reaches {address}",
-                    lambda host=ours.host, address=address: answers(ping(host, address, count=1)) == 1,
+                    partial(is_answered, ours.host, address),
                     patience_s,
                 )
                 ping_all(ours.host, address, count=10)
@@ -121,8 +127,8 @@ def start_ours(number: int, router: Router, twins: Namespace, host: Namespace, l
     commands = [f"lcp default netns {twins.name}"]
     for link, (owner, port, far) in LINKS.items():
         if owner == number:
-            place = linux.linux[far].name
-            commands.append(f"create tap id {port} host-if-name link{link} host-ns {place}")
+            there = linux.linux[far].name
+            commands.append(f"create tap id {port} host-if-name link{link} host-ns {there}")
     commands.append(f"create tap id {HOST_PORT} host-if-name h0 host-ns {host.name}")
     for port in (0, 1, HOST_PORT):
         commands += [f"set interface state tap{port} up", f"lcp create tap{port} host-if e{port}"]
@@ -220,7 +226,7 @@ def ring_of_routers() -> Iterator[Ring]:
         for ours in ring.ours.values():
             wait_until(
                 f"{ours.host.name} reaches {BEHIND}",
-                lambda host=ours.host: answers(ping(host, BEHIND, count=1)) == 1,
+                partial(is_answered, ours.host, BEHIND),
                 START_S_MAX,
             )
         ring.seconds = time.monotonic() - start
