@@ -379,9 +379,9 @@ fn check_unused(bfd: &Bfd, id: u32) -> Result<(), Refusal> {
 /// The path to a peer, as the FIB takes it.
 pub(crate) fn path(ends: &Ends) -> (Family, Path) {
     let path = match ends.interface {
-        // A neighbour also while routes do not use it.
+        // Both are used also while routes do not lead there.
         Some(interface) => Path::new(Target::Neighbour { address: ends.peer, interface }),
-        None => Path::via(ends.peer, None),
+        None => Path::new(Target::Through { next_hop: ends.peer, table: Some(0), only: None }),
     };
     (Family::of(ends.peer), path)
 }

@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{EventValue, Field, Topic, publish};
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::control::reactor::Interest;
+use quiver_core::control::session_states::SessionStates;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Fib;
 use quiver_wire::bfd::State;
 
 use crate::config::{self, Bfd, path, update};
 use crate::session::Effect;
-use crate::shared::Ends;
+use crate::shared::{Ends, Shared};
 use crate::show::diagnostic_word;
 
 /// How often addresses of interfaces are looked at.
@@ -34,15 +34,9 @@ pub(crate) static BFD: Topic = Topic {
 
 /// Listen to workers, interfaces and time.
 pub(crate) fn start(engine: &mut Engine, bfd: Bfd) {
-    let (rung, shared) = (bfd.writer.shared().clone(), bfd.writer.shared().clone());
+    let shared = bfd.writer.shared().clone();
     engine.insert(bfd);
-    // The bell only has to end the wait: what has changed is looked at on every turn.
-    engine.watch(rung.bell().fd(), Interest::READ, move |_| rung.bell().clear());
-    engine.on_turn(move |engine| {
-        if shared.take_changed() {
-            follow_states(engine);
-        }
-    });
+    SessionStates::follow(engine, &shared, Shared::states, follow_states);
     engine.on_interface_change(follow_interface);
     engine.every(LOOK_NS, |engine| {
         engine.with(|engine, bfd: &mut Bfd| {
@@ -95,15 +89,14 @@ fn announce(engine: &Engine, bfd: &Bfd, ends: &Ends, is_other_state: bool) {
     );
 }
 
-/// Let routes go through the peer of a session, or not: they do when no session with it on this
-/// interface says that it is down.
+/// Let routes go through the peer of a session, or not: they do when no session with it, on this
+/// interface or over several hops, says that it is down.
 pub(crate) fn mark(engine: &mut Engine, bfd: &Bfd, ends: &Ends) {
-    let Some(interface) = ends.interface else { return };
-    let same =
-        |(other, _): &(&Ends, _)| (other.interface, other.peer) == (Some(interface), ends.peer);
+    let watched = |ends: &Ends| (ends.interface, ends.peer);
+    let same = |(other, _): &(&Ends, _)| watched(other) == watched(ends);
     let is_alive = bfd.sessions.iter().filter(same).all(|(_, entry)| entry.is_alive());
     if let Some(fib) = engine.get_mut::<Fib>() {
-        fib.set_neighbour_alive(interface, ends.peer, is_alive);
+        fib.set_neighbour_alive(watched(ends), is_alive);
     }
 }
 

@@ -4,10 +4,10 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use quiver_core::graph::builtin::{DONE, HANDOFF};
-use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::sessions::{SessionInput, Taken, run_sessions};
 use quiver_core::jitter::Jitter;
-use quiver_core::{Context, Frame, Node, Packet, WorkerId};
+use quiver_core::{Context, Frame, Node, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
 use quiver_wire::bfd::{CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT, Packet as BfdPacket};
@@ -26,14 +26,6 @@ pub const NODE: &str = "bfd-input";
 pub const PORTS: [u16; 3] = [CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT];
 /// Sessions that time is passed to in one pass at most; others follow in the next.
 const SESSIONS_PER_TICK_MAX: usize = 512;
-
-/// What becomes of a packet.
-enum Verdict {
-    /// Its session has taken it in.
-    Taken,
-    /// Its session is another worker's.
-    HandOff(WorkerId),
-}
 
 /// A worker's instance.
 pub struct BfdInput {
@@ -68,68 +60,18 @@ impl BfdInput {
         self.store.as_mut()?.put(slot, None)
     }
 
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<Verdict, BfdDrop> {
-        let truncated = BfdDrop::Malformed(quiver_wire::bfd::BfdMalformation::Truncated);
-        let datagram = Datagram::of(packet.bytes()).ok_or(truncated)?;
-        if datagram.port == ECHO_PORT {
-            return self.take_echo(cx, &datagram);
-        }
-        let is_one_hop = datagram.port == CONTROL_PORT;
-        if is_one_hop && datagram.ttl != TTL {
-            return Err(BfdDrop::Ttl);
-        }
-        let read = BfdPacket::parse(datagram.payload)?;
-        let ends = Ends {
-            interface: is_one_hop.then_some(packet.rx),
-            local: datagram.destination,
-            peer: datagram.source,
-        };
-        let Place { worker, slot } = match read.control.your_discriminator {
-            0 => self.shared.of_ends(&ends).ok_or(BfdDrop::NoSession)?,
-            own => self.shared.of_discriminator(own).ok_or(BfdDrop::UnknownDiscriminator)?,
-        };
-        if worker != cx.worker {
-            return Ok(Verdict::HandOff(worker));
-        }
-        let now_ns = cx.now_ns;
-        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
-        let peer = peer.ok_or(BfdDrop::NoSession)?;
-        let own = peer.session.local_discriminator;
-        if peer.ends != ends
-            || !matches!(read.control.your_discriminator, 0)
-                && own != read.control.your_discriminator
-        {
-            peer.counts.refused += 1;
-            return Err(BfdDrop::OtherPath);
-        }
-        let window = Window {
-            detect_mult: peer.session.settings().detect_mult,
-            now_ns,
-            detection_ns: peer.session.detection_ns(),
-        };
-        if let Err(why) = peer.auth.check(&read, window) {
-            peer.counts.refused += 1;
-            return Err(why);
-        }
-        self.with_peer(cx, slot, |peer, jitter, now_ns| {
-            peer.counts.received += 1;
-            peer.session.receive(&read.control, now_ns, jitter)
-        });
-        Ok(Verdict::Taken)
-    }
-
     /// An echo packet came back.
     fn take_echo(
         &mut self,
         cx: &mut Context<'_>,
         datagram: &Datagram<'_>,
-    ) -> Result<Verdict, BfdDrop> {
+    ) -> Result<Taken, BfdDrop> {
         let read = self.seal.read(datagram.payload);
         let (discriminator, sequence) = read.ok_or(BfdDrop::EchoUnknown)?;
         let place = self.shared.of_discriminator(discriminator);
         let Place { worker, slot } = place.ok_or(BfdDrop::EchoUnknown)?;
         if worker != cx.worker {
-            return Ok(Verdict::HandOff(worker));
+            return Ok(Taken::HandOff(worker));
         }
         let mut is_taken = false;
         self.with_peer(cx, slot, |peer, _, now_ns| {
@@ -137,7 +79,7 @@ impl BfdInput {
             peer.counts.echoes_received += u64::from(is_taken);
             Effect::default()
         });
-        if is_taken { Ok(Verdict::Taken) } else { Err(BfdDrop::EchoUnknown) }
+        if is_taken { Ok(Taken::Here) } else { Err(BfdDrop::EchoUnknown) }
     }
 
     /// The time of a session is come.
@@ -184,34 +126,68 @@ impl BfdInput {
     }
 }
 
+impl SessionInput for BfdInput {
+    type Reason = BfdDrop;
+    const HANDOFF_FULL: BfdDrop = BfdDrop::HandoffFull;
+
+    fn take(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, BfdDrop> {
+        let truncated = BfdDrop::Malformed(quiver_wire::bfd::BfdMalformation::Truncated);
+        let datagram = Datagram::of(packet.bytes()).ok_or(truncated)?;
+        if datagram.port == ECHO_PORT {
+            return self.take_echo(cx, &datagram);
+        }
+        let is_one_hop = datagram.port == CONTROL_PORT;
+        if is_one_hop && datagram.ttl != TTL {
+            return Err(BfdDrop::Ttl);
+        }
+        let read = BfdPacket::parse(datagram.payload)?;
+        let ends = Ends {
+            interface: is_one_hop.then_some(packet.rx),
+            local: datagram.destination,
+            peer: datagram.source,
+        };
+        let Place { worker, slot } = match read.control.your_discriminator {
+            0 => self.shared.of_ends(&ends).ok_or(BfdDrop::NoSession)?,
+            own => self.shared.of_discriminator(own).ok_or(BfdDrop::UnknownDiscriminator)?,
+        };
+        if worker != cx.worker {
+            return Ok(Taken::HandOff(worker));
+        }
+        let now_ns = cx.now_ns;
+        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
+        let peer = peer.ok_or(BfdDrop::NoSession)?;
+        let own = peer.session.local_discriminator;
+        if peer.ends != ends
+            || !matches!(read.control.your_discriminator, 0)
+                && own != read.control.your_discriminator
+        {
+            peer.counts.refused += 1;
+            return Err(BfdDrop::OtherPath);
+        }
+        let window = Window {
+            detect_mult: peer.session.settings().detect_mult,
+            now_ns,
+            detection_ns: peer.session.detection_ns(),
+        };
+        if let Err(why) = peer.auth.check(&read, window) {
+            peer.counts.refused += 1;
+            return Err(why);
+        }
+        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+            peer.counts.received += 1;
+            peer.session.receive(&read.control, now_ns, jitter)
+        });
+        Ok(Taken::Here)
+    }
+
+    fn is_unknown(reason: BfdDrop) -> bool {
+        matches!(reason, BfdDrop::NoSession | BfdDrop::UnknownDiscriminator | BfdDrop::EchoUnknown)
+    }
+}
+
 impl Node for BfdInput {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        for packet in frame.drain() {
-            match self.decide(cx, &packet) {
-                Ok(Verdict::Taken) => {
-                    cx.trace(&packet, DONE);
-                    cx.emit(packet, DONE);
-                }
-                Ok(Verdict::HandOff(worker)) => {
-                    cx.trace(&packet, HANDOFF);
-                    let node = cx.node;
-                    if let Err(packet) = cx.hand_off(packet, worker, node) {
-                        cx.kill(packet, BfdDrop::HandoffFull);
-                    }
-                }
-                // A session that this router does not have may be a daemon's of the host.
-                Err(BfdDrop::NoSession | BfdDrop::UnknownDiscriminator | BfdDrop::EchoUnknown)
-                    if let Some(host) = cx.interface(packet.rx).and_then(|row| row.host) =>
-                {
-                    cx.trace(&packet, host);
-                    cx.emit(packet, host);
-                }
-                Err(why) => {
-                    cx.trace(&packet, DROP);
-                    cx.kill(packet, why);
-                }
-            }
-        }
+        run_sessions(self, cx, frame);
     }
 
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {

@@ -4,10 +4,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use quiver_core::control::session_states::{SessionState, SessionStates};
 use quiver_core::memory::epoch::Epochs;
-use quiver_core::worker::poll::Bell;
 use quiver_core::{InterfaceId, WorkerId};
 use quiver_tables::exact::{ExactError, Limits, Seed, ShortTable, ShortWriter};
 use quiver_tables::memory::MemoryError;
@@ -60,19 +59,17 @@ pub struct Live {
 }
 
 impl Live {
-    fn to_word(self) -> u64 {
-        u64::from(self.change) << 32
-            | u64::from(self.diagnostic.0) << 8
-            | u64::from(self.remote_state as u8) << 4
-            | u64::from(self.state as u8)
+    fn bits(state: State, remote_state: State, diagnostic: Diagnostic) -> u32 {
+        u32::from(diagnostic.0) << 8 | u32::from(remote_state as u8) << 4 | u32::from(state as u8)
     }
 
-    fn of_word(word: u64) -> Live {
+    fn of(published: SessionState) -> Live {
+        let SessionState { bits, change } = published;
         Live {
-            state: State::from_bits(word as u8),
-            remote_state: State::from_bits((word >> 4) as u8),
-            diagnostic: Diagnostic((word >> 8) as u8),
-            change: (word >> 32) as u32,
+            state: State::from_bits(bits as u8),
+            remote_state: State::from_bits((bits >> 4) as u8),
+            diagnostic: Diagnostic((bits >> 8) as u8),
+            change,
         }
     }
 }
@@ -82,11 +79,7 @@ pub struct Shared {
     by_discriminator: ShortTable<u32>,
     by_ends: ShortTable<u32>,
     hash: RandomState,
-    states: Box<[AtomicU64]>,
-    /// A state changed that the control thread has not looked at.
-    is_changed: AtomicBool,
-    /// Wakes the control thread then.
-    bell: Bell,
+    states: SessionStates,
 }
 
 impl Shared {
@@ -102,30 +95,17 @@ impl Shared {
 
     /// A worker publishes the state of a session.
     pub fn publish(&self, slot: u16, state: State, remote_state: State, diagnostic: Diagnostic) {
-        if let Some(place) = self.states.get(usize::from(slot)) {
-            let change = Live::of_word(place.load(Ordering::Relaxed)).change.wrapping_add(1);
-            let live = Live { state, remote_state, diagnostic, change };
-            place.store(live.to_word(), Ordering::Release);
-            if !self.is_changed.swap(true, Ordering::AcqRel) {
-                self.bell.ring();
-            }
-        }
+        self.states.publish(slot, Live::bits(state, remote_state, diagnostic));
     }
 
     /// The state that was published last.
     pub fn live(&self, slot: u16) -> Live {
-        let place = self.states.get(usize::from(slot));
-        Live::of_word(place.map_or(0, |place| place.load(Ordering::Acquire)))
+        Live::of(self.states.get(slot))
     }
 
-    /// Has a state changed since this was last asked?
-    pub fn take_changed(&self) -> bool {
-        self.is_changed.load(Ordering::Relaxed) && self.is_changed.swap(false, Ordering::AcqRel)
-    }
-
-    /// What rings when a state changes.
-    pub fn bell(&self) -> &Bell {
-        &self.bell
+    /// The states of all sessions.
+    pub fn states(&self) -> &SessionStates {
+        &self.states
     }
 }
 
@@ -169,9 +149,8 @@ impl Writer {
             by_discriminator: by_discriminator.table(),
             by_ends: by_ends.table(),
             hash: RandomState::new(),
-            is_changed: AtomicBool::new(false),
-            states: (0..SESSIONS_MAX).map(|_| AtomicU64::new(0)).collect(),
-            bell: Bell::new().map_err(|error| NoTables(error.to_string()))?,
+            states: SessionStates::new(SESSIONS_MAX)
+                .map_err(|error| NoTables(error.to_string()))?,
         };
         Ok(Writer { by_discriminator, by_ends, shared: Arc::new(shared) })
     }
@@ -218,10 +197,7 @@ impl Writer {
 
     /// A new session has the slot: its state is what it begins with.
     pub fn reset(&self, slot: u16, state: State, diagnostic: Diagnostic) {
-        if let Some(place) = self.shared.states.get(usize::from(slot)) {
-            let live = Live { state, remote_state: State::Down, diagnostic, change: 0 };
-            place.store(live.to_word(), Ordering::Release);
-        }
+        self.shared.states.reset(slot, Live::bits(state, State::Down, diagnostic));
     }
 
     /// Make free what no worker reads any more.
