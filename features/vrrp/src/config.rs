@@ -148,7 +148,7 @@ pub(crate) fn add(engine: &mut Engine, new: NewRouter) -> Result<(), Refusal> {
         put.map_err(|stalled| Refusal::new(stalled.to_string()))?;
         vrrp.stores[place.worker.index()] = true;
         vrrp.slots[slot] = true;
-        vrrp.shared.set_state(place.slot, State::Initialize);
+        vrrp.shared.states().reset(place.slot, 0);
         let entry = Entry {
             new,
             place,

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use quiver_control::{EventValue, Field, Topic, publish};
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::control::reactor::Interest;
+use quiver_core::control::session_states::SessionStates;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, Path, Source, Target};
 use quiver_forwarding::ip::IpTables;
@@ -38,15 +38,9 @@ pub(crate) static VRRP: Topic = Topic {
 
 /// Listen to workers, interfaces and time.
 pub(crate) fn start(engine: &mut Engine, vrrp: Vrrp) {
-    let (rung, shared) = (vrrp.shared.clone(), vrrp.shared.clone());
+    let shared = vrrp.shared.clone();
     engine.insert(vrrp);
-    // The bell only has to end the wait: what has changed is looked at on every turn.
-    engine.watch(rung.bell().fd(), Interest::READ, move |_| rung.bell().clear());
-    engine.on_turn(move |engine| {
-        if shared.take_changed() {
-            follow_states(engine);
-        }
-    });
+    SessionStates::follow(engine, &shared, |shared| shared.states(), follow_states);
     engine.on_interface_change(follow_interface);
     engine.every(LOOK_NS, refresh);
 }
