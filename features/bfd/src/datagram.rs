@@ -105,6 +105,32 @@ pub fn write_headers(
     }
 }
 
+/// Let a packet go back to its sender: the addresses change places, and it is one hop older. False
+/// when it is too short.
+pub fn turn_round(packet: &mut [u8]) -> bool {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => {
+            let Some(header) = Ip4Header::overlay_mut(packet) else { return false };
+            let (source, destination) = (header.source(), header.destination());
+            header.set_source(destination);
+            header.set_destination(source);
+            header.set_ttl(header.ttl().saturating_sub(1));
+            header.set_checksum(0);
+            header.set_checksum(header_checksum(header));
+            true
+        }
+        Some(6) => {
+            let Some(header) = Ip6Header::overlay_mut(packet) else { return false };
+            let (source, destination) = (header.source(), header.destination());
+            header.set_source(destination);
+            header.set_destination(source);
+            header.set_hop_limit(header.hop_limit().saturating_sub(1));
+            true
+        }
+        _ => false,
+    }
+}
+
 /// Bytes in front of the payload.
 pub fn headers_len(is_ip4: bool) -> usize {
     UdpHeader::LEN + if is_ip4 { Ip4Header::LEN } else { Ip6Header::LEN }

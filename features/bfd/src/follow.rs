@@ -11,6 +11,7 @@ use quiver_forwarding::fib::Fib;
 use quiver_wire::bfd::State;
 
 use crate::config::{self, Bfd, path, update};
+use crate::dplane::{self, Dplane};
 use crate::session::Effect;
 use crate::shared::{Ends, Shared};
 use crate::show::diagnostic_word;
@@ -36,6 +37,7 @@ pub(crate) static BFD: Topic = Topic {
 pub(crate) fn start(engine: &mut Engine, bfd: Bfd) {
     let shared = bfd.writer.shared().clone();
     engine.insert(bfd);
+    engine.insert(Dplane::default());
     SessionStates::follow(engine, &shared, Shared::states, follow_states);
     engine.on_interface_change(follow_interface);
     engine.every(LOOK_NS, |engine| {
@@ -49,7 +51,7 @@ pub(crate) fn start(engine: &mut Engine, bfd: Bfd) {
 
 /// Look which sessions have changed, and let routes follow.
 pub(crate) fn follow_states(engine: &mut Engine) {
-    engine.with(|engine, bfd: &mut Bfd| {
+    let changed = engine.with(|engine, bfd: &mut Bfd| {
         let shared = bfd.writer.shared().clone();
         let mut changed = Vec::new();
         for (ends, entry) in &mut bfd.sessions {
@@ -60,11 +62,15 @@ pub(crate) fn follow_states(engine: &mut Engine) {
                 changed.push((*ends, is_other_state));
             }
         }
-        for (ends, is_other_state) in changed {
-            mark(engine, bfd, &ends);
-            announce(engine, bfd, &ends, is_other_state);
+        for (ends, is_other_state) in &changed {
+            mark(engine, bfd, ends);
+            announce(engine, bfd, ends, *is_other_state);
         }
+        changed.into_iter().map(|(ends, _)| ends).collect::<Vec<Ends>>()
     });
+    if !changed.is_empty() {
+        dplane::report_changes(engine, &changed);
+    }
 }
 
 fn announce(engine: &Engine, bfd: &Bfd, ends: &Ends, is_other_state: bool) {

@@ -2,15 +2,17 @@
 //! miss their peers. All of it happens on the worker that has the session.
 
 use std::any::Any;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::sessions::{SessionInput, Taken, run_sessions};
 use quiver_core::jitter::Jitter;
-use quiver_core::{Context, Frame, Node, Packet};
-use quiver_forwarding::ip::IpTables;
+use quiver_core::memory::packet::PacketFlags;
+use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
+use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose};
 use quiver_forwarding::nodes;
-use quiver_wire::bfd::{CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT, Packet as BfdPacket};
+use quiver_wire::bfd::{CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT, Packet as BfdPacket, State};
 
 use crate::auth::Window;
 use crate::datagram::{self, Datagram, PACKET_BYTES_MAX, TTL};
@@ -45,11 +47,23 @@ impl BfdInput {
         slot: u16,
         work: impl FnOnce(&mut Peer, &mut Jitter, u64) -> Effect,
     ) {
+        if let Some(due_ns) = self.change_peer(cx, slot, work) {
+            cx.tick_at(due_ns);
+        }
+    }
+
+    /// As [`with_peer`](Self::with_peer), within a tick or before one is planned. Returns when a
+    /// timer fires that was set.
+    fn change_peer(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u16,
+        work: impl FnOnce(&mut Peer, &mut Jitter, u64) -> Effect,
+    ) -> Option<u64> {
         let BfdInput { store, shared, tables, jitter, .. } = self;
-        let Some(store) = store else { return };
-        let Some(peer) = store.peer(slot) else { return };
-        let effect = work(peer, jitter, cx.now_ns);
-        Sender { tables, shared, jitter }.apply(cx, store, slot, effect);
+        let store = store.as_mut()?;
+        let effect = work(store.peer(slot)?, jitter, cx.now_ns);
+        Sender { tables, shared, jitter }.apply(cx, store, slot, effect)
     }
 
     /// Take a session away. The peer is told once that the session is down on purpose.
@@ -82,6 +96,34 @@ impl BfdInput {
         if is_taken { Ok(Taken::Here) } else { Err(BfdDrop::EchoUnknown) }
     }
 
+    /// A peer's echo packet that is addressed to this router, as FRR sends them: it goes back to the
+    /// peer of a session that is up (RFC 5880 §6.8.9), one hop older.
+    fn return_echo(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, BfdDrop> {
+        let datagram = Datagram::of(packet.bytes()).ok_or(BfdDrop::EchoUnknown)?;
+        let (local, peer) = (datagram.destination, datagram.source);
+        let ends = Ends { interface: Some(packet.rx), local, peer };
+        let place = self.shared.of_ends(&ends).filter(|_| datagram.ttl == TTL);
+        let Place { worker, slot } = place.ok_or(BfdDrop::EchoUnknown)?;
+        if worker != cx.worker {
+            return Ok(Taken::HandOff(worker));
+        }
+        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
+        let peer = peer
+            .filter(|peer| peer.ends == ends && peer.session.state == State::Up)
+            .ok_or(BfdDrop::EchoUnknown)?;
+        let group = peer.group.ok_or(BfdDrop::EchoUnknown)?;
+        if !datagram::turn_round(packet.bytes_mut()) {
+            return Err(BfdDrop::EchoUnknown);
+        }
+        peer.counts.echoes_returned += 1;
+        (packet.rx, packet.tx) = (InterfaceId::NONE, InterfaceId::NONE);
+        packet.set(PacketFlags::LOCALLY_ORIGINATED);
+        Ok(Taken::SendOn(match local {
+            IpAddr::V4(_) => choose::<Ip4>(&self.tables.groups, group, packet),
+            IpAddr::V6(_) => choose::<Ip6>(&self.tables.groups, group, packet),
+        }))
+    }
+
     /// The time of a session is come.
     fn pass_time(&mut self, cx: &mut Context<'_>, slot: u16) {
         let now_ns = cx.now_ns;
@@ -91,7 +133,8 @@ impl BfdInput {
         if let EchoDue::Send(sequence) = echo {
             self.send_echo(cx, slot, sequence);
         }
-        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+        // The tick says when the next timer fires.
+        let _ = self.change_peer(cx, slot, |peer, jitter, now_ns| {
             let effect = peer.session.pass_time(now_ns, jitter);
             if echo != EchoDue::Failed {
                 return effect;
@@ -134,7 +177,10 @@ impl SessionInput for BfdInput {
         let truncated = BfdDrop::Malformed(quiver_wire::bfd::BfdMalformation::Truncated);
         let datagram = Datagram::of(packet.bytes()).ok_or(truncated)?;
         if datagram.port == ECHO_PORT {
-            return self.take_echo(cx, &datagram);
+            return match self.take_echo(cx, &datagram) {
+                Err(BfdDrop::EchoUnknown) => self.return_echo(cx, packet),
+                taken => taken,
+            };
         }
         let is_one_hop = datagram.port == CONTROL_PORT;
         if is_one_hop && datagram.ttl != TTL {
@@ -163,6 +209,10 @@ impl SessionInput for BfdInput {
         {
             peer.counts.refused += 1;
             return Err(BfdDrop::OtherPath);
+        }
+        if !is_one_hop && datagram.ttl < peer.min_ttl {
+            peer.counts.refused += 1;
+            return Err(BfdDrop::TtlTooLow);
         }
         let window = Window {
             detect_mult: peer.session.settings().detect_mult,
