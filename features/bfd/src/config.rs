@@ -19,7 +19,7 @@ use crate::follow;
 use crate::input::{BfdInput, NODE};
 use crate::peers::{Counts, Peer, Store};
 use crate::session::{Effect, INTERVAL_US_MIN, NEVER, Session, Settings};
-use crate::shared::{Ends, Live, Place, SESSIONS_MAX, Writer};
+use crate::shared::{Ends, Live, Place, SESSIONS_MAX, Writer, direct_discriminator};
 use crate::template::Template;
 
 /// Keys that can be configured.
@@ -125,10 +125,10 @@ impl Bfd {
         self.random.0.hash_one(self.random.1) as u32
     }
 
-    /// A discriminator that no session has, not 0.
-    fn draw_discriminator(&mut self) -> Result<u32, Refusal> {
+    /// A discriminator that no session has, not 0, under which workers find the slot at once.
+    fn draw_discriminator(&mut self, slot: u16) -> Result<u32, Refusal> {
         for _ in 0..DRAWS_MAX {
-            let drawn = self.draw();
+            let drawn = direct_discriminator(self.draw(), slot);
             if drawn != 0 && !self.writer.has_discriminator(drawn) {
                 return Ok(drawn);
             }
@@ -215,7 +215,7 @@ fn add_to(
             return Err(Refusal::new(format!("a session has the discriminator {taken:#x}")));
         }
         Some(given) => given,
-        None => bfd.draw_discriminator()?,
+        None => bfd.draw_discriminator(slot)?,
     };
     let place = Place { worker: worker_of(engine, &ends, slot), slot };
     let mut session = Session::new(discriminator, settings, true);
@@ -231,6 +231,7 @@ fn add_to(
         echo: Echo::new(None),
         min_ttl: new.min_ttl,
         template: Template::default(),
+        steady: None,
         planned_ns: NEVER,
     }));
     bfd.writer.reset(slot, State::Down, Diagnostic::NONE);

@@ -1,8 +1,10 @@
 //! BFD over UDP over IP: which datagram a packet holds, and how one is written.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use quiver_wire::bfd::{CONTROL_LEN_MAX, CONTROL_PORT, MULTIHOP_PORT, SOURCE_PORT_FIRST};
+use quiver_wire::bfd::{
+    CONTROL_LEN, CONTROL_LEN_MAX, CONTROL_PORT, MULTIHOP_PORT, SOURCE_PORT_FIRST,
+};
 use quiver_wire::checksum::header_checksum;
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::udp::{fill_checksum_over_ip4, fill_checksum_over_ip6};
@@ -52,6 +54,36 @@ impl<'p> Datagram<'p> {
         let (udp, _) = UdpHeader::split(upper)?;
         let payload = upper.get(UdpHeader::LEN..usize::from(udp.length()))?;
         Some(Datagram { source, destination, ttl, port: udp.destination_port(), payload })
+    }
+}
+
+/// A control packet of one hop over IPv4 as most are: no options, TTL 255, no authentication.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'p> {
+    /// Who sent it.
+    pub source: Ipv4Addr,
+    /// To which address.
+    pub destination: Ipv4Addr,
+    /// The control packet.
+    pub payload: &'p [u8; CONTROL_LEN],
+}
+
+impl<'p> Plain<'p> {
+    /// The packet, if it is one; `ip4-local` has checked its headers.
+    pub fn of(packet: &'p [u8]) -> Option<Plain<'p>> {
+        let header = Ip4Header::overlay(packet)?;
+        let (udp, behind) = UdpHeader::split(packet.get(Ip4Header::LEN..)?)?;
+        let is_plain = header.header_len() == Ip4Header::LEN
+            && header.ttl() == TTL
+            && udp.destination_port() == CONTROL_PORT
+            && usize::from(udp.length()) == UdpHeader::LEN + CONTROL_LEN;
+        let payload = behind.first_chunk().filter(|_| is_plain)?;
+        Some(Plain { source: header.source(), destination: header.destination(), payload })
+    }
+
+    /// Your Discriminator (RFC 5880 §4.1).
+    pub fn discriminator(&self) -> u32 {
+        self.payload[8..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
     }
 }
 

@@ -5,7 +5,7 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose};
 use quiver_tables::GroupId;
-use quiver_wire::bfd::State;
+use quiver_wire::bfd::{CONTROL_LEN, State};
 
 use crate::auth::Authentication;
 use crate::echo::Echo;
@@ -56,6 +56,9 @@ pub struct Peer {
     pub min_ttl: u8,
     /// The control packet that was sent last.
     pub template: Template,
+    /// The control packet that came last, when nothing followed from it but a later detection time,
+    /// and nothing else does while both ends stay up and packets are not signed.
+    pub steady: Option<[u8; CONTROL_LEN]>,
     /// When the timer fires that is set; [`NEVER`] without one.
     pub planned_ns: u64,
 }

@@ -206,6 +206,12 @@ impl Session {
         (intervals.0, intervals.1, self.remote_detect_mult, self.remote_demand)
     }
 
+    /// The same packet was received again while both ends are up: the peer is there.
+    pub fn receive_again(&mut self, now_ns: u64) {
+        debug_assert_eq!((self.state, self.remote_state), (State::Up, State::Up));
+        self.detect_ns = now_ns.saturating_add(self.detection_ns());
+    }
+
     /// The transitions of §6.8.6 and the figure of §6.2.
     fn follow_peer(&mut self, heard: State) {
         match (self.state, heard) {

@@ -4,6 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_core::control::session_states::{SessionState, SessionStates};
 use quiver_core::memory::epoch::Epochs;
@@ -76,6 +77,8 @@ impl Live {
 
 /// What workers read, and the states that they publish.
 pub struct Shared {
+    /// Sessions whose discriminator ends in their slot: the discriminator, and below it the place.
+    direct: Box<[AtomicU64]>,
     by_discriminator: ShortTable<u32>,
     by_ends: ShortTable<u32>,
     hash: RandomState,
@@ -85,6 +88,10 @@ pub struct Shared {
 impl Shared {
     /// The session whose local discriminator this is.
     pub fn of_discriminator(&self, discriminator: u32) -> Option<Place> {
+        let word = self.direct[direct_slot(discriminator)].load(Ordering::Acquire);
+        if word >> 32 == u64::from(discriminator) && discriminator != 0 {
+            return Some(Place::of_word(word as u32));
+        }
         self.by_discriminator.lookup(discriminator.into()).map(Place::of_word)
     }
 
@@ -107,6 +114,15 @@ impl Shared {
     pub fn states(&self) -> &SessionStates {
         &self.states
     }
+}
+
+fn direct_slot(discriminator: u32) -> usize {
+    discriminator as usize % SESSIONS_MAX
+}
+
+/// A discriminator like `random` that ends in a session's slot.
+pub fn direct_discriminator(random: u32, slot: u16) -> u32 {
+    random - random % SESSIONS_MAX as u32 + u32::from(slot)
 }
 
 /// The control thread's side of the tables.
@@ -146,6 +162,7 @@ impl Writer {
         let by_discriminator = ShortWriter::new(epochs, limits, Seed::random())?;
         let by_ends = ShortWriter::new(epochs, limits, Seed::random())?;
         let shared = Shared {
+            direct: (0..SESSIONS_MAX).map(|_| AtomicU64::new(0)).collect(),
             by_discriminator: by_discriminator.table(),
             by_ends: by_ends.table(),
             hash: RandomState::new(),
@@ -176,7 +193,14 @@ impl Writer {
             self.by_discriminator.remove(discriminator.into());
             return Err(error);
         }
+        if direct_slot(discriminator) == usize::from(place.slot) {
+            self.set_direct(discriminator, u64::from(discriminator) << 32 | u64::from(word));
+        }
         Ok(())
+    }
+
+    fn set_direct(&self, discriminator: u32, word: u64) {
+        self.shared.direct[direct_slot(discriminator)].store(word, Ordering::Release);
     }
 
     /// Is this the local discriminator of a session?
@@ -191,6 +215,10 @@ impl Writer {
 
     /// Let packets find a session no more.
     pub fn remove(&mut self, discriminator: u32, ends: &Ends) {
+        let direct = &self.shared.direct[direct_slot(discriminator)];
+        if direct.load(Ordering::Relaxed) >> 32 == u64::from(discriminator) {
+            self.set_direct(discriminator, 0);
+        }
         self.by_discriminator.remove(discriminator.into());
         self.by_ends.remove(self.shared.hash.hash_one(ends));
     }
