@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from peers.namespace import Namespace
 from peers.processes import wait_until
 from peers.routing_daemons import Frr
 
-PORT = 50700
 INTERVAL_MS = 100
 #: The host on the left, and the router as the host sees it.
 PEER, OWN = "10.0.1.2", "10.0.1.1"
@@ -24,8 +24,17 @@ def net() -> Iterator[Mirrored]:
     """A router with twins, which waits for a BFD daemon beside them."""
     with mirrored_network() as made:
         give_addresses(made)
-        made.router.ctl(f"bfd dplane listen netns {made.twins.name}")
+        made.router.ctl(f"bfd dplane listen unix {socket(made)}")
+        # The daemon gives up its rights.
+        socket(made).chmod(0o666)
+        socket(made).parent.chmod(0o755)
+        socket(made).parent.parent.chmod(0o755)
         yield made
+
+
+def socket(net: Mirrored) -> Path:
+    """Where the router waits for the daemon."""
+    return net.router.api_socket.parent / "bfd.sock"
 
 
 def timing() -> str:
@@ -35,7 +44,7 @@ def timing() -> str:
 
 def daemon(net: Mirrored, *more: str, config: str) -> Frr:
     """FRR beside the twins, whose sessions are the router's."""
-    words = ("--dplaneaddr", f"ipv4c:127.0.0.1:{PORT}")
+    words = ("--dplaneaddr", f"unixc:{socket(net)}")
     return Frr(net.twins, "bfdd", *more, words=words, config=config)
 
 
@@ -175,15 +184,16 @@ def test_bytes_that_are_no_message_end_the_connection_and_nothing_else(net: Mirr
         "required-min-rx 100000 detect-mult 3"
     )
     before = len(sessions(net))
+    net.router.ctl("bfd dplane close")
+    net.router.ctl(f"bfd dplane listen netns {net.twins.name}")
+    opened = "exec 3<>/dev/tcp/127.0.0.1/50700; printf"
     for number, text in enumerate(
         [r"\x02\0\0\0\0\0\0\x18", r"\x01\0\0\x09\0\0\0\x08", r"\x01\0\0\x02\0\0\xff\xff"]
     ):
-        net.twins.run("bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{PORT}; printf '{text}' >&3; cat <&3")
+        net.twins.run("bash", "-c", f"{opened} '{text}' >&3; cat <&3")
         wait_until("it is counted", lambda n=number: dplane(net)["malformed"] == n + 1)
         assert dplane(net)["daemon"] is None
     echo = r"\x01\0\0\0\0\x07\0\x18" + "0123456789abcdef"
-    answer = net.twins.run(
-        "bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{PORT}; printf '{echo}' >&3; head -c 24 <&3 | od -An -tx1"
-    ).stdout.split()
-    assert answer[:8] == ["01", "00", "00", "01", "00", "07", "00", "18"]
+    answer = net.twins.run("bash", "-c", f"{opened} '{echo}' >&3; head -c 24 <&3 | od -An -tx1 -v")
+    assert answer.stdout.split()[:8] == ["01", "00", "00", "01", "00", "07", "00", "18"]
     assert len(sessions(net)) == before

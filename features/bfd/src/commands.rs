@@ -8,7 +8,7 @@ use quiver_wire::bfd::AuthType;
 
 use crate::auth::{Key, type_name};
 use crate::config::{self, Bfd, Entry, NewSession, Origin, Signing, busy};
-use crate::dplane::{self, Dplane};
+use crate::dplane::{self, Dplane, Endpoint};
 use crate::follow;
 use crate::session::{INTERVAL_US_MAX, INTERVAL_US_MIN, Settings};
 use crate::shared::Ends;
@@ -201,9 +201,26 @@ fn register_dplane(registry: &mut Registry) {
                 .map(|name| args.access().bare_name(name).map(str::to_owned))
                 .transpose()
                 .map_err(|what| args.refuse("namespace", what))?;
-            dplane::listen(engine, namespace, SocketAddr::new(address, port))?;
+            let address = SocketAddr::new(address, port);
+            dplane::listen(engine, Endpoint::Tcp { address, namespace })?;
             Ok(Output::none())
         }),
+    );
+    registry.command(
+        Command::new("bfd dplane listen unix <socket:path>")
+            .group(GROUP)
+            .help("Have the BFD sessions of a routing daemon that connects to a Unix socket")
+            .details(
+                "The socket's owner and group may connect: give it to the daemon's group. FRR 8.4 \
+                 connects to such a socket only (bfdd --dplaneaddr unixc:PATH).",
+            )
+            .word("socket", "the socket's path")
+            .example("bfd dplane listen unix /run/quiver/bfd.sock")
+            .run(|engine: &mut Engine, args| {
+                let path = args.socket_path("socket")?.unwrap_or_default();
+                dplane::listen(engine, Endpoint::Unix(path))?;
+                Ok(Output::none())
+            }),
     );
     registry.command(
         Command::new("bfd dplane close")
@@ -342,11 +359,17 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("bfd udp echo-source set interface {name}"));
     }
     if let Some(status) = engine.get::<Dplane>().and_then(Dplane::status) {
-        let (address, port) = (status.address.ip(), status.address.port());
-        let namespace = status
-            .namespace
-            .map_or_else(String::new, |namespace| format!(" netns {}", quoted(&namespace)));
-        config.command(format_args!("bfd dplane listen {address} port {port}{namespace}"));
+        let line = match status.endpoint {
+            Endpoint::Tcp { address, namespace } => {
+                let (ip, port) = (address.ip(), address.port());
+                let namespace = namespace.map(|name| format!(" netns {}", quoted(&name)));
+                format!("bfd dplane listen {ip} port {port}{}", namespace.unwrap_or_default())
+            }
+            Endpoint::Unix(path) => {
+                format!("bfd dplane listen unix {}", quoted(&path.to_string_lossy()))
+            }
+        };
+        config.command(format_args!("{line}"));
     }
     let own = bfd.sessions.iter().filter(|(_, entry)| entry.origin == Origin::Operator);
     let mut sessions: Vec<(String, &Entry)> =

@@ -8,7 +8,7 @@ use quiver_wire::bfd::Diagnostic;
 use crate::auth::type_name;
 use crate::commands::{GROUP, bfd};
 use crate::config::{Bfd, Entry, key_users};
-use crate::dplane::Dplane;
+use crate::dplane::{Dplane, Endpoint};
 use crate::input::{BfdInput, NODE};
 use crate::peers::Counts;
 use crate::session::Session;
@@ -66,11 +66,15 @@ fn dplane(engine: &Engine) -> Table {
     .when_empty("no routing daemon is waited for");
     if let Some(status) = engine.get::<Dplane>().and_then(Dplane::status) {
         let counts = status.counts;
+        let namespace = match &status.endpoint {
+            Endpoint::Tcp { namespace, .. } => namespace.clone(),
+            Endpoint::Unix(_) => None,
+        };
         let row = table
             .row()
-            .cell(status.address.to_string())
-            .cell(status.namespace)
-            .cell(status.daemon.map(|from| from.to_string()))
+            .cell(status.endpoint.to_string())
+            .cell(namespace)
+            .cell(status.daemon)
             .cell(status.sessions)
             .cell(status.orphans);
         [counts.connected, counts.received, counts.sent, counts.malformed, counts.refused]

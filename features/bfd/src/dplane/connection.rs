@@ -1,13 +1,12 @@
 //! The connection of a routing daemon. The control thread reads and writes it, and never waits.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
+use std::io::ErrorKind;
 
 use quiver_core::Engine;
 use quiver_core::control::reactor::{Interest, Token};
 
 use super::messages::{self, Fault, MESSAGE_BYTES_MAX, Message};
+use super::socket::Stream;
 
 /// Bytes that are read at once; what is more waits for the next turn of the control loop.
 const READ_BYTES: usize = 1 << 16;
@@ -16,8 +15,8 @@ const READ_BYTES: usize = 1 << 16;
 const UNSENT_BYTES_MAX: usize = 1 << 20;
 
 pub(super) struct Connection {
-    stream: TcpStream,
-    from: SocketAddr,
+    stream: Stream,
+    from: String,
     token: Token,
     /// What was read; messages up to `taken` are done.
     received: Vec<u8>,
@@ -31,20 +30,18 @@ impl Connection {
     /// A daemon has connected; `serve` is called when the connection can be read or written.
     pub fn new(
         engine: &mut Engine,
-        stream: TcpStream,
-        from: SocketAddr,
+        stream: Stream,
+        from: String,
         serve: fn(&mut Engine),
-    ) -> std::io::Result<Connection> {
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        let token = engine.watch(stream.as_raw_fd(), Interest::READ, serve);
+    ) -> Connection {
+        let token = engine.watch(stream.fd(), Interest::READ, serve);
         let (received, unsent) = (Vec::new(), Vec::new());
-        Ok(Connection { stream, from, token, received, taken: 0, unsent, waits_for_room: false })
+        Connection { stream, from, token, received, taken: 0, unsent, waits_for_room: false }
     }
 
     /// Where the daemon is.
-    pub fn from(&self) -> SocketAddr {
-        self.from
+    pub fn from(&self) -> &str {
+        &self.from
     }
 
     /// Read what is there, at most [`READ_BYTES`].

@@ -7,21 +7,22 @@
 
 mod connection;
 pub mod messages;
+mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::AsRawFd;
+use std::net::IpAddr;
 
 use quiver_control::Refusal;
 use quiver_core::control::reactor::{Interest, Token};
 use quiver_core::worker::Worker;
 use quiver_core::{Context, Engine, InterfaceId};
 use quiver_forwarding::fib::Fib;
-use quiver_linux::in_namespace;
 use quiver_wire::bfd::CONTROL_LEN;
 
 use self::connection::Connection;
 use self::messages::{Message, SessionMessage, StateChange};
+pub(crate) use self::socket::Endpoint;
+use self::socket::Listener;
 use crate::config::{self, Bfd, NewSession, Origin};
 use crate::echo::ECHO_BYTES;
 use crate::input::{BfdInput, NODE};
@@ -50,9 +51,8 @@ pub(crate) struct Counts {
 }
 
 struct Listening {
-    address: SocketAddr,
-    namespace: Option<String>,
-    socket: TcpListener,
+    endpoint: Endpoint,
+    socket: Listener,
     token: Token,
 }
 
@@ -71,9 +71,8 @@ pub(crate) struct Dplane {
 
 /// What `show bfd dplane` shows.
 pub(crate) struct Status {
-    pub address: SocketAddr,
-    pub namespace: Option<String>,
-    pub daemon: Option<SocketAddr>,
+    pub endpoint: Endpoint,
+    pub daemon: Option<String>,
     pub sessions: usize,
     pub orphans: usize,
     pub counts: Counts,
@@ -83,9 +82,8 @@ impl Dplane {
     pub fn status(&self) -> Option<Status> {
         let listening = self.listening.as_ref()?;
         Some(Status {
-            address: listening.address,
-            namespace: listening.namespace.clone(),
-            daemon: self.connection.as_ref().map(Connection::from),
+            endpoint: listening.endpoint.clone(),
+            daemon: self.connection.as_ref().map(|connection| connection.from().to_owned()),
             sessions: self.sessions.len(),
             orphans: self.orphans.len(),
             counts: self.counts,
@@ -93,30 +91,20 @@ impl Dplane {
     }
 }
 
-/// Let a daemon connect to an address of a network namespace.
+/// Let a daemon connect.
 ///
 /// # Errors
 /// The router listens already, or the system refuses the socket.
-pub(crate) fn listen(
-    engine: &mut Engine,
-    namespace: Option<String>,
-    address: SocketAddr,
-) -> Result<(), Refusal> {
+pub(crate) fn listen(engine: &mut Engine, endpoint: Endpoint) -> Result<(), Refusal> {
     engine.with(|engine, dplane: &mut Dplane| {
         if let Some(listening) = &dplane.listening {
-            let what = format!("a BFD daemon is waited for at {} already", listening.address);
+            let what = format!("a BFD daemon is waited for at {} already", listening.endpoint);
             return Err(Refusal::new(what).remedy("bfd dplane close"));
         }
-        let bound = in_namespace(namespace.as_deref(), move || {
-            let socket = TcpListener::bind(address)?;
-            socket.set_nonblocking(true)?;
-            Ok::<_, std::io::Error>(socket)
-        });
-        let socket = bound
-            .and_then(|bound| bound)
-            .map_err(|error| Refusal::new(format!("BFD data plane at {address}: {error}")))?;
-        let token = engine.watch(socket.as_raw_fd(), Interest::READ, accept);
-        dplane.listening = Some(Listening { address, namespace, socket, token });
+        let socket = Listener::bind(&endpoint)
+            .map_err(|error| Refusal::new(format!("BFD data plane at {endpoint}: {error}")))?;
+        let token = engine.watch(socket.fd(), Interest::READ, accept);
+        dplane.listening = Some(Listening { endpoint, socket, token });
         Ok(())
     })
 }
@@ -142,14 +130,9 @@ fn accept(engine: &mut Engine) {
             dplane.listening.as_ref().map(|listening| listening.socket.accept())
         {
             disconnect(engine, dplane, "a daemon connects anew");
-            match Connection::new(engine, stream, from, serve) {
-                Ok(connection) => {
-                    tracing::info!("BFD daemon {from} is connected");
-                    dplane.connection = Some(connection);
-                    dplane.counts.connected += 1;
-                }
-                Err(error) => tracing::warn!("BFD daemon {from}: {error}"),
-            }
+            tracing::info!("BFD daemon {from} is connected");
+            dplane.connection = Some(Connection::new(engine, stream, from, serve));
+            dplane.counts.connected += 1;
         }
     });
 }

@@ -1,0 +1,136 @@
+//! Where a daemon connects: a TCP address of a network namespace, or a Unix socket.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+use quiver_linux::in_namespace;
+
+/// Owner and group may connect, others may not.
+const MODE: u32 = 0o660;
+
+/// Where the router listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// At an address of a network namespace, the router's own without a name.
+    Tcp {
+        /// The address.
+        address: SocketAddr,
+        /// The namespace.
+        namespace: Option<String>,
+    },
+    /// At a path.
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Endpoint::Tcp { address, .. } => write!(f, "{address}"),
+            Endpoint::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A socket that listens and does not block.
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    /// With its path, which goes with it.
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// Listen. A socket that a router left behind is replaced, one that answers is not.
+    pub fn bind(endpoint: &Endpoint) -> io::Result<Listener> {
+        match endpoint {
+            Endpoint::Tcp { address, namespace } => {
+                let address = *address;
+                let bound =
+                    in_namespace(namespace.as_deref(), move || TcpListener::bind(address))??;
+                bound.set_nonblocking(true)?;
+                Ok(Listener::Tcp(bound))
+            }
+            Endpoint::Unix(path) => {
+                match fs::symlink_metadata(path) {
+                    Ok(found) if !found.file_type().is_socket() => {
+                        return Err(io::Error::other("it exists and is not a socket"));
+                    }
+                    Ok(_) if UnixStream::connect(path).is_ok() => {
+                        return Err(io::Error::other("another process answers there"));
+                    }
+                    Ok(_) => fs::remove_file(path)?,
+                    Err(_) => {}
+                }
+                let bound = UnixListener::bind(path)?;
+                bound.set_nonblocking(true)?;
+                fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
+                Ok(Listener::Unix(bound, path.clone()))
+            }
+        }
+    }
+
+    /// A daemon that has connected, and its name for logs.
+    pub fn accept(&self) -> io::Result<(Stream, String)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, from) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                stream.set_nodelay(true)?;
+                Ok((Stream::Tcp(stream), from.to_string()))
+            }
+            Listener::Unix(listener, path) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((Stream::Unix(stream), path.display().to_string()))
+            }
+        }
+    }
+
+    pub fn fd(&self) -> RawFd {
+        match self {
+            Listener::Tcp(listener) => listener.as_raw_fd(),
+            Listener::Unix(listener, _) => listener.as_raw_fd(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A connection.
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    pub fn fd(&self) -> RawFd {
+        match self {
+            Stream::Tcp(stream) => stream.as_raw_fd(),
+            Stream::Unix(stream) => stream.as_raw_fd(),
+        }
+    }
+
+    pub fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(bytes),
+            Stream::Unix(stream) => stream.read(bytes),
+        }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+}
