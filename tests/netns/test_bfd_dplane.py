@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,17 +23,8 @@ def net() -> Iterator[Mirrored]:
     """A router with twins, which waits for a BFD daemon beside them."""
     with mirrored_network() as made:
         give_addresses(made)
-        made.router.ctl(f"bfd dplane listen unix {socket(made)}")
-        # The daemon gives up its rights.
-        socket(made).chmod(0o666)
-        socket(made).parent.chmod(0o755)
-        socket(made).parent.parent.chmod(0o755)
+        made.router.ctl(f"bfd dplane connect netns {made.twins.name}")
         yield made
-
-
-def socket(net: Mirrored) -> Path:
-    """Where the router waits for the daemon."""
-    return net.router.api_socket.parent / "bfd.sock"
 
 
 def timing() -> str:
@@ -44,7 +34,7 @@ def timing() -> str:
 
 def daemon(net: Mirrored, *more: str, config: str) -> Frr:
     """FRR beside the twins, whose sessions are the router's."""
-    words = ("--dplaneaddr", f"unixc:{socket(net)}")
+    words = ("--dplaneaddr", "ipv4:127.0.0.1")
     return Frr(net.twins, "bfdd", *more, words=words, config=config)
 
 

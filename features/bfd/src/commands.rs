@@ -194,15 +194,29 @@ fn register_dplane(registry: &mut Registry) {
         .word("port", "50700 unless given")
         .example("bfd dplane listen")
         .run(|engine: &mut Engine, args| {
-            let address = args.or("address", IpAddr::from([127, 0, 0, 1]))?;
-            let port = args.or("port", dplane::PORT)?;
-            let name = args.optional::<&str>("namespace")?;
-            let namespace = name
-                .map(|name| args.access().bare_name(name).map(str::to_owned))
-                .transpose()
-                .map_err(|what| args.refuse("namespace", what))?;
-            let address = SocketAddr::new(address, port);
+            let (address, namespace) = tcp(args)?;
             dplane::listen(engine, Endpoint::Tcp { address, namespace })?;
+            Ok(Output::none())
+        }),
+    );
+    registry.command(
+        Command::new(
+            "bfd dplane connect [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}",
+        )
+        .group(GROUP)
+        .help("Have the BFD sessions of a routing daemon that listens (FRR's bfdd --dplaneaddr)")
+        .details("The router connects, and looks once a second for a daemon that is not there.")
+        .word("address", "a loopback address; 127.0.0.1 unless given")
+        .word("port", "50700 unless given")
+        .example("bfd dplane connect")
+        .run(|engine: &mut Engine, args| {
+            let (address, namespace) = tcp(args)?;
+            if !address.ip().is_loopback() {
+                return Err(args
+                    .refuse("address", "not a loopback address")
+                    .remedy("let the daemon connect: bfd dplane listen ADDRESS"));
+            }
+            dplane::listen(engine, Endpoint::Daemon { address, namespace })?;
             Ok(Output::none())
         }),
     );
@@ -212,7 +226,7 @@ fn register_dplane(registry: &mut Registry) {
             .help("Have the BFD sessions of a routing daemon that connects to a Unix socket")
             .details(
                 "The socket's owner and group may connect: give it to the daemon's group. FRR 8.4 \
-                 connects to such a socket only (bfdd --dplaneaddr unixc:PATH).",
+                 cannot connect: let it listen, and use `bfd dplane connect`.",
             )
             .word("socket", "the socket's path")
             .example("bfd dplane listen unix /run/quiver/bfd.sock")
@@ -231,6 +245,18 @@ fn register_dplane(registry: &mut Registry) {
                 Ok(Output::none())
             }),
     );
+}
+
+/// The address and the namespace of a command for the data plane.
+fn tcp(args: &Args<'_>) -> Result<(SocketAddr, Option<String>), Refusal> {
+    let address = args.or("address", IpAddr::from([127, 0, 0, 1]))?;
+    let port = args.or("port", dplane::PORT)?;
+    let name = args.optional::<&str>("namespace")?;
+    let namespace = name
+        .map(|name| args.access().bare_name(name).map(str::to_owned))
+        .transpose()
+        .map_err(|what| args.refuse("namespace", what))?;
+    Ok((SocketAddr::new(address, port), namespace))
 }
 
 fn is_delayed(args: &Args<'_>) -> Result<bool, Refusal> {
@@ -359,12 +385,14 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("bfd udp echo-source set interface {name}"));
     }
     if let Some(status) = engine.get::<Dplane>().and_then(Dplane::status) {
+        let tcp = |verb: &str, address: SocketAddr, namespace: Option<String>| {
+            let (ip, port) = (address.ip(), address.port());
+            let namespace = namespace.map(|name| format!(" netns {}", quoted(&name)));
+            format!("bfd dplane {verb} {ip} port {port}{}", namespace.unwrap_or_default())
+        };
         let line = match status.endpoint {
-            Endpoint::Tcp { address, namespace } => {
-                let (ip, port) = (address.ip(), address.port());
-                let namespace = namespace.map(|name| format!(" netns {}", quoted(&name)));
-                format!("bfd dplane listen {ip} port {port}{}", namespace.unwrap_or_default())
-            }
+            Endpoint::Tcp { address, namespace } => tcp("listen", address, namespace),
+            Endpoint::Daemon { address, namespace } => tcp("connect", address, namespace),
             Endpoint::Unix(path) => {
                 format!("bfd dplane listen unix {}", quoted(&path.to_string_lossy()))
             }

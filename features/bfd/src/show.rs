@@ -52,7 +52,7 @@ pub(crate) fn register(registry: &mut Registry) {
 
 fn dplane(engine: &Engine) -> Table {
     let mut table = Table::new([
-        Column::left("Listens at").key("address"),
+        Column::left("Address").key("address"),
         Column::left("Namespace"),
         Column::left("Daemon").key("daemon"),
         Column::right("Sessions"),
@@ -67,7 +67,9 @@ fn dplane(engine: &Engine) -> Table {
     if let Some(status) = engine.get::<Dplane>().and_then(Dplane::status) {
         let counts = status.counts;
         let namespace = match &status.endpoint {
-            Endpoint::Tcp { namespace, .. } => namespace.clone(),
+            Endpoint::Tcp { namespace, .. } | Endpoint::Daemon { namespace, .. } => {
+                namespace.clone()
+            }
             Endpoint::Unix(_) => None,
         };
         let row = table

@@ -22,7 +22,7 @@ use quiver_wire::bfd::CONTROL_LEN;
 use self::connection::Connection;
 use self::messages::{Message, SessionMessage, StateChange};
 pub(crate) use self::socket::Endpoint;
-use self::socket::Listener;
+use self::socket::{Listener, Stream};
 use crate::config::{self, Bfd, NewSession, Origin};
 use crate::echo::ECHO_BYTES;
 use crate::input::{BfdInput, NODE};
@@ -34,6 +34,9 @@ use crate::shared::{Ends, Place};
 pub(crate) const PORT: u16 = 50_700;
 /// Sessions of a daemon that is gone stay so long.
 const GRACE_NS: u64 = 10_000_000_000;
+
+/// A daemon that listens is looked for so often.
+const CONNECT_NS: u64 = 1_000_000_000;
 
 /// What is counted, for `show bfd dplane`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +55,7 @@ pub(crate) struct Counts {
 
 struct Listening {
     endpoint: Endpoint,
-    socket: Listener,
+    socket: Option<Listener>,
     token: Token,
 }
 
@@ -103,7 +106,10 @@ pub(crate) fn listen(engine: &mut Engine, endpoint: Endpoint) -> Result<(), Refu
         }
         let socket = Listener::bind(&endpoint)
             .map_err(|error| Refusal::new(format!("BFD data plane at {endpoint}: {error}")))?;
-        let token = engine.watch(socket.fd(), Interest::READ, accept);
+        let token = match &socket {
+            Some(socket) => engine.watch(socket.fd(), Interest::READ, accept),
+            None => engine.every(CONNECT_NS, connect),
+        };
         dplane.listening = Some(Listening { endpoint, socket, token });
         Ok(())
     })
@@ -124,10 +130,27 @@ pub(crate) fn close(engine: &mut Engine) -> Result<(), Refusal> {
     })
 }
 
+/// Connect to the daemon that listens, if there is no connection.
+fn connect(engine: &mut Engine) {
+    engine.with(|engine, dplane: &mut Dplane| {
+        let endpoint = dplane.listening.as_ref().map(|listening| &listening.endpoint);
+        let Some(Endpoint::Daemon { address, namespace }) = endpoint else { return };
+        if dplane.connection.is_some() {
+            return;
+        }
+        if let Ok(stream) = Stream::connect(*address, namespace.as_deref()) {
+            let from = address.to_string();
+            tracing::info!("BFD daemon {from} is connected");
+            dplane.connection = Some(Connection::new(engine, stream, from, serve));
+            dplane.counts.connected += 1;
+        }
+    });
+}
+
 fn accept(engine: &mut Engine) {
     engine.with(|engine, dplane: &mut Dplane| {
-        while let Some(Ok((stream, from))) =
-            dplane.listening.as_ref().map(|listening| listening.socket.accept())
+        while let Some(listening) = &dplane.listening
+            && let Some(Ok((stream, from))) = listening.socket.as_ref().map(Listener::accept)
         {
             disconnect(engine, dplane, "a daemon connects anew");
             tracing::info!("BFD daemon {from} is connected");

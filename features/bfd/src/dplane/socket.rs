@@ -7,11 +7,15 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use quiver_linux::in_namespace;
 
 /// Owner and group may connect, others may not.
 const MODE: u32 = 0o660;
+
+/// How long the control thread waits at most for a daemon on the same host.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Where the router listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,12 +29,21 @@ pub(crate) enum Endpoint {
     },
     /// At a path.
     Unix(PathBuf),
+    /// Not at all: the daemon listens, at a loopback address of a network namespace.
+    Daemon {
+        /// The address.
+        address: SocketAddr,
+        /// The namespace.
+        namespace: Option<String>,
+    },
 }
 
 impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Endpoint::Tcp { address, .. } => write!(f, "{address}"),
+            Endpoint::Tcp { address, .. } | Endpoint::Daemon { address, .. } => {
+                write!(f, "{address}")
+            }
             Endpoint::Unix(path) => write!(f, "{}", path.display()),
         }
     }
@@ -44,15 +57,17 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    /// Listen. A socket that a router left behind is replaced, one that answers is not.
-    pub fn bind(endpoint: &Endpoint) -> io::Result<Listener> {
+    /// Listen, if the endpoint says so. A socket that a router left behind is replaced, one that
+    /// answers is not.
+    pub fn bind(endpoint: &Endpoint) -> io::Result<Option<Listener>> {
         match endpoint {
+            Endpoint::Daemon { .. } => Ok(None),
             Endpoint::Tcp { address, namespace } => {
                 let address = *address;
                 let bound =
                     in_namespace(namespace.as_deref(), move || TcpListener::bind(address))??;
                 bound.set_nonblocking(true)?;
-                Ok(Listener::Tcp(bound))
+                Ok(Some(Listener::Tcp(bound)))
             }
             Endpoint::Unix(path) => {
                 match fs::symlink_metadata(path) {
@@ -68,7 +83,7 @@ impl Listener {
                 let bound = UnixListener::bind(path)?;
                 bound.set_nonblocking(true)?;
                 fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
-                Ok(Listener::Unix(bound, path.clone()))
+                Ok(Some(Listener::Unix(bound, path.clone())))
             }
         }
     }
@@ -78,9 +93,7 @@ impl Listener {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, from) = listener.accept()?;
-                stream.set_nonblocking(true)?;
-                stream.set_nodelay(true)?;
-                Ok((Stream::Tcp(stream), from.to_string()))
+                Ok((Stream::tcp(stream)?, from.to_string()))
             }
             Listener::Unix(listener, path) => {
                 let (stream, _) = listener.accept()?;
@@ -113,6 +126,19 @@ pub(super) enum Stream {
 }
 
 impl Stream {
+    fn tcp(stream: TcpStream) -> io::Result<Stream> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        Ok(Stream::Tcp(stream))
+    }
+
+    /// Connect to a daemon at a loopback address, which answers at once or not at all.
+    pub fn connect(address: SocketAddr, namespace: Option<&str>) -> io::Result<Stream> {
+        let connected =
+            in_namespace(namespace, move || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT));
+        Stream::tcp(connected??)
+    }
+
     pub fn fd(&self) -> RawFd {
         match self {
             Stream::Tcp(stream) => stream.as_raw_fd(),
