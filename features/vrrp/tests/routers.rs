@@ -206,7 +206,7 @@ fn a_bfd_session_that_is_down_takes_priority_at_once() {
     link.run(100);
     assert_eq!(row(&mut link.a)["priority"], 200);
     let e1 = link.a.id("e1");
-    let mut set = |link: &mut Link, interface, peer: &str, is_alive| {
+    let set = |link: &mut Link, interface, peer: &str, is_alive| {
         let peer = peer.parse().expect("an address");
         let fib = link.a.engine().get_mut::<Fib>().expect("the FIB");
         fib.set_neighbour_alive((interface, peer), is_alive);
