@@ -39,7 +39,6 @@ mod tables;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::memory::epoch::Epochs;
@@ -69,6 +68,7 @@ pub use error::FibError;
 pub use explain::{PathState, Unusable};
 pub use interface_info::InterfaceInfo;
 pub use limits::{FibLimits, FibStores, FibWeight};
+pub use liveness::Watched;
 pub use next_hop_objects::NextHopObjectId;
 pub use nodes::{
     FamilyNodes, FibNodes, LOCAL_ROUTE_INDEX, NO_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX,
@@ -114,7 +114,8 @@ pub struct Fib {
     /// Prefixes whose routes changed, while somebody wants to know.
     route_changes: RouteChanges,
     /// Neighbours that a liveness protocol says are down.
-    dead: BTreeSet<(InterfaceId, IpAddr)>,
+    dead: BTreeSet<Watched>,
+    liveness_changes: u64,
 }
 
 impl Fib {
@@ -153,6 +154,7 @@ impl Fib {
             stacks: Stacks::default(),
             route_changes: RouteChanges::default(),
             dead: BTreeSet::new(),
+            liveness_changes: 0,
         };
         fib.add_special_routes(Family::Ip4, 0)?;
         fib.add_special_routes(Family::Ip6, 0)?;
