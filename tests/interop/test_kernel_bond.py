@@ -59,7 +59,7 @@ class Bonded:
         """What the router's LACP says of a member."""
         return self.lab.router.json(f"show lacp {interface} details")[0]
 
-    def shown(self) -> str:
+    def driver_text(self) -> str:
         """What the guest's driver says."""
         return self.lab.guest.run("cat", f"/proc/net/bonding/{DEVICE}").stdout
 
@@ -131,10 +131,10 @@ def test_both_ends_agree_and_pass_packets(lab: BesideGuest, rate: str, active: s
             assert state["activity"] == (active == "on")
             assert state["collecting"]
             assert state["distributing"]
-        wait_until("the guest sends by both", lambda: "Number of ports: 2" in made.shown())
-        shown = made.shown()
+        wait_until("the guest sends by both", lambda: "Number of ports: 2" in made.driver_text())
+        driver_text = made.driver_text()
         system = made.lacp(lab.interfaces[0])["actor"]["system"]
-        assert f"Partner Mac Address: {system}" in shown, shown
+        assert f"Partner Mac Address: {system}" in driver_text, driver_text
 
 
 def test_two_passive_ends_never_agree(lab: BesideGuest) -> None:
@@ -150,7 +150,7 @@ def agreed(lab: BesideGuest) -> Iterator[Bonded]:
     with bonded(lab, rate="fast", active="on") as made:
         made.wait_for(2)
         # It takes ports into one aggregator a moment after both ends have agreed on each.
-        wait_until("the guest sends by both", lambda: "Number of ports: 2" in made.shown())
+        wait_until("the guest sends by both", lambda: "Number of ports: 2" in made.driver_text())
         reach(lab.host, GUEST)
         yield made
 
@@ -202,7 +202,7 @@ def test_a_member_that_the_router_sets_down_is_left_by_both(agreed: Bonded, numb
 
     def partner_state() -> int:
         """The router's state as the guest's driver has it of this member (IEEE 802.1AX 6.4.2.3)."""
-        about = agreed.shown().split(port)[1]
+        about = agreed.driver_text().split(port)[1]
         return int(about.split("details partner lacp pdu:")[1].split("port state: ")[1].split()[0])
 
     # The bit Synchronization.

@@ -113,7 +113,7 @@ pub struct LocalSid {
     pub next_csid: Option<(u8, u8)>,
 }
 
-/// Penultimate segment pop, ultimate segment pop, ultimate segment decapsulation, and the lengths of
+/// Penultimate segment pop, ultimate segment pop, ultimate segment decapsulation, and lengths of
 /// NEXT-C-SID.
 type Flavors = ([bool; 3], Option<(u8, u8)>);
 

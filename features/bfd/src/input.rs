@@ -119,8 +119,8 @@ impl BfdInput {
         if is_taken { Ok(Taken::Here) } else { Err(BfdDrop::EchoUnknown) }
     }
 
-    /// A peer's echo packet that is addressed to this router, as FRR sends them: it goes back to the
-    /// peer of a session that is up (RFC 5880 §6.8.9), one hop older.
+    /// A peer's echo packet that is addressed to this router, as FRR sends them: it goes back to
+    /// the peer of a session that is up (RFC 5880 §6.8.9), one hop older.
     fn return_echo(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, BfdDrop> {
         let datagram = Datagram::of(packet.bytes()).ok_or(BfdDrop::EchoUnknown)?;
         let (local, peer) = (datagram.destination, datagram.source);

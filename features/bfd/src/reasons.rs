@@ -10,7 +10,7 @@ quiver_core::reasons! {
         /// RFC 5881 §5.
         Ttl = "ttl-not-255", "a control packet of one hop whose TTL or hop limit is not 255: it \
             comes from elsewhere";
-        /// RFC 5883 leaves the limit to whoever configures the session.
+        /// RFC 5883 leaves the limit to the operator of the session.
         TtlTooLow = "ttl-too-low", "a control packet of several hops with a TTL or hop limit below \
             what the routing daemon has set for the session";
         /// No session has this number.

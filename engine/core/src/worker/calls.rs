@@ -56,7 +56,7 @@ impl Worker {
     }
 
     /// Have a worker call work with this worker's instance of a node, with what the node itself
-    /// would be lent ([`Node::as_any`]). `None` when it is not there or of another type.
+    /// would borrow ([`Node::as_any`]). `None` when it is not there or of another type.
     pub fn visit<N: Node + 'static, R>(
         &mut self,
         id: NodeId,

@@ -390,7 +390,7 @@ impl Policies {
         Ok(())
     }
 
-    /// Delete a policy, whoever uses it.
+    /// Delete a policy, also one in use.
     pub fn drop_policy(&mut self, engine: &mut Engine, bsid: Ipv6Addr) {
         let Some(policy) = self.policies.remove(&bsid) else { return };
         self.lists_by_last = None;
