@@ -26,8 +26,8 @@ pub fn add_to_sum(
 }
 
 /// Add the packet's bytes from `offset` to its end to `sum`, as they will be sent: a checksum that
-/// is left to the device counts as completed. `None` when its place is before `offset` or outside the
-/// packet, or when the packet must be cut into segments.
+/// is left to the device counts as completed. `None` when its place is before `offset` or outside
+/// the packet, or when the packet must be cut into segments.
 pub fn add_rest_as_sent(sum: Sum, packet: &Packet, offset: usize) -> Option<Sum> {
     let length = packet.length();
     if !packet.has(PacketFlags::OFFLOAD) {
