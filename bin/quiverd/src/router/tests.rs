@@ -21,7 +21,7 @@ const PATHS: [(&str, &str, &str); 13] = [
     ("lcp create", "namespace", "lcp create pg0 host-if x netns /proc/1/ns/net"),
     ("lcp default netns", "namespace", "lcp default netns /proc/1/ns/net"),
     ("lcp fpm listen", "namespace", "lcp fpm listen netns /proc/1/ns/net"),
-    ("bfd dplane listen [", "namespace", "bfd dplane listen netns /proc/1/ns/net"),
+    ("bfd dplane listen", "namespace", "bfd dplane listen netns /proc/1/ns/net"),
     ("bfd dplane connect", "namespace", "bfd dplane connect netns /proc/1/ns/net"),
     ("bfd dplane listen unix", "socket", "bfd dplane listen unix /etc/quiver-test.sock"),
     (
