@@ -15,7 +15,7 @@ use quiver_wire::dhcp4::{CLIENT_PORT, Message, SERVER_PORT};
 
 use crate::arrivals::Arrival;
 use crate::client::{Action, Client, Settings};
-use crate::config::Dhcp;
+use crate::config::{Dhcp, is_up};
 use crate::datagram::{Datagram, packet};
 use crate::input::DETECT;
 use crate::outbox::Send;
@@ -27,7 +27,9 @@ pub(crate) const ARC: &str = "ip4-unicast";
 
 /// The MAC address of an interface that is up and has one.
 fn link(engine: &Engine, id: InterfaceId) -> Option<MacAddress> {
-    engine.get::<Fib>()?.interface(id).filter(|info| info.up)?.mac
+    let row = engine.interface(id)?.row();
+    let mac = MacAddress(row.mac);
+    (row.up && mac != MacAddress::ZERO).then_some(mac)
 }
 
 /// Let an interface get its IPv4 address from DHCP servers.
@@ -180,7 +182,7 @@ fn act(engine: &mut Engine, dhcp: &mut Dhcp, id: InterfaceId, action: Action) {
         Action::Broadcast(message) => {
             let (from, to) = (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::BROADCAST.into());
             let bytes = packet(from, to, (CLIENT_PORT, SERVER_PORT), &message);
-            let Some((info, bytes)) = info.filter(|info| info.up).zip(bytes) else { return };
+            let Some((info, bytes)) = info.zip(bytes) else { return };
             let frame = frame4(&info, MacAddress::BROADCAST, &bytes);
             dhcp.outbox.send(Send::Frame(frame, info.output, id));
         }
@@ -207,13 +209,14 @@ fn act(engine: &mut Engine, dhcp: &mut Dhcp, id: InterfaceId, action: Action) {
 /// Make the default routes of the tables those of the leases. One that finds no room is tried again
 /// the next time.
 fn follow_routes(engine: &mut Engine, dhcp: &mut Dhcp) {
-    let Some(fib) = engine.get_mut::<Fib>() else { return };
+    engine.with(|engine, fib: &mut Fib| follow_routes_in(engine, fib, dhcp));
+}
+
+fn follow_routes_in(engine: &Engine, fib: &mut Fib, dhcp: &mut Dhcp) {
     let mut wanted: BTreeMap<u32, Vec<Path>> = BTreeMap::new();
     for (id, client) in &dhcp.clients {
-        let lease = client.lease.as_ref().filter(|_| client.is_bound());
-        let Some((lease, info)) = lease.zip(fib.interface(*id).filter(|info| info.up)) else {
-            continue;
-        };
+        let lease = client.lease.as_ref().filter(|_| client.is_bound() && is_up(engine, *id));
+        let Some((lease, info)) = lease.zip(fib.interface(*id)) else { continue };
         for (place, router) in lease.routers.iter().enumerate() {
             // RFC 2132 §3.5: in the order of preference.
             let path = Path::via(IpAddr::V4(*router), Some(*id)).preference(place as u8);

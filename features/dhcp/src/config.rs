@@ -198,6 +198,11 @@ pub(crate) fn own6(engine: &Engine, id: InterfaceId, link_local: bool) -> Option
     })
 }
 
+/// Is an interface up? The engine says so before the FIB does.
+pub(crate) fn is_up(engine: &Engine, id: InterfaceId) -> bool {
+    engine.interface(id).is_some_and(|interface| interface.row().up)
+}
+
 /// The interface that has an address.
 pub(crate) fn holder(engine: &Engine, address: IpAddr) -> Option<InterfaceId> {
     let fib = engine.get::<Fib>()?;
@@ -211,7 +216,7 @@ pub(crate) fn follow(engine: &mut Engine, dhcp: &mut Dhcp) {
         dhcp.ip4.publish(fib, Family::Ip4);
         dhcp.ip6.publish(fib, Family::Ip6);
     }
-    dhcp.prefixes.follow(engine);
+    dhcp.prefixes.follow_all(engine);
     listen(engine, dhcp);
 }
 

@@ -11,6 +11,7 @@ use quiver_wire::Ip6Prefix;
 use quiver_wire::dhcp6::{INFINITY_S, IaPrefix, Message, message};
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
 
+use crate::config::is_up;
 use crate::reasons::RelayReason;
 
 /// Delegated prefixes of the router at most.
@@ -37,10 +38,11 @@ pub struct Delegated {
 #[derive(Debug, Default)]
 pub struct Prefixes {
     all: BTreeMap<Ip6Prefix, Delegated>,
-    /// Numbers of prefixes by client.
-    counts: BTreeMap<Client, usize>,
+    by_client: BTreeMap<Client, BTreeSet<Ip6Prefix>>,
     /// The routes that are in the tables (small numbers).
-    installed: BTreeMap<(u32, Ip6Prefix), Path>,
+    installed: BTreeMap<Ip6Prefix, (u32, Path)>,
+    /// Prefixes whose routes may have to change.
+    touched: BTreeSet<Ip6Prefix>,
 }
 
 /// May a client have a prefix? Not one that is of one link, or no host's.
@@ -59,17 +61,18 @@ impl Prefixes {
         self.all.iter()
     }
 
-    /// The prefixes whose routes are in a table.
-    pub fn installed(&self) -> BTreeSet<Ip6Prefix> {
-        self.installed.keys().map(|(_, prefix)| *prefix).collect()
+    /// Is the route of a prefix in its table?
+    pub fn is_installed(&self, prefix: &Ip6Prefix) -> bool {
+        self.installed.contains_key(prefix)
     }
 
     fn remove(&mut self, prefix: &Ip6Prefix) {
         let Some(gone) = self.all.remove(prefix) else { return };
-        if let Some(count) = self.counts.get_mut(&gone.client) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&gone.client);
+        self.touched.insert(*prefix);
+        if let Some(own) = self.by_client.get_mut(&gone.client) {
+            own.remove(prefix);
+            if own.is_empty() {
+                self.by_client.remove(&gone.client);
             }
         }
     }
@@ -77,6 +80,10 @@ impl Prefixes {
     fn put(&mut self, client: Client, said: IaPrefix, now_ns: u64) -> Result<(), RelayReason> {
         let prefix = Ip6Prefix::covering(said.prefix, said.length).ok();
         let prefix = prefix.filter(is_acceptable).ok_or(RelayReason::BadPrefix)?;
+        // §21.22: clients discard such a prefix.
+        if said.preferred_s > said.valid_s {
+            return Err(RelayReason::BadPrefix);
+        }
         if said.valid_s == 0 {
             if self.all.get(&prefix).is_some_and(|known| known.client == client) {
                 self.remove(&prefix);
@@ -89,11 +96,12 @@ impl Prefixes {
         };
         // The server says who has it: a client with a new address keeps its prefix.
         self.remove(&prefix);
-        let count = self.counts.get(&client).copied().unwrap_or(0);
+        let count = self.by_client.get(&client).map_or(0, BTreeSet::len);
         if self.all.len() >= PREFIXES_MAX || count >= PREFIXES_OF_CLIENT_MAX {
             return Err(RelayReason::PrefixesFull);
         }
-        self.counts.insert(client, count + 1);
+        self.by_client.entry(client).or_default().insert(prefix);
+        self.touched.insert(prefix);
         self.all.insert(prefix, Delegated { client, until_ns, releasing: None });
         Ok(())
     }
@@ -117,13 +125,13 @@ impl Prefixes {
     pub fn hear_server(&mut self, client: Client, bytes: &[u8], now_ns: u64) -> Vec<RelayReason> {
         let read = Message::parse(bytes).ok().filter(|read| read.message_type == message::REPLY);
         let Some(read) = read else { return Vec::new() };
-        let transaction = read.transaction;
-        if self.counts.contains_key(&client) {
-            let released =
-                |known: &Delegated| known.client == client && known.releasing == Some(transaction);
-            let gone = self.all.iter().filter(|(_, known)| released(known));
-            let gone: Vec<Ip6Prefix> = gone.map(|(prefix, _)| *prefix).collect();
-            gone.iter().for_each(|prefix| self.remove(prefix));
+        let own: Vec<Ip6Prefix> =
+            self.by_client.get(&client).into_iter().flatten().copied().collect();
+        for prefix in own {
+            let known = self.all.get(&prefix);
+            if known.is_some_and(|known| known.releasing == Some(read.transaction)) {
+                self.remove(&prefix);
+            }
         }
         let said = read.prefixes().take(2 * PREFIXES_OF_CLIENT_MAX);
         said.filter_map(|said| self.put(client, said, now_ns).err()).collect()
@@ -155,30 +163,44 @@ impl Prefixes {
         gone.iter().for_each(|prefix| self.remove(prefix));
     }
 
-    /// Make the tables follow: a prefix has its route while its client's interface is up. A route
-    /// that finds no room is tried again the next time.
+    /// Make the tables follow all interfaces: a prefix has its route while its client's interface
+    /// is up. A route that found no room is tried again.
+    pub fn follow_all(&mut self, engine: &mut Engine) {
+        self.touched.extend(self.all.keys().chain(self.installed.keys()));
+        self.follow(engine);
+    }
+
+    /// Make the tables follow what has changed.
     pub fn follow(&mut self, engine: &mut Engine) {
-        if self.all.is_empty() && self.installed.is_empty() {
+        if self.touched.is_empty() {
             return;
         }
-        let Some(fib) = engine.get_mut::<Fib>() else { return };
-        let mut wanted = BTreeMap::new();
-        for (prefix, known) in &self.all {
-            let (id, client) = known.client;
-            if let Some(info) = fib.interface(id).filter(|info| info.up) {
-                wanted.insert((info.ip6_table, *prefix), Path::via(client, Some(id)));
+        engine.with(|engine, fib: &mut Fib| self.follow_in(engine, fib));
+    }
+
+    fn follow_in(&mut self, engine: &Engine, fib: &mut Fib) {
+        for prefix in std::mem::take(&mut self.touched) {
+            let wanted = self.all.get(&prefix).and_then(|known| {
+                let (id, client) = known.client;
+                let info = fib.interface(id).filter(|_| is_up(engine, id))?;
+                Some((info.ip6_table, Path::via(client, Some(id))))
+            });
+            let old = self.installed.get(&prefix).copied();
+            if wanted == old {
+                continue;
+            }
+            let place = IpPrefix::new(prefix.address().into(), prefix.length());
+            if let Some((table, _)) = old.filter(|old| wanted.is_none_or(|new| new.0 != old.0)) {
+                // It may be gone already with its table.
+                let _ = fib.remove_route(table, place, Source::Leased);
+                self.installed.remove(&prefix);
+            }
+            if let Some((table, path)) = wanted
+                && fib.replace_route(table, place, Source::Leased, &[path]).is_ok()
+            {
+                self.installed.insert(prefix, (table, path));
             }
         }
-        let to_fib = |prefix: &Ip6Prefix| IpPrefix::new(prefix.address().into(), prefix.length());
-        for (table, prefix) in self.installed.keys().filter(|place| !wanted.contains_key(place)) {
-            // It may be gone already with its table.
-            let _ = fib.remove_route(*table, to_fib(prefix), Source::Leased);
-        }
-        wanted.retain(|(table, prefix), path| {
-            self.installed.get(&(*table, *prefix)) == Some(path)
-                || fib.replace_route(*table, to_fib(prefix), Source::Leased, &[*path]).is_ok()
-        });
-        self.installed = wanted;
     }
 }
 
@@ -217,7 +239,7 @@ mod tests {
         prefixes.age(10 * SECOND_NS);
         assert_eq!(known(&prefixes), ["2001:db8:2::/56"]);
         prefixes.hear_server(CLIENT, &bytes(7, 2, &[said("2001:db8:2::", 56, 0)]), 0);
-        assert!(known(&prefixes).is_empty() && prefixes.counts.is_empty());
+        assert!(known(&prefixes).is_empty() && prefixes.by_client.is_empty());
         prefixes.hear_server(CLIENT, &bytes(2, 1, &[said("2001:db8:1::", 56, 10)]), 0);
         assert!(known(&prefixes).is_empty(), "an offer delegates nothing");
     }

@@ -11,9 +11,9 @@ use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{EtherType, MacAddress, dhcp6};
 
 use crate::arrivals::Arrival;
-use crate::config::{Dhcp, Server, addresses_of, holder, own4, own6, tables_of};
+use crate::config::{Dhcp, Server, addresses_of, holder, is_up, own4, own6, tables_of};
 use crate::datagram::{Datagram, packet};
-use crate::option82::{InterfaceOptions, Policy, Said};
+use crate::option82::{InterfaceOptions, Said};
 use crate::outbox::Send;
 use crate::reasons::RelayReason;
 use crate::{relay4, relay6};
@@ -33,6 +33,7 @@ pub(crate) fn fetch(engine: &mut Engine, family: Family, rings: &mut [Consumer<A
                 dhcp.outbox.count(family, done.unwrap_or_else(|why| why));
             }
         }
+        dhcp.prefixes.follow(engine);
         dhcp.outbox.flush(engine);
     });
 }
@@ -135,12 +136,14 @@ fn interface_of_reply(
     message: &Message<'_>,
 ) -> Result<InterfaceId, RelayReason> {
     let giaddr = message.header.giaddr();
-    let holder = holder(engine, giaddr.into());
     let is_source = |server: &Server| server.source == Some(giaddr.into());
-    let is_ours = holder.is_some() || dhcp.ip4.servers.values().flatten().any(is_source);
-    if giaddr.is_unspecified() || !is_ours {
+    let is_shared = dhcp.ip4.servers.values().flatten().any(is_source);
+    let holder = holder(engine, giaddr.into());
+    if giaddr.is_unspecified() || !is_shared && holder.is_none() {
         return Err(RelayReason::Unmatched);
     }
+    // An address that interfaces share says nothing of them.
+    let holder = holder.filter(|_| !is_shared);
     let relays = |id: &InterfaceId| dhcp.ip4.servers.contains_key(&tables_of(engine, *id)[0]);
     let circuits = relay4::circuits(message);
     // An identifier that two interfaces share says less than the address.
@@ -166,21 +169,12 @@ fn reply4(
     let id = interface_of_reply(engine, dhcp, message)?;
     let own = own4(engine, id).unwrap_or(message.header.giaddr());
     let circuit_id = dhcp.circuit_id(engine, id);
-    let is_kept = dhcp.options.get(&id).is_some_and(|options| {
-        options.disabled
-            || options.policy == Policy::Keep
-                && own == message.header.giaddr()
-                && !relay4::circuits(message).contains(&circuit_id.as_bytes())
-    });
-    let bytes = match is_kept {
-        true => datagram.payload.to_vec(),
-        false => relay4::to_client(datagram.payload, message, circuit_id.as_bytes())?,
-    };
+    let bytes = relay4::to_client(datagram.payload, message, circuit_id.as_bytes())?;
     let to = relay4::destination(message.header);
     let ports = (SERVER_PORT, CLIENT_PORT);
     let packet =
         packet(own.into(), to.address.into(), ports, &bytes).ok_or(RelayReason::TooLong)?;
-    let info = engine.get::<Fib>().and_then(|fib| fib.interface(id)).filter(|info| info.up);
+    let info = engine.get::<Fib>().and_then(|fib| fib.interface(id)).filter(|_| is_up(engine, id));
     let info = info.ok_or(RelayReason::Down)?;
     let frame = frame4(info, to.mac, &packet);
     dhcp.outbox.send(Send::Frame(frame, info.output, id));
@@ -246,10 +240,9 @@ fn reply6(
     let id = named.or_else(|| holder(engine, said.link.into()));
     let relays = |id: &InterfaceId| dhcp.ip6.servers.contains_key(&tables_of(engine, *id)[1]);
     let id = id.filter(relays).ok_or(RelayReason::Unmatched)?;
-    let is_up = engine.interface(id).is_some_and(|interface| interface.row().up);
     let near = is_link_local(said.peer);
     let own = own6(engine, id, near).or_else(|| own6(engine, id, true));
-    let own = own.filter(|_| is_up).ok_or(RelayReason::Down)?;
+    let own = own.filter(|_| is_up(engine, id)).ok_or(RelayReason::Down)?;
     if addresses_of(engine, id).contains(&said.peer.into()) {
         return Err(RelayReason::BadPeer);
     }
@@ -262,7 +255,6 @@ fn reply6(
         for why in dhcp.prefixes.hear_server((id, said.peer), said.message, now_ns) {
             dhcp.outbox.count(Family::Ip6, why);
         }
-        dhcp.prefixes.follow(engine);
     }
     Ok(RelayReason::ToClient)
 }

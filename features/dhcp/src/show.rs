@@ -148,7 +148,7 @@ fn prefixes(engine: &Engine, dhcp: &Dhcp) -> Output {
         Column::left("Route"),
     ])
     .when_empty("No prefix is delegated");
-    let (now_ns, installed) = (engine.now_ns(), dhcp.prefixes.installed());
+    let now_ns = engine.now_ns();
     for (prefix, known) in dhcp.prefixes.iter() {
         let (id, client) = known.client;
         table
@@ -157,7 +157,7 @@ fn prefixes(engine: &Engine, dhcp: &Dhcp) -> Output {
             .cell(engine.interface_name(id))
             .cell(client.to_string())
             .cell(left_s(known.until_ns, now_ns))
-            .cell(installed.contains(prefix));
+            .cell(dhcp.prefixes.is_installed(prefix));
     }
     Output::none().table("prefixes", table)
 }
