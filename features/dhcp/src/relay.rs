@@ -112,10 +112,7 @@ fn request4(
             relay4::FromClient { giaddr, policy: *policy, said: (!disabled).then_some(said) };
         let is_ours =
             |address: Ipv4Addr| address == giaddr || holder(engine, address.into()).is_some();
-        let relayed = match relay4::to_server(datagram.payload, message, from, is_ours) {
-            Ok(relayed) => relayed,
-            Err(why) => return Err(why),
-        };
+        let relayed = relay4::to_server(datagram.payload, message, from, is_ours)?;
         if relayed.without_option {
             dhcp.outbox.count(Family::Ip4, RelayReason::NoRoom);
         }
@@ -149,7 +146,7 @@ fn interface_of_reply(
     // An identifier that two interfaces share says less than the address.
     let shares = |id: &InterfaceId| {
         let own = dhcp.circuit_id(engine, *id);
-        circuits.iter().any(|circuit| *circuit == own.as_bytes())
+        circuits.contains(&own.as_bytes())
     };
     let named = circuits.iter().find_map(|circuit| dhcp.circuit(engine, circuit));
     holder.filter(|id| shares(id)).or(named).or(holder).filter(relays).ok_or(RelayReason::Unmatched)

@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(done(Policy::Drop), Err(RelayReason::OptionUntrusted));
         let after = |policy| options(&done(policy).unwrap().bytes)[1..].to_vec();
         let (x, ours) = ((82, b"\x01\x01x".to_vec()), (82, b"\x01\x02e0".to_vec()));
-        assert_eq!(after(Policy::Keep), [x.clone()]);
-        assert_eq!(after(Policy::Replace), [ours.clone()]);
+        assert_eq!(after(Policy::Keep)[..], *std::slice::from_ref(&x));
+        assert_eq!(after(Policy::Replace)[..], *std::slice::from_ref(&ours));
         assert_eq!(after(Policy::Append), [x, ours]);
     }
 

@@ -4,6 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_core::{Engine, InterfaceId};
 
+/// A leased address and the length of its prefix, if there is one.
+pub type Leased = Option<(Ipv4Addr, u8)>;
+
 /// Calls into `quiver-ip`, which puts them into the engine when it starts. An error is a sentence
 /// for the operator, and changes nothing.
 #[derive(Clone, Copy)]
@@ -15,7 +18,7 @@ pub struct InterfaceAddresses {
     pub remove: fn(&mut Engine, InterfaceId, IpAddr, u8) -> Result<(), String>,
     /// Let an interface have this leased IPv4 address, or none. `show running-config` leaves it
     /// out.
-    pub lease: fn(&mut Engine, InterfaceId, Option<(Ipv4Addr, u8)>) -> Result<(), String>,
+    pub lease: fn(&mut Engine, InterfaceId, Leased) -> Result<(), String>,
     /// Was somebody else heard to use an address of an interface (RFC 5227 §2)?
     pub is_claimed: fn(&Engine, InterfaceId, IpAddr) -> bool,
     /// The configured and leased addresses of an interface, with the lengths of their prefixes.
