@@ -44,6 +44,7 @@ const LEFT_OUT: &[&str] = &[
     "lcp create",
     "lcp delete",
     "lcp fpm",
+    "bfd dplane",
     "lcp resync",
     "delete tap",
     "create host-interface",

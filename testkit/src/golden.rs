@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::diff::{difference, hex};
 use crate::fields::flow;
+use crate::offloads::{self, GoldenFrame};
 use crate::router::{Register, Router, Settings};
 
 /// Frames of one interface that a report shows in full.
@@ -167,6 +168,12 @@ fn steps_of(case: &Path) -> Result<BTreeMap<String, Step>, String> {
         if path.is_dir() || name == "setup.cli" || name.ends_with(".py") || name.ends_with(".md") {
             continue;
         }
+        if let Some(start) = name.strip_suffix(offloads::ENDING) {
+            if case.join(format!("{start}pcap")).exists() {
+                continue; // read with the frames that it is of
+            }
+            return Err(format!("{name}: {start}pcap is missing"));
+        }
         let (number, rest) = split_number(&name).ok_or_else(|| {
             format!(
                 "what is {name}? setup.cli, NN.cli, NN-in.IF.pcap, NN-out.IF.pcap and \
@@ -229,14 +236,18 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
         wrong.push(format!("step {number}: setup.cli creates no test interface {interface}"));
     }
     for (interface, path) in step.input.iter().filter(|(name, _)| names.contains(*name)) {
-        match frames(path) {
-            Ok(frames) => frames.iter().for_each(|frame| router.inject(interface, frame)),
+        match golden_frames(path) {
+            Ok(frames) => {
+                for (bytes, offload) in &frames {
+                    router.inject_unfinished(interface, bytes, *offload);
+                }
+            }
             Err(text) => wrong.push(text),
         }
     }
     router.run();
     for interface in &names {
-        let mut expected = match step.output.get(interface).map(|path| frames(path)) {
+        let mut expected = match step.output.get(interface).map(|path| golden_frames(path)) {
             Some(Ok(frames)) => frames,
             Some(Err(text)) => {
                 wrong.push(text);
@@ -244,12 +255,12 @@ fn run_step(router: &mut Router, number: &str, step: &Step, wrong: &mut Vec<Stri
             }
             None => Vec::new(),
         };
-        let mut sent = router.sent(interface);
+        let mut sent = router.sent_unfinished(interface);
         if router.engine().config().block_driver {
             // Blocks go through the graph in one pass: packets may be overtaken by those of other
             // flows, never by their own.
-            expected.sort_by_cached_key(|frame| flow(frame));
-            sent.sort_by_cached_key(|frame| flow(frame));
+            expected.sort_by_cached_key(|(frame, _)| flow(frame));
+            sent.sort_by_cached_key(|(frame, _)| flow(frame));
         }
         if let Some(text) = compare(&expected, &sent) {
             wrong.push(format!("step {number}, out of {interface}:\n{text}"));
@@ -266,15 +277,21 @@ fn frames(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     records.collect::<Result<_, _>>().map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// As [`frames`], with what they leave to the transmitting device.
+fn golden_frames(path: &Path) -> Result<Vec<GoldenFrame>, String> {
+    offloads::beside(path, frames(path)?)
+}
+
 /// Compare frame by frame, in order.
-fn compare(expected: &[Vec<u8>], sent: &[Vec<u8>]) -> Option<String> {
+fn compare(expected: &[GoldenFrame], sent: &[GoldenFrame]) -> Option<String> {
     let mut out = String::new();
     let mut shown = 0;
     for number in 0..expected.len().max(sent.len()) {
         let text = match (expected.get(number), sent.get(number)) {
-            (Some(expected), Some(sent)) => difference(expected, sent),
-            (Some(missing), None) => Some(format!("  is missing:\n{}", hex(missing))),
-            (None, Some(surplus)) => Some(format!("  was not expected:\n{}", hex(surplus))),
+            (Some((expected, left)), Some((sent, leaves))) => difference(expected, sent)
+                .or((left != leaves).then(|| format!("  leaves {leaves:?}, not {left:?}\n"))),
+            (Some((missing, _)), None) => Some(format!("  is missing:\n{}", hex(missing))),
+            (None, Some((surplus, _))) => Some(format!("  was not expected:\n{}", hex(surplus))),
             (None, None) => None,
         };
         let Some(text) = text else { continue };

@@ -9,6 +9,7 @@ mod fields;
 pub mod frames;
 pub mod golden;
 pub mod hostile;
+mod offloads;
 mod router;
 pub mod sources;
 mod wire;

@@ -283,9 +283,14 @@ impl Router {
         assert!(taken, "{interface} has no receive queue {queue}");
     }
 
+    /// Let a frame wait that may leave work to the transmitting device.
+    pub fn inject_unfinished(&mut self, interface: &str, bytes: &[u8], offload: Option<Offload>) {
+        assert!(self.device(interface).inject(0, bytes, offload));
+    }
+
     /// Put in a frame that leaves work to the transmitting device, and run.
     pub fn send_unfinished(&mut self, interface: &str, bytes: &[u8], offload: Offload) {
-        assert!(self.device(interface).inject(0, bytes, Some(offload)));
+        self.inject_unfinished(interface, bytes, Some(offload));
         self.run();
     }
 

@@ -296,6 +296,78 @@ def test_echo_packets_go_round_through_a_linux_host(net: Network) -> None:
     wait_until("the session has ended", lambda: session(net, left.ip4)["went_down"] > 0)
 
 
+def test_echo_packets_of_frr_go_round_through_the_router(net: Network) -> None:
+    left = net.left
+    frr = Frr(
+        left.host,
+        "bfdd",
+        config=f"""bfd
+        peer {left.router_ip4} interface {DEVICE}
+        receive-interval {INTERVAL_MS}
+        transmit-interval {INTERVAL_MS}
+        echo transmit-interval {INTERVAL_MS}
+        echo receive-interval {INTERVAL_MS}
+        echo-mode""",
+    )
+    net.meet()
+    add(net, left, 4)
+    wait_up(net, left.ip4)
+
+    def came_back() -> int:
+        counters = {peer["peer"]: peer for peer in frr.json("show bfd peers counters")}
+        return int(counters[left.router_ip4]["echo-packet-input"])
+
+    wait_until("FRR's echo packets come back", lambda: came_back() > 10)
+    row = session(net, left.ip4)
+    assert row["went_down"] == 0
+    assert frr.bfd_peers()[left.router_ip4]["status"] == "up"
+
+
+@families
+def test_routes_leave_a_next_hop_of_several_hops_that_is_down_and_come_back(
+    net: Network, family: int
+) -> None:
+    left, right = net.left, net.right
+    prefix, far = (
+        ("198.51.100.0/24", "198.51.100.9") if family == 4 else ("2001:db8:99::/48", "2001:db8:99::9")
+    )
+    lone, length = ("10.9.9.9", 32) if family == 4 else ("2001:db8:9::9", 128)
+    for side in net.sides:
+        for address in (far, *([lone] if side is left else [])):
+            no_dad = ["nodad"] if family == 6 else []
+            side.host.ip("addr", "add", f"{address}/{length}", "dev", "lo", *no_dad)
+    net.meet()
+    net.router.ctl(f"ip route add {lone}/{length} via {left.address(family)} {left.interface}")
+    net.router.ctl(
+        f"ip route add {prefix} via {lone} preference 0 "
+        f"via {right.address(family)} {right.interface} preference 1"
+    )
+    own = left.router_address(family)
+    Frr(
+        left.host,
+        "bfdd",
+        config=f"""bfd
+        peer {own} multihop local-address {lone}
+        receive-interval {INTERVAL_MS}
+        transmit-interval {INTERVAL_MS}""",
+    )
+    net.router.ctl(
+        f"bfd udp session add multihop local-addr {own} peer-addr {lone} desired-min-tx {INTERVAL_US} "
+        f"required-min-rx {INTERVAL_US} detect-mult 3"
+    )
+    wait_up(net, lone)
+    sent = net.router.counters
+    before = sent(right.interface)["tx_packets"]
+    ping_all_from_router(net, far)
+    assert sent(right.interface)["tx_packets"] <= before + 1, "by the left"
+    cut(left)
+    wait_state(net, lone, "Down")
+    ping_all_from_router(net, far)
+    assert sent(right.interface)["tx_packets"] >= before + 3, "by the right"
+    mend(left)
+    wait_up(net, lone)
+
+
 def test_the_configuration_loads_again_with_its_keys(net: Network) -> None:
     net.router.ctl("bfd key set conf-key-id 3 type keyed-sha1 secret 00ff10")
     add(net, net.left, 4, "conf-key-id 3 bfd-key-id 9")

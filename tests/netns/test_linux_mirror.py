@@ -15,6 +15,7 @@ from peers.namespace import Namespace, veth
 from peers.network import ping_all, reach
 from peers.processes import wait_until
 from peers.router import Router
+from peers.routing_daemons import Keepalived
 
 #: Frames of every protocol (linux/if_ether.h).
 ETH_P_ALL = 3
@@ -124,6 +125,126 @@ def test_routes_of_every_kind_are_taken_over_and_go_again(mirrored: Mirrored) ->
     assert mirrored.router.interface("tap1")["state"] == "down"
 
 
+def of_router(mirrored: Mirrored, *words: str) -> set[str]:
+    """The routes of Linux that the router made, as far as their first word goes."""
+    lines = mirrored.twins.ip(*words, "route", "show", "table", "all", "proto", "81").splitlines()
+    routes = [line.split() for line in lines if not line[0].isspace()]
+    return {" ".join(words[:2]) if words[0] == "blackhole" else words[0] for words in routes}
+
+
+def test_routes_of_the_operator_are_in_linux_and_go_again(mirrored: Mirrored) -> None:
+    give_addresses(mirrored)
+    ctl, ip = mirrored.router.ctl, mirrored.twins.ip
+    # The second route is there before the table's routes can be resolved: it waits for the first.
+    mirrored.router.configure(
+        """ip route add 198.51.100.0/24 via 192.0.2.9
+        ip route add 192.0.2.0/24 via 10.0.1.2 tap0
+        ip route add 192.0.3.0/24 via 10.0.1.2 tap0 weight 3
+        ip route add 192.0.3.0/24 via 10.0.2.2 tap1 weight 1
+        ip route add 192.0.4.0/24 via drop
+        ip route add 192.0.5.0/24 via 2001:db8:1::2 tap0
+        ip route add 192.0.6.0/24 via tap1
+        ip table add 77
+        ip route add 192.0.8.0/24 table 77 via 10.0.1.2 tap0
+        ip route add 2001:db8:f::/48 via 2001:db8:2::2 tap1
+        ip route add 2001:db8:e::/48 via 2001:db8:2::2 tap1
+        ip route add 2001:db8:e::/48 via 2001:db8:1::2 tap0
+        ip route add 2001:db8:d::/48 via drop"""
+    )
+    of4 = {f"192.0.{net}.0/24" for net in (2, 3, 5, 6, 8)}
+    of4 |= {"198.51.100.0/24", "blackhole 192.0.4.0/24"}
+    of6 = {"2001:db8:f::/48", "2001:db8:e::/48", "blackhole 2001:db8:d::/48"}
+    wait_until("IPv4 routes are in Linux", lambda: of_router(mirrored, "-4") == of4)
+    wait_until("IPv6 routes are in Linux", lambda: of_router(mirrored, "-6") == of6)
+    assert "via 10.0.1.2 dev e0" in ip("route", "show", "198.51.100.0/24")
+    two = ip("route", "show", "192.0.3.0/24")
+    assert "via 10.0.1.2 dev e0 weight 3" in two
+    assert "via 10.0.2.2 dev e1 weight 1" in two
+    assert "via inet6 2001:db8:1::2 dev e0" in ip("route", "show", "192.0.5.0/24")
+    assert "192.0.8.0/24" in ip("route", "show", "table", "77")
+    assert ip("-6", "route", "show", "2001:db8:e::/48").count("nexthop") == 2
+    # Linux sends by them, and they do not come back as the kernel's.
+    mirrored.left.ip("link", "set", "lo", "up")
+    mirrored.left.ip("addr", "add", "192.0.2.1/32", "dev", "lo")
+    ping_all(mirrored.twins, "192.0.2.1")
+    ctl("lcp resync")
+    assert mirrored.prefixes() == set() == mirrored.prefixes(table=77)
+    assert mirrored.sync()["linux_refused"] == 0, mirrored.router.ctl("show lcp sync")
+    # A change is one, a removal is one, and others than the last path of a route stay.
+    ctl("ip route del 192.0.3.0/24 via 10.0.1.2 tap0")
+    ctl("ip route del 192.0.4.0/24")
+    ctl("ip route del 192.0.2.0/24")
+    of4 -= {"blackhole 192.0.4.0/24", "192.0.2.0/24", "198.51.100.0/24"}
+    wait_until("those are gone", lambda: of_router(mirrored, "-4") == of4)
+    assert "via 10.0.2.2 dev e1" in ip("route", "show", "192.0.3.0/24")
+    # Linux loses routes with a link that goes down, and has them again when it is up.
+    ip("link", "set", "e0", "down")
+    wait_until("those by it are gone", lambda: "192.0.5.0/24" not in of_router(mirrored, "-4"))
+    assert "not in Linux" in ctl("show lcp sync")
+    ip("link", "set", "e0", "up")
+    wait_until("they are back", lambda: of_router(mirrored, "-4") == of4)
+    # What somebody takes away by hand comes back when all is compared.
+    ip("route", "flush", "proto", "81")
+    ctl("lcp resync")
+    wait_until("all are there again", lambda: of_router(mirrored, "-4") == of4)
+    ctl("lcp lcp-sync off")
+    wait_until("Linux follows no more", lambda: not of_router(mirrored, "-4") | of_router(mirrored, "-6"))
+    ctl("lcp lcp-sync on")
+    wait_until("it does again", lambda: of_router(mirrored, "-4") == of4)
+
+
+def test_many_routes_of_the_operator_reach_linux_while_the_router_answers(mirrored: Mirrored) -> None:
+    give_addresses(mirrored)
+    count = 30_000
+    mirrored.router.ctl(f"ip route add 16.0.0.0/32 count {count} via 10.0.1.2 tap0")
+    wait_until("all are there", lambda: mirrored.sync()["to_linux"] == count, patience_s=60)
+    wait_until("all are written", lambda: mirrored.sync()["waiting"] == 0, patience_s=60)
+    assert len(mirrored.twins.ip("route", "show", "proto", "81").splitlines()) == count
+    mirrored.router.ctl(f"ip route del 16.0.0.0/32 count {count}")
+    wait_until("all are gone", lambda: not of_router(mirrored, "-4"), patience_s=60)
+    assert mirrored.sync()["linux_refused"] == 0
+
+
+def test_routes_that_an_earlier_router_left_in_linux_go(mirrored: Mirrored) -> None:
+    give_addresses(mirrored)
+    mirrored.router.ctl("ip route add 192.0.4.0/24 via drop")
+    wait_until("it is in Linux", lambda: of_router(mirrored, "-4") == {"blackhole 192.0.4.0/24"})
+    mirrored.router.kill()
+    assert of_router(mirrored, "-4") == {"blackhole 192.0.4.0/24"}, "nobody took it away"
+    with Router(Namespace("again")) as router:
+        router.configure(
+            f"""create tap id 0 host-if-name t0
+            lcp create tap0 host-if e7 netns {mirrored.twins.name}"""
+        )
+        wait_until("it is gone", lambda: not of_router(mirrored, "-4"))
+
+
+def test_configured_neighbours_are_in_linux(mirrored: Mirrored) -> None:
+    give_addresses(mirrored)
+    ctl, ip = mirrored.router.ctl, mirrored.twins.ip
+
+    def permanent() -> set[str]:
+        return {line.split()[0] for line in ip("neigh", "show", "nud", "permanent").splitlines()}
+
+    for address in ("10.0.1.77", "2001:db8:1::77"):
+        ctl(f"set ip neighbor tap0 {address} 02:00:00:00:00:77 static")
+    own = {"10.0.1.77", "2001:db8:1::77"}
+    wait_until("they are in Linux", lambda: permanent() == own)
+    ip("neigh", "add", "10.0.1.78", "lladdr", "02:00:00:00:00:78", "dev", "e0")
+    wait_until("Linux's is the router's", lambda: "10.0.1.78" in ctl("show ip neighbors"))
+    # The operator's stay when Linux forgets them; Linux's go.
+    ip("neigh", "del", "10.0.1.77", "dev", "e0")
+    ip("neigh", "del", "10.0.1.78", "dev", "e0")
+    wait_until("it is gone", lambda: "10.0.1.78" not in ctl("show ip neighbors"))
+    assert "10.0.1.77" in ctl("show ip neighbors")
+    ctl("set ip neighbor del tap0 2001:db8:1::77")
+    wait_until("Linux loses it", lambda: "2001:db8:1::77" not in permanent())
+    # Linux forgets all neighbours of a link that goes down.
+    ip("link", "set", "e0", "down")
+    ip("link", "set", "e0", "up")
+    wait_until("the other is there again", lambda: "10.0.1.77" in permanent())
+
+
 def test_a_next_hop_object_moves_all_its_routes_at_once(mirrored: Mirrored) -> None:
     give_addresses(mirrored)
     ip = mirrored.twins.ip
@@ -202,6 +323,53 @@ def test_state_and_mtu_follow_each_other(mirrored: Mirrored) -> None:
     wait_until("a carrier", lambda: "LOWER_UP" in of_linux("e0")["flags"])
 
 
+def test_a_virtual_router_of_linux_forwards_by_its_mac_address(mirrored: Mirrored) -> None:
+    give_addresses(mirrored)
+    virtual, mac = "10.0.1.200", "00:00:5e:00:01:07"
+    daemon = Keepalived(
+        mirrored.twins,
+        f"""
+        vrrp_instance virtual {{
+            state BACKUP
+            interface e0
+            use_vmac vrrp7
+            virtual_router_id 7
+            priority 150
+            advert_int 0.2
+            virtual_ipaddress {{
+                {virtual}/24
+            }}
+        }}""",
+    )
+
+    def learned() -> str:
+        found = mirrored.left.ip_json("neigh", "show", virtual, "dev", "h0")
+        return str(found[0].get("lladdr", "")) if found else ""
+
+    wait_until("Linux is active", lambda: virtual in mirrored.twins.ip("addr", "show", "dev", "vrrp7"))
+    reach(mirrored.left, virtual)
+    wait_until("its MAC address is known", lambda: learned() == mac)
+    # What is for others the router forwards, by the virtual address as next hop.
+    mirrored.left.ip("route", "replace", "default", "via", virtual)
+    ping_all(mirrored.left, "10.0.2.2")
+    before = mirrored.router.counters("tap1")["tx_packets"]
+    ping_all(mirrored.left, "10.0.2.2", count=20)
+    assert mirrored.router.counters("tap1")["tx_packets"] >= before + 20, "the router forwards it"
+    # What is for the virtual router reaches programs in Linux.
+    server = mirrored.twins.socket(socket.AF_INET, socket.SOCK_STREAM)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind((virtual, 179))
+    server.listen()
+    with mirrored.left.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        client.settimeout(20)
+        client.connect((virtual, 179))
+    server.close()
+    # A router that is no more the active one takes nothing.
+    daemon.process.stop()
+    wait_until("Linux has it no more", lambda: virtual not in mirrored.twins.ip("addr", "show"))
+    wait_until("nor has the router", lambda: "local" not in mirrored.route(f"{virtual}/32"))
+
+
 def test_what_is_deleted_on_either_side_leaves_nothing_behind(mirrored: Mirrored) -> None:
     give_addresses(mirrored)
     router, twins = mirrored.router, mirrored.twins
@@ -218,6 +386,15 @@ def test_what_is_deleted_on_either_side_leaves_nothing_behind(mirrored: Mirrored
     twins.ip("link", "del", "e0")
     wait_until("the router knows", lambda: mirrored.pair("tap0")["linux_state"] == "gone")
     reach(mirrored.left, "10.0.1.1")
+    # What the operator does in Linux shortly before is another thing than the deletion.
+    twins.ip("addr", "del", "10.0.2.1/24", "dev", "e1")
+    twins.ip("link", "del", "e1")
+    wait_until("the router knows", lambda: mirrored.pair("tap1")["linux_state"] == "gone")
+    assert "10.0.2.1/24" not in mirrored.addresses("tap1")
+    assert "2001:db8:2::1/64" in mirrored.addresses("tap1")
+    assert router.interface("tap1")["state"] == "up"
+    router.ctl("lcp delete tap1")
+    router.ctl("lcp create tap1 host-if e1")
     router.ctl("lcp delete tap0")
     router.ctl("lcp create tap0 host-if e0")
     ping_all(mirrored.twins, "10.0.1.2")
@@ -278,6 +455,41 @@ def test_a_tagged_sub_interface_has_a_twin_without_tags() -> None:
     finally:
         for name in (own, twins, peer):
             name.remove()
+
+
+def test_sub_interfaces_get_twins_by_themselves(mirrored: Mirrored) -> None:
+    ctl, twins = mirrored.router.ctl, mirrored.twins
+
+    def links() -> set[str]:
+        return {line.split()[0] for line in twins.ip("-brief", "link").splitlines()} - {"lo"}
+
+    ctl("create sub-interfaces tap0 7 dot1q 7 exact-match")
+    ctl("create sub-interfaces tap0 9 dot1q 9 inner-dot1q any")
+    ctl("lcp lcp-auto-subint on")
+    wait_until("the one that is there has a twin", lambda: links() == {"e0", "e1", "e0.7"})
+    ctl("create sub-interfaces tap0 8 dot1q 8 exact-match")
+    wait_until("a new one has one", lambda: "e0.8" in links())
+    twins.ip("addr", "add", "10.8.0.1/24", "dev", "e0.8")
+    wait_until("addresses follow", lambda: "10.8.0.1/24" in mirrored.addresses("tap0.8"))
+    assert "lcp lcp-auto-subint on" in ctl("show running-config")
+    assert "e0.8" not in ctl("show running-config"), "it is made again by itself"
+    ctl("delete sub-interface tap0.7")
+    wait_until("its twin goes with it", lambda: "e0.7" not in links())
+    ctl("lcp delete tap0")
+    wait_until("those of the parent go", lambda: links() == {"e1"})
+
+
+def test_routes_of_linux_follow_an_interface_to_another_table(mirrored: Mirrored) -> None:
+    give_addresses(mirrored)
+    ctl, ip = mirrored.router.ctl, mirrored.twins.ip
+    ip("route", "add", "blackhole", "192.0.2.0/24")
+    wait_until("it is there", lambda: mirrored.prefixes() == {"192.0.2.0/24"})
+    ctl("ip table add 5")
+    for address in ("10.0.1.1/24", "2001:db8:1::1/64"):
+        ctl(f"set interface ip address del tap0 {address}")
+    ctl("set interface ip table tap0 5")
+    wait_until("it is in the other table", lambda: mirrored.prefixes(table=5) == {"192.0.2.0/24"})
+    assert not mirrored.prefixes()
 
 
 def tag_of(sees: socket.socket) -> tuple[bytes, tuple[int, int]]:

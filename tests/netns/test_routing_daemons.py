@@ -178,3 +178,19 @@ def test_bird_in_the_twins_namespace_gives_the_router_its_routes(mirrored: Mirro
     ping_all(mirrored.right, "20.0.7.1")
     here.process.stop()
     wait_until("all are gone", lambda: not mirrored.prefixes(), patience_s=60)
+
+
+def test_frr_redistributes_routes_of_the_operator(mirrored: Mirrored) -> None:
+    hears = bgp_peer(mirrored, prefixes=1)
+    frr = frr_bgp(mirrored)
+    frr.configure(
+        """router bgp 65001
+        address-family ipv4 unicast
+        redistribute kernel"""
+    )
+    mirrored.router.ctl("ip route add 198.51.100.0/24 via 10.0.2.2 tap1")
+    heard = "198.51.100.0/24"
+    wait_until("the peer learns it", lambda: heard in hears.ask("show", "route"), patience_s=60)
+    assert mirrored.prefixes() == {"20.0.0.0/24"}, "it does not come back as the kernel's"
+    mirrored.router.ctl("ip route del 198.51.100.0/24")
+    wait_until("the peer loses it", lambda: heard not in hears.ask("show", "route"), patience_s=60)

@@ -9,7 +9,7 @@ import pytest
 
 from peers.network import DEVICE, Network, Side, network, ping_all, reach
 from peers.processes import wait_until
-from peers.routing_daemons import Frr, Keepalived
+from peers.routing_daemons import Bird, Frr, Keepalived
 
 VR_ID = 7
 VIRTUAL_MAC = {4: "00:00:5e:00:01:07", 6: "00:00:5e:00:02:07"}
@@ -174,3 +174,32 @@ def test_frr_gives_way_and_takes_over(net: Network, family: int) -> None:
     wait_until("FRR is the backup", lambda: status() == "Backup")
     net.router.ctl(f"vrrp proto stop {words(side, family)}")
     wait_until("FRR has taken over", lambda: status() == "Master")
+
+
+def test_a_virtual_router_follows_a_bfd_session_with_bird(net: Network) -> None:
+    left = net.left
+    ends = f"interface {left.interface} local-addr {left.router_ip4} peer-addr {left.ip4}"
+    Bird(
+        left.host,
+        f"""router id {left.ip4};
+        protocol device {{}}
+        protocol bfd {{
+            interface "{DEVICE}" {{ min rx interval 100 ms; min tx interval 100 ms; multiplier 3; }};
+            neighbor {left.router_ip4} dev "{DEVICE}";
+        }}""",
+    )
+    add(net, 4, 200)
+    net.router.ctl(f"bfd udp session add {ends} desired-min-tx 100000 required-min-rx 100000 detect-mult 3")
+    net.router.ctl(
+        f"vrrp vr track-bfd add {words(left, 4)} track-interface {left.interface} "
+        f"peer-addr {left.ip4} priority 150"
+    )
+    wait_until("the session is up", lambda: row(net)["priority"] == 200)
+    left.host.run(
+        "nft",
+        "table inet cut { chain input { type filter hook input priority 0; udp dport 3784 drop; };"
+        " chain output { type filter hook output priority 0; udp dport 3784 drop; }; }",
+    )
+    wait_until("the session is down", lambda: row(net)["priority"] == 50)
+    left.host.run("nft", "delete table inet cut")
+    wait_until("the session is up again", lambda: row(net)["priority"] == 200)

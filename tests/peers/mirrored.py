@@ -39,6 +39,10 @@ class Mirrored:
         """What the router says of an interface's twin."""
         return next(row for row in self.router.json("show lcp") if row["interface"] == interface)
 
+    def sync_of(self, origin: str) -> dict[str, int]:
+        """How the router follows the kernel, or a daemon by FPM, in the namespace of the twins."""
+        return next(row for row in self.router.json("show lcp sync") if row["from"] == origin)
+
     def sync(self) -> dict[str, int]:
         """How the router follows the namespace of the twins."""
         (row,) = self.router.json("show lcp sync")

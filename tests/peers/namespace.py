@@ -10,7 +10,7 @@ import subprocess
 import threading
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from peers.processes import PATIENCE_S, Process, run
 
@@ -19,6 +19,18 @@ ETH_P_ALL = 0x0003
 SOL_PACKET, PACKET_VNET_HDR = 263, 15  # linux/socket.h, linux/if_packet.h
 #: Bytes that a raw socket may hold for a test that has not read them yet.
 RECEIVE_BUFFER_BYTES = 4 << 20
+
+#: Parameters of every host's network.
+SETTINGS = {
+    # Addresses are used at once, and Linux says all that it has to say.
+    "net.ipv6.conf.default.accept_dad": 0,
+    "net.ipv6.conf.default.router_solicitations": 0,
+    "net.ipv4.icmp_ratelimit": 0,
+    "net.ipv6.icmp.ratelimit": 0,
+    "net.ipv4.conf.all.forwarding": 0,
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
+}
 
 _numbers = count()
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -32,6 +44,18 @@ def remove_orphans() -> None:
             run("ip", "netns", "del", place.name, check=False)
 
 
+class Host(Protocol):
+    """Where a test runs programs: a namespace of this kernel, or a guest with a kernel of its own."""
+
+    name: str
+
+    def run(
+        self, *words: str, check: bool = True, stdin: str | None = None, patience_s: float = PATIENCE_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program to its end."""
+        ...
+
+
 class Namespace:
     """A network namespace. Its name has the process id in it, so that runs do not meet."""
 
@@ -40,16 +64,7 @@ class Namespace:
         self._processes: list[Process] = []
         run("ip", "netns", "add", self.name)
         self.ip("link", "set", "lo", "up")
-        for key, value in {
-            # Addresses are used at once, and Linux says all that it has to say.
-            "net.ipv6.conf.default.accept_dad": 0,
-            "net.ipv6.conf.default.router_solicitations": 0,
-            "net.ipv4.icmp_ratelimit": 0,
-            "net.ipv6.icmp.ratelimit": 0,
-            "net.ipv4.conf.all.forwarding": 0,
-            "net.ipv4.conf.all.rp_filter": 0,
-            "net.ipv4.conf.default.rp_filter": 0,
-        }.items():
+        for key, value in SETTINGS.items():
             self.sysctl(key, value)
 
     def remove(self) -> None:

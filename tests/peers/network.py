@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from peers.namespace import Namespace, veth
+from peers.namespace import Host, Namespace, veth
 from peers.processes import wait_until
 from peers.router import Router
 
@@ -100,7 +100,7 @@ class Network:
                 reach(here.host, there.address(family))
 
 
-def ping(host: Namespace, address: str, *words: str, count: int = 3) -> str:
+def ping(host: Host, address: str, *words: str, count: int = 3) -> str:
     """Ping, and return what `ping` says; whether answers came is for the caller to see."""
     return host.run(
         "ping", "-n", "-c", str(count), "-i", "0.02", "-W", "2", *words, address, check=False
@@ -115,7 +115,7 @@ def answers(text: str) -> int:
     return 0
 
 
-def ping_all(host: Namespace, address: str, *words: str, count: int = 3) -> None:
+def ping_all(host: Host, address: str, *words: str, count: int = 3) -> None:
     """Ping; every request must be answered, once and in order."""
     # With -w, ping waits for late answers too; it may then have sent more requests.
     text = host.run(
@@ -126,14 +126,14 @@ def ping_all(host: Namespace, address: str, *words: str, count: int = 3) -> None
     assert answered == list(range(1, len(answered) + 1)), text
 
 
-def reach(host: Namespace, address: str) -> None:
+def reach(host: Host, address: str) -> None:
     """Ping until there is an answer: the first packets to a neighbour nobody knows yet are dropped."""
     wait_until(
         f"{host.name} reaches {address}", lambda: answers(ping(host, address, "-W", "0.2", count=1)) == 1
     )
 
 
-def route_get(host: Namespace, address: str) -> Any:
+def route_get(host: Host, address: str) -> Any:
     """What Linux knows of the way to an address, its path MTU included."""
     return json.loads(host.run("ip", "-json", "route", "get", address).stdout)[0]
 

@@ -19,6 +19,7 @@ pub mod next_hop_group;
 pub mod nodes;
 pub mod requests;
 pub mod route_end;
+pub mod segment_routing;
 pub mod segments;
 pub mod source_lookup;
 

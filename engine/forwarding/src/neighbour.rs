@@ -149,6 +149,7 @@ pub struct Neighbours {
     families: [FamilyNeighbours; 2],
     due: BTreeSet<Moment>,
     changes: Changes,
+    static_changes: u64,
     generations: Arc<NeighbourGenerations>,
 }
 
@@ -267,8 +268,9 @@ impl Neighbours {
         state: NeighbourState,
         now_ms: u64,
     ) {
-        let before = self.take(on, address).map(|old| old.mac);
         let is_static = state == NeighbourState::Static;
+        let before = self.take(on, address).map(|old| old.mac);
+        self.static_changes += u64::from(is_static);
         self.changes.add(NeighbourChange {
             interface: on,
             address,
@@ -297,6 +299,7 @@ impl Neighbours {
         let old = self.take(interface, address)?;
         self.generations.advance(interface, address);
         let is_static = old.state == NeighbourState::Static;
+        self.static_changes += u64::from(is_static);
         self.changes.add(NeighbourChange {
             interface,
             address,
@@ -305,6 +308,11 @@ impl Neighbours {
             is_static,
         });
         Some(old)
+    }
+
+    /// How often a configured neighbour was added, replaced or removed.
+    pub fn static_changes(&self) -> u64 {
+        self.static_changes
     }
 
     /// Keep changes for [`take_changes`](Self::take_changes) from now on, or no more.

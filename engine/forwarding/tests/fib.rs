@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
-use quiver_forwarding::fib::{Family, Fib, FibError, InterfaceInfo, Path, Source, Target};
+use quiver_forwarding::fib::{
+    Family, Fib, FibError, InterfaceInfo, Path, ROUTE_CHANGES_MAX, Source, TakenChanges, Target,
+};
 use quiver_forwarding::neighbour::Learned;
 use quiver_forwarding::{adjacency::AdjacencyKind, next_hop_group::Hop};
 use quiver_tables::prefix::IpPrefix;
@@ -515,4 +517,44 @@ fn a_route_to_a_feature_says_its_hop_without_a_group_and_moves_with_what_replace
     }
     assert_eq!(next(&fib, "2001:db8:5::1"), NODES.ip6.drop);
     assert_eq!(fib.group_views().count(), found);
+}
+
+#[test]
+fn changes_of_configured_routes_are_kept_for_who_wants_them() {
+    let mut fib = router();
+    let via = |hop: &str| [Path::via(ip(hop), Some(LEFT))];
+    let places = |fib: &mut Fib| match fib.take_route_changes() {
+        TakenChanges::Any => None,
+        TakenChanges::These(mut places) => {
+            places.sort_by_key(|place| place.prefix);
+            Some(places.iter().map(|place| place.prefix.to_string()).collect::<Vec<_>>())
+        }
+    };
+    add(&mut fib, "192.0.2.0/24", &via("10.0.1.2"));
+    assert_eq!(places(&mut fib), Some(vec![]), "nobody watched");
+    fib.watch_route_changes(true);
+    assert_eq!(places(&mut fib), None, "what was there before may be anything");
+    add(&mut fib, "192.0.3.0/24", &via("10.0.1.2"));
+    add(&mut fib, "192.0.3.0/24", &via("10.0.1.3"));
+    fib.remove_route(0, prefix("192.0.2.0/24"), Source::Static).expect("it is there");
+    let of_kernel = prefix("192.0.9.0/24");
+    fib.add_route(0, of_kernel, Source::Kernel, &via("10.0.1.2")).expect("a route");
+    assert_eq!(places(&mut fib), Some(vec!["192.0.2.0/24".into(), "192.0.3.0/24".into()]));
+    fib.replace_route(
+        0,
+        prefix("192.0.3.0/24"),
+        Source::Static,
+        &[via("10.0.1.2")[0], via("10.0.1.3")[0]],
+    )
+    .expect("the same");
+    assert_eq!(places(&mut fib), Some(vec![]), "the same again is no change");
+    let many = ROUTE_CHANGES_MAX as u64 + 1;
+    fib.add_routes(0, prefix("16.0.0.0/32"), many, Source::Static, &via("10.0.1.2")).expect("room");
+    assert_eq!(places(&mut fib), None, "more than is kept");
+    let table = fib.add_table(Family::Ip4, 7).expect("a table");
+    fib.add_route(table, prefix("192.0.2.0/24"), Source::Static, &via("10.0.1.2")).expect("room");
+    let few = places(&mut fib).expect("few");
+    assert!(few.contains(&"192.0.2.0/24".into()), "{few:?}");
+    fib.delete_table(Family::Ip4, 7).expect("nothing names it");
+    assert_eq!(places(&mut fib), None, "its routes went with it");
 }

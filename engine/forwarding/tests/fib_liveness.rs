@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use quiver_core::{InterfaceId, NodeId};
 use quiver_forwarding::adjacency::AdjacencyKind;
-use quiver_forwarding::fib::{Fib, InterfaceInfo, Path, PathState, Source, Unusable};
+use quiver_forwarding::fib::{
+    Family, Fib, InterfaceInfo, Path, PathState, Source, Target, Unusable,
+};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::MacAddress;
@@ -59,14 +61,14 @@ fn routes_leave_a_neighbour_that_is_down_and_come_back() {
     let before: Vec<_> =
         ["192.0.2.1", "198.51.100.1", "203.0.113.1"].map(|to| hops(&fib, to)).to_vec();
 
-    fib.set_neighbour_alive(PORT, ip("10.0.0.2"), false);
-    assert!(fib.is_neighbour_dead(PORT, ip("10.0.0.2")));
+    fib.set_neighbour_alive((Some(PORT), ip("10.0.0.2")), false);
+    assert!(fib.is_neighbour_dead((Some(PORT), ip("10.0.0.2"))));
     assert_eq!(interfaces(&fib, "192.0.2.1"), [OTHER]);
     assert_eq!(interfaces(&fib, "198.51.100.1"), [OTHER], "the path of the next preference");
     let lost = hops(&fib, "203.0.113.1");
     assert_eq!((lost[0].next, lost[0].index), (NODES.ip4.drop, 0), "a next hop that is looked up");
 
-    fib.set_neighbour_alive(PORT, ip("10.0.0.2"), true);
+    fib.set_neighbour_alive((Some(PORT), ip("10.0.0.2")), true);
     let after: Vec<_> =
         ["192.0.2.1", "198.51.100.1", "203.0.113.1"].map(|to| hops(&fib, to)).to_vec();
     assert_eq!(after, before);
@@ -76,7 +78,7 @@ fn routes_leave_a_neighbour_that_is_down_and_come_back() {
 fn what_is_for_the_neighbour_itself_still_goes_to_it() {
     let mut fib = router();
     let before = hops(&fib, "10.0.0.2");
-    fib.set_neighbour_alive(PORT, ip("10.0.0.2"), false);
+    fib.set_neighbour_alive((Some(PORT), ip("10.0.0.2")), false);
     assert_eq!(hops(&fib, "10.0.0.2"), before);
     assert_eq!(interfaces(&fib, "10.0.0.3"), [PORT], "others on the link");
     // a neighbour that is forgotten and heard again is still down
@@ -86,7 +88,7 @@ fn what_is_for_the_neighbour_itself_still_goes_to_it() {
     let mac = MacAddress([2, 9, 0, 0, 0, 9]);
     fib.learn_neighbour(PORT, ip("10.0.0.2"), mac, 0).expect("learned");
     assert_eq!(hops(&fib, "192.0.2.1")[0].next, NODES.ip4.drop);
-    fib.set_neighbour_alive(PORT, ip("10.0.0.2"), true);
+    fib.set_neighbour_alive((Some(PORT), ip("10.0.0.2")), true);
     let hop = hops(&fib, "192.0.2.1")[0];
     assert_eq!(fib.adjacencies().get(hop.index).kind, AdjacencyKind::Complete);
 }
@@ -95,7 +97,7 @@ fn what_is_for_the_neighbour_itself_still_goes_to_it() {
 fn a_path_through_a_neighbour_that_is_down_says_so() {
     let mut fib = router();
     add(&mut fib, "192.0.2.0/24", &[Path::via(ip("10.0.0.2"), Some(PORT))]);
-    fib.set_neighbour_alive(PORT, ip("10.0.0.2"), false);
+    fib.set_neighbour_alive((Some(PORT), ip("10.0.0.2")), false);
     let group = fib.best_route(0, ip("192.0.2.1")).expect("a route").group;
     let (_, state) = fib.path_states(group)[0];
     assert_eq!(state, PathState::Unusable(Unusable::NeighbourDown(PORT, ip("10.0.0.2"))));
@@ -108,6 +110,36 @@ fn ipv4_by_an_ipv6_next_hop_that_is_down_moves_too() {
     let paths = [Path::via(ip("2001:db8::2"), Some(PORT)), Path::via(ip("10.0.2.2"), Some(OTHER))];
     add(&mut fib, "192.0.2.0/24", &paths);
     assert_eq!(interfaces(&fib, "192.0.2.1").len(), 2);
-    fib.set_neighbour_alive(PORT, ip("2001:db8::2"), false);
+    fib.set_neighbour_alive((Some(PORT), ip("2001:db8::2")), false);
     assert_eq!(interfaces(&fib, "192.0.2.1"), [OTHER]);
+}
+
+#[test]
+fn routes_leave_a_next_hop_of_several_hops_but_not_the_packets_that_watch_it() {
+    let mut fib = router();
+    add(&mut fib, "10.9.0.0/24", &[Path::via(ip("10.0.0.2"), Some(PORT))]);
+    add(&mut fib, "192.0.2.0/24", &[Path::via(ip("10.9.0.9"), None)]);
+    add(
+        &mut fib,
+        "198.51.100.0/24",
+        &[Path::via(ip("10.9.0.9"), None), Path::via(ip("10.0.2.2"), Some(OTHER)).preference(1)],
+    );
+    let watching = Target::Through { next_hop: ip("10.9.0.9"), table: Some(0), only: None };
+    let watching = fib.hold_paths(Family::Ip4, 0, &[Path::new(watching)]).expect("a group");
+    let (changes, state) = (fib.liveness_changes(), fib.path_states(watching));
+    let before = hops(&fib, "192.0.2.1");
+
+    fib.set_neighbour_alive((None, ip("10.9.0.9")), false);
+    assert_eq!(hops(&fib, "192.0.2.1")[0].next, NODES.ip4.drop);
+    assert_eq!(interfaces(&fib, "198.51.100.1"), [OTHER]);
+    assert_eq!(interfaces(&fib, "10.9.0.9"), [PORT], "for itself");
+    assert_eq!(fib.path_states(watching), state);
+    let group = fib.best_route(0, ip("192.0.2.1")).expect("a route").group;
+    let down = PathState::Unusable(Unusable::NextHopDown(ip("10.9.0.9")));
+    assert_eq!(fib.path_states(group)[0].1, down);
+    assert_ne!(fib.liveness_changes(), changes);
+
+    fib.set_neighbour_alive((None, ip("10.9.0.9")), true);
+    assert_eq!(hops(&fib, "192.0.2.1"), before);
+    assert_eq!(interfaces(&fib, "198.51.100.1"), [PORT]);
 }

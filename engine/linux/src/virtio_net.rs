@@ -97,23 +97,17 @@ impl VirtioNetHeader {
         if !self.needs_checksum || field_end > first.len() {
             return None;
         }
-        let mut offload = Offload {
-            checksum_bytes: u16::try_from(length - start).ok()?,
-            checksum_offset: self.checksum_offset,
-            ..Default::default()
-        };
-        if self.segment_kind != SEGMENT_NONE {
-            let segmenter = Segmenter::new(first, length, self.segment_kind, self.segment_bytes)?;
-            let is_in_place = segmenter.checksum_at() == (start, field_end - 2);
-            if !is_in_place || segmenter.count() > SEGMENTS_MAX {
-                return None;
-            }
-            offload.segment_bytes = self.segment_bytes;
-            offload.segment_kind = self.segment_kind;
-            offload.payload_bytes = u16::try_from(segmenter.payload_bytes()).ok()?;
-            offload.encapsulations = u8::try_from(segmenter.encapsulations()).ok()?;
+        if self.segment_kind == SEGMENT_NONE {
+            return Some(Offload {
+                checksum_bytes: u16::try_from(length - start).ok()?,
+                checksum_offset: self.checksum_offset,
+                ..Default::default()
+            });
         }
-        Some(offload)
+        let segmenter = Segmenter::new(first, length, self.segment_kind, self.segment_bytes)?;
+        let is_in_place = segmenter.checksum_at() == (start, field_end - 2);
+        let fits = is_in_place && segmenter.count() <= SEGMENTS_MAX;
+        fits.then(|| segmenter.offload(self.segment_kind)).flatten()
     }
 
     /// Nothing is left to do?

@@ -12,6 +12,7 @@ pub mod neighbour;
 pub mod next_hop;
 pub mod request;
 pub mod route;
+pub mod seg6;
 pub mod socket;
 
 pub use message::{Attributes, Message, Messages};

@@ -14,7 +14,18 @@ const HEADER_BYTES: usize = 16;
 const ADDRESS: u16 = 1;
 const NAME: u16 = 3;
 const MTU: u16 = 4;
+const PARENT: u16 = 5;
 const MASTER: u16 = 10;
+const KIND_AND_DATA: u16 = 18;
+const PARENT_NAMESPACE: u16 = 37;
+/// Attributes of [`KIND_AND_DATA`].
+const KIND: u16 = 1;
+const DATA: u16 = 2;
+/// Attributes of a VLAN's data.
+const VLAN_ID: u16 = 1;
+const VLAN_PROTOCOL: u16 = 5;
+/// 802.1Q, in network byte order.
+const DOT1Q: u16 = 0x8100;
 
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +45,37 @@ pub struct Link<'a> {
     pub mac: Option<[u8; 6]>,
     /// The link that it belongs to: a bridge, a bond, a VRF.
     pub master: Option<u32>,
+    /// Can it send and receive (`IFF_RUNNING`)?
+    pub is_running: bool,
+    /// The link of the same namespace that it stands on.
+    pub parent: Option<u32>,
+    /// Its kind: `macvlan`, `vlan`, ….
+    pub kind: Option<&'a str>,
+    /// The EtherType and the ID of a VLAN.
+    pub vlan: Option<(u16, u16)>,
+}
+
+/// The kind of a link, and the EtherType and ID of a VLAN.
+fn kind_of(value: &[u8]) -> (Option<&str>, Option<(u16, u16)>) {
+    let (mut kind, mut data) = (None, None);
+    for (number_of, value) in Attributes::of(value) {
+        match number_of {
+            KIND => kind = text(value),
+            DATA => data = Some(value),
+            _ => {}
+        }
+    }
+    let (mut id, mut ether_type) = (None, DOT1Q);
+    for (number_of, value) in
+        data.filter(|_| kind == Some("vlan")).map(Attributes::of).into_iter().flatten()
+    {
+        match (number_of, value.first_chunk()) {
+            (VLAN_ID, Some(bytes)) => id = Some(u16::from_ne_bytes(*bytes)),
+            (VLAN_PROTOCOL, Some(bytes)) => ether_type = u16::from_be_bytes(*bytes),
+            _ => {}
+        }
+    }
+    (kind, id.map(|id| (ether_type, id)))
 }
 
 impl<'a> Link<'a> {
@@ -51,15 +93,26 @@ impl<'a> Link<'a> {
             mtu_bytes: None,
             mac: None,
             master: None,
+            is_running: word(8) & libc::IFF_RUNNING as u32 != 0,
+            parent: None,
+            kind: None,
+            vlan: None,
         };
+        let mut is_parent_elsewhere = false;
         for (number_of, value) in Attributes::behind(body, HEADER_BYTES) {
             match number_of {
                 ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok(),
                 NAME => link.name = text(value),
                 MTU => link.mtu_bytes = number(value),
                 MASTER => link.master = number(value),
+                PARENT => link.parent = number(value).filter(|parent| *parent != 0),
+                PARENT_NAMESPACE => is_parent_elsewhere = true,
+                KIND_AND_DATA => (link.kind, link.vlan) = kind_of(value),
                 _ => {}
             }
+        }
+        if is_parent_elsewhere {
+            link.parent = None;
         }
         Some(link)
     }

@@ -3,9 +3,9 @@
 
 use std::net::IpAddr;
 
-use crate::ip_address;
 use crate::message::{Attributes, flag};
 use crate::request::Request;
+use crate::{family, ip_address};
 
 /// A neighbour is known, or is known by something else.
 pub const NEW: u16 = libc::RTM_NEWNEIGH;
@@ -73,6 +73,41 @@ impl Neighbour {
             | libc::NUD_DELAY
             | libc::NUD_PROBE;
         self.state & usable != 0
+    }
+}
+
+/// A configured neighbour that is to be made or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewNeighbour {
+    /// The number of the link.
+    pub link: u32,
+    /// Whose it is.
+    pub address: IpAddr,
+}
+
+impl NewNeighbour {
+    fn request(&self, kind: u16, flags: u16, state: u16) -> Request {
+        let of = if self.address.is_ipv4() { family::IP4 } else { family::IP6 };
+        let mut header = [0; HEADER_BYTES];
+        header[0] = of;
+        header[4..8].copy_from_slice(&self.link.to_ne_bytes());
+        header[8..10].copy_from_slice(&state.to_ne_bytes());
+        let request = Request::new(kind, flags | flag::ACK, &header);
+        match self.address {
+            IpAddr::V4(address) => request.attribute(DESTINATION, &address.octets()),
+            IpAddr::V6(address) => request.attribute(DESTINATION, &address.octets()),
+        }
+    }
+
+    /// Make it a configured one with this layer 2 address, whatever is known of it.
+    pub fn add(&self, mac: [u8; 6]) -> Request {
+        let flags = flag::CREATE | flag::REPLACE;
+        self.request(NEW, flags, libc::NUD_PERMANENT).attribute(MAC, &mac)
+    }
+
+    /// Remove it.
+    pub fn remove(&self) -> Request {
+        self.request(DELETED, 0, 0)
     }
 }
 

@@ -6,6 +6,11 @@ use crate::message::{HEADER_BYTES, flag};
 #[derive(Clone, Debug)]
 pub struct Request(Vec<u8>);
 
+/// An attribute as it stands in a message, for attributes that hold others.
+pub fn attribute_bytes(number: u16, value: &[u8]) -> Vec<u8> {
+    Request(Vec::new()).attribute(number, value).0
+}
+
 impl Request {
     /// Of this kind, with these flags beside [`flag::REQUEST`], and the bytes of its own header.
     pub fn new(kind: u16, flags: u16, header: &[u8]) -> Request {

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
-use crate::message::{Attributes, number};
-use crate::request::Request;
+use crate::message::{Attributes, flag, number};
+use crate::request::{Request, attribute_bytes};
 use crate::{family, ip_address};
 
 /// A route is there, or is another one now.
@@ -191,9 +191,159 @@ impl<'a> Route<'a> {
     }
 }
 
+/// A hop of a route that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NewHop {
+    /// The next hop, of either family; none when hosts are on the link. It need not be in a subnet
+    /// of the link.
+    pub gateway: Option<IpAddr>,
+    /// The number of the link.
+    pub link: u32,
+    /// Its share of the traffic, 1 to 256.
+    pub weight: u16,
+}
+
+/// A route that is to be made or removed. Of several hops each packet takes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRoute<'a> {
+    /// The table's number.
+    pub table: u32,
+    /// For which destinations.
+    pub prefix: IpPrefix,
+    /// Who makes it.
+    pub protocol: u8,
+    /// What becomes of packets.
+    pub kind: RouteKind,
+    /// Routes of one prefix differ in it; the lowest is used.
+    pub metric: u32,
+    /// Its hops; not looked at of a route that drops.
+    pub hops: &'a [NewHop],
+}
+
+/// The octets of an address.
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+/// The attribute of a gateway, for a route of a family: `RTA_VIA` names a gateway of the other one.
+fn gateway_attribute(gateway: IpAddr, of: u8) -> (u16, Vec<u8>) {
+    let own = if gateway.is_ipv4() { family::IP4 } else { family::IP6 };
+    match own == of {
+        true => (GATEWAY, octets(gateway)),
+        false => (VIA, [&u16::from(own).to_ne_bytes()[..], &octets(gateway)].concat()),
+    }
+}
+
+impl NewRoute<'_> {
+    fn family(&self) -> u8 {
+        if self.prefix.is_ip6() { family::IP6 } else { family::IP4 }
+    }
+
+    /// The request as far as making and removing have it in common.
+    fn request(&self, kind: u16, flags: u16, [scope, what]: [u8; 2], route_flags: u32) -> Request {
+        let (first, length) = match self.prefix {
+            IpPrefix::V4(prefix) => (octets(IpAddr::V4(prefix.first().into())), prefix.len()),
+            IpPrefix::V6(prefix) => (octets(IpAddr::V6(prefix.first().into())), prefix.len()),
+        };
+        let table = u8::try_from(self.table).unwrap_or(libc::RT_TABLE_UNSPEC);
+        let header = [self.family(), length, 0, 0, table, self.protocol, scope, what];
+        let header = [&header[..], &route_flags.to_ne_bytes()].concat();
+        Request::new(kind, flags | flag::ACK, &header)
+            .attribute(DESTINATION, &first)
+            .attribute(PRIORITY, &self.metric.to_ne_bytes())
+            .attribute(TABLE, &self.table.to_ne_bytes())
+    }
+
+    /// Make the route, or put it in place of the one with its prefix and metric.
+    pub fn add(&self) -> Request {
+        /// The gateway is on the link, whatever the link's subnets are (`RTNH_F_ONLINK`).
+        const ON_LINK: u8 = 4;
+        let what = match self.kind {
+            RouteKind::Unicast => libc::RTN_UNICAST,
+            RouteKind::Blackhole => libc::RTN_BLACKHOLE,
+            RouteKind::Unreachable => libc::RTN_UNREACHABLE,
+            RouteKind::Prohibit => libc::RTN_PROHIBIT,
+        };
+        let hops = if self.kind == RouteKind::Unicast { self.hops } else { &[] };
+        let is_attached = !hops.is_empty() && hops.iter().all(|hop| hop.gateway.is_none());
+        let scope = if is_attached { libc::RT_SCOPE_LINK } else { libc::RT_SCOPE_UNIVERSE };
+        let flags_of = |hop: &NewHop| if hop.gateway.is_some() { ON_LINK } else { 0 };
+        let route_flags = if let [only] = hops { flags_of(only).into() } else { 0 };
+        let flags = flag::CREATE | flag::REPLACE;
+        let request = self.request(NEW, flags, [scope, what], route_flags);
+        match hops {
+            [] => request,
+            [hop] => {
+                let request = request.attribute(LINK, &hop.link.to_ne_bytes());
+                match hop.gateway.map(|gateway| gateway_attribute(gateway, self.family())) {
+                    Some((number_of, value)) => request.attribute(number_of, &value),
+                    None => request,
+                }
+            }
+            several => {
+                let mut bytes = Vec::new();
+                for hop in several {
+                    let via = hop.gateway.map(|via| gateway_attribute(via, self.family()));
+                    let own = via.map(|(number_of, value)| attribute_bytes(number_of, &value));
+                    let own = own.unwrap_or_default();
+                    let length = (HOP_HEADER_BYTES + own.len()) as u16;
+                    bytes.extend(length.to_ne_bytes());
+                    bytes.extend([flags_of(hop), (hop.weight.clamp(1, 256) - 1) as u8]);
+                    bytes.extend(hop.link.to_ne_bytes());
+                    bytes.extend(own);
+                }
+                request.attribute(MULTIPATH, &bytes)
+            }
+        }
+    }
+
+    /// Remove the route with this table, prefix, protocol and metric, whatever its hops are.
+    pub fn remove(&self) -> Request {
+        self.request(DELETED, 0, [libc::RT_SCOPE_NOWHERE, libc::RTN_UNSPEC], 0)
+    }
+}
+
 /// Ask for all routes of a family.
 pub fn dump(of: u8) -> Request {
     let mut header = [0; HEADER_BYTES];
     header[0] = of;
-    Request::new(libc::RTM_GETROUTE, crate::message::flag::DUMP, &header)
+    Request::new(libc::RTM_GETROUTE, flag::DUMP, &header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_back(request: Request) -> Vec<u8> {
+        request.finish(1).split_off(crate::message::HEADER_BYTES)
+    }
+
+    #[test]
+    fn a_route_that_is_made_reads_as_it_was_meant() {
+        let four = IpAddr::from([10, 0, 0, 2]);
+        let six: IpAddr = "fe80::2".parse().expect("an address");
+        let hop = |gateway, link, weight| NewHop { gateway, link, weight };
+        let prefix = IpPrefix::V4(Prefix::new(0xc000_0200, 24));
+        for hops in [
+            vec![hop(Some(four), 3, 1)],
+            vec![hop(None, 3, 1)],
+            vec![hop(Some(six), 3, 1)],
+            vec![hop(Some(four), 3, 256), hop(Some(six), 70_000, 2)],
+            vec![],
+        ] {
+            let kind = if hops.is_empty() { RouteKind::Prohibit } else { RouteKind::Unicast };
+            let protocol = protocol::QUIVER;
+            let new = NewRoute { table: 1000, prefix, protocol, kind, metric: 7, hops: &hops };
+            let body = read_back(new.add());
+            let read = Route::read(&body).expect("a route");
+            assert_eq!((read.table, read.prefix, read.metric), (1000, prefix, 7));
+            assert_eq!((read.protocol, read.kind), (protocol, kind));
+            let found: Vec<_> =
+                read.hops().map(|h| hop(h.gateway, h.link, h.weight as u16)).collect();
+            assert_eq!(found, hops);
+        }
+    }
 }

@@ -25,6 +25,26 @@ pub fn add_to_sum(
     None
 }
 
+/// Add the packet's bytes from `offset` to its end to `sum`, as they will be sent: a checksum that
+/// is left to the device counts as completed. `None` when its place is before `offset` or outside
+/// the packet, or when the packet must be cut into segments.
+pub fn add_rest_as_sent(sum: Sum, packet: &Packet, offset: usize) -> Option<Sum> {
+    let length = packet.length();
+    if !packet.has(PacketFlags::OFFLOAD) {
+        return add_to_sum(sum, packet, offset, length.checked_sub(offset)?);
+    }
+    let offload = packet.offload();
+    let start = length.checked_sub(usize::from(offload.checksum_bytes))?;
+    let before = start.checked_sub(offset).filter(|before| before.is_multiple_of(2))?;
+    if offload.segment_bytes != 0 {
+        return None;
+    }
+    // Completed, these bytes and the pseudo header, whose sum the field holds, add up to zero.
+    let field = packet.bytes().get(start + usize::from(offload.checksum_offset)..)?;
+    let pseudo = u16::from_be_bytes(*field.first_chunk()?);
+    Some(add_to_sum(sum, packet, offset, before)?.word(!pseudo))
+}
+
 /// Complete the checksum that was left to the device, of a packet that begins at its IP header.
 /// False when that lies outside the packet, or when the packet must be cut into segments.
 pub fn complete_checksum(packet: &mut Packet) -> bool {
@@ -93,6 +113,34 @@ mod tests {
             let mut seen = Vec::new();
             packet.copy_to(&mut seen);
             assert_eq!(seen, finished, "{payload}");
+            cache.free(packet);
+        }
+    }
+
+    #[test]
+    fn a_sum_counts_a_checksum_left_to_the_device_as_completed() {
+        let pool = BufferPool::new(128, DATA_BYTES_DEFAULT, PageSize::Small).expect("pool");
+        let mut cache = pool.cache();
+        for payload in [0, 1, 1999, 5001] {
+            let (bytes, finished) = unfinished(payload);
+            let mut packet = cache.packet().expect("buffer");
+            assert!(packet.append(&bytes, &mut cache));
+            packet.set(PacketFlags::OFFLOAD);
+            let offload = packet.offload_mut();
+            (offload.checksum_bytes, offload.checksum_offset, offload.segment_bytes) =
+                (8 + payload as u16, 6, 0);
+            for offset in [0, 12, 20] {
+                let sum = add_rest_as_sent(Sum::new(), &packet, offset).map(Sum::checksum);
+                assert_eq!(
+                    sum,
+                    Some(Sum::new().bytes(&finished[offset..]).checksum()),
+                    "{payload}"
+                );
+            }
+            assert!(add_rest_as_sent(Sum::new(), &packet, 22).is_none());
+            packet.clear(PacketFlags::OFFLOAD);
+            let sum = add_rest_as_sent(Sum::new(), &packet, 20).map(Sum::checksum);
+            assert_eq!(sum, Some(Sum::new().bytes(&bytes[20..]).checksum()));
             cache.free(packet);
         }
     }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use quiver_core::memory::buffer::Offload;
 use quiver_wire::IpProtocol;
 use quiver_wire::checksum::{self, Sum};
 
@@ -105,6 +106,20 @@ impl Segmenter {
     /// How many IP headers stand in front of the one that the segments' payload belongs to.
     pub fn encapsulations(&self) -> usize {
         self.layers.ips().len().saturating_sub(1)
+    }
+
+    /// What a packet leaves to the device that is to be cut so; `None` when it is too long.
+    pub fn offload(&self, segment_kind: u8) -> Option<Offload> {
+        let (start, field) = self.checksum_at();
+        let length = self.headers_bytes + self.payload_bytes;
+        Some(Offload {
+            checksum_bytes: u16::try_from(length - start).ok()?,
+            checksum_offset: (field - start) as u16,
+            segment_bytes: self.segment_bytes as u16,
+            payload_bytes: u16::try_from(self.payload_bytes).ok()?,
+            segment_kind,
+            encapsulations: u8::try_from(self.encapsulations()).ok()?,
+        })
     }
 
     /// Bytes of headers in front of each.

@@ -1,11 +1,14 @@
 //! The commands of BFD.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use std::net::{IpAddr, SocketAddr};
+
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, quoted};
 use quiver_core::Engine;
 use quiver_wire::bfd::AuthType;
 
 use crate::auth::{Key, type_name};
-use crate::config::{self, Bfd, Entry, NewSession, Signing, busy};
+use crate::config::{self, Bfd, Entry, NewSession, Origin, Signing, busy};
+use crate::dplane::{self, Dplane, Endpoint};
 use crate::follow;
 use crate::session::{INTERVAL_US_MAX, INTERVAL_US_MIN, Settings};
 use crate::shared::Ends;
@@ -18,6 +21,7 @@ const _: () = assert!(INTERVAL_US_MIN == 1_000 && INTERVAL_US_MAX == 60_000_000)
 pub(crate) fn register(registry: &mut Registry) {
     register_sessions(registry);
     register_authentication(registry);
+    register_dplane(registry);
     registry.command(
         Command::new("bfd udp echo-source set interface <interface>")
             .group(GROUP)
@@ -85,7 +89,7 @@ fn register_sessions(registry: &mut Registry) {
         .group(GROUP)
         .help("Set other intervals of a BFD session, which stays up")
         .run(|engine: &mut Engine, args| {
-            let (ends, settings) = (ends(engine, args)?, settings(args)?);
+            let (ends, settings) = (own_ends(engine, args)?, settings(args)?);
             config::modify(engine, &ends, settings)?;
             Ok(Output::none())
         }),
@@ -98,7 +102,7 @@ fn register_sessions(registry: &mut Registry) {
         .group(GROUP)
         .help("Delete a BFD session; the peer hears that it was taken down")
         .run(|engine: &mut Engine, args| {
-            let ends = ends(engine, args)?;
+            let ends = own_ends(engine, args)?;
             config::delete(engine, &ends)?;
             Ok(Output::none())
         }),
@@ -112,7 +116,7 @@ fn register_sessions(registry: &mut Registry) {
         .help("Take a BFD session down, or let it come up")
         .details("A session that is taken down says nothing of the path: routes use it.")
         .run(|engine: &mut Engine, args| {
-            let ends = ends(engine, args)?;
+            let ends = own_ends(engine, args)?;
             config::set_admin(engine, &ends, args.get::<&str>("state")? == "up")?;
             Ok(Output::none())
         }),
@@ -132,7 +136,7 @@ fn register_authentication(registry: &mut Registry) {
              `delayed yes` it changes when the peer does.",
         )
         .run(|engine: &mut Engine, args| {
-            let ends = ends(engine, args)?;
+            let ends = own_ends(engine, args)?;
             let signing = signing(args)?;
             config::set_signing(engine, &ends, signing, is_delayed(args)?)?;
             Ok(Output::none())
@@ -146,7 +150,7 @@ fn register_authentication(registry: &mut Registry) {
         .group(GROUP)
         .help("Sign the packets of a BFD session no more")
         .run(|engine: &mut Engine, args| {
-            let ends = ends(engine, args)?;
+            let ends = own_ends(engine, args)?;
             config::set_signing(engine, &ends, None, is_delayed(args)?)?;
             Ok(Output::none())
         }),
@@ -173,8 +177,100 @@ fn register_authentication(registry: &mut Registry) {
     );
 }
 
+fn register_dplane(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "bfd dplane listen [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}",
+        )
+        .group(GROUP)
+        .help("Have the BFD sessions of a routing daemon that connects (FRR's bfdd --dplaneaddr)")
+        .details(
+            "The daemon adds sessions and hears of their states; this router sends, receives and \
+             misses peers for it. Anyone who can connect there gives this router sessions: listen \
+             on a loopback address of a namespace whose programs are trusted. Sessions of a \
+             daemon that is gone stay for ten seconds, in which it can come back.",
+        )
+        .word("address", "127.0.0.1 unless given")
+        .word("port", "50700 unless given")
+        .example("bfd dplane listen")
+        .run(|engine: &mut Engine, args| {
+            let (address, namespace) = tcp(args)?;
+            dplane::listen(engine, Endpoint::Tcp { address, namespace })?;
+            Ok(Output::none())
+        }),
+    );
+    registry.command(
+        Command::new(
+            "bfd dplane connect [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}",
+        )
+        .group(GROUP)
+        .help("Have the BFD sessions of a routing daemon that listens (FRR's bfdd --dplaneaddr)")
+        .details("The router connects, and looks once a second for a daemon that is not there.")
+        .word("address", "a loopback address; 127.0.0.1 unless given")
+        .word("port", "50700 unless given")
+        .example("bfd dplane connect")
+        .run(|engine: &mut Engine, args| {
+            let (address, namespace) = tcp(args)?;
+            if !address.ip().is_loopback() {
+                return Err(args
+                    .refuse("address", "not a loopback address")
+                    .remedy("let the daemon connect: bfd dplane listen ADDRESS"));
+            }
+            dplane::listen(engine, Endpoint::Daemon { address, namespace })?;
+            Ok(Output::none())
+        }),
+    );
+    registry.command(
+        Command::new("bfd dplane listen unix <socket:path>")
+            .group(GROUP)
+            .help("Have the BFD sessions of a routing daemon that connects to a Unix socket")
+            .details(
+                "The socket's owner and group may connect: give it to the daemon's group. FRR 8.4 \
+                 cannot connect: let it listen, and use `bfd dplane connect`.",
+            )
+            .word("socket", "the socket's path")
+            .example("bfd dplane listen unix /run/quiver/bfd.sock")
+            .run(|engine: &mut Engine, args| {
+                let path = args.socket_path("socket")?.unwrap_or_default();
+                dplane::listen(engine, Endpoint::Unix(path))?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("bfd dplane close")
+            .group(GROUP)
+            .help("Take no more sessions from a routing daemon, and delete those that it has")
+            .run(|engine: &mut Engine, _| {
+                dplane::close(engine)?;
+                Ok(Output::none())
+            }),
+    );
+}
+
+/// The address and the namespace of a command for the data plane.
+fn tcp(args: &Args<'_>) -> Result<(SocketAddr, Option<String>), Refusal> {
+    let address = args.or("address", IpAddr::from([127, 0, 0, 1]))?;
+    let port = args.or("port", dplane::PORT)?;
+    let name = args.optional::<&str>("namespace")?;
+    let namespace = name
+        .map(|name| args.access().bare_name(name).map(str::to_owned))
+        .transpose()
+        .map_err(|what| args.refuse("namespace", what))?;
+    Ok((SocketAddr::new(address, port), namespace))
+}
+
 fn is_delayed(args: &Args<'_>) -> Result<bool, Refusal> {
     Ok(args.optional::<&str>("delayed")? == Some("yes"))
+}
+
+/// The session that a command names and changes: not a routing daemon's.
+fn own_ends(engine: &Engine, args: &Args<'_>) -> Result<Ends, Refusal> {
+    let ends = ends(engine, args)?;
+    match bfd(engine)?.sessions.get(&ends).map(|entry| entry.origin) {
+        Some(Origin::Daemon) => Err(Refusal::new("the session is a routing daemon's")
+            .remedy("change it there; `show bfd dplane` says where the daemon is")),
+        _ => Ok(ends),
+    }
 }
 
 /// The session that a command names.
@@ -228,6 +324,9 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         ends: ends(engine, args)?,
         settings: settings(args)?,
         signing: signing(args)?,
+        origin: Origin::Operator,
+        discriminator: None,
+        min_ttl: 0,
     };
     config::add(engine, new)?;
     Ok(Output::none())
@@ -285,8 +384,24 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let name = engine.interface_name(id);
         config.command(format_args!("bfd udp echo-source set interface {name}"));
     }
+    if let Some(status) = engine.get::<Dplane>().and_then(Dplane::status) {
+        let tcp = |verb: &str, address: SocketAddr, namespace: Option<String>| {
+            let (ip, port) = (address.ip(), address.port());
+            let namespace = namespace.map(|name| format!(" netns {}", quoted(&name)));
+            format!("bfd dplane {verb} {ip} port {port}{}", namespace.unwrap_or_default())
+        };
+        let line = match status.endpoint {
+            Endpoint::Tcp { address, namespace } => tcp("listen", address, namespace),
+            Endpoint::Daemon { address, namespace } => tcp("connect", address, namespace),
+            Endpoint::Unix(path) => {
+                format!("bfd dplane listen unix {}", quoted(&path.to_string_lossy()))
+            }
+        };
+        config.command(format_args!("{line}"));
+    }
+    let own = bfd.sessions.iter().filter(|(_, entry)| entry.origin == Origin::Operator);
     let mut sessions: Vec<(String, &Entry)> =
-        bfd.sessions.iter().map(|(ends, entry)| (words(engine, ends), entry)).collect();
+        own.map(|(ends, entry)| (words(engine, ends), entry)).collect();
     sessions.sort_by(|a, b| a.0.cmp(&b.0));
     for (words, entry) in sessions {
         let Settings { desired_min_tx_us, required_min_rx_us, detect_mult } = entry.settings;

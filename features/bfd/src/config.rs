@@ -18,11 +18,15 @@ use crate::echo::Echo;
 use crate::follow;
 use crate::input::{BfdInput, NODE};
 use crate::peers::{Counts, Peer, Store};
-use crate::session::{Effect, Session, Settings};
-use crate::shared::{Ends, Live, Place, SESSIONS_MAX, Writer};
+use crate::session::{Effect, INTERVAL_US_MIN, NEVER, Session, Settings};
+use crate::shared::{Ends, Live, Place, SESSIONS_MAX, Writer, direct_discriminator};
+use crate::template::Template;
 
 /// Keys that can be configured.
 pub const KEYS_MAX: usize = 1024;
+/// The shortest interval at which a peer may send echo packets, microseconds (`Required Min Echo RX
+/// Interval`). They are forwarded, so the least that a session can have will do.
+const ECHO_RX_US: u32 = INTERVAL_US_MIN;
 /// Random numbers that are drawn for a discriminator: each is taken with a chance of one in half a
 /// million when the table is full.
 const DRAWS_MAX: usize = 64;
@@ -36,9 +40,30 @@ pub struct Signing {
     pub bfd_key_id: u8,
 }
 
+/// Who has a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The configuration.
+    Operator,
+    /// A routing daemon that is connected, or was a moment ago.
+    Daemon,
+}
+
+impl Origin {
+    /// As shows name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Operator => "operator",
+            Origin::Daemon => "daemon",
+        }
+    }
+}
+
 /// A session as configured, and what is known of it.
 #[derive(Debug)]
 pub struct Entry {
+    /// Who has it.
+    pub origin: Origin,
     /// Where it is.
     pub place: Place,
     /// Its number in packets.
@@ -100,10 +125,10 @@ impl Bfd {
         self.random.0.hash_one(self.random.1) as u32
     }
 
-    /// A discriminator that no session has, not 0.
-    fn draw_discriminator(&mut self) -> Result<u32, Refusal> {
+    /// A discriminator that no session has, not 0, under which workers find the slot at once.
+    fn draw_discriminator(&mut self, slot: u16) -> Result<u32, Refusal> {
         for _ in 0..DRAWS_MAX {
-            let drawn = self.draw();
+            let drawn = direct_discriminator(self.draw(), slot);
             if drawn != 0 && !self.writer.has_discriminator(drawn) {
                 return Ok(drawn);
             }
@@ -157,6 +182,12 @@ pub struct NewSession {
     pub settings: Settings,
     /// Signed how.
     pub signing: Option<Signing>,
+    /// Whose.
+    pub origin: Origin,
+    /// Its number in packets; a random one unless it is given.
+    pub discriminator: Option<u32>,
+    /// The least TTL that is taken over several hops.
+    pub min_ttl: u8,
 }
 
 /// Add a session, which is up as far as the operator is concerned.
@@ -171,7 +202,7 @@ fn add_to(
     node: NodeId,
     new: NewSession,
 ) -> Result<(), Refusal> {
-    let NewSession { ends, settings, signing } = new;
+    let NewSession { ends, settings, signing, .. } = new;
     if bfd.sessions.contains_key(&ends) || bfd.writer.has_ends(&ends) {
         let (local, peer) = (ends.local, ends.peer);
         return Err(Refusal::new(format!("there is a BFD session between {local} and {peer}"))
@@ -179,9 +210,18 @@ fn add_to(
     }
     let using = bfd.using(signing)?;
     let slot = bfd.free_slot()?;
-    let discriminator = bfd.draw_discriminator()?;
+    let discriminator = match new.discriminator {
+        Some(taken) if bfd.writer.has_discriminator(taken) => {
+            return Err(Refusal::new(format!("a session has the discriminator {taken:#x}")));
+        }
+        Some(given) => given,
+        None => bfd.draw_discriminator(slot)?,
+    };
     let place = Place { worker: worker_of(engine, &ends, slot), slot };
-    let session = Session::new(discriminator, settings, true);
+    let mut session = Session::new(discriminator, settings, true);
+    if ends.interface.is_some() {
+        session.required_min_echo_rx_us = ECHO_RX_US;
+    }
     let mut peer = Some(Box::new(Peer {
         session,
         auth: Authentication::new(using, bfd.draw()),
@@ -189,6 +229,10 @@ fn add_to(
         group: None,
         counts: Counts { changed_ns: engine.now_ns(), ..Counts::default() },
         echo: Echo::new(None),
+        min_ttl: new.min_ttl,
+        template: Template::default(),
+        steady: None,
+        planned_ns: NEVER,
     }));
     bfd.writer.reset(slot, State::Down, Diagnostic::NONE);
     bfd.writer.insert(discriminator, &ends, place).map_err(|e| Refusal::new(e.to_string()))?;
@@ -212,6 +256,7 @@ fn add_to(
     }
     bfd.slots[usize::from(slot)] = Some(ends);
     let entry = Entry {
+        origin: new.origin,
         place,
         discriminator,
         settings,
@@ -379,9 +424,9 @@ fn check_unused(bfd: &Bfd, id: u32) -> Result<(), Refusal> {
 /// The path to a peer, as the FIB takes it.
 pub(crate) fn path(ends: &Ends) -> (Family, Path) {
     let path = match ends.interface {
-        // A neighbour also while routes do not use it.
+        // Both are used also while routes do not lead there.
         Some(interface) => Path::new(Target::Neighbour { address: ends.peer, interface }),
-        None => Path::via(ends.peer, None),
+        None => Path::new(Target::Through { next_hop: ends.peer, table: Some(0), only: None }),
     };
     (Family::of(ends.peer), path)
 }

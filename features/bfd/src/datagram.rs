@@ -1,8 +1,10 @@
 //! BFD over UDP over IP: which datagram a packet holds, and how one is written.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use quiver_wire::bfd::{CONTROL_LEN_MAX, CONTROL_PORT, MULTIHOP_PORT, SOURCE_PORT_FIRST};
+use quiver_wire::bfd::{
+    CONTROL_LEN, CONTROL_LEN_MAX, CONTROL_PORT, MULTIHOP_PORT, SOURCE_PORT_FIRST,
+};
 use quiver_wire::checksum::header_checksum;
 use quiver_wire::ip6::extension::upper_layer;
 use quiver_wire::udp::{fill_checksum_over_ip4, fill_checksum_over_ip6};
@@ -55,6 +57,36 @@ impl<'p> Datagram<'p> {
     }
 }
 
+/// A control packet of one hop over IPv4 as most are: no options, TTL 255, no authentication.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'p> {
+    /// Who sent it.
+    pub source: Ipv4Addr,
+    /// To which address.
+    pub destination: Ipv4Addr,
+    /// The control packet.
+    pub payload: &'p [u8; CONTROL_LEN],
+}
+
+impl<'p> Plain<'p> {
+    /// The packet, if it is one; `ip4-local` has checked its headers.
+    pub fn of(packet: &'p [u8]) -> Option<Plain<'p>> {
+        let header = Ip4Header::overlay(packet)?;
+        let (udp, behind) = UdpHeader::split(packet.get(Ip4Header::LEN..)?)?;
+        let is_plain = header.header_len() == Ip4Header::LEN
+            && header.ttl() == TTL
+            && udp.destination_port() == CONTROL_PORT
+            && usize::from(udp.length()) == UdpHeader::LEN + CONTROL_LEN;
+        let payload = behind.first_chunk().filter(|_| is_plain)?;
+        Some(Plain { source: header.source(), destination: header.destination(), payload })
+    }
+
+    /// Your Discriminator (RFC 5880 §4.1).
+    pub fn discriminator(&self) -> u32 {
+        self.payload[8..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
+    }
+}
+
 /// The port that packets of a session come from: the same for all of one session.
 pub fn source_port(slot: u16) -> u16 {
     SOURCE_PORT_FIRST + slot % (u16::MAX - SOURCE_PORT_FIRST)
@@ -102,6 +134,32 @@ pub fn write_headers(
             Some(Ip6Header::LEN + udp_len)
         }
         _ => None,
+    }
+}
+
+/// Let a packet go back to its sender: the addresses change places, and it is one hop older. False
+/// when it is too short.
+pub fn turn_round(packet: &mut [u8]) -> bool {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => {
+            let Some(header) = Ip4Header::overlay_mut(packet) else { return false };
+            let (source, destination) = (header.source(), header.destination());
+            header.set_source(destination);
+            header.set_destination(source);
+            header.set_ttl(header.ttl().saturating_sub(1));
+            header.set_checksum(0);
+            header.set_checksum(header_checksum(header));
+            true
+        }
+        Some(6) => {
+            let Some(header) = Ip6Header::overlay_mut(packet) else { return false };
+            let (source, destination) = (header.source(), header.destination());
+            header.set_source(destination);
+            header.set_destination(source);
+            header.set_hop_limit(header.hop_limit().saturating_sub(1));
+            true
+        }
+        _ => false,
     }
 }
 

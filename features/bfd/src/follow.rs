@@ -5,14 +5,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{EventValue, Field, Topic, publish};
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::control::reactor::Interest;
+use quiver_core::control::session_states::SessionStates;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Fib;
 use quiver_wire::bfd::State;
 
 use crate::config::{self, Bfd, path, update};
+use crate::dplane::{self, Dplane};
 use crate::session::Effect;
-use crate::shared::Ends;
+use crate::shared::{Ends, Shared};
 use crate::show::diagnostic_word;
 
 /// How often addresses of interfaces are looked at.
@@ -34,15 +35,10 @@ pub(crate) static BFD: Topic = Topic {
 
 /// Listen to workers, interfaces and time.
 pub(crate) fn start(engine: &mut Engine, bfd: Bfd) {
-    let (rung, shared) = (bfd.writer.shared().clone(), bfd.writer.shared().clone());
+    let shared = bfd.writer.shared().clone();
     engine.insert(bfd);
-    // The bell only has to end the wait: what has changed is looked at on every turn.
-    engine.watch(rung.bell().fd(), Interest::READ, move |_| rung.bell().clear());
-    engine.on_turn(move |engine| {
-        if shared.take_changed() {
-            follow_states(engine);
-        }
-    });
+    engine.insert(Dplane::default());
+    SessionStates::follow(engine, &shared, Shared::states, follow_states);
     engine.on_interface_change(follow_interface);
     engine.every(LOOK_NS, |engine| {
         engine.with(|engine, bfd: &mut Bfd| {
@@ -55,7 +51,7 @@ pub(crate) fn start(engine: &mut Engine, bfd: Bfd) {
 
 /// Look which sessions have changed, and let routes follow.
 pub(crate) fn follow_states(engine: &mut Engine) {
-    engine.with(|engine, bfd: &mut Bfd| {
+    let changed = engine.with(|engine, bfd: &mut Bfd| {
         let shared = bfd.writer.shared().clone();
         let mut changed = Vec::new();
         for (ends, entry) in &mut bfd.sessions {
@@ -66,11 +62,15 @@ pub(crate) fn follow_states(engine: &mut Engine) {
                 changed.push((*ends, is_other_state));
             }
         }
-        for (ends, is_other_state) in changed {
-            mark(engine, bfd, &ends);
-            announce(engine, bfd, &ends, is_other_state);
+        for (ends, is_other_state) in &changed {
+            mark(engine, bfd, ends);
+            announce(engine, bfd, ends, *is_other_state);
         }
+        changed.into_iter().map(|(ends, _)| ends).collect::<Vec<Ends>>()
     });
+    if !changed.is_empty() {
+        dplane::report_changes(engine, &changed);
+    }
 }
 
 fn announce(engine: &Engine, bfd: &Bfd, ends: &Ends, is_other_state: bool) {
@@ -95,15 +95,14 @@ fn announce(engine: &Engine, bfd: &Bfd, ends: &Ends, is_other_state: bool) {
     );
 }
 
-/// Let routes go through the peer of a session, or not: they do when no session with it on this
-/// interface says that it is down.
+/// Let routes go through the peer of a session, or not: they do when no session with it, on this
+/// interface or over several hops, says that it is down.
 pub(crate) fn mark(engine: &mut Engine, bfd: &Bfd, ends: &Ends) {
-    let Some(interface) = ends.interface else { return };
-    let same =
-        |(other, _): &(&Ends, _)| (other.interface, other.peer) == (Some(interface), ends.peer);
+    let watched = |ends: &Ends| (ends.interface, ends.peer);
+    let same = |(other, _): &(&Ends, _)| watched(other) == watched(ends);
     let is_alive = bfd.sessions.iter().filter(same).all(|(_, entry)| entry.is_alive());
     if let Some(fib) = engine.get_mut::<Fib>() {
-        fib.set_neighbour_alive(interface, ends.peer, is_alive);
+        fib.set_neighbour_alive(watched(ends), is_alive);
     }
 }
 

@@ -2,18 +2,20 @@
 //! miss their peers. All of it happens on the worker that has the session.
 
 use std::any::Any;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_core::graph::builtin::{DONE, HANDOFF};
-use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::sessions::{SessionInput, Taken, run_sessions};
 use quiver_core::jitter::Jitter;
-use quiver_core::{Context, Frame, Node, Packet, WorkerId};
-use quiver_forwarding::ip::IpTables;
+use quiver_core::memory::packet::PacketFlags;
+use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
+use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose};
 use quiver_forwarding::nodes;
-use quiver_wire::bfd::{CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT, Packet as BfdPacket};
+use quiver_wire::bfd::{CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT, Packet as BfdPacket, State};
 
 use crate::auth::Window;
-use crate::datagram::{self, Datagram, PACKET_BYTES_MAX, TTL};
+use crate::datagram::{self, Datagram, PACKET_BYTES_MAX, Plain, TTL};
 use crate::echo::{EchoDue, Seal};
 use crate::peers::{Peer, Sender, Store};
 use crate::reasons::BfdDrop;
@@ -26,14 +28,6 @@ pub const NODE: &str = "bfd-input";
 pub const PORTS: [u16; 3] = [CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT];
 /// Sessions that time is passed to in one pass at most; others follow in the next.
 const SESSIONS_PER_TICK_MAX: usize = 512;
-
-/// What becomes of a packet.
-enum Verdict {
-    /// Its session has taken it in.
-    Taken,
-    /// Its session is another worker's.
-    HandOff(WorkerId),
-}
 
 /// A worker's instance.
 pub struct BfdInput {
@@ -53,11 +47,23 @@ impl BfdInput {
         slot: u16,
         work: impl FnOnce(&mut Peer, &mut Jitter, u64) -> Effect,
     ) {
+        if let Some(due_ns) = self.change_peer(cx, slot, work) {
+            cx.tick_at(due_ns);
+        }
+    }
+
+    /// As [`with_peer`](Self::with_peer), within a tick or before one is planned. Returns when a
+    /// timer fires that was set.
+    fn change_peer(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u16,
+        work: impl FnOnce(&mut Peer, &mut Jitter, u64) -> Effect,
+    ) -> Option<u64> {
         let BfdInput { store, shared, tables, jitter, .. } = self;
-        let Some(store) = store else { return };
-        let Some(peer) = store.peer(slot) else { return };
-        let effect = work(peer, jitter, cx.now_ns);
-        Sender { tables, shared, jitter }.apply(cx, store, slot, effect);
+        let store = store.as_mut()?;
+        let effect = work(store.peer(slot)?, jitter, cx.now_ns);
+        Sender { tables, shared, jitter }.apply(cx, store, slot, effect)
     }
 
     /// Take a session away. The peer is told once that the session is down on purpose.
@@ -68,54 +74,27 @@ impl BfdInput {
         self.store.as_mut()?.put(slot, None)
     }
 
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<Verdict, BfdDrop> {
-        let truncated = BfdDrop::Malformed(quiver_wire::bfd::BfdMalformation::Truncated);
-        let datagram = Datagram::of(packet.bytes()).ok_or(truncated)?;
-        if datagram.port == ECHO_PORT {
-            return self.take_echo(cx, &datagram);
+    /// Most packets say what the one before said. Takes such a one: true when it was.
+    fn take_again(&mut self, cx: &Context<'_>, packet: &Packet) -> bool {
+        let Some(plain) = Plain::of(packet.bytes()) else { return false };
+        let Some(place) = self.shared.of_discriminator(plain.discriminator()) else { return false };
+        if place.worker != cx.worker {
+            return false;
         }
-        let is_one_hop = datagram.port == CONTROL_PORT;
-        if is_one_hop && datagram.ttl != TTL {
-            return Err(BfdDrop::Ttl);
-        }
-        let read = BfdPacket::parse(datagram.payload)?;
-        let ends = Ends {
-            interface: is_one_hop.then_some(packet.rx),
-            local: datagram.destination,
-            peer: datagram.source,
-        };
-        let Place { worker, slot } = match read.control.your_discriminator {
-            0 => self.shared.of_ends(&ends).ok_or(BfdDrop::NoSession)?,
-            own => self.shared.of_discriminator(own).ok_or(BfdDrop::UnknownDiscriminator)?,
-        };
-        if worker != cx.worker {
-            return Ok(Verdict::HandOff(worker));
-        }
-        let now_ns = cx.now_ns;
-        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
-        let peer = peer.ok_or(BfdDrop::NoSession)?;
-        let own = peer.session.local_discriminator;
-        if peer.ends != ends
-            || !matches!(read.control.your_discriminator, 0)
-                && own != read.control.your_discriminator
-        {
-            peer.counts.refused += 1;
-            return Err(BfdDrop::OtherPath);
-        }
-        let window = Window {
-            detect_mult: peer.session.settings().detect_mult,
-            now_ns,
-            detection_ns: peer.session.detection_ns(),
-        };
-        if let Err(why) = peer.auth.check(&read, window) {
-            peer.counts.refused += 1;
-            return Err(why);
-        }
-        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+        let peer = self.store.as_mut().and_then(|store| store.peer(place.slot));
+        let Some(peer) = peer else { return false };
+        let session = &peer.session;
+        let is_again = peer.steady.as_ref() == Some(plain.payload)
+            && (session.state, session.remote_state) == (State::Up, State::Up)
+            && peer.auth.current().is_none()
+            && peer.ends.interface == Some(packet.rx)
+            && peer.ends.peer == IpAddr::V4(plain.source)
+            && peer.ends.local == IpAddr::V4(plain.destination);
+        if is_again {
             peer.counts.received += 1;
-            peer.session.receive(&read.control, now_ns, jitter)
-        });
-        Ok(Verdict::Taken)
+            peer.session.receive_again(cx.now_ns);
+        }
+        is_again
     }
 
     /// An echo packet came back.
@@ -123,13 +102,13 @@ impl BfdInput {
         &mut self,
         cx: &mut Context<'_>,
         datagram: &Datagram<'_>,
-    ) -> Result<Verdict, BfdDrop> {
+    ) -> Result<Taken, BfdDrop> {
         let read = self.seal.read(datagram.payload);
         let (discriminator, sequence) = read.ok_or(BfdDrop::EchoUnknown)?;
         let place = self.shared.of_discriminator(discriminator);
         let Place { worker, slot } = place.ok_or(BfdDrop::EchoUnknown)?;
         if worker != cx.worker {
-            return Ok(Verdict::HandOff(worker));
+            return Ok(Taken::HandOff(worker));
         }
         let mut is_taken = false;
         self.with_peer(cx, slot, |peer, _, now_ns| {
@@ -137,7 +116,35 @@ impl BfdInput {
             peer.counts.echoes_received += u64::from(is_taken);
             Effect::default()
         });
-        if is_taken { Ok(Verdict::Taken) } else { Err(BfdDrop::EchoUnknown) }
+        if is_taken { Ok(Taken::Here) } else { Err(BfdDrop::EchoUnknown) }
+    }
+
+    /// A peer's echo packet that is addressed to this router, as FRR sends them: it goes back to
+    /// the peer of a session that is up (RFC 5880 §6.8.9), one hop older.
+    fn return_echo(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, BfdDrop> {
+        let datagram = Datagram::of(packet.bytes()).ok_or(BfdDrop::EchoUnknown)?;
+        let (local, peer) = (datagram.destination, datagram.source);
+        let ends = Ends { interface: Some(packet.rx), local, peer };
+        let place = self.shared.of_ends(&ends).filter(|_| datagram.ttl == TTL);
+        let Place { worker, slot } = place.ok_or(BfdDrop::EchoUnknown)?;
+        if worker != cx.worker {
+            return Ok(Taken::HandOff(worker));
+        }
+        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
+        let peer = peer
+            .filter(|peer| peer.ends == ends && peer.session.state == State::Up)
+            .ok_or(BfdDrop::EchoUnknown)?;
+        let group = peer.group.ok_or(BfdDrop::EchoUnknown)?;
+        if !datagram::turn_round(packet.bytes_mut()) {
+            return Err(BfdDrop::EchoUnknown);
+        }
+        peer.counts.echoes_returned += 1;
+        (packet.rx, packet.tx) = (InterfaceId::NONE, InterfaceId::NONE);
+        packet.set(PacketFlags::LOCALLY_ORIGINATED);
+        Ok(Taken::SendOn(match local {
+            IpAddr::V4(_) => choose::<Ip4>(&self.tables.groups, group, packet),
+            IpAddr::V6(_) => choose::<Ip6>(&self.tables.groups, group, packet),
+        }))
     }
 
     /// The time of a session is come.
@@ -149,7 +156,8 @@ impl BfdInput {
         if let EchoDue::Send(sequence) = echo {
             self.send_echo(cx, slot, sequence);
         }
-        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+        // The tick says when the next timer fires.
+        let _ = self.change_peer(cx, slot, |peer, jitter, now_ns| {
             let effect = peer.session.pass_time(now_ns, jitter);
             if echo != EchoDue::Failed {
                 return effect;
@@ -184,34 +192,81 @@ impl BfdInput {
     }
 }
 
+impl SessionInput for BfdInput {
+    type Reason = BfdDrop;
+    const HANDOFF_FULL: BfdDrop = BfdDrop::HandoffFull;
+
+    fn take(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, BfdDrop> {
+        if self.take_again(cx, packet) {
+            return Ok(Taken::Here);
+        }
+        let truncated = BfdDrop::Malformed(quiver_wire::bfd::BfdMalformation::Truncated);
+        let datagram = Datagram::of(packet.bytes()).ok_or(truncated)?;
+        if datagram.port == ECHO_PORT {
+            return match self.take_echo(cx, &datagram) {
+                Err(BfdDrop::EchoUnknown) => self.return_echo(cx, packet),
+                taken => taken,
+            };
+        }
+        let is_one_hop = datagram.port == CONTROL_PORT;
+        if is_one_hop && datagram.ttl != TTL {
+            return Err(BfdDrop::Ttl);
+        }
+        let read = BfdPacket::parse(datagram.payload)?;
+        let ends = Ends {
+            interface: is_one_hop.then_some(packet.rx),
+            local: datagram.destination,
+            peer: datagram.source,
+        };
+        let Place { worker, slot } = match read.control.your_discriminator {
+            0 => self.shared.of_ends(&ends).ok_or(BfdDrop::NoSession)?,
+            own => self.shared.of_discriminator(own).ok_or(BfdDrop::UnknownDiscriminator)?,
+        };
+        if worker != cx.worker {
+            return Ok(Taken::HandOff(worker));
+        }
+        let now_ns = cx.now_ns;
+        let peer = self.store.as_mut().and_then(|store| store.peer(slot));
+        let peer = peer.ok_or(BfdDrop::NoSession)?;
+        let own = peer.session.local_discriminator;
+        if peer.ends != ends
+            || !matches!(read.control.your_discriminator, 0)
+                && own != read.control.your_discriminator
+        {
+            peer.counts.refused += 1;
+            return Err(BfdDrop::OtherPath);
+        }
+        if !is_one_hop && datagram.ttl < peer.min_ttl {
+            peer.counts.refused += 1;
+            return Err(BfdDrop::TtlTooLow);
+        }
+        let window = Window {
+            detect_mult: peer.session.settings().detect_mult,
+            now_ns,
+            detection_ns: peer.session.detection_ns(),
+        };
+        if let Err(why) = peer.auth.check(&read, window) {
+            peer.counts.refused += 1;
+            return Err(why);
+        }
+        self.with_peer(cx, slot, |peer, jitter, now_ns| {
+            peer.counts.received += 1;
+            let effect = peer.session.receive(&read.control, now_ns, jitter);
+            let is_steady = effect == Effect::default() && !read.control.is_final;
+            peer.steady = read.bytes.try_into().ok().filter(|_| is_steady);
+            effect
+        });
+        Ok(Taken::Here)
+    }
+
+    fn is_unknown(reason: BfdDrop) -> bool {
+        matches!(reason, BfdDrop::NoSession | BfdDrop::UnknownDiscriminator | BfdDrop::EchoUnknown)
+    }
+}
+
 impl Node for BfdInput {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        for packet in frame.drain() {
-            match self.decide(cx, &packet) {
-                Ok(Verdict::Taken) => {
-                    cx.trace(&packet, DONE);
-                    cx.emit(packet, DONE);
-                }
-                Ok(Verdict::HandOff(worker)) => {
-                    cx.trace(&packet, HANDOFF);
-                    let node = cx.node;
-                    if let Err(packet) = cx.hand_off(packet, worker, node) {
-                        cx.kill(packet, BfdDrop::HandoffFull);
-                    }
-                }
-                // A session that this router does not have may be a daemon's of the host.
-                Err(BfdDrop::NoSession | BfdDrop::UnknownDiscriminator | BfdDrop::EchoUnknown)
-                    if let Some(host) = cx.interface(packet.rx).and_then(|row| row.host) =>
-                {
-                    cx.trace(&packet, host);
-                    cx.emit(packet, host);
-                }
-                Err(why) => {
-                    cx.trace(&packet, DROP);
-                    cx.kill(packet, why);
-                }
-            }
-        }
+        run_sessions(self, cx, frame);
     }
 
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {

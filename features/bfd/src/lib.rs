@@ -6,6 +6,7 @@ pub mod auth;
 mod commands;
 mod config;
 pub mod datagram;
+pub mod dplane;
 pub mod echo;
 mod follow;
 mod input;
@@ -14,6 +15,7 @@ mod reasons;
 pub mod session;
 pub mod shared;
 mod show;
+mod template;
 pub mod wheel;
 
 use quiver_control::{Registry, order};

@@ -5,14 +5,14 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose};
 use quiver_tables::GroupId;
-use quiver_wire::bfd::State;
+use quiver_wire::bfd::{CONTROL_LEN, State};
 
 use crate::auth::Authentication;
-use crate::datagram::{self, PACKET_BYTES_MAX};
 use crate::echo::Echo;
 use crate::reasons::BfdDrop;
-use crate::session::{Effect, Session};
+use crate::session::{Effect, NEVER, Session};
 use crate::shared::{Ends, SESSIONS_MAX, Shared};
+use crate::template::Template;
 use crate::wheel::Wheel;
 
 /// What is counted of a session.
@@ -34,6 +34,8 @@ pub struct Counts {
     pub echoes_sent: u64,
     /// Echo packets that came back.
     pub echoes_received: u64,
+    /// Echo packets of the peer that were sent back.
+    pub echoes_returned: u64,
 }
 
 /// A session as its worker holds it.
@@ -50,6 +52,15 @@ pub struct Peer {
     pub counts: Counts,
     /// Echo packets.
     pub echo: Echo,
+    /// The least TTL of received control packets over several hops; over one hop it is 255.
+    pub min_ttl: u8,
+    /// The control packet that was sent last.
+    pub template: Template,
+    /// The control packet that came last, when nothing followed from it but a later detection time,
+    /// and nothing else does while both ends stay up and packets are not signed.
+    pub steady: Option<[u8; CONTROL_LEN]>,
+    /// When the timer fires that is set; [`NEVER`] without one.
+    pub planned_ns: u64,
 }
 
 /// Room for all sessions of a worker, made by the control thread.
@@ -81,7 +92,11 @@ impl Store {
 
     /// A session whose time is come.
     pub fn take_due(&mut self, now_ns: u64) -> Option<u16> {
-        self.wheel.take_due(now_ns)
+        let slot = self.wheel.take_due(now_ns)?;
+        if let Some(peer) = self.peer(slot) {
+            peer.planned_ns = NEVER;
+        }
+        Some(slot)
     }
 
     /// When the next session's time comes.
@@ -95,11 +110,17 @@ impl Store {
         numbered.filter_map(|(slot, peer)| Some((slot as u16, peer.as_deref()?)))
     }
 
-    /// Let time call a session when it has something to do.
-    fn plan(&mut self, slot: u16, now_ns: u64) {
-        if let Some(peer) = self.slots.get(usize::from(slot)).and_then(Option::as_deref) {
-            self.wheel.set(slot, peer.session.wake_ns().min(peer.echo.wake_ns()), now_ns);
+    /// Let time call a session when it has something to do, or before: a time that moves ahead, as
+    /// the detection time does with each packet, leaves the timer where it is. Returns when a timer
+    /// fires that was set.
+    fn plan(&mut self, slot: u16, now_ns: u64) -> Option<u64> {
+        let peer = self.slots.get_mut(usize::from(slot)).and_then(Option::as_deref_mut)?;
+        let wake_ns = peer.session.wake_ns().min(peer.echo.wake_ns());
+        if wake_ns >= peer.planned_ns {
+            return None;
         }
+        peer.planned_ns = wake_ns;
+        self.wheel.set(slot, wake_ns, now_ns)
     }
 }
 
@@ -114,8 +135,14 @@ pub struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Carry out what follows from an event of a session.
-    pub fn apply(&mut self, cx: &mut Context<'_>, store: &mut Store, slot: u16, effect: Effect) {
+    /// Carry out what follows from an event of a session. Returns when a timer fires that was set.
+    pub fn apply(
+        &mut self,
+        cx: &mut Context<'_>,
+        store: &mut Store,
+        slot: u16,
+        effect: Effect,
+    ) -> Option<u64> {
         let now_ns = cx.now_ns;
         if let Some(peer) = store.peer(slot) {
             if effect.changed {
@@ -127,16 +154,15 @@ impl Sender<'_> {
             } else if effect.send {
                 self.send(cx, peer, slot, false);
             }
-            let is_echoing = peer.echo.follow(&peer.session, now_ns, self.jitter);
-            let further = peer.session.set_echoing(is_echoing, now_ns, self.jitter);
-            if further.send {
-                self.send(cx, peer, slot, false);
+            if peer.echo.source.is_some() || peer.session.is_echoing() {
+                let is_echoing = peer.echo.follow(&peer.session, now_ns, self.jitter);
+                let further = peer.session.set_echoing(is_echoing, now_ns, self.jitter);
+                if further.send {
+                    self.send(cx, peer, slot, false);
+                }
             }
         }
-        store.plan(slot, now_ns);
-        if let Some(next_ns) = store.next_ns() {
-            cx.tick_at(next_ns);
-        }
+        store.plan(slot, now_ns)
     }
 
     fn note_change(&mut self, peer: &mut Peer, slot: u16, now_ns: u64) {
@@ -157,20 +183,18 @@ impl Sender<'_> {
     /// Send a control packet.
     pub fn send(&mut self, cx: &mut Context<'_>, peer: &mut Peer, slot: u16, is_answer: bool) {
         let is_ip4 = peer.ends.local.is_ipv4();
-        let mut bytes = [0; PACKET_BYTES_MAX];
         let control = peer.session.packet(is_answer);
-        let section = peer.auth.section();
-        let payload = bytes.get_mut(datagram::headers_len(is_ip4)..).unwrap_or_default();
-        let Ok(length) = control.emit(section.as_ref(), payload) else { return };
-        if let Some(using) = peer.auth.current() {
-            using.key.sign(&mut payload[..length]);
+        let (section, auth) = (peer.auth.section(), &peer.auth);
+        if section.is_some() || !peer.template.is_of(&control) {
+            peer.template.write(&control, &peer.ends, slot, |control, payload| {
+                let length = control.emit(section.as_ref(), payload).ok()?;
+                if let Some(using) = auth.current() {
+                    using.key.sign(&mut payload[..length]);
+                }
+                Some(length)
+            });
         }
-        let ports = (datagram::source_port(slot), datagram::destination_port(&peer.ends));
-        let (from, to) = (peer.ends.local, peer.ends.peer);
-        let Some(length) = datagram::write_headers(from, to, ports, length, &mut bytes) else {
-            return;
-        };
-        if self.emit(cx, peer.group, &bytes[..length], is_ip4) {
+        if self.emit(cx, peer.group, peer.template.bytes(), is_ip4) {
             peer.counts.sent += 1;
         }
     }
@@ -183,7 +207,7 @@ impl Sender<'_> {
         bytes: &[u8],
         is_ip4: bool,
     ) -> bool {
-        let Some(group) = group else { return false };
+        let Some(group) = group.filter(|_| !bytes.is_empty()) else { return false };
         let Some(mut packet) = cx.buffers.packet() else {
             cx.count(BfdDrop::NoBuffer, 1);
             return false;

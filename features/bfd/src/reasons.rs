@@ -10,6 +10,9 @@ quiver_core::reasons! {
         /// RFC 5881 §5.
         Ttl = "ttl-not-255", "a control packet of one hop whose TTL or hop limit is not 255: it \
             comes from elsewhere";
+        /// RFC 5883 leaves the limit to the operator of the session.
+        TtlTooLow = "ttl-too-low", "a control packet of several hops with a TTL or hop limit below \
+            what the routing daemon has set for the session";
         /// No session has this number.
         UnknownDiscriminator = "unknown-discriminator",
             "a Your Discriminator that no session has";

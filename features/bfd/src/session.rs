@@ -33,7 +33,7 @@ pub struct Effect {
     pub send: bool,
     /// A packet with the Final bit is to be sent at once.
     pub answer: bool,
-    /// The state of either side changed.
+    /// The state of either side changed, or the peer's intervals.
     pub changed: bool,
 }
 
@@ -63,6 +63,10 @@ pub struct Session {
     pub remote_detect_mult: u8,
     /// `bfd.RemoteDemandMode`.
     pub remote_demand: bool,
+    /// The peer's control plane shares no fate with its forwarding plane (C, §4.1).
+    pub remote_independent: bool,
+    /// The shortest interval of echo packets that this router takes, microseconds; 0: none.
+    pub required_min_echo_rx_us: u32,
     /// A poll sequence is under way.
     pub is_polling: bool,
     /// The path can be used: the interface is up, and the local address is there.
@@ -93,6 +97,8 @@ impl Session {
             remote_min_echo_rx_us: 0,
             remote_detect_mult: 0,
             remote_demand: false,
+            remote_independent: false,
+            required_min_echo_rx_us: 0,
             is_polling: false,
             is_path_up: false,
             is_echoing: false,
@@ -156,18 +162,19 @@ impl Session {
             your_discriminator: self.remote_discriminator,
             desired_min_tx_us: self.desired_min_tx_us(),
             required_min_rx_us: self.required_min_rx_us(),
-            required_min_echo_rx_us: 0,
+            required_min_echo_rx_us: self.required_min_echo_rx_us,
         }
     }
 
     /// A packet that has passed all checks was received (§6.8.6, from the demultiplexing on).
     pub fn receive(&mut self, control: &Control, now_ns: u64, jitter: &mut Jitter) -> Effect {
         let before = (self.state, self.remote_state);
-        let timing = (self.remote_min_rx_us, self.remote_demand);
+        let timing = self.remote_timing();
         self.remote_discriminator = control.my_discriminator;
         self.remote_state = control.state;
         self.remote_diagnostic = control.diagnostic;
         self.remote_demand = control.demand;
+        self.remote_independent = control.control_plane_independent;
         self.remote_min_rx_us = control.required_min_rx_us;
         self.remote_min_tx_us = control.desired_min_tx_us;
         self.remote_min_echo_rx_us = control.required_min_echo_rx_us;
@@ -182,15 +189,27 @@ impl Session {
         }
         let detection_ns = self.detection_ns();
         self.detect_ns = if is_admin_down { NEVER } else { now_ns.saturating_add(detection_ns) };
-        let is_new_timing = timing != (self.remote_min_rx_us, self.remote_demand);
+        let is_new_timing = timing != self.remote_timing();
         if is_new_timing || has_answered || before.0 != self.state {
             self.plan(now_ns, jitter);
         }
         Effect {
             send: before.0 != self.state && self.sends(),
             answer: control.poll && !is_admin_down,
-            changed: before != (self.state, self.remote_state),
+            changed: before != (self.state, self.remote_state) || is_new_timing,
         }
+    }
+
+    /// What follows from the peer's intervals is new when this is.
+    fn remote_timing(&self) -> (u32, u32, u8, bool) {
+        let intervals = (self.remote_min_rx_us, self.remote_min_tx_us);
+        (intervals.0, intervals.1, self.remote_detect_mult, self.remote_demand)
+    }
+
+    /// The same packet was received again while both ends are up: the peer is there.
+    pub fn receive_again(&mut self, now_ns: u64) {
+        debug_assert_eq!((self.state, self.remote_state), (State::Up, State::Up));
+        self.detect_ns = now_ns.saturating_add(self.detection_ns());
     }
 
     /// The transitions of §6.8.6 and the figure of §6.2.

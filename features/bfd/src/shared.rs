@@ -4,10 +4,10 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_core::control::session_states::{SessionState, SessionStates};
 use quiver_core::memory::epoch::Epochs;
-use quiver_core::worker::poll::Bell;
 use quiver_core::{InterfaceId, WorkerId};
 use quiver_tables::exact::{ExactError, Limits, Seed, ShortTable, ShortWriter};
 use quiver_tables::memory::MemoryError;
@@ -60,38 +60,38 @@ pub struct Live {
 }
 
 impl Live {
-    fn to_word(self) -> u64 {
-        u64::from(self.change) << 32
-            | u64::from(self.diagnostic.0) << 8
-            | u64::from(self.remote_state as u8) << 4
-            | u64::from(self.state as u8)
+    fn bits(state: State, remote_state: State, diagnostic: Diagnostic) -> u32 {
+        u32::from(diagnostic.0) << 8 | u32::from(remote_state as u8) << 4 | u32::from(state as u8)
     }
 
-    fn of_word(word: u64) -> Live {
+    fn of(published: SessionState) -> Live {
+        let SessionState { bits, change } = published;
         Live {
-            state: State::from_bits(word as u8),
-            remote_state: State::from_bits((word >> 4) as u8),
-            diagnostic: Diagnostic((word >> 8) as u8),
-            change: (word >> 32) as u32,
+            state: State::from_bits(bits as u8),
+            remote_state: State::from_bits((bits >> 4) as u8),
+            diagnostic: Diagnostic((bits >> 8) as u8),
+            change,
         }
     }
 }
 
 /// What workers read, and the states that they publish.
 pub struct Shared {
+    /// Sessions whose discriminator ends in their slot: the discriminator, and below it the place.
+    direct: Box<[AtomicU64]>,
     by_discriminator: ShortTable<u32>,
     by_ends: ShortTable<u32>,
     hash: RandomState,
-    states: Box<[AtomicU64]>,
-    /// A state changed that the control thread has not looked at.
-    is_changed: AtomicBool,
-    /// Wakes the control thread then.
-    bell: Bell,
+    states: SessionStates,
 }
 
 impl Shared {
     /// The session whose local discriminator this is.
     pub fn of_discriminator(&self, discriminator: u32) -> Option<Place> {
+        let word = self.direct[direct_slot(discriminator)].load(Ordering::Acquire);
+        if word >> 32 == u64::from(discriminator) && discriminator != 0 {
+            return Some(Place::of_word(word as u32));
+        }
         self.by_discriminator.lookup(discriminator.into()).map(Place::of_word)
     }
 
@@ -102,31 +102,27 @@ impl Shared {
 
     /// A worker publishes the state of a session.
     pub fn publish(&self, slot: u16, state: State, remote_state: State, diagnostic: Diagnostic) {
-        if let Some(place) = self.states.get(usize::from(slot)) {
-            let change = Live::of_word(place.load(Ordering::Relaxed)).change.wrapping_add(1);
-            let live = Live { state, remote_state, diagnostic, change };
-            place.store(live.to_word(), Ordering::Release);
-            if !self.is_changed.swap(true, Ordering::AcqRel) {
-                self.bell.ring();
-            }
-        }
+        self.states.publish(slot, Live::bits(state, remote_state, diagnostic));
     }
 
     /// The state that was published last.
     pub fn live(&self, slot: u16) -> Live {
-        let place = self.states.get(usize::from(slot));
-        Live::of_word(place.map_or(0, |place| place.load(Ordering::Acquire)))
+        Live::of(self.states.get(slot))
     }
 
-    /// Has a state changed since this was last asked?
-    pub fn take_changed(&self) -> bool {
-        self.is_changed.load(Ordering::Relaxed) && self.is_changed.swap(false, Ordering::AcqRel)
+    /// The states of all sessions.
+    pub fn states(&self) -> &SessionStates {
+        &self.states
     }
+}
 
-    /// What rings when a state changes.
-    pub fn bell(&self) -> &Bell {
-        &self.bell
-    }
+fn direct_slot(discriminator: u32) -> usize {
+    discriminator as usize % SESSIONS_MAX
+}
+
+/// A discriminator like `random` that ends in a session's slot.
+pub fn direct_discriminator(random: u32, slot: u16) -> u32 {
+    random - random % SESSIONS_MAX as u32 + u32::from(slot)
 }
 
 /// The control thread's side of the tables.
@@ -166,12 +162,12 @@ impl Writer {
         let by_discriminator = ShortWriter::new(epochs, limits, Seed::random())?;
         let by_ends = ShortWriter::new(epochs, limits, Seed::random())?;
         let shared = Shared {
+            direct: (0..SESSIONS_MAX).map(|_| AtomicU64::new(0)).collect(),
             by_discriminator: by_discriminator.table(),
             by_ends: by_ends.table(),
             hash: RandomState::new(),
-            is_changed: AtomicBool::new(false),
-            states: (0..SESSIONS_MAX).map(|_| AtomicU64::new(0)).collect(),
-            bell: Bell::new().map_err(|error| NoTables(error.to_string()))?,
+            states: SessionStates::new(SESSIONS_MAX)
+                .map_err(|error| NoTables(error.to_string()))?,
         };
         Ok(Writer { by_discriminator, by_ends, shared: Arc::new(shared) })
     }
@@ -197,7 +193,14 @@ impl Writer {
             self.by_discriminator.remove(discriminator.into());
             return Err(error);
         }
+        if direct_slot(discriminator) == usize::from(place.slot) {
+            self.set_direct(discriminator, u64::from(discriminator) << 32 | u64::from(word));
+        }
         Ok(())
+    }
+
+    fn set_direct(&self, discriminator: u32, word: u64) {
+        self.shared.direct[direct_slot(discriminator)].store(word, Ordering::Release);
     }
 
     /// Is this the local discriminator of a session?
@@ -212,16 +215,17 @@ impl Writer {
 
     /// Let packets find a session no more.
     pub fn remove(&mut self, discriminator: u32, ends: &Ends) {
+        let direct = &self.shared.direct[direct_slot(discriminator)];
+        if direct.load(Ordering::Relaxed) >> 32 == u64::from(discriminator) {
+            self.set_direct(discriminator, 0);
+        }
         self.by_discriminator.remove(discriminator.into());
         self.by_ends.remove(self.shared.hash.hash_one(ends));
     }
 
     /// A new session has the slot: its state is what it begins with.
     pub fn reset(&self, slot: u16, state: State, diagnostic: Diagnostic) {
-        if let Some(place) = self.shared.states.get(usize::from(slot)) {
-            let live = Live { state, remote_state: State::Down, diagnostic, change: 0 };
-            place.store(live.to_word(), Ordering::Release);
-        }
+        self.shared.states.reset(slot, Live::bits(state, State::Down, diagnostic));
     }
 
     /// Make free what no worker reads any more.

@@ -8,6 +8,7 @@ use quiver_wire::bfd::Diagnostic;
 use crate::auth::type_name;
 use crate::commands::{GROUP, bfd};
 use crate::config::{Bfd, Entry, key_users};
+use crate::dplane::{Dplane, Endpoint};
 use crate::input::{BfdInput, NODE};
 use crate::peers::Counts;
 use crate::session::Session;
@@ -28,6 +29,12 @@ pub(crate) fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, _| Ok(Output::none().table("keys", keys(bfd(engine)?)))),
     );
     registry.command(
+        Command::new("show bfd dplane")
+            .group(GROUP)
+            .help("Show the routing daemon whose BFD sessions this router has")
+            .run(|engine: &mut Engine, _| Ok(Output::none().table("dplane", dplane(engine)))),
+    );
+    registry.command(
         Command::new("show bfd echo-source")
             .group(GROUP)
             .help("Show which interface lends echo packets their source")
@@ -41,6 +48,42 @@ pub(crate) fn register(registry: &mut Registry) {
                 Ok(Output::none().table("echo_source", table))
             }),
     );
+}
+
+fn dplane(engine: &Engine) -> Table {
+    let mut table = Table::new([
+        Column::left("Address").key("address"),
+        Column::left("Namespace"),
+        Column::left("Daemon").key("daemon"),
+        Column::right("Sessions"),
+        Column::right("Without daemon").key("orphans"),
+        Column::right("Connected").key("connected"),
+        Column::right("Received").key("received"),
+        Column::right("Sent").key("sent"),
+        Column::right("Malformed").key("malformed"),
+        Column::right("Refused").key("refused"),
+    ])
+    .when_empty("no routing daemon is waited for");
+    if let Some(status) = engine.get::<Dplane>().and_then(Dplane::status) {
+        let counts = status.counts;
+        let namespace = match &status.endpoint {
+            Endpoint::Tcp { namespace, .. } | Endpoint::Daemon { namespace, .. } => {
+                namespace.clone()
+            }
+            Endpoint::Unix(_) => None,
+        };
+        let row = table
+            .row()
+            .cell(status.endpoint.to_string())
+            .cell(namespace)
+            .cell(status.daemon)
+            .cell(status.sessions)
+            .cell(status.orphans);
+        [counts.connected, counts.received, counts.sent, counts.malformed, counts.refused]
+            .into_iter()
+            .fold(row, |row, count| row.cell(count));
+    }
+    table
 }
 
 fn keys(bfd: &Bfd) -> Table {
@@ -118,7 +161,8 @@ fn sessions(engine: &mut Engine, is_verbose: bool) -> Result<Output, Refusal> {
             let signs = entry.signing.and_then(|signing| bfd.keys.get(&signing.conf_key_id));
             row.cell(signs.map(|key| type_name(key.kind)))
                 .cell(diagnostic(session.diagnostic))
-                .cell(counts.went_down);
+                .cell(counts.went_down)
+                .cell(entry.origin.name());
         }
     }
     Ok(Output::none().table("sessions", table))
@@ -138,6 +182,7 @@ fn short_table() -> Table {
     columns.push(Column::left("Authentication"));
     columns.push(Column::left("Diagnostic"));
     columns.push(Column::right("Went down"));
+    columns.push(Column::left("Origin"));
     Table::new(columns).when_empty("no BFD sessions")
 }
 
@@ -159,6 +204,7 @@ fn verbose_table() -> Table {
         ("Remote mult", "remote_detect_mult"),
         ("Echoes sent", "echoes_sent"),
         ("Echoes back", "echoes_received"),
+        ("Echoes returned", "echoes_returned"),
     ] {
         columns.push(Column::right(title).key(key));
     }
@@ -166,6 +212,7 @@ fn verbose_table() -> Table {
     columns.push(Column::left("Path").key("path"));
     columns.push(Column::left("Diagnostic"));
     columns.push(Column::left("Remote diagnostic"));
+    columns.push(Column::left("Origin"));
     Table::new(columns).when_empty("no BFD sessions")
 }
 
@@ -175,7 +222,7 @@ fn verbose(
     session: &Session,
     counts: &Counts,
     now_ns: u64,
-) -> [Cell; 19] {
+) -> [Cell; 21] {
     let since_s = now_ns.saturating_sub(counts.changed_ns) as f64 / 1e9;
     let path = match (entry.is_path_up, ends.interface) {
         (true, _) => Cell::new("up", "up"),
@@ -200,9 +247,11 @@ fn verbose(
         session.remote_detect_mult.into(),
         counts.echoes_sent.into(),
         counts.echoes_received.into(),
+        counts.echoes_returned.into(),
         session.is_polling.into(),
         path,
         diagnostic(session.diagnostic),
         diagnostic(session.remote_diagnostic),
+        entry.origin.name().into(),
     ]
 }

@@ -26,6 +26,8 @@ pub struct Wheel {
     links: Box<[Link]>,
     /// All slots before this one, counted from time 0, are done.
     now_slot: u64,
+    /// Timers that are set.
+    count: usize,
 }
 
 impl Wheel {
@@ -36,26 +38,30 @@ impl Wheel {
             filled: vec![0; WORDS].into(),
             links: vec![UNLINKED; timers.min(NOBODY.into())].into(),
             now_slot: 0,
+            count: 0,
         }
     }
 
-    /// Have a timer fire at `due_ns`, and no more at another time.
-    pub fn set(&mut self, timer: u16, due_ns: u64, now_ns: u64) {
+    /// Have a timer fire at `due_ns`, and no more at another time. Returns when it does.
+    pub fn set(&mut self, timer: u16, due_ns: u64, now_ns: u64) -> Option<u64> {
         self.cancel(timer);
-        if self.first_filled().is_none() {
+        if self.count == 0 {
             self.now_slot = now_ns / SLOT_NS; // nothing was taken out for a while
         }
         if due_ns == u64::MAX || usize::from(timer) >= self.links.len() {
-            return;
+            return None;
         }
+        self.count += 1;
         let last = self.now_slot + SLOTS as u64 - 1;
-        let slot = due_ns.div_ceil(SLOT_NS).clamp(self.now_slot, last) as usize % SLOTS;
+        let at = due_ns.div_ceil(SLOT_NS).clamp(self.now_slot, last);
+        let slot = at as usize % SLOTS;
         let next = std::mem::replace(&mut self.heads[slot], timer);
         if let Some(link) = self.links.get_mut(usize::from(next)) {
             link.before = timer;
         }
         self.links[usize::from(timer)] = Link { next, before: NOBODY, slot: slot as u16 };
         self.filled[slot / 64] |= 1 << (slot % 64);
+        Some(at * SLOT_NS)
     }
 
     /// Have a timer not fire.
@@ -65,6 +71,7 @@ impl Wheel {
         if slot == NOBODY {
             return;
         }
+        self.count -= 1;
         if let Some(link) = self.links.get_mut(usize::from(next)) {
             link.before = before;
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use quiver_bfd::datagram::{headers_len, write_headers};
 use quiver_testkit::{Register, Router, Settings};
-use quiver_wire::bfd::{CONTROL_LEN, Control, Packet, State};
-use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
+use quiver_wire::bfd::{CONTROL_LEN, Control, ECHO_PORT, Packet, State};
+use quiver_wire::{EtherType, EthernetHeader, Header, Ip4Header, MacAddress};
 
 const FEATURES: [Register; 3] =
     [quiver_ethernet::register, quiver_ip::register, quiver_bfd::register];
@@ -181,6 +181,79 @@ fn routes_go_through_a_peer_only_while_its_session_is_up_or_taken_down() {
     assert!(drops(&mut link.a));
     link.a.cli("bfd udp session del interface e0 local-addr 192.0.2.1 peer-addr 192.0.2.2");
     assert!(!drops(&mut link.a), "nothing watches the path any more");
+}
+
+#[test]
+fn routes_go_through_a_next_hop_of_several_hops_only_while_its_session_is_up() {
+    let mut link = Link::new(1);
+    let times = "desired-min-tx 100000 required-min-rx 100000 detect-mult 3";
+    for (router, own, other) in [(&mut link.a, 1, 2), (&mut link.b, 2, 1)] {
+        router.cli("create loopback interface instance 0");
+        router.cli("set interface state loop0 up");
+        router.cli(&format!("set interface ip address loop0 10.0.0.{own}/32"));
+        router.cli(&format!("ip route add 10.0.0.{other}/32 via 192.0.2.{other} e0"));
+        router.cli(&format!(
+            "bfd udp session add multihop local-addr 10.0.0.{own} peer-addr 10.0.0.{other} {times}"
+        ));
+    }
+    link.a.cli("ip route add 198.51.100.0/24 via 10.0.0.2");
+    let says = |link: &mut Link| link.a.cli("show ip fib 198.51.100.9").contains("is down");
+    assert!(says(&mut link), "it has not been up");
+    link.run(4000);
+    assert_eq!(link.states(), UP);
+    assert!(!says(&mut link));
+    link.is_whole = false;
+    link.run(500);
+    assert_eq!(link.states(), DOWN);
+    assert!(says(&mut link));
+    link.is_whole = true;
+    link.run(4000);
+    assert_eq!(link.states(), UP);
+    link.b.cli("bfd udp session del multihop local-addr 10.0.0.2 peer-addr 10.0.0.1");
+    link.run(100);
+    assert!(!says(&mut link), "it was taken down on purpose");
+}
+
+/// A frame with an echo packet, as FRR sends it: to the router itself.
+fn echo(ttl: u8, from: &str, to: &str) -> Vec<u8> {
+    let (from, to) = (from.parse().expect("an address"), to.parse().expect("an address"));
+    let mut bytes = [0; 64];
+    bytes[28..44].copy_from_slice(b"whatever it says");
+    let length = write_headers(from, to, (ECHO_PORT, ECHO_PORT), 16, &mut bytes).expect("fits");
+    bytes[8] = ttl;
+    bytes[10..12].fill(0);
+    let checksum = quiver_wire::checksum::header_checksum(Ip4Header::overlay(&bytes).expect("IP"));
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let mut frame = vec![0; EthernetHeader::LEN];
+    EthernetHeader::new(A, B, EtherType::IPV4).write(&mut frame).expect("fits");
+    frame.extend_from_slice(&bytes[..length]);
+    frame
+}
+
+#[test]
+fn an_echo_packet_of_a_peer_goes_back_one_hop_older_and_a_strangers_does_not() {
+    for workers in [1, 2] {
+        let mut link = linked(workers, V4, "");
+        assert_eq!(verbose(&mut link.a)["echoes_returned"], 0);
+        link.a.sent("e0");
+        for (ttl, from) in [(255, V4[1]), (254, V4[1]), (255, "192.0.2.77")] {
+            link.a.send("e0", &echo(ttl, from, V4[0]));
+        }
+        let sent = link.a.sent("e0");
+        let back: Vec<_> = sent.iter().filter(|frame| frame[36..38] == [0x0e, 0xc9]).collect();
+        assert_eq!(back.len(), 1, "{workers}");
+        let frame = back[0];
+        assert_eq!((&frame[..6], &frame[6..12]), (&B.0[..], &A.0[..]));
+        assert_eq!((frame[22], &frame[26..34]), (254, &[192, 0, 2, 1, 192, 0, 2, 2][..]));
+        assert_eq!(frame[42..58], *b"whatever it says");
+        assert_eq!(verbose(&mut link.a)["echoes_returned"], 1);
+        let unknown = |(node, why, _): &&(String, String, u64)| {
+            (node.as_str(), why.as_str()) == ("bfd-input", "echo-unknown")
+        };
+        let dropped = link.a.dropped();
+        assert_eq!(dropped.iter().find(unknown).map(|(.., count)| *count), Some(2));
+        link.run(10);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
     ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts,
 };
-use quiver_offload::checksum::add_to_sum;
+use quiver_offload::checksum::add_rest_as_sent;
 use quiver_wire::checksum::Sum;
 use quiver_wire::gre::{GreHeader, HEADER_BYTES_MAX, Repr, TRANSPARENT_ETHERNET};
 use quiver_wire::{EtherType, Header, IpProtocol};
@@ -98,8 +98,8 @@ impl TunnelProtocol for Gre {
         Ok(Parsed { header_len: GreHeader::LEN, payload, key: None, has_checksum: false })
     }
 
-    fn checksum_is_good(packet: &Packet, at: usize, length: usize) -> bool {
-        add_to_sum(Sum::new(), packet, at, length).is_some_and(Sum::is_good)
+    fn checksum_is_good(packet: &Packet, at: usize) -> bool {
+        add_rest_as_sent(Sum::new(), packet, at).is_some_and(Sum::is_good)
     }
 }
 

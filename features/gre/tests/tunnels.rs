@@ -1,5 +1,6 @@
 //! What operators type, and what becomes of packets when something around a tunnel changes.
 
+use quiver_core::memory::buffer::Offload;
 use quiver_testkit::{Register, Router, configuration};
 
 const FEATURES: [Register; 5] = [
@@ -35,7 +36,10 @@ fn router() -> Router {
 }
 
 fn sum(bytes: &[u8]) -> u16 {
-    let all: u32 = bytes.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+    let all: u32 = bytes
+        .chunks(2)
+        .map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |low| u32::from(*low)))
+        .sum();
     !((all & 0xffff) + (all >> 16)) as u16
 }
 
@@ -213,4 +217,30 @@ fn tunnels_are_written_back_as_they_were_given_and_leave_nothing_behind() {
     router.cli("delete gre tunnel gre0");
     assert_eq!(router.json("show gre tunnel"), serde_json::json!([]));
     assert_eq!(leaves(&mut router), None);
+}
+
+/// An inner packet for the host, in a frame of the tunnel's other end. Its GRE header has a checksum
+/// field with this in it.
+fn tunnelled(inner: &[u8], field: u16) -> Vec<u8> {
+    let field = field.to_be_bytes();
+    let behind = [&[0x80, 0, 8, 0, field[0], field[1], 0, 0], inner].concat();
+    frame(1, &packet([203, 0, 113, 2], [192, 0, 2, 1], 47, &behind))
+}
+
+#[test]
+fn a_checksum_of_the_tunnel_header_that_was_left_to_the_device_counts_as_completed() {
+    let mut router = router();
+    let inner = packet([198, 51, 100, 2], [10, 0, 0, 2], 253, &[0x5a; 41]);
+    let gre_bytes = inner.len() as u16 + 8;
+    let right = sum(&[&[0x80, 0, 8, 0, 0, 0, 0, 0], &inner[..]].concat());
+    router.send("e1", &tunnelled(&inner, right));
+    let routed = router.sent("e0");
+    assert_eq!(routed.len(), 1);
+    router.send("e1", &tunnelled(&inner, right ^ 1));
+    assert!(router.sent("e0").is_empty());
+
+    let open = Offload { checksum_bytes: gre_bytes, checksum_offset: 4, ..Default::default() };
+    router.send_unfinished("e1", &tunnelled(&inner, 0), open);
+    // Nothing is left to be done behind the tunnel.
+    assert_eq!(router.sent("e0"), routed);
 }

@@ -3,4 +3,5 @@
 mod coalescing;
 mod command;
 mod frames;
+mod golden;
 mod rules;

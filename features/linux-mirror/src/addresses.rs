@@ -6,7 +6,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_netlink::address::LinkAddress;
 
-use crate::mirror::{DELETION_NS, Mirror, Namespace, mirror};
+use crate::mirror::{Mirror, Namespace, mirror};
 use crate::reader::AddressKey;
 
 /// Linux's twin has an address, or has it no more.
@@ -17,7 +17,6 @@ pub(crate) fn take_address(
     is_there: bool,
 ) {
     let Some(calls) = engine.get::<InterfaceAddresses>().copied() else { return };
-    let now_ns = engine.now_ns();
     let Some(mirror) = mirror(engine) else { return };
     let Some(id) = mirror.by_link(namespace, link) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };
@@ -27,11 +26,6 @@ pub(crate) fn take_address(
         true => !pair.addresses.insert(own),
         false => !pair.addresses.remove(&own),
     };
-    let is_lost = !is_there && !was_there;
-    if is_lost {
-        pair.lost.retain(|(_, at_ns)| now_ns - at_ns < DELETION_NS);
-        pair.lost.push((own, now_ns));
-    }
     let has = (calls.of)(engine, id).contains(&own);
     if was_there || has == is_there {
         return;

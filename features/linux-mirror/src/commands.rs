@@ -8,6 +8,7 @@ use quiver_control::{
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::TapMaker;
 
+use crate::auto_subint;
 use crate::classes::{Class, Limit};
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::pairs::{self, PairWish};
@@ -65,7 +66,10 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("lcp lcp-sync on|off")
             .group(GROUP)
-            .help("Say whether twins follow the state, MTU and addresses of their interfaces")
+            .help(
+                "Say whether Linux follows the router: state, MTU and addresses of interfaces, \
+                 configured routes and neighbours",
+            )
             .details("The other way round always holds: interfaces follow their twins.")
             .example("lcp lcp-sync off")
             .run(|engine: &mut Engine, args| {
@@ -73,7 +77,27 @@ pub(crate) fn register(registry: &mut Registry) {
                 if let Some(mirror) = mirror(engine) {
                     mirror.updates_linux = on;
                     mirror.address_changes = 0; // what has changed meanwhile is reported
+                    mirror.own.compare_all();
                 }
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("lcp lcp-auto-subint on|off")
+            .group(GROUP)
+            .help("Say whether sub-interfaces of interfaces with twins get twins by themselves")
+            .details(
+                "A twin is called as that of the parent, with the number of the sub-interface \
+                 behind it: e0.100. It goes with the sub-interface, and with the parent's twin. \
+                 Sub-interfaces without exact-match have none.",
+            )
+            .example("lcp lcp-auto-subint on")
+            .run(|engine: &mut Engine, args| {
+                let on = args.has("on");
+                let Some(mirror) = mirror(engine) else { return Ok(Output::none()) };
+                mirror.has_automatic_twins = on;
+                let parents: Vec<InterfaceId> = mirror.pairs.keys().copied().collect();
+                parents.into_iter().for_each(|id| auto_subint::twin_made(engine, id));
                 Ok(Output::none())
             }),
     );
@@ -182,6 +206,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
         host_name: args.get("name")?,
         namespace: namespace_or_default(engine, args)?,
         tap: args.optional("tap-id")?,
+        is_automatic: false,
     };
     let make = pairs::prepare(engine, &wish)?;
     in_background(make, |engine: &mut Engine, attach| {
@@ -203,6 +228,9 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     if !mirror.updates_linux {
         config.command(format_args!("lcp lcp-sync off"));
     }
+    if mirror.has_automatic_twins {
+        config.command(format_args!("lcp lcp-auto-subint on"));
+    }
     for class in Class::ALL {
         let limit = mirror.limits.get(class);
         if limit != Limit::of(class) {
@@ -215,7 +243,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         mirror.pairs.keys().map(|id| (engine.interface_name(*id), *id)).collect();
     pairs.sort();
     for (name, id) in pairs {
-        let Some(pair) = mirror.pairs.get(&id) else { continue };
+        let pair = mirror.pairs.get(&id);
+        let Some(pair) = pair.filter(|pair| !pair.is_automatic) else { continue };
         let mut line = format!("lcp create {name} host-if {}", quoted(&pair.host_name));
         if let Some(namespace) = &pair.namespace {
             line += &format!(" netns {}", quoted(namespace));

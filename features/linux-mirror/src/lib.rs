@@ -4,19 +4,24 @@
 
 mod addresses;
 mod apply;
+mod auto_subint;
 mod classes;
 mod commands;
 mod from_host;
 mod link_state;
 mod mirror;
 mod objects;
+mod own_routes;
 mod pairs;
 mod reader;
 mod routes;
+mod segments;
 mod show;
 mod startup;
+mod tables;
 mod to_host;
 mod twins;
+mod upper_links;
 
 use quiver_control::{Registry, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
@@ -48,5 +53,8 @@ pub fn register(registry: &mut Registry) {
         engine.insert(Mirror::new(twins, limits));
         engine.on_interface_change(pairs::follow_interface);
         engine.on_turn(addresses::update_twins);
+        engine.on_turn(tables::follow_all);
+        // Behind addresses, which routes need in Linux.
+        engine.on_turn(own_routes::update_linux);
     });
 }

@@ -5,9 +5,9 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_netlink::link::LinkChange;
 
-use crate::addresses;
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::reader::{Again, LinkFacts};
+use crate::{addresses, upper_links};
 
 /// Linux sees a carrier on the twin while the interface can send.
 pub(crate) fn show_carrier(engine: &mut Engine, id: InterfaceId) {
@@ -71,9 +71,14 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     let Some(interface) = engine.interface(id) else { return };
     let (admin_up, row) = (interface.admin_up, interface.row());
     let (mac, mtu_bytes) = (row.mac, row.mtu_bytes);
-    let (now, now_ns) = ((facts.is_up, facts.mtu_bytes), engine.now_ns());
-    let Some(pair) = mirror(engine).and_then(|mirror| mirror.pairs.get_mut(&id)) else { return };
+    let now = (facts.is_up, facts.mtu_bytes);
+    let Some(mirror) = mirror(engine) else { return };
+    let Some(pair) = mirror.pairs.get_mut(&id) else { return };
     let before = pair.linux.replace(now);
+    let is_own_news = before.is_none_or(|before| before.0 != now.0);
+    if is_own_news {
+        mirror.own.compare_all();
+    }
     let Some(before) = before else {
         // The first time: the twin becomes like the interface.
         let up = (facts.is_up != admin_up).then_some(admin_up);
@@ -86,11 +91,11 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     let refused = |engine: &Engine, error: quiver_core::control::interfaces::InterfaceError| {
         tracing::warn!("{}: {error}", engine.interface_name(id));
     };
-    if before.0 != now.0 && now.0 != admin_up {
-        pair.set_down_ns = (!now.0).then_some(now_ns);
-        if let Err(error) = engine.set_admin_up(id, now.0) {
-            refused(engine, error);
-        }
+    if before.0 != now.0
+        && now.0 != admin_up
+        && let Err(error) = engine.set_admin_up(id, now.0)
+    {
+        refused(engine, error);
     }
     if before.1 != now.1
         && now.1 != mtu_bytes
@@ -129,6 +134,8 @@ fn pair_of(
     let id = *id;
     mirror.by_link.insert((namespace.clone(), link), id);
     mirror.report_again(namespace, Again::Link(link));
+    upper_links::fit_interface(engine, id);
+    let mirror = engine.get::<Mirror>()?;
     if let (true, Some(calls)) = (mirror.updates_linux, engine.get::<InterfaceAddresses>().copied())
     {
         addresses::update_twin(engine, id, calls);

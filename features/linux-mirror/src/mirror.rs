@@ -11,16 +11,15 @@ use quiver_netlink::Request;
 
 use crate::classes::Limits;
 use crate::objects::Objects;
-use crate::reader::{Again, BUFFER_BYTES, Order, Reader};
+use crate::own_routes::OwnRoutes;
+use crate::reader::{Again, BUFFER_BYTES, Order, OwnChange, Reader};
 use crate::routes::RouteCounts;
+use crate::segments::{HeldLists, Sids};
 use crate::twins::{Published, Twins};
+use crate::upper_links::UpperLinks;
 
 /// A network namespace: a name of `ip netns`, or a path; none = the router's.
 pub(crate) type Namespace = Option<String>;
-
-/// What Linux takes from a link within this time before the link is gone, it takes because the link
-/// is deleted.
-pub(crate) const DELETION_NS: u64 = 1_000_000_000;
 
 /// An interface and its twin.
 pub(crate) struct Pair {
@@ -34,10 +33,12 @@ pub(crate) struct Pair {
     pub link: Option<u32>,
     /// What Linux last said: is it up, and its MTU.
     pub linux: Option<(bool, u32)>,
-    /// When Linux set the interface down with its twin, on the router's clock.
-    pub set_down_ns: Option<u64>,
-    /// Addresses that Linux took away lately, and when.
-    pub lost: Vec<((IpAddr, u8), u64)>,
+    /// Was it made because of the twin of the parent?
+    pub is_automatic: bool,
+    /// Configured neighbours that Linux was given.
+    pub written_neighbours: BTreeMap<IpAddr, [u8; 6]>,
+    /// Configured neighbours that came from Linux, and go with it.
+    pub linux_neighbours: BTreeSet<IpAddr>,
     /// Addresses that both have.
     pub addresses: BTreeSet<(IpAddr, u8)>,
     /// Addresses of Linux that the router refused, and why.
@@ -58,6 +59,8 @@ pub(crate) struct Feed {
     pub reader: Reader,
     pub token: Token,
     pub objects: Objects,
+    /// Segment lists of its routes.
+    pub lists: HeldLists,
     pub routes: RouteCounts,
     /// Whose next-hop objects these are in the FIB.
     pub owner: u32,
@@ -68,8 +71,8 @@ pub(crate) struct Followed {
     pub kernel: Feed,
     /// Where a routing daemon connects, and what it has sent.
     pub daemon: Option<(SocketAddr, Feed)>,
-    /// The IDs of the tables that Linux's main table is here.
-    pub main_tables: [u32; 2],
+    /// The IDs of the tables that Linux's main table is here, once that is known.
+    pub main_tables: Option<[u32; 2]>,
 }
 
 impl Followed {
@@ -101,10 +104,18 @@ pub(crate) struct Mirror {
     pub default_namespace: Namespace,
     /// Does Linux follow the router, too?
     pub updates_linux: bool,
+    /// Do sub-interfaces of interfaces with twins get twins by themselves?
+    pub has_automatic_twins: bool,
     /// Bytes of changes that may wait in the kernel.
     pub buffer_bytes: usize,
     /// Addresses were compared when they had changed so often.
     pub address_changes: u64,
+    /// Links of Linux on twins.
+    pub uppers: UpperLinks,
+    /// Local SIDs of Linux.
+    pub sids: Sids,
+    /// Routes that Linux was given.
+    pub own: OwnRoutes,
     /// How much of what Linux deals with reaches it.
     pub limits: Arc<Limits>,
     twins: Arc<Published>,
@@ -119,8 +130,12 @@ impl Mirror {
             next_owner: 1,
             default_namespace: None,
             updates_linux: true,
+            has_automatic_twins: false,
             buffer_bytes: BUFFER_BYTES,
             address_changes: 0,
+            uppers: UpperLinks::default(),
+            sids: Sids::new(),
+            own: OwnRoutes::default(),
             limits,
             twins,
         }
@@ -146,6 +161,13 @@ impl Mirror {
     pub fn ask(&self, namespace: &Namespace, what: String, request: Request) {
         if let Some(followed) = self.followed.get(namespace) {
             followed.kernel.reader.order(Order::Ask(what, request));
+        }
+    }
+
+    /// Have Linux get or lose routes and neighbours of the router in a namespace.
+    pub fn write(&self, namespace: &Namespace, changes: Vec<OwnChange>) {
+        if let Some(followed) = self.followed.get(namespace).filter(|_| !changes.is_empty()) {
+            followed.kernel.reader.write(changes);
         }
     }
 

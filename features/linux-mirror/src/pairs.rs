@@ -11,10 +11,8 @@ use quiver_linux::link::check_name;
 use quiver_linux::{AttachTap, TapMaker, TapWish};
 
 use crate::mirror::{Feed, Followed, Mirror, Namespace, Origin, Pair, mirror, name_of};
-use crate::objects::Objects;
 use crate::reader::{Again, Reader};
-use crate::routes::RouteCounts;
-use crate::{apply, from_host, link_state, to_host};
+use crate::{apply, auto_subint, from_host, link_state, to_host, upper_links};
 
 /// Who owns the taps.
 pub(crate) const OWNER: &str = "the Linux mirror";
@@ -26,6 +24,8 @@ pub(crate) struct PairWish {
     pub host_name: String,
     pub namespace: Namespace,
     pub tap: Option<u32>,
+    /// Is it made because of the twin of the parent?
+    pub is_automatic: bool,
 }
 
 /// Can this pair be made?
@@ -106,25 +106,28 @@ fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(),
     let host = engine.node_id(to_host::NAME).ok_or_else(no_taps)?;
     engine.set_feature(twin, "device-input", from_host::NAME, true).map_err(failed)?;
     engine.set_host_node(wish.id, Some(host)).map_err(failed)?;
-    let PairWish { id, host_name, namespace, .. } = wish;
+    let PairWish { id, host_name, namespace, is_automatic, .. } = wish;
     let pair = Pair {
         twin,
         host_name,
         namespace,
         link: None,
         linux: None,
-        set_down_ns: None,
-        lost: Vec::new(),
+        is_automatic,
+        written_neighbours: BTreeMap::new(),
+        linux_neighbours: BTreeSet::new(),
         addresses: BTreeSet::new(),
         refused: BTreeMap::new(),
     };
     if let Some(mirror) = mirror(engine) {
         mirror.pairs.insert(id, pair);
         mirror.publish();
+        mirror.own.compare_all();
     }
     link_state::show_carrier(engine, id);
     // The link may have been told before there was a pair that it belongs to.
     find_link(engine, id);
+    auto_subint::twin_made(engine, id);
     Ok(())
 }
 
@@ -146,7 +149,7 @@ fn follow(engine: &mut Engine, namespace: &Namespace) -> Result<(), Refusal> {
         .map_err(|error| of_namespace("netlink", namespace, error))?;
     let kernel = feed(engine, namespace, Origin::Kernel, reader);
     if let Some(mirror) = engine.get_mut::<Mirror>() {
-        let followed = Followed { kernel, daemon: None, main_tables: [0; 2] };
+        let followed = Followed { kernel, daemon: None, main_tables: None };
         mirror.followed.insert(namespace.clone(), followed);
     }
     Ok(())
@@ -167,7 +170,8 @@ fn feed(engine: &mut Engine, namespace: &Namespace, origin: Origin, reader: Read
         mirror.next_owner = owner.wrapping_add(1).max(1);
         owner
     });
-    Feed { reader, token, objects: Objects::default(), routes: RouteCounts::default(), owner }
+    let (objects, lists, routes) = Default::default();
+    Feed { reader, token, objects, lists, routes, owner }
 }
 
 /// Let a routing daemon connect to an address of a namespace with twins.
@@ -203,8 +207,16 @@ pub(crate) fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
     let is_last = mirror(engine).is_none_or(|mirror| {
         mirror.by_link.retain(|_, of| *of != id);
         mirror.publish();
-        mirror.of_namespace(&pair.namespace).next().is_none()
+        mirror.own.compare_all();
+        let is_last = mirror.of_namespace(&pair.namespace).next().is_none();
+        if is_last {
+            let changes = mirror.own.withdraw(&pair.namespace);
+            mirror.write(&pair.namespace, changes);
+        }
+        is_last
     });
+    upper_links::fit_interface(engine, id);
+    auto_subint::twin_gone(engine, id);
     if let Some(mirror) = engine.get::<Mirror>() {
         let again = pair.link.filter(|_| !is_last).map_or(Again::All, Again::Link);
         mirror.report_again(&pair.namespace, again);
@@ -218,6 +230,10 @@ pub(crate) fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
 
 /// Something happened to an interface.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change == InterfaceChange::Created {
+        auto_subint::interface_made(engine, id);
+        return;
+    }
     let Some(mirror) = engine.get::<Mirror>() else { return };
     if change == InterfaceChange::Deleted {
         if mirror.pairs.contains_key(&id) {

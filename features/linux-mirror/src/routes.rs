@@ -1,6 +1,7 @@
 //! Linux's routes become routes of the FIB, many in one pass.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::{Engine, InterfaceId};
@@ -12,9 +13,14 @@ use quiver_netlink::route::RouteKind;
 use quiver_tables::prefix::{Address, IpPrefix};
 
 use crate::reader::{Hop, Object, ObjectHops, RouteKey, RouteValue};
+use crate::segments::{self, Holds};
 
 /// Linux's main table (`RT_TABLE_MAIN`).
-const MAIN_TABLE: u32 = 254;
+pub(crate) const MAIN_TABLE: u32 = 254;
+/// Linux's default table, which nothing uses (`RT_TABLE_DEFAULT`).
+pub(crate) const DEFAULT_TABLE: u32 = 253;
+/// Linux's table of local addresses (`RT_TABLE_LOCAL`).
+pub(crate) const LOCAL_TABLE: u32 = 255;
 /// The largest share of a path.
 const WEIGHT_MAX: u32 = 65_536;
 
@@ -32,7 +38,7 @@ pub(crate) struct RouteCounts {
     /// Refused by the FIB.
     pub refused: u64,
     /// Why the last one was refused.
-    pub last_refusal: Option<FibError>,
+    pub last_refusal: Option<String>,
 }
 
 /// What routes of a namespace mean here.
@@ -55,28 +61,40 @@ pub(crate) struct Meaning<'a> {
 enum Paths {
     Are(Vec<Path>),
     Elsewhere,
-    Encapsulated,
 }
 
 impl Meaning<'_> {
     /// The path of a hop whose link has a twin.
-    fn path(&self, gateway: Option<std::net::IpAddr>, link: u32, weight: u32) -> Option<Path> {
-        let on = (self.interface)(link)?;
-        let path = match gateway {
-            Some(gateway) => Path::via(gateway, Some(on)),
-            None => Path::new(Target::Attached(on)),
-        };
-        Some(path.weight(weight.clamp(1, WEIGHT_MAX)))
+    pub fn path(&self, gateway: Option<IpAddr>, link: u32, weight: u32) -> Option<Path> {
+        path(self.interface, gateway, link, weight)
     }
 
-    /// The paths of a next-hop object, as far as its links have twins.
-    pub fn object_paths(&self, hops: &[(Object, u32)]) -> Vec<Path> {
-        let path = |(hop, weight): &(Object, u32)| match hop {
-            Object::Blackhole => Some(Path::new(Target::Drop)),
-            Object::Hop { is_encapsulated: true, .. } | Object::Group(_) => None,
-            Object::Hop { gateway, link, .. } => self.path(*gateway, *link, *weight),
-        };
-        hops.iter().filter_map(path).collect()
+    /// Does a route put something around packets, or is it a local SID?
+    fn has_encap(&self, value: &RouteValue) -> bool {
+        match value {
+            RouteValue::Object(number) => has_encap(&(self.object)(*number)),
+            other => other.has_encap(),
+        }
+    }
+
+    /// The hops of a route, those of its next-hop object included.
+    pub fn hops_of(&self, value: &RouteValue) -> Vec<Hop> {
+        match value {
+            RouteValue::Hops(hops) => hops.clone(),
+            RouteValue::Drop(_) => Vec::new(),
+            RouteValue::Object(number) => {
+                let hop = |(object, weight): &(Object, u32)| match object {
+                    Object::Hop { gateway, link, encap } => Some(Hop {
+                        gateway: *gateway,
+                        link: *link,
+                        weight: *weight,
+                        encap: encap.clone(),
+                    }),
+                    Object::Blackhole | Object::Group(_) => None,
+                };
+                (self.object)(*number).iter().filter_map(hop).collect()
+            }
+        }
     }
 
     fn paths(&self, value: &RouteValue) -> Paths {
@@ -88,7 +106,7 @@ impl Meaning<'_> {
                 RouteKind::Blackhole | RouteKind::Unicast => Target::Drop,
             })]),
             RouteValue::Object(number) => {
-                match self.object_paths(&(self.object)(*number)).is_empty() {
+                match object_paths(&(self.object)(*number), self.interface).is_empty() {
                     true => Paths::Elsewhere,
                     false => {
                         let id = NextHopObjectId { owner: self.owner, number: *number };
@@ -97,12 +115,10 @@ impl Meaning<'_> {
                 }
             }
             RouteValue::Hops(hops) => {
-                let plain = |hop: &&Hop| !hop.is_encapsulated;
                 let path = |hop: &Hop| self.path(hop.gateway, hop.link, hop.weight);
-                let paths: Vec<Path> = hops.iter().filter(plain).filter_map(path).collect();
+                let paths: Vec<Path> = hops.iter().filter_map(path).collect();
                 match paths.is_empty() {
                     false => Paths::Are(paths),
-                    true if hops.iter().any(|hop| hop.is_encapsulated) => Paths::Encapsulated,
                     true => Paths::Elsewhere,
                 }
             }
@@ -110,12 +126,55 @@ impl Meaning<'_> {
     }
 
     /// The ID of a table here.
-    fn table(&self, key: &RouteKey) -> u32 {
-        match key.table {
-            MAIN_TABLE => self.main_tables[usize::from(key.prefix.is_ip6())],
+    pub fn table(&self, key: &RouteKey) -> u32 {
+        self.table_of(key.table, key.prefix.is_ip6())
+    }
+
+    /// The ID here of a table of Linux.
+    pub fn table_of(&self, id: u32, is_ip6: bool) -> u32 {
+        match id {
+            MAIN_TABLE => self.main_tables[usize::from(is_ip6)],
             other => other,
         }
     }
+}
+
+/// The interface of a link.
+type InterfaceOf<'a> = dyn Fn(u32) -> Option<InterfaceId> + 'a;
+
+/// The share of a path.
+pub(crate) fn share(weight: u32) -> u32 {
+    weight.clamp(1, WEIGHT_MAX)
+}
+
+fn path(
+    interface: &InterfaceOf<'_>,
+    gateway: Option<IpAddr>,
+    link: u32,
+    weight: u32,
+) -> Option<Path> {
+    let on = interface(link)?;
+    let path = match gateway {
+        Some(gateway) => Path::via(gateway, Some(on)),
+        None => Path::new(Target::Attached(on)),
+    };
+    Some(path.weight(share(weight)))
+}
+
+/// The paths of a next-hop object, as far as its links have twins and nothing is put around
+/// packets.
+pub(crate) fn object_paths(hops: &[(Object, u32)], interface: &InterfaceOf<'_>) -> Vec<Path> {
+    let path = |(hop, weight): &(Object, u32)| match hop {
+        Object::Blackhole => Some(Path::new(Target::Drop)),
+        Object::Hop { encap: Some(_), .. } | Object::Group(_) => None,
+        Object::Hop { gateway, link, .. } => path(interface, *gateway, *link, *weight),
+    };
+    hops.iter().filter_map(path).collect()
+}
+
+/// Does a hop of a next-hop object put something around packets?
+pub(crate) fn has_encap(hops: &[(Object, u32)]) -> bool {
+    hops.iter().any(|(hop, _)| matches!(hop, Object::Hop { encap: Some(_), .. }))
 }
 
 /// Changes of one table of one family.
@@ -151,10 +210,6 @@ impl<A: Address> Series<A> {
                     counts.elsewhere += 1;
                     None
                 }
-                Paths::Encapsulated => {
-                    counts.encapsulated += 1;
-                    None
-                }
             })
         });
         let change = set.map_or(Change::RemoveIfThere, Change::Replace);
@@ -172,9 +227,9 @@ impl<A: Address> Series<A> {
         mut call: impl FnMut(&[Vec<Path>], &[RouteChange<A>]) -> Result<(), SeriesRefused>,
     ) {
         let Err(first) = call(&self.path_sets, &self.changes) else { return };
-        let refuse = |counts: &mut RouteCounts, error| {
+        let refuse = |counts: &mut RouteCounts, error: FibError| {
             counts.refused += 1;
-            counts.last_refusal = Some(error);
+            counts.last_refusal = Some(error.to_string());
         };
         let left = self.changes.get(first.at..).unwrap_or_default();
         for change in left {
@@ -188,7 +243,7 @@ impl<A: Address> Series<A> {
 }
 
 /// The small number of a table, which is made when Linux has routes in it.
-fn table_index(fib: &mut Fib, family: Family, id: u32) -> Result<u32, FibError> {
+pub(crate) fn table_index(fib: &mut Fib, family: Family, id: u32) -> Result<u32, FibError> {
     match fib.table_index(family, id) {
         Some(index) => Ok(index),
         None => fib.add_table(family, id),
@@ -200,12 +255,18 @@ pub(crate) fn apply(
     engine: &mut Engine,
     routes: &[(RouteKey, Option<Arc<RouteValue>>)],
     meaning: &Meaning<'_>,
+    holds: &mut Holds<'_>,
     counts: &mut RouteCounts,
 ) {
     let mut ip4: BTreeMap<u32, Series<u32>> = BTreeMap::new();
     let mut ip6: BTreeMap<u32, Series<u128>> = BTreeMap::new();
     for (key, value) in routes {
         let table = meaning.table(key);
+        let has_encap = value.as_ref().is_some_and(|value| meaning.has_encap(value));
+        if has_encap || holds.has(key, table, meaning.owner) {
+            segments::take(engine, (key, value.as_deref()), meaning, holds, counts);
+            continue;
+        }
         match key.prefix {
             IpPrefix::V4(prefix) => {
                 ip4.entry(table).or_default().add(prefix, value.as_ref(), meaning, counts);
@@ -216,9 +277,9 @@ pub(crate) fn apply(
         }
     }
     let Some(fib) = engine.get_mut::<Fib>() else { return };
-    let mut refused = |error| {
+    let mut refused = |error: FibError| {
         counts.refused += 1;
-        counts.last_refusal = Some(error);
+        counts.last_refusal = Some(error.to_string());
     };
     let mut made4 = Vec::new();
     for (id, series) in ip4 {

@@ -7,7 +7,7 @@ use quiver_core::Engine;
 
 use crate::classes::Class;
 use crate::commands::GROUP;
-use crate::mirror::{Mirror, Origin, name_of};
+use crate::mirror::{Mirror, Namespace, Origin, name_of};
 use crate::to_host;
 
 pub(crate) fn register(registry: &mut Registry) {
@@ -115,6 +115,10 @@ fn sync(engine: &Engine) -> Output {
         Column::right("Refused"),
         Column::right("Objects"),
         Column::right("Buffer").key("buffer_bytes"),
+        Column::right("To Linux").key("to_linux"),
+        Column::right("Written"),
+        Column::right("Linux refused").key("linux_refused"),
+        Column::right("Waiting"),
     ])
     .when_empty("no namespace is followed");
     let Some(mirror) = engine.get::<Mirror>() else { return Output::none() };
@@ -125,12 +129,15 @@ fn sync(engine: &Engine) -> Output {
     for (namespace, origin, feed) in feeds {
         let (counts, routes) = (feed.reader.counts(), &feed.routes);
         let of = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        let refusal = feed.reader.last_refusal();
+        errors.extend(refusal.map(|why| format!("the last that Linux refused: {why}")));
         if let Some(error) = &routes.last_refusal {
             errors.push(format!("the last route that was refused: {error}"));
         }
         if routes.encapsulated > 0 {
             errors.push(format!(
-                "{} times a route was left out because it encapsulates packets",
+                "{} times a route was left out because what it puts around packets is not \
+                 understood",
                 routes.encapsulated
             ));
         }
@@ -149,8 +156,29 @@ fn sync(engine: &Engine) -> Output {
             .cell(routes.elsewhere)
             .cell(routes.refused)
             .cell(feed.objects.len())
-            .cell(of(&counts.buffer_bytes));
+            .cell(of(&counts.buffer_bytes))
+            .cell(given_to_linux(mirror, namespace, origin))
+            .cell(of(&counts.own_written))
+            .cell(of(&counts.refused))
+            .cell(of(&counts.own_waiting));
+    }
+    let left_out = mirror.own.left_out();
+    if left_out > 0 {
+        errors.push(format!(
+            "{left_out} configured routes are not in Linux: none of their hops has a twin that is \
+             up, or Linux has no such table or path"
+        ));
     }
     let shown = Output::none().table("namespaces", table);
     errors.into_iter().fold(shown, Output::line)
+}
+
+/// How many routes and neighbours of the router's own Linux was given.
+fn given_to_linux(mirror: &Mirror, namespace: &Namespace, origin: Origin) -> usize {
+    if origin != Origin::Kernel {
+        return 0;
+    }
+    let pairs = mirror.pairs.values().filter(|pair| pair.namespace == *namespace);
+    let neighbours: usize = pairs.map(|pair| pair.written_neighbours.len()).sum();
+    mirror.own.written(namespace) + neighbours
 }

@@ -16,7 +16,7 @@ pub fn startup() -> Vec<StartupPart> {
         .entry("default netns <namespace:word>", "where twins are made")
         .idle("lcp-sync", "twins follow their interfaces unless `lcp lcp-sync off` says otherwise")
         .idle("lcp-sync-unnumbered", "addresses that an interface borrows are not given to twins")
-        .idle("lcp-auto-subint", NOT_DONE)
+        .entry("lcp-auto-subint", "sub-interfaces get twins by themselves")
         .idle("del-static-on-link-down", LINK_DOWN)
         .idle("del-dynamic-on-link-down", LINK_DOWN)
         .idle("num-rx-queues <:u16>", "a twin has one queue; what Linux sends is little")
@@ -40,9 +40,9 @@ pub fn startup() -> Vec<StartupPart> {
     });
     let mirror = StartupPart::new(mirror, |args: &Args<'_>| {
         let namespace = args.optional::<String>("namespace")?;
-        Ok::<_, Refusal>(
-            namespace.map(|name| format!("lcp default netns {name}")).into_iter().collect(),
-        )
+        let default = namespace.map(|name| format!("lcp default netns {name}"));
+        let automatic = args.has("lcp-auto-subint").then(|| "lcp lcp-auto-subint on".to_owned());
+        Ok::<_, Refusal>(default.into_iter().chain(automatic).collect())
     });
     vec![mirror, netlink]
 }

@@ -99,7 +99,9 @@ fn ip_type(packet: &Packet) -> Option<EtherType> {
 /// it came by this interface?
 fn is_addressed(packet: &Packet, row: &InterfaceRow) -> bool {
     let to = packet.bytes().first_chunk::<6>();
-    to.is_some_and(|to| to[0] & 1 == 1 || *to == row.mac || row.promiscuous)
+    to.is_some_and(|to| {
+        to[0] & 1 == 1 || *to == row.mac || row.promiscuous || row.virtual_macs.contains(to)
+    })
 }
 
 /// The packet gets the header back that it came with, without tags; false when that is not there

@@ -145,8 +145,11 @@ pub(crate) fn write_config(
     let sids = engine.get::<LocalSids>()?;
     let names = Names { engine };
     let mut last = None;
-    for (place, LocalSid { behavior, .. }) in sids.after(after).take(most) {
+    for (place, LocalSid { behavior, is_configured, .. }) in sids.after(after).take(most) {
         last = Some(place);
+        if !is_configured {
+            continue;
+        }
         let (place, behavior) = (place.words(engine), behavior.words(&names));
         config.command(format_args!("sr localsid address {place} behavior {behavior}"));
     }

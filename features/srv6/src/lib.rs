@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+mod calls;
 mod commands;
 mod csid;
 mod endpoint;
@@ -41,5 +42,8 @@ pub fn register(registry: &mut Registry) {
     headend::register(registry, local_sids.lines());
     l2_tunnel::register(registry);
     registry.memory(local_sids::memory);
-    registry.on_start(move |engine| local_sids::start(engine, local_sids));
+    registry.on_start(move |engine| {
+        local_sids::start(engine, local_sids);
+        calls::start(engine);
+    });
 }

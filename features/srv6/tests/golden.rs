@@ -6,6 +6,7 @@ fn golden_packets_come_out_as_scapy_says() {
         std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")),
         &[
             quiver_ethernet::register,
+            quiver_gso::register,
             quiver_ip::register,
             quiver_reassembly::register,
             quiver_bridge::register,

@@ -6,7 +6,7 @@ use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
 use quiver_core::Engine;
 use quiver_wire::vrrp::ADDRESSES_MAX;
 
-use crate::config::{self, Entry, NewRouter, Vrrp};
+use crate::config::{self, Entry, NewRouter, Tracked, Vrrp};
 use crate::machine::Settings;
 use crate::shared::VrKey;
 
@@ -19,6 +19,7 @@ pub(crate) const INTERVAL_CS: u16 = 100;
 
 pub(crate) fn register(registry: &mut Registry) {
     register_routers(registry);
+    register_tracked_sessions(registry);
     registry.command(
         Command::new("vrrp proto <action:start|stop> <interface> vr_id <:1-255> [ipv6]")
             .group(GROUP)
@@ -54,7 +55,7 @@ pub(crate) fn register(registry: &mut Registry) {
         .run(|engine: &mut Engine, args| {
             let (key, tracked) = (key(engine, args)?, args.interface(engine, "track-interface")?);
             let priority: u8 = args.get("priority")?;
-            config::track(engine, key, tracked, Some(priority))?;
+            config::track(engine, key, Tracked::Interface(tracked), Some(priority))?;
             Ok(Output::none())
         }),
     );
@@ -67,10 +68,52 @@ pub(crate) fn register(registry: &mut Registry) {
         .help("Track an interface no more")
         .run(|engine: &mut Engine, args| {
             let (key, tracked) = (key(engine, args)?, args.interface(engine, "track-interface")?);
+            config::track(engine, key, Tracked::Interface(tracked), None)?;
+            Ok(Output::none())
+        }),
+    );
+}
+
+fn register_tracked_sessions(registry: &mut Registry) {
+    registry.command(
+        Command::new(
+            "vrrp vr track-bfd add <interface> {vr_id <:1-255> [ipv6] [track-interface \
+             <track-interface:interface>] peer-addr <:ip> priority <:1-254>}",
+        )
+        .group(GROUP)
+        .help("Let a BFD session take priority from a virtual router while it is down")
+        .details(
+            "The session is the one with this peer on the interface, or over several hops \
+             without one. A session that is not there, or that either end has taken down, takes \
+             nothing.",
+        )
+        .example(
+            "vrrp vr track-bfd add e0 vr_id 7 track-interface e1 peer-addr 192.0.2.2 priority 50",
+        )
+        .run(|engine: &mut Engine, args| {
+            let (key, tracked) = (key(engine, args)?, tracked_peer(engine, args)?);
+            config::track(engine, key, tracked, Some(args.get("priority")?))?;
+            Ok(Output::none())
+        }),
+    );
+    registry.command(
+        Command::new(
+            "vrrp vr track-bfd del <interface> {vr_id <:1-255> [ipv6] [track-interface \
+             <track-interface:interface>] peer-addr <:ip>}",
+        )
+        .group(GROUP)
+        .help("Track a BFD session no more")
+        .run(|engine: &mut Engine, args| {
+            let (key, tracked) = (key(engine, args)?, tracked_peer(engine, args)?);
             config::track(engine, key, tracked, None)?;
             Ok(Output::none())
         }),
     );
+}
+
+fn tracked_peer(engine: &Engine, args: &Args<'_>) -> Result<Tracked, Refusal> {
+    let interface = args.optional_interface(engine, "track-interface")?;
+    Ok(Tracked::Peer((interface, args.get("peer-addr")?)))
 }
 
 fn register_routers(registry: &mut Registry) {
@@ -208,13 +251,25 @@ fn write_router(engine: &Engine, config: &mut ConfigWriter, key: VrKey, entry: &
     if !entry.peers.is_empty() {
         config.command(format_args!("vrrp peers {words}{}", joined(&entry.peers)));
     }
-    let mut tracks: Vec<(String, u8)> =
-        entry.tracks.iter().map(|(id, lost)| (engine.interface_name(*id), *lost)).collect();
+    let mut tracks: Vec<String> = entry
+        .tracks
+        .iter()
+        .map(|(tracked, priority)| match tracked {
+            Tracked::Interface(id) => {
+                let name = engine.interface_name(*id);
+                format!("track-if add {words} track-interface {name} priority {priority}")
+            }
+            Tracked::Peer((interface, peer)) => {
+                let on = interface.map_or_else(String::new, |id| {
+                    format!(" track-interface {}", engine.interface_name(id))
+                });
+                format!("track-bfd add {words}{on} peer-addr {peer} priority {priority}")
+            }
+        })
+        .collect();
     tracks.sort_unstable();
-    for (name, priority) in tracks {
-        config.command(format_args!(
-            "vrrp vr track-if add {words} track-interface {name} priority {priority}"
-        ));
+    for track in tracks {
+        config.command(format_args!("vrrp vr {track}"));
     }
     if entry.is_started {
         config.command(format_args!("vrrp proto start {words}"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use quiver_control::Refusal;
 use quiver_core::worker::Worker;
 use quiver_core::{Context, Engine, InterfaceId, NodeId, WorkerId};
-use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::fib::{Family, Fib, Watched};
 use quiver_tables::GroupId;
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::vrrp::ChecksumOver;
@@ -34,6 +34,25 @@ pub struct NewRouter {
     pub addresses: Vec<IpAddr>,
 }
 
+/// What takes priority from a virtual router while it is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tracked {
+    /// An interface.
+    Interface(InterfaceId),
+    /// A neighbour, or a next hop of several hops, that a BFD session watches.
+    Peer(Watched),
+}
+
+impl Tracked {
+    /// The interface that it names.
+    pub fn interface(self) -> Option<InterfaceId> {
+        match self {
+            Tracked::Interface(id) => Some(id),
+            Tracked::Peer((id, _)) => id,
+        }
+    }
+}
+
 /// A virtual router as configured, and what follows from it.
 #[derive(Debug)]
 pub struct Entry {
@@ -44,7 +63,7 @@ pub struct Entry {
     /// Whom it advertises to.
     pub peers: Vec<IpAddr>,
     /// Interfaces that take priority while they are down.
-    pub tracks: BTreeMap<InterfaceId, u8>,
+    pub tracks: BTreeMap<Tracked, u8>,
     /// Did the operator start it?
     pub is_started: bool,
     /// The state that was seen last.
@@ -148,7 +167,7 @@ pub(crate) fn add(engine: &mut Engine, new: NewRouter) -> Result<(), Refusal> {
         put.map_err(|stalled| Refusal::new(stalled.to_string()))?;
         vrrp.stores[place.worker.index()] = true;
         vrrp.slots[slot] = true;
-        vrrp.shared.set_state(place.slot, State::Initialize);
+        vrrp.shared.states().reset(place.slot, 0);
         let entry = Entry {
             new,
             place,
@@ -281,7 +300,7 @@ pub(crate) fn set_peers(
 pub(crate) fn track(
     engine: &mut Engine,
     key: VrKey,
-    tracked: InterfaceId,
+    tracked: Tracked,
     priority: Option<u8>,
 ) -> Result<(), Refusal> {
     engine.with(|engine, vrrp: &mut Vrrp| {
@@ -291,7 +310,7 @@ pub(crate) fn track(
                 entry.tracks.insert(tracked, priority);
             }
             None if entry.tracks.remove(&tracked).is_none() => {
-                return Err(Refusal::new("the virtual router does not track this interface"));
+                return Err(Refusal::new("the virtual router does not track this"));
             }
             None => {}
         }

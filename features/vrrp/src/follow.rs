@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use quiver_control::{EventValue, Field, Topic, publish};
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::control::reactor::Interest;
+use quiver_core::control::session_states::SessionStates;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, Path, Source, Target};
 use quiver_forwarding::ip::{IpTables, Listener};
@@ -15,7 +15,7 @@ use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::vrrp::virtual_mac;
 
-use crate::config::{self, Entry, Update, Vrrp, on_worker};
+use crate::config::{self, Entry, Tracked, Update, Vrrp, on_worker};
 use crate::frames::group;
 use crate::guard;
 use crate::machine::State;
@@ -38,17 +38,18 @@ pub(crate) static VRRP: Topic = Topic {
 
 /// Listen to workers, interfaces and time.
 pub(crate) fn start(engine: &mut Engine, vrrp: Vrrp) {
-    let (rung, shared) = (vrrp.shared.clone(), vrrp.shared.clone());
+    let shared = vrrp.shared.clone();
     engine.insert(vrrp);
-    // The bell only has to end the wait: what has changed is looked at on every turn.
-    engine.watch(rung.bell().fd(), Interest::READ, move |_| rung.bell().clear());
-    engine.on_turn(move |engine| {
-        if shared.take_changed() {
-            follow_states(engine);
-        }
-    });
+    SessionStates::follow(engine, &shared, |shared| shared.states(), follow_states);
     engine.on_interface_change(follow_interface);
     engine.every(LOOK_NS, refresh);
+    let mut seen = 0;
+    engine.on_turn(move |engine| {
+        let changes = engine.get::<Fib>().map_or(seen, Fib::liveness_changes);
+        if std::mem::replace(&mut seen, changes) != changes {
+            refresh(engine);
+        }
+    });
 }
 
 fn family(key: VrKey) -> &'static str {
@@ -73,6 +74,9 @@ fn follow_states(engine: &mut Engine) {
         }
     });
 }
+
+/// Whose further MAC addresses and addresses of interfaces these are.
+const OWNER: &str = "vrrp";
 
 fn announce(engine: &Engine, key: VrKey, state: State) {
     let (name, id) = (engine.interface_name(key.interface), key.vr_id);
@@ -99,12 +103,12 @@ pub(crate) fn fit_interface(engine: &mut Engine, vrrp: &mut Vrrp, id: InterfaceI
     }
     addresses.sort_unstable_by_key(|(address, _): &(IpAddr, _)| *address);
     if engine.interface(id).is_some()
-        && let Err(error) = engine.set_virtual_macs(id, macs)
+        && let Err(error) = engine.set_virtual_macs(id, OWNER, macs)
     {
         tracing::error!("{}: virtual MAC addresses: {error}", engine.interface_name(id));
     }
     if let Some(tables) = engine.shared::<IpTables>() {
-        tables.interfaces.publish_virtual(id, addresses);
+        tables.interfaces.publish_virtual(id, OWNER, addresses);
     }
     for (key, entry) in vrrp.routers.iter_mut().filter(|(key, _)| key.interface == id) {
         fit_routes(engine, *key, entry);
@@ -175,7 +179,13 @@ fn refresh(engine: &mut Engine) {
 pub(crate) fn refresh_router(engine: &mut Engine, key: VrKey, entry: &mut Entry) {
     let is_up = |id: InterfaceId| engine.interface(id).is_some_and(|on| on.row().up);
     let source = source(engine, key);
-    let lost = entry.tracks.iter().filter(|(id, _)| !is_up(**id));
+    let is_down = |tracked: Tracked| match tracked {
+        Tracked::Interface(id) => !is_up(id),
+        Tracked::Peer(watched) => {
+            engine.get::<Fib>().is_some_and(|fib| fib.is_neighbour_dead(watched))
+        }
+    };
+    let lost = entry.tracks.iter().filter(|(tracked, _)| is_down(**tracked));
     let lost = lost.fold(0, |lost: u8, (_, priority)| lost.saturating_add(*priority));
     let has_peers = !entry.new.is_unicast || !entry.peers.is_empty();
     let runs = entry.is_started && is_up(key.interface) && source.is_some() && has_peers;
@@ -251,7 +261,7 @@ fn forget_interface(engine: &mut Engine, id: InterfaceId) {
     }
     if let Some(vrrp) = engine.get_mut::<Vrrp>() {
         vrrp.routers.values_mut().for_each(|entry| {
-            entry.tracks.remove(&id);
+            entry.tracks.retain(|tracked, _| tracked.interface() != Some(id));
         });
     }
 }

@@ -4,9 +4,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use quiver_core::graph::builtin::{DONE, HANDOFF};
-use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::{Context, Frame, Node, Packet, WorkerId};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::sessions::{SessionInput, Taken, run_sessions};
+use quiver_core::{Context, Frame, Node, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
 use quiver_wire::vrrp::{Advertisement, PRIORITY_CEASES, PRIORITY_OWNER, TTL, VrrpMalformation};
@@ -19,14 +19,6 @@ use crate::shared::{Place, Shared, VIRTUAL_ROUTERS_MAX, VrKey};
 
 /// The node's name.
 pub const NODE: &str = "vrrp-input";
-
-/// What becomes of a packet.
-enum Verdict {
-    /// Its virtual router has taken it in.
-    Taken,
-    /// Its virtual router is another worker's.
-    HandOff(WorkerId),
-}
 
 /// A worker's instance.
 pub struct VrrpInput {
@@ -60,8 +52,13 @@ impl VrrpInput {
         self.with_router(cx, slot, |router, now_ns| router.machine.set_running(false, now_ns));
         self.store.as_mut()?.put(slot, None)
     }
+}
 
-    fn decide(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Result<Verdict, VrrpDrop> {
+impl SessionInput for VrrpInput {
+    type Reason = VrrpDrop;
+    const HANDOFF_FULL: VrrpDrop = VrrpDrop::HandoffFull;
+
+    fn take(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, VrrpDrop> {
         let truncated = VrrpDrop::Malformed(VrrpMalformation::Truncated);
         let received = Received::of(packet.bytes()).ok_or(truncated)?;
         if received.ttl != TTL {
@@ -78,7 +75,7 @@ impl VrrpInput {
         let place = self.shared.find(key, cx.pass).ok_or(VrrpDrop::UnknownVrId)?;
         let Place { worker, slot } = place;
         if worker != cx.worker {
-            return Ok(Verdict::HandOff(worker));
+            return Ok(Taken::HandOff(worker));
         }
         let router = self.store.as_mut().and_then(|store| store.get(slot));
         let router = router.ok_or(VrrpDrop::UnknownVrId)?;
@@ -95,38 +92,17 @@ impl VrrpInput {
             router.heard = Some((source, update.priority));
             router.machine.receive(&update, is_higher(source, own), now_ns)
         });
-        Ok(Verdict::Taken)
+        Ok(Taken::Here)
+    }
+
+    fn is_unknown(reason: VrrpDrop) -> bool {
+        matches!(reason, VrrpDrop::UnknownVrId)
     }
 }
 
 impl Node for VrrpInput {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        for packet in frame.drain() {
-            match self.decide(cx, &packet) {
-                Ok(Verdict::Taken) => {
-                    cx.trace(&packet, DONE);
-                    cx.emit(packet, DONE);
-                }
-                Ok(Verdict::HandOff(worker)) => {
-                    cx.trace(&packet, HANDOFF);
-                    let node = cx.node;
-                    if let Err(packet) = cx.hand_off(packet, worker, node) {
-                        cx.kill(packet, VrrpDrop::HandoffFull);
-                    }
-                }
-                // A virtual router that this router does not have may be a daemon's of the host.
-                Err(VrrpDrop::UnknownVrId)
-                    if let Some(host) = cx.interface(packet.rx).and_then(|row| row.host) =>
-                {
-                    cx.trace(&packet, host);
-                    cx.emit(packet, host);
-                }
-                Err(why) => {
-                    cx.trace(&packet, DROP);
-                    cx.kill(packet, why);
-                }
-            }
-        }
+        run_sessions(self, cx, frame);
     }
 
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {

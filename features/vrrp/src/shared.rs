@@ -2,10 +2,9 @@
 //! each is in.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use quiver_core::control::session_states::SessionStates;
 use quiver_core::memory::epoch::{Epochs, Pass, Published};
-use quiver_core::worker::poll::Bell;
 use quiver_core::{InterfaceId, WorkerId};
 
 use crate::machine::State;
@@ -36,15 +35,8 @@ pub struct Place {
 /// What workers read, and the states that they publish.
 pub struct Shared {
     table: Published<Vec<(VrKey, Place)>>,
-    /// The state, and above it how often it changed.
-    states: Box<[AtomicU64]>,
-    /// A state changed that the control thread has not looked at.
-    is_changed: AtomicBool,
-    /// Wakes the control thread then.
-    bell: Bell,
+    states: SessionStates,
 }
-
-const CHANGE: u64 = 1 << 8;
 
 impl Shared {
     /// No virtual router.
@@ -54,9 +46,7 @@ impl Shared {
     pub fn new(epochs: &Arc<Epochs>) -> Result<Arc<Shared>, std::io::Error> {
         Ok(Arc::new(Shared {
             table: Published::new(epochs, Vec::new()),
-            states: (0..VIRTUAL_ROUTERS_MAX).map(|_| AtomicU64::new(0)).collect(),
-            is_changed: AtomicBool::new(false),
-            bell: Bell::new()?,
+            states: SessionStates::new(VIRTUAL_ROUTERS_MAX)?,
         }))
     }
 
@@ -74,27 +64,16 @@ impl Shared {
 
     /// A worker publishes the state of a virtual router.
     pub fn set_state(&self, slot: u16, state: State) {
-        let Some(place) = self.states.get(usize::from(slot)) else { return };
-        let change = (place.load(Ordering::Relaxed) & !(CHANGE - 1)).wrapping_add(CHANGE);
-        place.store(change | state as u64, Ordering::Release);
-        if !self.is_changed.swap(true, Ordering::AcqRel) {
-            self.bell.ring();
-        }
+        self.states.publish(slot, u32::from(state as u8));
     }
 
     /// The state that was published last.
     pub fn state(&self, slot: u16) -> State {
-        let place = self.states.get(usize::from(slot));
-        State::of_number(place.map_or(0, |place| place.load(Ordering::Acquire)) as u8)
+        State::of_number(self.states.get(slot).bits as u8)
     }
 
-    /// Has a state changed since this was last asked?
-    pub fn take_changed(&self) -> bool {
-        self.is_changed.load(Ordering::Relaxed) && self.is_changed.swap(false, Ordering::AcqRel)
-    }
-
-    /// What rings when a state changes.
-    pub fn bell(&self) -> &Bell {
-        &self.bell
+    /// The states of all virtual routers.
+    pub fn states(&self) -> &SessionStates {
+        &self.states
     }
 }

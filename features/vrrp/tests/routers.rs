@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use quiver_forwarding::fib::Fib;
 use quiver_testkit::{Register, Router, Settings};
 use quiver_wire::arp::{Operation, Repr};
 use quiver_wire::vrrp::{Advertisement, ChecksumOver, GROUP4, virtual_mac};
@@ -196,6 +197,38 @@ fn a_tracked_interface_that_goes_down_takes_priority() {
     link.run(10);
 }
 
+#[test]
+fn a_bfd_session_that_is_down_takes_priority_at_once() {
+    let mut link = Link::with_router(1, "");
+    let track = "e0 vr_id 7 track-interface e1 peer-addr 192.0.3.9";
+    link.a.cli(&format!("vrrp vr track-bfd add {track} priority 150"));
+    link.a.cli("vrrp vr track-bfd add e0 vr_id 7 peer-addr 198.51.100.9 priority 10");
+    link.run(100);
+    assert_eq!(row(&mut link.a)["priority"], 200);
+    let e1 = link.a.id("e1");
+    let set = |link: &mut Link, interface, peer: &str, is_alive| {
+        let peer = peer.parse().expect("an address");
+        let fib = link.a.engine().get_mut::<Fib>().expect("the FIB");
+        fib.set_neighbour_alive((interface, peer), is_alive);
+    };
+    set(&mut link, Some(e1), "192.0.3.9", false);
+    link.run(50);
+    assert_eq!(row(&mut link.a)["priority"], 50);
+    set(&mut link, None, "198.51.100.9", false);
+    link.run(5000);
+    assert_eq!(row(&mut link.a)["priority"], 40);
+    assert_eq!(link.states(), ["Backup", "Master"]);
+    set(&mut link, Some(e1), "192.0.3.9", true);
+    link.run(5000);
+    assert_eq!(
+        (row(&mut link.a)["priority"].as_u64(), link.states()[0].as_str()),
+        (Some(190), "Master")
+    );
+    link.a.cli(&format!("vrrp vr track-bfd del {track}"));
+    assert!(link.a.refused(&format!("vrrp vr track-bfd del {track}")).contains("track"));
+    link.run(10);
+}
+
 /// A frame from a host to a MAC address with an ICMP echo request to an IPv4 address.
 fn ping(to_mac: MacAddress, to: [u8; 4]) -> Vec<u8> {
     use quiver_wire::{IpProtocol, icmp4, ip4};
@@ -312,6 +345,8 @@ fn what_makes_no_sense_is_refused_and_the_configuration_is_written_as_given() {
     }
     let lines = [
         "vrrp vr add e0 vr_id 7 priority 200 interval 50 no_preempt accept_mode 192.0.2.254",
+        "vrrp vr track-bfd add e0 vr_id 7 peer-addr 2001:db8::9 priority 40",
+        "vrrp vr track-bfd add e0 vr_id 7 track-interface e1 peer-addr 192.0.3.9 priority 30",
         "vrrp vr track-if add e0 vr_id 7 track-interface e1 priority 20",
         "vrrp proto start e0 vr_id 7",
         "vrrp vr add e0 vr_id 9 ipv6 fe80::fe 2001:db8:2::fe",

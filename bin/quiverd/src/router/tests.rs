@@ -9,7 +9,7 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 10] = [
+const PATHS: [(&str, &str, &str); 13] = [
     ("exec", "file", "exec /etc/hostname"),
     ("pcap trace", "file", "pcap trace rx file /etc/quiver-test.pcap"),
     (
@@ -21,6 +21,9 @@ const PATHS: [(&str, &str, &str); 10] = [
     ("lcp create", "namespace", "lcp create pg0 host-if x netns /proc/1/ns/net"),
     ("lcp default netns", "namespace", "lcp default netns /proc/1/ns/net"),
     ("lcp fpm listen", "namespace", "lcp fpm listen netns /proc/1/ns/net"),
+    ("bfd dplane listen [", "namespace", "bfd dplane listen netns /proc/1/ns/net"),
+    ("bfd dplane connect", "namespace", "bfd dplane connect netns /proc/1/ns/net"),
+    ("bfd dplane listen unix", "socket", "bfd dplane listen unix /etc/quiver-test.sock"),
     (
         "packet-generator new {",
         "pcap",

@@ -73,6 +73,8 @@ pub struct Interface {
     /// See [`Engine::limit_mtu`]: the limit, and the MTU that the operator wants.
     pub(crate) mtu_limit: Option<MtuLimit>,
     pub(crate) row: InterfaceRow,
+    /// Further layer 2 addresses, by who wants them.
+    virtual_macs: BTreeMap<&'static str, Vec<[u8; 6]>>,
     /// Smaller MTUs of protocols, bytes.
     protocol_mtus: BTreeMap<&'static str, u16>,
     /// Features that others need here, and who they are.

@@ -3,6 +3,7 @@
 pub mod engine;
 pub mod interfaces;
 pub mod reactor;
+pub mod session_states;
 pub mod statistics;
 pub mod sub_interface;
 pub mod watchdog;

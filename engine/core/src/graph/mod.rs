@@ -13,6 +13,7 @@ pub mod interface;
 pub mod node;
 pub(crate) mod order;
 pub(crate) mod outbox;
+pub mod sessions;
 pub mod stage;
 pub mod trace;
 pub mod visits;

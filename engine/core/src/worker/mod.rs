@@ -2,6 +2,7 @@
 //! allocates, locks or waits while packets come; what the control thread wants of it arrives as
 //! worker calls between two passes.
 
+mod calls;
 pub mod device;
 pub mod event;
 pub(crate) mod handoff;
@@ -32,11 +33,12 @@ use crate::memory::buffer::BufferCache;
 use crate::memory::epoch::Reader;
 use crate::memory::packet::Packet;
 use crate::memory::ring::{Consumer, Producer};
+pub use crate::worker::calls::WorkerCall;
 use crate::worker::device::{RxMode, RxQueue};
 use crate::worker::event::Events;
 use crate::worker::handoff::Handoff;
 use crate::worker::poll::Poll;
-use crate::worker::ticks::{TICKING_NODES_MAX, Ticks};
+use crate::worker::ticks::Ticks;
 
 /// Receive queues that one worker can serve.
 pub const RX_QUEUES_PER_WORKER_MAX: usize = 1024;
@@ -45,22 +47,9 @@ pub const ADAPTIVE_IDLE_PASSES: u32 = 2000;
 /// While some queues are polled, the descriptors of sleeping ones are looked at once in so many
 /// passes.
 const LOOK_AT_SLEEPERS_PASSES: u32 = 64;
-/// Worker calls carried out between two passes at most.
-const WORKER_CALLS_PER_PASS: usize = 8;
 /// Vectors run in one pass at most before the worker reports quiescent again; what a loop in the
 /// graph makes more than that waits for the next pass.
 const VECTORS_PER_PASS_MAX: usize = 4096;
-
-/// Something the control thread wants done on a worker between two passes. It carries everything
-/// it needs there and everything it replaces back, so that the worker allocates and frees nothing.
-pub trait WorkerCall: Send {
-    /// Do it.
-    fn run(&mut self, worker: &mut Worker);
-    /// What it brings back, for a sender who waits for it.
-    fn answer(&mut self) -> Option<&mut dyn std::any::Any> {
-        None
-    }
-}
 
 /// A node as it stands in the graph of one worker.
 pub(crate) struct Installed {
@@ -160,6 +149,7 @@ macro_rules! context {
         }
     };
 }
+pub(crate) use context;
 
 impl Worker {
     /// Which worker this is.
@@ -211,40 +201,6 @@ impl Worker {
     /// For worker objects that a test or a benchmark steps itself: say that it begins or ends.
     pub fn set_awake(&mut self, awake: bool) {
         if awake { self.reader.wake() } else { self.reader.sleep() }
-    }
-
-    fn run_worker_calls(&mut self) {
-        for _ in 0..WORKER_CALLS_PER_PASS {
-            let Some(mut call) = self.worker_calls.take() else { break };
-            self.shared.counters.enters_worker_call();
-            let begun_ns = self.clock.now_ns();
-            call.run(self);
-            self.shared.counters.note_worker_call(self.clock.now_ns().saturating_sub(begun_ns));
-            // Never full: the sender keeps no more than the ring's size under way.
-            let _ = self.worker_calls_done.put(call);
-        }
-    }
-
-    /// Have the nodes whose time is come do what is due.
-    #[cold]
-    fn run_ticks(&mut self, now_ns: u64) {
-        for _ in 0..TICKING_NODES_MAX {
-            let Some(id) = self.ticks.take_due(now_ns) else { break };
-            let Some(mut installed) = self.nodes.get_mut(id.index()).and_then(Option::take) else {
-                continue; // removed since
-            };
-            let start = clocks();
-            self.shared.counters.enters(id);
-            let next = installed.work.node().and_then(|n| n.tick(&mut context!(self, id, now_ns)));
-            self.nodes[id.index()] = Some(installed);
-            if let Some(due_ns) = next {
-                self.ticks.set(id, due_ns.max(now_ns + 1)); // not in this pass again
-            }
-            let row = self.shared.counters.node(id);
-            row.calls.add(1);
-            row.clocks.add(clocks() - start);
-            self.run_graph(now_ns);
-        }
     }
 
     /// Take packets from one queue and send them to their first node.
@@ -543,64 +499,6 @@ impl Worker {
             }
         }
         total
-    }
-
-    // What worker calls use.
-
-    /// The worker is between two passes: it holds nothing that is published.
-    pub(crate) fn rest(&mut self) {
-        self.reader.quiescent();
-    }
-
-    /// Put a packet of these bytes before `next`; false when there is no buffer.
-    pub fn inject(&mut self, bytes: &[u8], next: NodeId, rx: InterfaceId, tx: InterfaceId) -> bool {
-        let Some(mut packet) = self.buffers.packet() else { return false };
-        packet.rx = rx;
-        packet.tx = tx;
-        packet.set(crate::memory::packet::PacketFlags::LOCALLY_ORIGINATED);
-        if !packet.append(bytes, &mut self.buffers) {
-            self.buffers.free(packet);
-            return false;
-        }
-        self.put(packet, next);
-        true
-    }
-
-    /// Have a worker call work with this worker's instance of a node, with what the node itself
-    /// would be lent ([`Node::as_any`]). `None` when it is not there or of another type.
-    pub fn visit<N: Node + 'static, R>(
-        &mut self,
-        id: NodeId,
-        work: impl FnOnce(&mut N, &mut Context<'_>) -> R,
-    ) -> Option<R> {
-        let mut installed = self.nodes.get_mut(id.index()).and_then(Option::take)?;
-        let now_ns = self.clock.now_ns();
-        let node = installed
-            .work
-            .node()
-            .and_then(|node| node.as_any())
-            .and_then(|node| node.downcast_mut::<N>());
-        let result = node.map(|node| work(node, &mut context!(self, id, now_ns)));
-        self.nodes[id.index()] = Some(installed);
-        result
-    }
-
-    /// Have [`Node::tick`] of a node called at `due_ns`, unless it is called earlier anyway. The
-    /// worker has [`TICKING_NODES_MAX`](ticks::TICKING_NODES_MAX) such nodes at most; another is
-    /// not
-    /// called, and this returns false.
-    pub fn tick_at(&mut self, id: NodeId, due_ns: u64) -> bool {
-        self.ticks.set(id, due_ns)
-    }
-
-    /// Put a packet before `next`.
-    pub fn put(&mut self, packet: Packet, next: NodeId) {
-        self.outbox.put(next, packet, true, false, &mut self.buffers, &self.shared.counters);
-    }
-
-    /// The worker's buffers.
-    pub fn buffers(&mut self) -> &mut BufferCache {
-        &mut self.buffers
     }
 
     /// Swap a node in or out; what stood there comes back.

@@ -1,7 +1,10 @@
 //! Which nodes of a worker have something to do at a time, without a packet: protocols whose timers
 //! must not wait for the control thread.
 
-use crate::ids::NodeId;
+use crate::cpu::clocks;
+use crate::graph::context::{Context, WorkerContext};
+use crate::ids::{InterfaceId, NodeId};
+use crate::worker::{Worker, context};
 
 /// Nodes of one worker that wait for a time at once.
 pub const TICKING_NODES_MAX: usize = 16;
@@ -57,6 +60,37 @@ impl Ticks {
         let left = self.waiting[..self.count].iter();
         self.first_ns = left.map(|(_, at)| *at).min().unwrap_or(u64::MAX);
         Some(node)
+    }
+}
+
+impl Worker {
+    /// Have the nodes whose time is come do what is due.
+    #[cold]
+    pub(super) fn run_ticks(&mut self, now_ns: u64) {
+        for _ in 0..TICKING_NODES_MAX {
+            let Some(id) = self.ticks.take_due(now_ns) else { break };
+            let Some(mut installed) = self.nodes.get_mut(id.index()).and_then(Option::take) else {
+                continue; // removed since
+            };
+            let start = clocks();
+            self.shared.counters.enters(id);
+            let next = installed.work.node().and_then(|n| n.tick(&mut context!(self, id, now_ns)));
+            self.nodes[id.index()] = Some(installed);
+            if let Some(due_ns) = next {
+                self.ticks.set(id, due_ns.max(now_ns + 1)); // not in this pass again
+            }
+            let row = self.shared.counters.node(id);
+            row.calls.add(1);
+            row.clocks.add(clocks() - start);
+            self.run_graph(now_ns);
+        }
+    }
+
+    /// Have [`Node::tick`] of a node called at `due_ns`, unless it is called earlier anyway. The
+    /// worker has [`TICKING_NODES_MAX`] such nodes at most; another is
+    /// not called, and this returns false.
+    pub fn tick_at(&mut self, id: NodeId, due_ns: u64) -> bool {
+        self.ticks.set(id, due_ns)
     }
 }
 

@@ -263,13 +263,22 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
 
     /// A packet with a checksum, or of another kind than the tunnel is for.
     #[cold]
-    fn check(&self, outer: &Outer, end: End, packet: &Packet) -> Result<(), TunnelDrop> {
+    fn check(&self, outer: &Outer, end: End, packet: &mut Packet) -> Result<(), TunnelDrop> {
         if end.carries_frames != (outer.header.payload == Payload::Frame) {
             return Err(TunnelDrop::Kind);
         }
         let at = usize::from(outer.header.header_len) - usize::from(outer.header.tunnel_len);
-        let length = packet.length().checked_sub(at).ok_or(TunnelDrop::Truncated)?;
-        if P::checksum_is_good(packet, at, length) { Ok(()) } else { Err(TunnelDrop::Checksum) }
+        if outer.header.has_checksum && !P::checksum_is_good(packet, at) {
+            return Err(TunnelDrop::Checksum);
+        }
+        // Linux leaves the checksum of a tunnel header to the device, too. It goes with the header.
+        if packet.has(PacketFlags::OFFLOAD) {
+            let length = packet.length().checked_sub(at).ok_or(TunnelDrop::Truncated)?;
+            if usize::from(packet.offload().checksum_bytes) == length {
+                packet.clear(PacketFlags::OFFLOAD);
+            }
+        }
+        Ok(())
     }
 
     /// A packet that no point-to-point tunnel is for: a multipoint one takes it from any sender.

@@ -97,9 +97,8 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// The reason of the drop.
     fn parse(protocol: IpProtocol, bytes: &[u8]) -> Result<Parsed, TunnelDrop>;
 
-    /// Is the checksum of a header right, which begins at `at` and covers `length` bytes of the
-    /// packet?
-    fn checksum_is_good(packet: &Packet, at: usize, length: usize) -> bool;
+    /// Is the checksum of a header right, which begins at `at` and covers the rest of the packet?
+    fn checksum_is_good(packet: &Packet, at: usize) -> bool;
 }
 
 /// The header stack of a protocol's tunnels: an outer IP header of family `O`, and the protocol's.

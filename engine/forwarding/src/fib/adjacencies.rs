@@ -13,6 +13,7 @@ use quiver_wire::MacAddress;
 
 use super::FibNodes;
 use super::interfaces::Interface;
+use super::liveness::Watched;
 use super::next_hop_objects::NextHopObjects;
 use super::path::Family;
 use super::stacks::Stacks;
@@ -55,7 +56,7 @@ pub(super) struct Surroundings<'a> {
     pub stacks: &'a Stacks,
     pub objects: &'a NextHopObjects,
     /// Neighbours through which nothing is forwarded.
-    pub dead: &'a BTreeSet<(InterfaceId, IpAddr)>,
+    pub dead: &'a BTreeSet<Watched>,
     /// Are packets counted by adjacency?
     pub counts: bool,
 }

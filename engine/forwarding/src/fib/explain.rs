@@ -39,6 +39,8 @@ pub enum Unusable {
     NextHopDies,
     /// A liveness protocol says that the neighbour on this interface is down.
     NeighbourDown(InterfaceId, IpAddr),
+    /// A liveness protocol over several hops says that the next hop is down.
+    NextHopDown(IpAddr),
 }
 
 impl fmt::Display for Unusable {
@@ -63,6 +65,7 @@ impl fmt::Display for Unusable {
             Unusable::NeighbourDown(interface, address) => {
                 write!(f, "{address} on interface number {} is down (show bfd)", interface.0)
             }
+            Unusable::NextHopDown(address) => write!(f, "{address} is down (show bfd)"),
             Unusable::NextHopDies => f.write_str("the route to the next hop does not forward"),
         }
     }

@@ -30,6 +30,7 @@ mod path_list;
 mod range;
 mod replace;
 mod resolve;
+mod route_changes;
 mod routes;
 mod series;
 mod special_routes;
@@ -38,7 +39,6 @@ mod tables;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_core::memory::epoch::Epochs;
@@ -60,6 +60,7 @@ use family_tables::FamilyTables;
 use interfaces::Interface;
 use next_hop_objects::NextHopObjects;
 use path_list::PathLists;
+use route_changes::RouteChanges;
 use stacks::Stacks;
 
 pub use adjacencies::AdjacencyKey;
@@ -67,6 +68,7 @@ pub use error::FibError;
 pub use explain::{PathState, Unusable};
 pub use interface_info::InterfaceInfo;
 pub use limits::{FibLimits, FibStores, FibWeight};
+pub use liveness::Watched;
 pub use next_hop_objects::NextHopObjectId;
 pub use nodes::{
     FamilyNodes, FibNodes, LOCAL_ROUTE_INDEX, NO_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX,
@@ -75,6 +77,7 @@ pub use path::{Family, Only, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};
 pub use replace::Swept;
 pub use resolve::RECURSION_MAX;
+pub use route_changes::{ROUTE_CHANGES_MAX, RoutePlace, TakenChanges};
 pub use series::{Change, RouteChange, SeriesRefused};
 pub use stacks::StackedHop;
 pub use view::{AdjacencyView, GroupView, RouteView};
@@ -108,8 +111,11 @@ pub struct Fib {
     objects: NextHopObjects,
     /// The header stacks of tunnels' interfaces.
     stacks: Stacks,
+    /// Prefixes whose routes changed, while somebody wants to know.
+    route_changes: RouteChanges,
     /// Neighbours that a liveness protocol says are down.
-    dead: BTreeSet<(InterfaceId, IpAddr)>,
+    dead: BTreeSet<Watched>,
+    liveness_changes: u64,
 }
 
 impl Fib {
@@ -146,7 +152,9 @@ impl Fib {
             groups_lead: None,
             objects: NextHopObjects::default(),
             stacks: Stacks::default(),
+            route_changes: RouteChanges::default(),
             dead: BTreeSet::new(),
+            liveness_changes: 0,
         };
         fib.add_special_routes(Family::Ip4, 0)?;
         fib.add_special_routes(Family::Ip6, 0)?;

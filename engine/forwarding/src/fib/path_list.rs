@@ -193,6 +193,11 @@ impl PathLists {
         }
     }
 
+    /// Lists with this tracked next hop.
+    pub fn tracking(&self, tracked: &Tracked) -> Vec<GroupId> {
+        self.tracked.get(tracked).into_iter().flatten().copied().collect()
+    }
+
     /// Lists with a tracked next hop inside one of these prefixes of a table, which come in
     /// ascending order and are `count` at most.
     pub fn tracked_under<A: Address>(

@@ -234,7 +234,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
         match next_hop {
             Some(address)
                 if liveness == Liveness::Needed
-                    && self.around.dead.contains(&(interface, address)) =>
+                    && self.around.dead.contains(&(Some(interface), address)) =>
             {
                 Err(Unusable::NeighbourDown(interface, address))
             }
@@ -255,6 +255,10 @@ impl<'a, H: Hops> Resolver<'a, H> {
         let table = asked.unwrap_or(if family == scope.family { scope.table } else { 0 });
         let tracked = Tracked { family, table, address: next_hop };
         self.dependencies.tracked.insert(tracked);
+        let carries_liveness = asked == Some(0) && only.is_none();
+        if table == 0 && !carries_liveness && self.around.dead.contains(&(None, next_hop)) {
+            return Err(Unusable::NextHopDown(next_hop));
+        }
         let cover =
             self.families.cover(tracked.table, next_hop).ok_or(Unusable::NoRoute(next_hop))?;
         if self.walk.contains(&cover.group) {

@@ -318,6 +318,7 @@ impl Fib {
         self.write(series, outcomes)?;
         self.count_routes(outcomes);
         self.refresh_given(series, outcomes);
+        self.note_changes(series, outcomes);
         let lost = self.count_attached(series.table, outcomes);
         let changed = || outcomes.iter().filter(|outcome| outcome.before != outcome.after);
         changed().filter_map(|outcome| outcome.after).for_each(|group| self.lists.hold(group, 1));

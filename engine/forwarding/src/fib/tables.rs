@@ -90,6 +90,7 @@ impl Fib {
         self.flow_fields.remove(&(family, index));
         self.attached.forget_table(family, index);
         self.replacing.remove(&(family, index));
+        self.route_changes.lose();
         held.into_iter().for_each(|group| self.lists.release(group));
         self.sweep();
     }

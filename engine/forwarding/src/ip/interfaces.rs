@@ -1,8 +1,9 @@
 //! What workers read: the forwarding tables, and per interface its tables.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use quiver_core::InterfaceId;
 use quiver_core::graph::counters::INTERFACES_MAX;
@@ -52,6 +53,8 @@ pub struct IpInterfaces {
     protocol_groups: [PublishedSlots<Vec<IpAddr>>; 2],
     /// Addresses that the router answers for with another MAC address than the interface's.
     virtual_addresses: PublishedSlots<Vec<(IpAddr, MacAddress)>>,
+    /// The same by who published them; only the control thread looks.
+    virtual_owners: Mutex<VirtualAddresses>,
 }
 
 /// A protocol of the router itself that listens to groups.
@@ -62,6 +65,9 @@ pub enum Listener {
     /// A DHCP relay agent.
     RelayAgent = 1,
 }
+
+/// Addresses with MAC addresses of their own, by interface and owner.
+type VirtualAddresses = BTreeMap<(InterfaceId, &'static str), Vec<(IpAddr, MacAddress)>>;
 
 fn column(length: usize) -> Box<[AtomicU32]> {
     (0..length).map(|_| AtomicU32::new(NOT_ENABLED)).collect()
@@ -85,6 +91,7 @@ impl IpInterfaces {
             groups: PublishedSlots::new(epochs, INTERFACES_MAX),
             protocol_groups: [0; 2].map(|_| PublishedSlots::new(epochs, INTERFACES_MAX)),
             virtual_addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
+            virtual_owners: Mutex::default(),
         }
     }
 
@@ -171,8 +178,24 @@ impl IpInterfaces {
         self.protocol_groups[listener as usize].publish(interface.index(), groups);
     }
 
-    /// Set the addresses of active virtual routers on an interface, in order (control thread).
-    pub fn publish_virtual(&self, interface: InterfaceId, all: Vec<(IpAddr, MacAddress)>) {
+    /// Set the addresses of active virtual routers on an interface that `owner` knows (control
+    /// thread). Those of other owners stay; of two with one address the first owner's counts, in
+    /// the order of their names.
+    pub fn publish_virtual(
+        &self,
+        interface: InterfaceId,
+        owner: &'static str,
+        all: Vec<(IpAddr, MacAddress)>,
+    ) {
+        let mut owners = self.virtual_owners.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.is_empty() {
+            true => owners.remove(&(interface, owner)),
+            false => owners.insert((interface, owner), all),
+        };
+        let of_interface = owners.iter().filter(|((on, _), _)| *on == interface);
+        let mut all: Vec<_> = of_interface.flat_map(|(_, all)| all).copied().collect();
+        all.sort_by_key(|(address, _)| *address);
+        all.dedup_by_key(|(address, _)| *address);
         self.virtual_addresses.publish(interface.index(), Some(all).filter(|all| !all.is_empty()));
     }
 
@@ -201,6 +224,22 @@ impl IpInterfaces {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn owners_of_virtual_addresses_leave_each_other_alone() {
+        let epochs = Epochs::new(1);
+        let interfaces = IpInterfaces::new(&epochs);
+        let reader = epochs.reader(0);
+        let (on, pass) = (InterfaceId(3), reader.pass());
+        let (one, two) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let mac = |last| MacAddress([0, 0, 0x5e, 0, 1, last]);
+        interfaces.publish_virtual(on, "a", vec![(two, mac(1))]);
+        interfaces.publish_virtual(on, "b", vec![(one, mac(2)), (two, mac(2))]);
+        assert_eq!(interfaces.virtual_mac(on, one, pass), Some(mac(2)));
+        assert_eq!(interfaces.virtual_mac(on, two, pass), Some(mac(1)));
+        interfaces.publish_virtual(on, "a", Vec::new());
+        assert_eq!(interfaces.virtual_mac(on, two, pass), Some(mac(2)));
+    }
 
     #[test]
     fn an_interface_without_addresses_is_looked_up_in_no_table() {

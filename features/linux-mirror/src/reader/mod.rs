@@ -7,6 +7,7 @@ mod kept;
 mod model;
 mod netlink;
 mod orders;
+mod own;
 mod routes;
 
 use std::io;
@@ -21,7 +22,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use self::model::Model;
 pub(crate) use self::model::{AddressKey, LinkFacts, NeighbourFacts, Object, ObjectHops};
 pub(crate) use self::orders::{Again, Order};
-pub(crate) use self::routes::{Hop, RouteKey, RouteValue};
+pub(crate) use self::own::{OwnChange, OwnRoute, neighbour};
+pub(crate) use self::routes::{Encap, Hop, RouteKey, RouteValue};
 
 /// Routes of a portion.
 pub(crate) const PORTION_ROUTES: usize = 4096;
@@ -51,6 +53,12 @@ pub(crate) struct Counts {
     pub unreported: AtomicU64,
     /// Requests to Linux that it refused.
     pub refused: AtomicU64,
+    /// Routes and neighbours of the router that are to be written or removed.
+    pub own_waiting: AtomicU64,
+    /// Those that were, without those that were refused.
+    pub own_written: AtomicU64,
+    /// Routes of the router that Linux is to have.
+    pub own_routes: AtomicU64,
     /// Bytes that the kernel gives for changes that wait.
     pub buffer_bytes: AtomicU64,
 }
@@ -82,6 +90,8 @@ struct Shared {
     /// Readable for the control thread: a portion is there.
     ready: OwnedFd,
     counts: Counts,
+    /// What Linux refused last, and why.
+    refusal: Mutex<Option<String>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -117,6 +127,7 @@ impl Reader {
             wake: eventfd(0, flags)?,
             ready: eventfd(0, flags)?,
             counts: Counts::default(),
+            refusal: Mutex::default(),
         });
         Ok((Reader(shared.clone()), shared))
     }
@@ -141,6 +152,22 @@ impl Reader {
     pub fn order(&self, order: Order) {
         locked(&self.0.orders).push(order);
         raise(&self.0.wake);
+    }
+
+    /// Have the thread write and remove routes and neighbours of the router.
+    pub fn write(&self, changes: Vec<OwnChange>) {
+        Counts::add(&self.0.counts.own_waiting, changes.len() as u64);
+        self.order(Order::Write(changes));
+    }
+
+    /// How many of these changes wait.
+    pub fn own_waiting(&self) -> u64 {
+        self.0.counts.own_waiting.load(Ordering::Relaxed)
+    }
+
+    /// What Linux refused last, and why.
+    pub fn last_refusal(&self) -> Option<String> {
+        locked(&self.0.refusal).clone()
     }
 
     /// The portion that waits, if there is one; the next one may come.

@@ -1,16 +1,16 @@
 //! What Linux has configured in a namespace, as far as the router follows it.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use quiver_netlink::message::flag;
 use quiver_netlink::{Message, address, family, link, neighbour, next_hop, route};
 
 use super::kept::Kept;
 use super::orders::Again;
-use super::routes::{RouteValue, Routes};
-
-/// Linux's table of local addresses.
-const LOCAL_TABLE: u32 = 255; // RT_TABLE_LOCAL, linux/rtnetlink.h
+use super::routes::{Encap, RouteKey, RouteValue, Routes};
+use crate::routes::LOCAL_TABLE;
 
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,12 @@ pub(crate) struct LinkFacts {
     pub mtu_bytes: u32,
     /// Its layer 2 address.
     pub mac: [u8; 6],
+    /// Can it send and receive?
+    pub is_running: bool,
+    /// The link that it stands on.
+    pub parent: Option<u32>,
+    /// Is it a macvlan?
+    pub is_macvlan: bool,
 }
 
 /// An address of a link, with the length of its prefix.
@@ -48,8 +54,8 @@ pub(crate) enum Object {
         gateway: Option<IpAddr>,
         /// The number of the link.
         link: u32,
-        /// Does it put something around packets that this router does not know yet?
-        is_encapsulated: bool,
+        /// What it puts around packets.
+        encap: Option<Arc<Encap>>,
     },
     /// Other objects with their shares.
     Group(Vec<(u32, u32)>),
@@ -65,6 +71,10 @@ pub(crate) struct Model {
     pub neighbours: Kept<(u32, IpAddr), NeighbourFacts>,
     pub objects: Kept<u32, Object>,
     pub routes: Routes,
+    /// Routes of this router, or of an earlier one, in Linux.
+    pub own_routes: HashSet<RouteKey>,
+    /// A link that went down or lost an address since somebody looked: it may be about to go.
+    pub leaving: Option<u32>,
 }
 
 impl Model {
@@ -75,6 +85,8 @@ impl Model {
             neighbours: Kept::new(),
             objects: Kept::new(),
             routes: Routes::new(),
+            own_routes: HashSet::new(),
+            leaving: None,
         }
     }
 
@@ -97,9 +109,16 @@ impl Model {
 
     fn take_route(&mut self, message: &Message<'_>) {
         let Some(read) = route::Route::read(message.body) else { return };
-        // Subnets of addresses come with the addresses, and the router's own are known.
-        let is_own = matches!(read.protocol, route::protocol::KERNEL | route::protocol::QUIVER);
-        if is_own || read.table == LOCAL_TABLE {
+        if read.protocol == route::protocol::QUIVER {
+            let key = RouteKey { table: read.table, prefix: read.prefix };
+            match message.kind {
+                route::NEW => self.own_routes.insert(key),
+                _ => self.own_routes.remove(&key),
+            };
+            return;
+        }
+        // Subnets of addresses come with the addresses.
+        if read.protocol == route::protocol::KERNEL || read.table == LOCAL_TABLE {
             return;
         }
         match message.kind {
@@ -122,6 +141,9 @@ impl Model {
                     is_up,
                     mtu_bytes: read.mtu_bytes.unwrap_or(0),
                     mac: read.mac.unwrap_or_default(),
+                    is_running: read.is_running,
+                    parent: read.parent,
+                    is_macvlan: read.kind == Some("macvlan"),
                 };
                 self.links.put(read.index, facts);
             }
@@ -132,6 +154,7 @@ impl Model {
             }
         }
         if was_up && !is_up {
+            self.leaving = (message.kind == link::NEW).then_some(read.index).or(self.leaving);
             self.link_went_down(read.index);
         }
     }
@@ -174,7 +197,10 @@ impl Model {
         let key = (read.link, read.address, read.length);
         match message.kind == address::NEW && !read.is_duplicate {
             true => self.addresses.put(key, ()),
-            false => self.addresses.remove(key),
+            false => {
+                self.addresses.remove(key);
+                self.leaving = Some(read.link);
+            }
         }
     }
 
@@ -196,7 +222,7 @@ impl Model {
         let object = match read.kind {
             next_hop::Kind::Blackhole => Object::Blackhole,
             next_hop::Kind::Hop { gateway, link, encap } => {
-                Object::Hop { gateway, link, is_encapsulated: encap.is_some() }
+                Object::Hop { gateway, link, encap: encap.map(Encap::of) }
             }
             next_hop::Kind::Group(members) => Object::Group(members),
         };

@@ -16,8 +16,11 @@ use quiver_netlink::{
     Group, NetlinkSocket, Received, Request, address, family, link, neighbour, next_hop, route,
 };
 
+use rustix::io::Errno;
+
 use super::model::Model;
-use super::{Counts, Order, Reader, Shared, WAIT};
+use super::own::{OwnChange, Wanted};
+use super::{Counts, Order, Reader, Shared, WAIT, locked};
 
 /// Changes that are read one by one before all is dumped again.
 const BACKLOG_MAX: usize = 100_000;
@@ -44,7 +47,7 @@ pub(super) fn start(namespace: Option<&str>, buffer_bytes: usize) -> io::Result<
     let given = changes.set_buffer(buffer_bytes)?;
     let (reader, shared) = Reader::new()?;
     shared.counts.buffer_bytes.store(given as u64, Ordering::Relaxed);
-    let thread = Thread { shared, changes, asks, model: Model::new() };
+    let thread = Thread { shared, changes, asks, model: Model::new(), wanted: Wanted::default() };
     std::thread::Builder::new().name("quiver_netlink".into()).spawn(move || thread.run())?;
     Ok(reader)
 }
@@ -55,6 +58,7 @@ struct Thread {
     changes: NetlinkSocket,
     asks: NetlinkSocket,
     model: Model,
+    wanted: Wanted,
 }
 
 /// What a look at the changes came to.
@@ -95,7 +99,13 @@ impl Thread {
         let mut read = 0;
         loop {
             match self.changes.receive()? {
-                Received::Nothing => return Ok(Look::Read),
+                Received::Nothing => match self.model.leaving.take() {
+                    Some(link) => {
+                        self.await_deletion(link);
+                        continue;
+                    }
+                    None => return Ok(Look::Read),
+                },
                 Received::Overrun => {
                     Counts::add(&self.shared.counts.overruns, 1);
                     return Ok(Look::Behind);
@@ -113,7 +123,19 @@ impl Thread {
             if read > BACKLOG_MAX {
                 return Ok(Look::Behind);
             }
-            self.shared.report(&mut self.model);
+            if self.model.leaving.is_none() {
+                self.shared.report(&mut self.model);
+            }
+        }
+    }
+
+    /// Linux sets a link down and takes its addresses away before it deletes it, all under one
+    /// lock (RTNL). A request that changes nothing about the link waits for that lock: when it is
+    /// answered, what is left to be read says whether the link is gone. Until then nothing is
+    /// reported.
+    fn await_deletion(&mut self, link: u32) {
+        if let Err(error) = self.answer_to(link::LinkChange::default().request(link)) {
+            tracing::debug!("netlink: link {link}: {error}");
         }
     }
 
@@ -136,8 +158,13 @@ impl Thread {
             self.model.objects.sweep();
         }
         let routes = [route::dump(family::IP4), route::dump(family::IP6)];
-        self.dump(&routes, |model| model.routes.begin_dump())?;
+        self.dump(&routes, |model| {
+            model.routes.begin_dump();
+            model.own_routes.clear();
+        })?;
         self.model.routes.sweep();
+        let repairs = self.wanted.repairs(&self.model.own_routes);
+        repairs.iter().for_each(|change| self.write(change));
         let neighbours = [neighbour::dump(family::IP4), neighbour::dump(family::IP6)];
         self.dump(&neighbours, |model| model.neighbours.begin_dump())?;
         self.model.neighbours.sweep();
@@ -205,17 +232,48 @@ impl Thread {
                     }
                 }
                 Order::Ask(what, request) => self.ask(&what, request),
+                Order::Write(changes) => {
+                    for change in &changes {
+                        self.wanted.take(change);
+                        self.write(change);
+                        self.shared.counts.own_waiting.fetch_sub(1, Ordering::Relaxed);
+                    }
+                    let count = self.wanted.len() as u64;
+                    self.shared.counts.own_routes.store(count, Ordering::Relaxed);
+                }
             }
         }
     }
 
     /// Have Linux change something, and hear whether it did.
     fn ask(&mut self, what: &str, request: Request) {
-        let answer = self.answer_to(request);
-        if let Err(error) = answer {
-            Counts::add(&self.shared.counts.refused, 1);
+        if let Err(error) = self.answer_to(request) {
             tracing::warn!("Linux refuses {what}: {error}");
+            self.refused(what, &error);
         }
+    }
+
+    /// Write or remove a route or neighbour of the router.
+    fn write(&mut self, change: &OwnChange) {
+        /// There is no such thing: no route, no neighbour, no link.
+        const GONE: [Errno; 3] = [Errno::SRCH, Errno::NOENT, Errno::NODEV];
+        match self.answer_to(change.request()) {
+            Ok(()) => Counts::add(&self.shared.counts.own_written, 1),
+            // Linux took it away before, with its link.
+            Err(error)
+                if change.removes()
+                    && Errno::from_io_error(&error)
+                        .is_some_and(|number| GONE.contains(&number)) => {}
+            Err(error) => {
+                tracing::debug!("Linux refuses {}: {error}", change.words());
+                self.refused(&change.words(), &error);
+            }
+        }
+    }
+
+    fn refused(&self, what: &str, error: &io::Error) {
+        Counts::add(&self.shared.counts.refused, 1);
+        *locked(&self.shared.refusal) = Some(format!("{what}: {error}"));
     }
 
     fn answer_to(&mut self, request: Request) -> io::Result<()> {

@@ -2,6 +2,8 @@
 
 use quiver_netlink::Request;
 
+use super::own::OwnChange;
+
 /// What is told again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
@@ -19,6 +21,8 @@ pub(crate) enum Order {
     Report(Again),
     /// Ask Linux for all there is, and tell what differs.
     Dump,
+    /// Have Linux get or lose routes and neighbours of the router.
+    Write(Vec<OwnChange>),
     /// Have Linux change something; in words, for the log.
     Ask(String, Request),
 }

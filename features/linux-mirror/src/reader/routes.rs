@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_netlink::route::{Route, RouteKind};
+use quiver_netlink::seg6;
 use quiver_tables::prefix::IpPrefix;
 
 use super::kept::Kept;
@@ -30,8 +31,31 @@ pub(crate) struct Hop {
     pub link: u32,
     /// Its share of the traffic.
     pub weight: u32,
-    /// Does it put something around packets that this router does not know yet?
-    pub is_encapsulated: bool,
+    /// What it puts around packets.
+    pub encap: Option<Arc<Encap>>,
+}
+
+/// A lightweight tunnel of a hop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Encap {
+    /// Segments are put on packets.
+    Headend(seg6::Headend),
+    /// The route is a local SID.
+    Local(seg6::LocalSid),
+    /// It is not understood here.
+    Unknown,
+}
+
+impl Encap {
+    /// Of the kind of a tunnel and its attributes.
+    pub fn of((kind, value): (u16, &[u8])) -> Arc<Encap> {
+        let read = match kind {
+            seg6::HEADEND => seg6::Headend::read(value).map(Encap::Headend),
+            seg6::LOCAL => seg6::LocalSid::read(value).map(Encap::Local),
+            _ => None,
+        };
+        Arc::new(read.unwrap_or(Encap::Unknown))
+    }
 }
 
 /// What a route says.
@@ -57,7 +81,7 @@ impl RouteValue {
                     gateway: hop.gateway,
                     link: hop.link,
                     weight: hop.weight,
-                    is_encapsulated: hop.encap.is_some(),
+                    encap: hop.encap.map(Encap::of),
                 };
                 RouteValue::Hops(route.hops().map(hop).collect())
             }
@@ -71,6 +95,11 @@ impl RouteValue {
             RouteValue::Hops(hops) => hops.iter().all(|hop| of(hop.link)),
             _ => false,
         }
+    }
+
+    /// Is something put around packets, as far as the route itself says?
+    pub fn has_encap(&self) -> bool {
+        matches!(self, RouteValue::Hops(hops) if hops.iter().any(|hop| hop.encap.is_some()))
     }
 
     /// Does a packet of it leave by this link?

@@ -121,6 +121,11 @@ fn compressed(
     Ok(Box::new(Compressed { flavor, csid_bits, plain: plain? }))
 }
 
+/// A behaviour with NEXT-C-SID, and C-SIDs of so many bits.
+pub(crate) fn next(csid_bits: u8, plain: Box<dyn Behavior>) -> Box<dyn Behavior> {
+    Box::new(Compressed { flavor: Flavor::Next, csid_bits, plain })
+}
+
 /// What the command knows.
 pub(crate) const KINDS: [Kind; 6] = [
     Kind {

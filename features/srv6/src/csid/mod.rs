@@ -13,6 +13,7 @@ use quiver_tables::CountedLines;
 
 use crate::local_sids::Kind;
 
+pub(crate) use behavior::next;
 pub use next::NextCsid;
 pub use node::{Compressed, CompressedCross};
 pub use replace::ReplaceCsid;

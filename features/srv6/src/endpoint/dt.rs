@@ -180,17 +180,17 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     .describe(super::description::record)
 }
 
+/// End.DT4, End.DT6 or End.DT46 by the tables of a number.
+pub(crate) fn dt(name: &'static str, families: &'static [Family], table: u32) -> Box<dyn Behavior> {
+    Box::new(EndDt { name, families, table, held: TableReferences::default() })
+}
+
 fn make(
     args: &Args<'_>,
     name: &'static str,
     families: &'static [Family],
 ) -> Result<Box<dyn Behavior>, Refusal> {
-    Ok(Box::new(EndDt {
-        name,
-        families,
-        table: args.get("table")?,
-        held: TableReferences::default(),
-    }))
+    Ok(dt(name, families, args.get("table")?))
 }
 
 fn make4(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {

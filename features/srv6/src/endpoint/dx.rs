@@ -1,6 +1,7 @@
 //! End.DX4 and End.DX6 (RFC 8986 §4.4, §4.5): the inner packet goes to a neighbour that the SID
 //! names.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
@@ -149,6 +150,11 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     })
     .takes_offloads()
     .describe(super::description::record)
+}
+
+/// End.DX4 or End.DX6, to one neighbour.
+pub(crate) fn dx(family: Family, next_hop: IpAddr, on: InterfaceId) -> Box<dyn Behavior> {
+    Box::new(EndDx { family, to: Adjacent::to(Some((next_hop, on))) })
 }
 
 fn make4(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {

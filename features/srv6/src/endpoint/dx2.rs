@@ -160,6 +160,11 @@ pub(crate) fn spec<const VLAN: bool>(lines: &Arc<CountedLines>, views: &Arc<View
     })
 }
 
+/// End.DX2.
+pub(crate) fn dx2(interface: InterfaceId) -> Box<dyn Behavior> {
+    Box::new(EndDx2 { interface })
+}
+
 fn make(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
     Ok(Box::new(EndDx2 { interface: args.interface(engine, "interface")? }))
 }

@@ -175,10 +175,14 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     .describe(super::description::record)
 }
 
+/// End, or with a table (the operator's number) End.T.
+pub(crate) fn end(table: Option<u32>, flavors: Flavors) -> Box<dyn Behavior> {
+    Box::new(End { table, flavors, held: TableReferences::default() })
+}
+
 /// Of a command's words.
 pub(crate) fn make(_: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Behavior>, Refusal> {
-    let (table, flavors) = (args.optional("table")?, Flavors::of(args));
-    Ok(Box::new(End { table, flavors, held: TableReferences::default() }))
+    Ok(end(args.optional("table")?, Flavors::of(args)))
 }
 
 /// What the command knows.

@@ -1,5 +1,6 @@
 //! End.X (RFC 8986 §4.2): to the next segment, by a neighbour that the SID names.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_control::{Args, Refusal};
@@ -167,6 +168,11 @@ pub(crate) fn spec(lines: &Arc<CountedLines>) -> NodeSpec {
     })
     .takes_offloads()
     .describe(super::description::record)
+}
+
+/// End.X, to one neighbour.
+pub(crate) fn end_x(next_hop: IpAddr, on: InterfaceId, flavors: Flavors) -> Box<dyn Behavior> {
+    Box::new(EndX { to: Adjacent::to(Some((next_hop, on))), flavors })
 }
 
 /// Of a command's words.

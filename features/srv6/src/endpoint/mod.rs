@@ -39,6 +39,12 @@ use crate::headend::binding;
 use crate::local_sids::Kind;
 use crate::{csid, mobile, proxy};
 
+pub(crate) use dt::dt;
+pub(crate) use dx::dx;
+pub(crate) use dx2::dx2;
+pub(crate) use end::end;
+pub(crate) use end_x::end_x;
+
 /// The nodes that routes to local SIDs lead to, and `ip6-local`: a packet that goes from one SID to
 /// another of the same router has taken a hop, though it went over no link (RFC 8986 §4.1, S12).
 pub(crate) const LOCAL_NODES: [&str; 22] = [

@@ -343,8 +343,12 @@ pub(super) fn write_config(
     most: usize,
 ) -> Option<Ipv6Addr> {
     let mut last = None;
-    for (bsid, policy) in engine.get::<Policies>()?.after(after).take(most) {
+    let policies = engine.get::<Policies>()?;
+    for (bsid, policy) in policies.after(after).take(most) {
         last = Some(bsid);
+        if !policies.is_configured(bsid) {
+            continue;
+        }
         let mut lists = policy.lists.values();
         let Some(first) = lists.next() else { continue };
         let table = match table_id(engine, policy.table) {

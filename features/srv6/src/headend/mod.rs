@@ -19,6 +19,7 @@ mod policy;
 mod policy_references;
 mod quote;
 mod reasons;
+mod route_lists;
 mod spray;
 mod stack;
 mod steering;
@@ -41,6 +42,7 @@ use quiver_encap::WorkerEncapEntries;
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::CountedLines;
 pub(crate) use reasons::HeadendDrop;
+pub(crate) use route_lists::{add_bound, delete_bound, hold_list, release_list};
 use steering::Steerings;
 
 /// The nodes that frames go to which are sent by a policy: those of its lists, and the one that

@@ -25,6 +25,7 @@ use quiver_tables::prefix::{IpPrefix, Prefix};
 use super::keys::Keys;
 use super::path_mtus::ListsByLast;
 use super::policy::{Behavior, List, Made, New, Policy, Wanted, no_list, no_policy, refusal};
+use super::route_lists::RouteLists;
 use super::spray::Sprayed;
 use super::stack::{self, HopLimit, Outer, Prepared};
 use super::steering::Steerings;
@@ -47,6 +48,10 @@ pub(super) struct Policies {
     pub lent: BTreeSet<Ipv6Addr>,
     /// Policies that others than steering send frames by, and how many do.
     pub held: BTreeMap<Ipv6Addr, usize>,
+    /// Policies of segment lists of routes.
+    pub route_lists: RouteLists,
+    /// Binding SIDs that features have made, not the operator.
+    pub of_features: BTreeSet<Ipv6Addr>,
     entries: EncapEntries,
     sprayed: Sprayed,
     free_slots: Vec<u32>,
@@ -83,6 +88,8 @@ impl Policies {
             policies: BTreeMap::new(),
             lent: BTreeSet::new(),
             held: BTreeMap::new(),
+            route_lists: RouteLists::default(),
+            of_features: BTreeSet::new(),
             entries: EncapEntries::new("segment lists", graph.workers(), graph.epochs())?,
             sprayed: Arc::new(PublishedSlots::new(graph.epochs(), POLICIES_MAX * Kind::ALL.len())),
             free_slots: (0..POLICIES_MAX as u32).rev().collect(),
@@ -263,7 +270,9 @@ impl Policies {
     ) -> Result<(), Refusal> {
         self.lists_by_last = None;
         let slots = policy.slot * Kind::ALL.len() as u32;
-        for kind in policy.behavior.kinds() {
+        let is_of_route = self.route_lists.has(bsid);
+        let is_led_to = |kind: &&Kind| **kind != Kind::Binding || !is_of_route;
+        for kind in policy.behavior.kinds().iter().filter(is_led_to) {
             let paths: Vec<Path> = if policy.spray {
                 let slot = slots + *kind as u32;
                 let entries = policy.lists.values().map(|list| list.made.entry(*kind)).collect();
@@ -289,7 +298,9 @@ impl Policies {
     /// Workers find a policy no more.
     fn unpublish(&mut self, engine: &mut Engine, bsid: Ipv6Addr, policy: &Policy) {
         let Some(fib) = engine.get_mut::<Fib>() else { return };
-        for kind in policy.behavior.kinds() {
+        let is_of_route = self.route_lists.has(bsid);
+        let is_led_to = |kind: &&Kind| **kind != Kind::Binding || !is_of_route;
+        for kind in policy.behavior.kinds().iter().filter(is_led_to) {
             let own = self.own_table(*kind);
             // It is there, unless the policy was refused half-way.
             let _ = fib.remove_route(own.unwrap_or(policy.table), host(bsid), Source::Feature);
@@ -354,6 +365,10 @@ impl Policies {
 
     /// Is nothing steered into it?
     pub fn check_unused(&self, engine: &Engine, bsid: Ipv6Addr) -> Result<(), Refusal> {
+        if self.route_lists.has(bsid) {
+            let what = format!("routes of Linux go by SR policy {bsid}");
+            return Err(Refusal::new(what).remedy("delete them in Linux"));
+        }
         if self.held.contains_key(&bsid) {
             let what = format!("a layer 2 tunnel sends by SR policy {bsid}");
             return Err(Refusal::new(what).remedy("`show sr l2-tunnels`, `set sr l2-tunnel`"));
@@ -371,7 +386,13 @@ impl Policies {
             return Err(no_policy(bsid));
         }
         self.check_unused(engine, bsid)?;
-        let Some(policy) = self.policies.remove(&bsid) else { return Ok(()) };
+        self.drop_policy(engine, bsid);
+        Ok(())
+    }
+
+    /// Delete a policy, also one in use.
+    pub fn drop_policy(&mut self, engine: &mut Engine, bsid: Ipv6Addr) {
+        let Some(policy) = self.policies.remove(&bsid) else { return };
         self.lists_by_last = None;
         self.unpublish(engine, bsid, &policy);
         policy.lists.values().for_each(|list| {
@@ -381,7 +402,11 @@ impl Policies {
             fib.release_table(Family::Ip6, policy.table, HOLDER);
         }
         self.free_slots.push(policy.slot);
-        Ok(())
+    }
+
+    /// Did the operator configure it?
+    pub fn is_configured(&self, bsid: Ipv6Addr) -> bool {
+        !self.route_lists.has(bsid) && !self.of_features.contains(&bsid)
     }
 
     /// Change the lists of a policy: workers go by the old ones or by the new ones. What is refused

@@ -88,7 +88,7 @@ impl Steerings {
     }
 
     /// A prefix more of a table is steered, or one less.
-    fn count(&mut self, place: Place, is_more: bool) {
+    pub fn count(&mut self, place: Place, is_more: bool) {
         let counts = &mut self.counts[place.family() as usize];
         let count = counts.entry(place.table).or_default();
         *count = if is_more { *count + 1 } else { count.saturating_sub(1) };

@@ -52,6 +52,8 @@ pub(crate) struct LocalSid {
     pub behavior: Box<dyn Behavior>,
     /// The number of its line.
     pub index: u32,
+    /// Did the operator configure it?
+    pub is_configured: bool,
     /// What was counted when the operator cleared the counts.
     cleared: [u64; 4],
 }
@@ -137,6 +139,21 @@ pub(crate) fn add(
     engine.with(|engine, sids: &mut LocalSids| sids.add(engine, place, behavior))
 }
 
+/// Add a local SID of another feature: it is not part of the configuration.
+pub(crate) fn add_of_feature(
+    engine: &mut Engine,
+    place: Place,
+    behavior: Box<dyn Behavior>,
+) -> Result<(), Refusal> {
+    add(engine, place, behavior)?;
+    if let Some(sids) = engine.get_mut::<LocalSids>()
+        && let Some(sid) = sids.sids.get_mut(&place)
+    {
+        sid.is_configured = false;
+    }
+    Ok(())
+}
+
 /// Warn where a prefix is also an address or a subnet of the router itself, which goes before what
 /// a feature says.
 pub(crate) fn warn_if_shadowed(
@@ -195,7 +212,7 @@ impl LocalSids {
         if let Some(fib) = engine.get_mut::<Fib>() {
             fib.hold_table(Family::Ip6, place.table, HOLDER);
         }
-        self.sids.insert(place, LocalSid { behavior, index, cleared: [0; 4] });
+        self.sids.insert(place, LocalSid { behavior, index, is_configured: true, cleared: [0; 4] });
         Ok(())
     }
 

@@ -89,6 +89,7 @@ impl Engine {
             rx: Vec::new(),
             rx_wishes: Vec::new(),
             needed: BTreeMap::new(),
+            virtual_macs: BTreeMap::new(),
             protocol_mtus: BTreeMap::new(),
             own_mtu: None,
             mtu_limit: None,

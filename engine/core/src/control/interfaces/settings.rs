@@ -126,17 +126,24 @@ impl Engine {
         })
     }
 
-    /// Let an interface take frames to these addresses, too.
+    /// Let an interface take frames to these addresses, too. They take the place of those that
+    /// `owner` gave before; those of other owners stay.
     ///
     /// # Errors
     /// The interface does not exist, or a worker does not answer.
     pub fn set_virtual_macs(
         &mut self,
         id: InterfaceId,
+        owner: &'static str,
         macs: Vec<[u8; 6]>,
     ) -> Result<(), InterfaceError> {
         self.change_row(id, |interface| {
-            interface.row.virtual_macs = macs.into();
+            match macs.is_empty() {
+                true => interface.virtual_macs.remove(owner),
+                false => interface.virtual_macs.insert(owner, macs),
+            };
+            interface.row.virtual_macs =
+                interface.virtual_macs.values().flatten().copied().collect();
             Ok(())
         })?;
         Ok(())

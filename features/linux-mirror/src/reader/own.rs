@@ -1,0 +1,129 @@
+//! Routes and neighbours of the router that Linux is to have: the thread writes them, and after a
+//! dump takes away what an earlier router left there and writes again what is missing.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use quiver_netlink::Request;
+use quiver_netlink::neighbour::NewNeighbour;
+use quiver_netlink::route::{NewHop, NewRoute, RouteKind, protocol};
+
+use super::routes::RouteKey;
+
+/// The metric of the router's routes in Linux. It is behind that of subnets of IPv4 addresses (0),
+/// and in front of those of routing daemons (FRR 20, BIRD 32).
+const METRIC: u32 = 1;
+
+/// A route that Linux is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum OwnRoute {
+    /// Packets are dropped.
+    Drop(RouteKind),
+    /// They go to these hops.
+    Hops(Vec<NewHop>),
+}
+
+/// What Linux is to have, or no more.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnChange {
+    Route(RouteKey, Option<Arc<OwnRoute>>),
+    Neighbour(NewNeighbour, Option<[u8; 6]>),
+}
+
+impl OwnChange {
+    /// Does it take something away?
+    pub fn removes(&self) -> bool {
+        matches!(self, OwnChange::Route(_, None) | OwnChange::Neighbour(_, None))
+    }
+
+    /// In words, for the log and for `show lcp sync`.
+    pub fn words(&self) -> String {
+        match self {
+            OwnChange::Route(key, _) => format!("route {} of table {}", key.prefix, key.table),
+            OwnChange::Neighbour(whom, _) => format!("neighbour {}", whom.address),
+        }
+    }
+
+    /// The request that makes it so.
+    pub fn request(&self) -> Request {
+        match self {
+            OwnChange::Route(key, route) => {
+                let (kind, hops) = match route.as_deref() {
+                    Some(OwnRoute::Hops(hops)) => (RouteKind::Unicast, hops.as_slice()),
+                    Some(OwnRoute::Drop(kind)) => (*kind, &[][..]),
+                    None => (RouteKind::Unicast, &[][..]),
+                };
+                let (table, prefix) = (key.table, key.prefix);
+                let protocol = protocol::QUIVER;
+                let new = NewRoute { table, prefix, protocol, kind, metric: METRIC, hops };
+                if route.is_some() { new.add() } else { new.remove() }
+            }
+            OwnChange::Neighbour(whom, Some(mac)) => whom.add(*mac),
+            OwnChange::Neighbour(whom, None) => whom.remove(),
+        }
+    }
+}
+
+/// The routes that Linux is to have.
+#[derive(Default)]
+pub(super) struct Wanted(HashMap<RouteKey, Arc<OwnRoute>>);
+
+impl Wanted {
+    /// Take a change over.
+    pub fn take(&mut self, change: &OwnChange) {
+        match change {
+            OwnChange::Route(key, Some(route)) => {
+                self.0.insert(*key, route.clone());
+            }
+            OwnChange::Route(key, None) => {
+                self.0.remove(key);
+            }
+            OwnChange::Neighbour(..) => {}
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What makes of the routes that were found in Linux those that are wanted.
+    pub fn repairs(&self, found: &HashSet<RouteKey>) -> Vec<OwnChange> {
+        let stale = found.iter().filter(|key| !self.0.contains_key(key));
+        let stale = stale.map(|key| OwnChange::Route(*key, None));
+        let missing = self.0.iter().filter(|(key, _)| !found.contains(key));
+        let missing = missing.map(|(key, route)| OwnChange::Route(*key, Some(route.clone())));
+        stale.chain(missing).collect()
+    }
+}
+
+/// A neighbour of a link.
+pub(crate) fn neighbour(link: u32, address: IpAddr, mac: Option<[u8; 6]>) -> OwnChange {
+    OwnChange::Neighbour(NewNeighbour { link, address }, mac)
+}
+
+#[cfg(test)]
+mod tests {
+    use quiver_tables::prefix::{IpPrefix, Prefix};
+
+    use super::*;
+
+    #[test]
+    fn after_a_dump_stale_routes_go_and_missing_ones_come_back() {
+        let key = |n: u32| RouteKey { table: 254, prefix: IpPrefix::V4(Prefix::new(n << 8, 24)) };
+        let route = Arc::new(OwnRoute::Drop(RouteKind::Blackhole));
+        let mut wanted = Wanted::default();
+        for n in [1, 2, 3] {
+            wanted.take(&OwnChange::Route(key(n), Some(route.clone())));
+        }
+        wanted.take(&OwnChange::Route(key(3), None));
+        let repairs = wanted.repairs(&HashSet::from([key(2), key(3)]));
+        let of = |removes: bool| {
+            let those = repairs.iter().filter(move |change| change.removes() == removes);
+            those.map(OwnChange::words).collect::<Vec<_>>()
+        };
+        assert_eq!(of(true), ["route 0.0.3.0/24 of table 254"]);
+        assert_eq!(of(false), ["route 0.0.1.0/24 of table 254"]);
+    }
+}
