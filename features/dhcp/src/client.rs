@@ -162,7 +162,7 @@ pub struct Client {
     /// When it began to ask.
     began_ns: u64,
     /// When it asked last for what it waits for.
-    asked_ns: u64,
+    requested_ns: u64,
     tries: u32,
     due_ns: Option<u64>,
 }
@@ -200,7 +200,7 @@ impl Client {
             mac: MacAddress::ZERO,
             xid: 0,
             began_ns: 0,
-            asked_ns: 0,
+            requested_ns: 0,
             tries: 0,
             due_ns: None,
         }
@@ -293,7 +293,7 @@ impl Client {
     /// Ask by broadcast, and again when nobody answers.
     fn ask(&mut self, kind: u8, now_ns: u64, jitter: &mut Jitter) -> Vec<Action> {
         self.tries = self.tries.saturating_add(1);
-        self.asked_ns = now_ns;
+        self.requested_ns = now_ns;
         self.due_ns = Some(now_ns + self.retry_ns(jitter));
         self.message(kind, now_ns).map(Action::Broadcast).into_iter().collect()
     }
@@ -312,7 +312,7 @@ impl Client {
         if self.state == State::Bound {
             self.begin(state, now_ns, jitter);
         }
-        (self.state, self.asked_ns) = (state, now_ns);
+        (self.state, self.requested_ns) = (state, now_ns);
         let end_ns = if is_rebinding { lease.until_ns } else { lease.rebind_ns };
         let half_ns = (end_ns - now_ns) / 2;
         self.due_ns = Some(end_ns.min(now_ns + half_ns.max(RENEW_WAIT_NS_MIN)));
@@ -381,7 +381,7 @@ impl Client {
         if !is_host || quiver_wire::Ip4InterfaceAddress::new(address, length).is_err() {
             return None;
         }
-        let since_ns = self.asked_ns;
+        let since_ns = self.requested_ns;
         let after = |seconds: u64| since_ns.saturating_add(seconds.saturating_mul(SECOND_NS));
         let whole = u64::from(lease_s);
         // §4.4.5: T1 < T2 < lease, or what is usual.

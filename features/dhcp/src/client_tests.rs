@@ -97,14 +97,14 @@ fn a_client_gets_a_lease_and_renews_it_at_the_times_of_the_rfc() {
     let read = Message::parse(&bytes).unwrap();
     assert_eq!(read.address(option::REQUESTED_ADDRESS), Some(GIVEN));
     assert_eq!(read.address(option::SERVER_ID), Some(SERVER));
-    let asked_ns = bench.now_ns;
+    let requested_ns = bench.now_ns;
     bench.now_ns += SECOND_NS;
     let actions = bench.reply(message_type::ACK, &usual()).unwrap();
     let [Action::Use(lease)] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!((lease.address, lease.length, lease.server), (GIVEN, 24, SERVER));
     assert_eq!(lease.routers, [Ipv4Addr::new(192, 0, 2, 254)]);
-    assert_eq!(lease.renew_ns, asked_ns + 1800 * SECOND_NS);
-    assert_eq!(lease.rebind_ns, asked_ns + 3150 * SECOND_NS);
+    assert_eq!(lease.renew_ns, requested_ns + 1800 * SECOND_NS);
+    assert_eq!(lease.rebind_ns, requested_ns + 3150 * SECOND_NS);
 
     let renew = bench.wait();
     assert_eq!((bench.client.state, bench.now_ns), (State::Renewing, lease.renew_ns));

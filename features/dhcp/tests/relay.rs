@@ -358,7 +358,7 @@ fn a_delegated_prefix_has_a_route_for_its_lifetime() {
 }
 
 /// The message in the last frame that an interface has sent.
-fn asked(router: &mut Router, interface: &str) -> (u8, u32, Vec<u8>) {
+fn last_request(router: &mut Router, interface: &str) -> (u8, u32, Vec<u8>) {
     let sent = router.sent(interface);
     let frame = sent.iter().rev().find(|frame| {
         frame[12..14] == [8, 0] && Datagram::of(&frame[14..]).is_some_and(|d| d.ports == (68, 67))
@@ -398,12 +398,12 @@ fn an_interface_gets_its_address_from_a_server_and_gives_it_back() {
     router.cli("set interface state e2 up");
     router.cli("set dhcp client intfc e2 hostname edge1");
     router.advance(Duration::from_secs(3));
-    let (kind, xid, frame) = asked(&mut router, "e2");
+    let (kind, xid, frame) = last_request(&mut router, "e2");
     assert_eq!((kind, &frame[..6]), (message_type::DISCOVER, &[255; 6][..]));
     send(&mut router, "e2", &gives(message_type::OFFER, xid ^ 1, mac));
     assert_eq!(router.count("ip4-dhcp-client-detect", "other-client"), 1);
     send(&mut router, "e2", &gives(message_type::OFFER, xid, mac));
-    let (kind, xid, _) = asked(&mut router, "e2");
+    let (kind, xid, _) = last_request(&mut router, "e2");
     assert_eq!(kind, message_type::REQUEST);
     send(&mut router, "e2", &gives(message_type::ACK, xid, mac));
     let shown = router.json("show dhcp client")[0].clone();
@@ -420,11 +420,11 @@ fn an_interface_gets_its_address_from_a_server_and_gives_it_back() {
 
     router.cli("ip neighbor e2 10.0.9.1 02:00:00:00:00:05 static");
     router.advance(Duration::from_secs(51));
-    let (kind, _, frame) = asked(&mut router, "e2");
+    let (kind, _, frame) = last_request(&mut router, "e2");
     assert_eq!((kind, &frame[..6]), (message_type::REQUEST, &SERVER.0[..]));
     assert_eq!(router.json("show dhcp client")[0]["state"], "renewing");
     router.cli("set dhcp client intfc e2 del");
-    let (kind, _, frame) = asked(&mut router, "e2");
+    let (kind, _, frame) = last_request(&mut router, "e2");
     assert_eq!((kind, &frame[..6]), (message_type::RELEASE, &SERVER.0[..]));
     assert!(!router.cli("show interface address e2").contains("10.0.9.77"));
     assert!(!answer(&mut router, "show ip fib 198.51.100.1").contains("10.0.9.254"));
@@ -438,7 +438,7 @@ fn a_lease_that_nobody_renews_ends() {
     router.cli("set interface state e2 up");
     router.cli("set dhcp client intfc e2");
     router.advance(Duration::from_secs(3));
-    let (_, xid, _) = asked(&mut router, "e2");
+    let (_, xid, _) = last_request(&mut router, "e2");
     send(&mut router, "e2", &gives(message_type::OFFER, xid, E0));
     send(&mut router, "e2", &gives(message_type::ACK, xid, E0));
     assert_eq!(router.json("show dhcp client")[0]["state"], "bound");
