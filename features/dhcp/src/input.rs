@@ -16,8 +16,8 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
-use quiver_wire::dhcp4::CLIENT_PORT;
-use quiver_wire::{Header, Ip4Header, IpProtocol, UdpHeader};
+use quiver_wire::dhcp4::{CLIENT_PORT, Dhcp4Header, REPLY};
+use quiver_wire::{Header, Ip4Header, IpProtocol, MacAddress, UdpHeader};
 
 use crate::arrivals::{Arrival, Ends};
 use crate::datagram::Datagram;
@@ -170,20 +170,24 @@ pub struct Detect {
     shares: Shares,
 }
 
-/// Is it a packet to the port of DHCP clients?
-fn is_for_client(packet: &Packet) -> bool {
+/// Is it a server's message to the client with this MAC address? Others may be forwarded.
+fn is_for_client(packet: &Packet, mac: [u8; 6]) -> bool {
     let bytes = packet.bytes();
     let Some(header) = Ip4Header::overlay(bytes) else { return false };
     if header.protocol() != IpProtocol::UDP || header.is_fragment() {
         return false;
     }
-    let udp = bytes.get(header.header_len()..).and_then(UdpHeader::overlay);
-    udp.is_some_and(|udp| udp.destination_port() == CLIENT_PORT)
+    let behind = bytes.get(header.header_len()..).and_then(UdpHeader::split);
+    let Some((udp, payload)) = behind else { return false };
+    udp.destination_port() == CLIENT_PORT
+        && Dhcp4Header::overlay(payload)
+            .is_some_and(|message| message.op == REPLY && message.mac() == Some(MacAddress(mac)))
 }
 
 impl Detect {
     fn decide(&mut self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, ClientReason> {
-        if !is_for_client(packet) {
+        let mac = cx.interface(packet.rx).map_or([0; 6], |row| row.mac);
+        if !is_for_client(packet, mac) {
             return Ok(cx.next_in_arc(self.arc, packet.rx, packet, self.lookup));
         }
         if !self.shares.take(packet.rx, cx.now_ns) {

@@ -387,7 +387,7 @@ fn gives(kind: u8, xid: u32, mac: MacAddress) -> Vec<u8> {
         ],
     );
     let bytes = packet(ip("10.0.9.1"), ip("10.0.9.77"), (67, 68), &payload).expect("fits");
-    frame(mac, SERVER, &bytes)
+    frame(E0, SERVER, &bytes)
 }
 
 #[test]
@@ -400,6 +400,8 @@ fn an_interface_gets_its_address_from_a_server_and_gives_it_back() {
     router.advance(Duration::from_secs(3));
     let (kind, xid, frame) = last_request(&mut router, "e2");
     assert_eq!((kind, &frame[..6]), (message_type::DISCOVER, &[255; 6][..]));
+    send(&mut router, "e2", &gives(message_type::OFFER, xid, CLIENT));
+    assert_eq!(router.count("ip4-dhcp-client-detect", "taken"), 0, "another client's");
     send(&mut router, "e2", &gives(message_type::OFFER, xid ^ 1, mac));
     assert_eq!(router.count("ip4-dhcp-client-detect", "other-client"), 1);
     send(&mut router, "e2", &gives(message_type::OFFER, xid, mac));
