@@ -12,8 +12,8 @@ use quiver_wire::lacp::{Lacpdu, MarkerHeader};
 use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
-    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, ethernet, gre,
-    gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp,
+    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, dhcp4, dhcp6,
+    ethernet, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp,
 };
 
 /// Room for whatever a target writes again.
@@ -21,7 +21,7 @@ const OUT_BYTES: usize = 70_000;
 const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const DESTINATION: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-const PARSERS: [fn(&[u8]); 23] = [
+const PARSERS: [fn(&[u8]); 25] = [
     arp_message,
     ethernet_header,
     vlan_tags,
@@ -45,6 +45,8 @@ const PARSERS: [fn(&[u8]); 23] = [
     memif_message,
     bfd_control,
     vrrp_advertisement,
+    dhcp4_message,
+    dhcp6_message,
 ];
 
 /// Read the bytes behind the first by the parser that it says.
@@ -130,6 +132,39 @@ fn vrrp_advertisement(bytes: &[u8]) {
         assert_eq!(again.advertisement, told);
         assert_eq!(again.addresses().collect::<Vec<_>>(), addresses);
     }
+}
+
+fn dhcp4_message(bytes: &[u8]) {
+    let Ok(message) = dhcp4::Message::parse(bytes) else { return };
+    if message.area.is_none() {
+        return; // BOOTP, which is not written
+    }
+    let again = written(|out| {
+        let mut writer = dhcp4::Writer::begin(out, message.header)?;
+        message.options().try_for_each(|option| writer.put(option.code, option.data))?;
+        writer.finish()
+    });
+    let again = again.expect("a message fits");
+    let again = dhcp4::Message::parse(&again).expect("what was written is read");
+    let options = |message: &dhcp4::Message<'_>| {
+        message.options().map(|option| (option.code, option.data.to_vec())).collect::<Vec<_>>()
+    };
+    assert_eq!(options(&again), options(&message));
+}
+
+fn dhcp6_message(bytes: &[u8]) {
+    if let Ok(message) = dhcp6::Message::parse(bytes) {
+        let _ = message.prefixes().count();
+    }
+    let Ok(read) = dhcp6::RelayMessage::parse(bytes) else { return };
+    let again = written(|out| {
+        let mut writer = dhcp6::Writer::relay(out, read.header)?;
+        read.options.flatten().try_for_each(|(code, data)| writer.put(code, data))?;
+        Ok(writer.finish())
+    });
+    let again = again.expect("a message fits");
+    let again = dhcp6::RelayMessage::parse(&again).expect("what was written is read");
+    assert_eq!(again.message, read.message);
 }
 
 fn mpls_entry(bytes: &[u8]) {

@@ -20,6 +20,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_bfd::register(registry);
     quiver_bond::register(registry);
     quiver_bridge::register(registry);
+    quiver_dhcp::register(registry);
     quiver_ethernet::register(registry);
     quiver_ip::register(registry);
     quiver_multicast::register(registry);

@@ -25,6 +25,7 @@ const ARCS: [(&str, &[&str]); 4] = [
     (
         "ip4-unicast",
         &[
+            "ip4-dhcp-client-detect",
             "ip4-full-reassembly-feature",
             "ip4-sv-reassembly-feature",
             "ip4-rx-urpf",

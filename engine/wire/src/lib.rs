@@ -18,6 +18,8 @@ pub mod arp;
 pub mod bfd;
 pub mod checksum;
 pub mod csid;
+pub mod dhcp4;
+pub mod dhcp6;
 pub mod ethernet;
 pub mod flow;
 pub mod gre;

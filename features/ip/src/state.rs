@@ -31,6 +31,8 @@ pub(crate) struct InterfaceIp {
     pub table6: u32,
     /// Its IPv4 addresses, in the order given.
     pub ip4: Vec<Ip4InterfaceAddress>,
+    /// The one of them that a DHCP server leased.
+    pub leased: Option<Ip4InterfaceAddress>,
     /// Its IPv6 addresses, in the order given, link-local ones left out.
     pub ip6: Vec<Ip6InterfaceAddress>,
     /// A link-local address that the operator chose.

@@ -10,7 +10,7 @@ use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::control::session_states::SessionStates;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, Path, Source, Target};
-use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::ip::{IpTables, Listener};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::vrrp::virtual_mac;
@@ -161,7 +161,8 @@ pub(crate) fn listen(engine: &Engine, vrrp: &Vrrp, id: InterfaceId) {
     let families: BTreeSet<bool> =
         vrrp.routers.keys().filter(|key| key.interface == id).map(|key| key.is_ip6).collect();
     if let Some(tables) = engine.shared::<IpTables>() {
-        tables.interfaces.publish_protocol_groups(id, families.into_iter().map(group).collect());
+        let groups = families.into_iter().map(group).collect();
+        tables.interfaces.publish_protocol_groups(id, Listener::VirtualRouter, groups);
     }
 }
 

@@ -59,14 +59,16 @@ pub enum Source {
     Kernel = 5,
     /// A neighbour on a connected subnet.
     Neighbour = 6,
-    /// Advertised by a router (RFC 4861 §6.3.4). Last: no advertised route takes a neighbour's
-    /// packets.
-    Advertised = 7,
+    /// Given with a lease by a DHCP server: a default route, a delegated prefix. Behind
+    /// [`Neighbour`](Self::Neighbour): no such route takes a neighbour's packets.
+    Leased = 7,
+    /// Advertised by a router (RFC 4861 §6.3.4), behind neighbours, too.
+    Advertised = 8,
 }
 
 impl Source {
     pub(super) fn from_number(number: u32) -> Source {
-        const ALL: [Source; 8] = [
+        const ALL: [Source; 9] = [
             Source::Special,
             Source::Interface,
             Source::Feature,
@@ -74,6 +76,7 @@ impl Source {
             Source::Dynamic,
             Source::Kernel,
             Source::Neighbour,
+            Source::Leased,
             Source::Advertised,
         ];
         ALL[(number as usize).min(ALL.len() - 1)]

@@ -1,8 +1,11 @@
 //! Addresses of interfaces for features that configure them beside the operator.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_core::{Engine, InterfaceId};
+
+/// A leased address and the length of its prefix, if there is one.
+pub type Leased = Option<(Ipv4Addr, u8)>;
 
 /// Calls into `quiver-ip`, which puts them into the engine when it starts. An error is a sentence
 /// for the operator, and changes nothing.
@@ -13,7 +16,12 @@ pub struct InterfaceAddresses {
     pub add: fn(&mut Engine, InterfaceId, IpAddr, u8) -> Result<(), String>,
     /// Take an address from an interface.
     pub remove: fn(&mut Engine, InterfaceId, IpAddr, u8) -> Result<(), String>,
-    /// The configured addresses of an interface, with the lengths of their prefixes.
+    /// Let an interface have this leased IPv4 address, or none. `show running-config` leaves it
+    /// out.
+    pub lease: fn(&mut Engine, InterfaceId, Leased) -> Result<(), String>,
+    /// Was somebody else heard to use an address of an interface (RFC 5227 §2)?
+    pub is_claimed: fn(&Engine, InterfaceId, IpAddr) -> bool,
+    /// The configured and leased addresses of an interface, with the lengths of their prefixes.
     pub of: fn(&Engine, InterfaceId) -> Vec<(IpAddr, u8)>,
     /// The IDs of an interface's IPv4 and IPv6 tables.
     pub tables: fn(&Engine, InterfaceId) -> [u32; 2],

@@ -49,12 +49,21 @@ pub struct IpInterfaces {
     icmp_sources: [Box<[AtomicU32]>; 2],
     addresses: PublishedSlots<Addresses>,
     groups: PublishedSlots<Vec<IpAddr>>,
-    /// Groups that protocols of the router itself listen to.
-    protocol_groups: PublishedSlots<Vec<IpAddr>>,
+    /// Groups that protocols of the router itself listen to, by [`Listener`].
+    protocol_groups: [PublishedSlots<Vec<IpAddr>>; 2],
     /// Addresses that the router answers for with another MAC address than the interface's.
     virtual_addresses: PublishedSlots<Vec<(IpAddr, MacAddress)>>,
     /// The same by who published them; only the control thread looks.
     virtual_owners: Mutex<VirtualAddresses>,
+}
+
+/// A protocol of the router itself that listens to groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listener {
+    /// VRRP.
+    VirtualRouter = 0,
+    /// A DHCP relay agent.
+    RelayAgent = 1,
 }
 
 /// Addresses with MAC addresses of their own, by interface and owner.
@@ -80,7 +89,7 @@ impl IpInterfaces {
             icmp_sources: [column(TABLES_MAX), column(TABLES_MAX)],
             addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
             groups: PublishedSlots::new(epochs, INTERFACES_MAX),
-            protocol_groups: PublishedSlots::new(epochs, INTERFACES_MAX),
+            protocol_groups: [0; 2].map(|_| PublishedSlots::new(epochs, INTERFACES_MAX)),
             virtual_addresses: PublishedSlots::new(epochs, INTERFACES_MAX),
             virtual_owners: Mutex::default(),
         }
@@ -140,7 +149,7 @@ impl IpInterfaces {
             let groups = groups.read(interface.index(), pass);
             groups.is_some_and(|groups| groups.binary_search(&group).is_ok())
         };
-        has(&self.groups) || has(&self.protocol_groups)
+        has(&self.groups) || self.protocol_groups.iter().any(has)
     }
 
     /// The MAC address of a virtual router that has `address` on `interface`, while this router is
@@ -157,11 +166,16 @@ impl IpInterfaces {
         Some(all[place].1)
     }
 
-    /// Set the groups that protocols of the router itself listen to on an interface, in order
+    /// Set the groups that a protocol of the router itself listens to on an interface, in order
     /// (control thread).
-    pub fn publish_protocol_groups(&self, interface: InterfaceId, groups: Vec<IpAddr>) {
+    pub fn publish_protocol_groups(
+        &self,
+        interface: InterfaceId,
+        listener: Listener,
+        groups: Vec<IpAddr>,
+    ) {
         let groups = Some(groups).filter(|groups| !groups.is_empty());
-        self.protocol_groups.publish(interface.index(), groups);
+        self.protocol_groups[listener as usize].publish(interface.index(), groups);
     }
 
     /// Set the addresses of active virtual routers on an interface that `owner` knows (control

@@ -13,6 +13,6 @@ pub use addresses::Addresses;
 pub use autoconfig::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};
 pub use choice::{choose, destination, flow_hash, noted, one_hop, take_hop};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
-pub use interface_addresses::InterfaceAddresses;
-pub use interfaces::{IpInterfaces, IpTables, NOT_ENABLED};
+pub use interface_addresses::{InterfaceAddresses, Leased};
+pub use interfaces::{IpInterfaces, IpTables, Listener, NOT_ENABLED};
 pub use neighbour_counts::{Direction, NeighbourCounts, NeighbourMessage, NeighbourProtocol};

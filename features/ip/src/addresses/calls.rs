@@ -1,11 +1,12 @@
 //! Addresses of interfaces as other features change them.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_control::IpPrefix;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::ip::InterfaceAddresses;
+use quiver_wire::Ip4InterfaceAddress;
 use quiver_wire::ip6::address::is_link_local;
 
 use crate::addresses::interfaces;
@@ -13,7 +14,7 @@ use crate::state::IpState;
 
 /// What they call.
 pub(crate) const CALLS: InterfaceAddresses =
-    InterfaceAddresses { add, remove, of, tables, changes };
+    InterfaceAddresses { add, remove, lease, is_claimed, of, tables, changes };
 
 fn add(engine: &mut Engine, id: InterfaceId, address: IpAddr, length: u8) -> Result<(), String> {
     match address {
@@ -30,6 +31,21 @@ fn remove(engine: &mut Engine, id: InterfaceId, address: IpAddr, length: u8) -> 
     };
     interfaces::remove(engine, id, IpPrefix { address, length })
         .map_err(|refusal| refusal.to_string())
+}
+
+fn lease(
+    engine: &mut Engine,
+    id: InterfaceId,
+    wanted: Option<(Ipv4Addr, u8)>,
+) -> Result<(), String> {
+    let wanted = wanted.map(|(address, length)| Ip4InterfaceAddress::new(address, length));
+    let wanted = wanted.transpose().map_err(|error| error.to_string())?;
+    interfaces::lease(engine, id, wanted).map_err(|refusal| refusal.to_string())
+}
+
+fn is_claimed(engine: &Engine, id: InterfaceId, address: IpAddr) -> bool {
+    let known = engine.get::<IpState>().and_then(|ip| ip.ownerships.get(id, address));
+    known.is_some_and(|known| known.conflicts > 0)
 }
 
 fn of(engine: &Engine, id: InterfaceId) -> Vec<(IpAddr, u8)> {

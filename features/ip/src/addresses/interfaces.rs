@@ -245,6 +245,7 @@ pub(crate) fn remove(
         let matches =
             |address: IpAddr, length: u8| address == prefix.address && length == prefix.length;
         changed.ip4.retain(|own| !matches(own.address().into(), own.length()));
+        changed.leased = changed.leased.filter(|own| changed.ip4.contains(own));
         changed.ip6.retain(|own| !matches(own.address().into(), own.length()));
         if changed.chosen_link_local.is_some_and(|own| matches(own.address().into(), own.length()))
         {
@@ -255,6 +256,27 @@ pub(crate) fn remove(
         apply(engine, ip, fib, id, changed, Some((prefix, false)))
     });
     done.map_err(|error| Refusal::of_table(engine, error))
+}
+
+/// Let an interface have this leased address, or none.
+pub(crate) fn lease(
+    engine: &mut Engine,
+    id: InterfaceId,
+    wanted: Option<Ip4InterfaceAddress>,
+) -> Result<(), Refusal> {
+    let old = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id)?.leased);
+    if old == wanted {
+        return Ok(());
+    }
+    let prefix =
+        |own: Ip4InterfaceAddress| IpPrefix { address: own.address().into(), length: own.length() };
+    if let Some(old) = old {
+        remove(engine, id, prefix(old))?;
+    }
+    let Some(new) = wanted else { return Ok(()) };
+    add(engine, id, prefix(new))?;
+    with_ip(engine, |_, ip, _| ip.interface(id).leased = Some(new));
+    Ok(())
 }
 
 /// Change the FIB first, and what workers see after it; a refused change leaves all as it was.

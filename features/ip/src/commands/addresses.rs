@@ -182,7 +182,10 @@ fn add_row(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: Interfa
     let Some(interface) = engine.interface(id) else { return };
     let own = ip.interfaces.get(&interface.id).cloned().unwrap_or_default();
     let said = |address: IpAddr| super::duplicate_detection::remark(ip, interface.id, address);
-    let ip4 = own.ip4.iter().map(|own| format!("{own}{}", said(own.address().into())));
+    let ip4 = own.ip4.iter().map(|address| {
+        let leased = if own.leased == Some(*address) { " (leased)" } else { "" };
+        format!("{address}{leased}{}", said(address.address().into()))
+    });
     let ip6 = own.ip6.iter().map(|own| format!("{own}{}", said(own.address().into())));
     let auto = own.auto_interface_addresses();
     let auto = auto.map(|own| format!("{own} (autoconfigured){}", said(own.address().into())));
@@ -240,7 +243,7 @@ pub(crate) fn write_own(engine: &Engine, interface: &Interface, config: &mut Con
     if own.enabled6 {
         config.command(format_args!("enable ip6 interface {name}"));
     }
-    for address in &own.ip4 {
+    for address in own.ip4.iter().filter(|address| own.leased != Some(**address)) {
         config.command(format_args!("set interface ip address {name} {address}"));
     }
     let link_local = own.chosen_link_local.iter().filter(|_| own.unnumbered.is_none());

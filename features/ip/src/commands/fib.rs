@@ -280,6 +280,7 @@ pub(super) fn source_word(source: Source) -> &'static str {
         Source::Dynamic => "dynamic",
         Source::Kernel => "kernel",
         Source::Neighbour => "neighbor",
+        Source::Leased => "leased",
         Source::Advertised => "advertised",
     }
 }
