@@ -142,7 +142,8 @@ fn routers_are_asked_for_ever_more_rarely_until_one_answers() {
     assert!((8..=9).contains(&asked.len()), "{asked:?}");
     let intervals: Vec<_> = asked.windows(2).map(|two| two[1] - two[0]).collect();
     assert!((35..=46).contains(&intervals[0]), "{intervals:?}");
-    assert!(intervals.windows(2).all(|two| two[1] * 10 > two[0] * 18), "{intervals:?}");
+    // One a tenth long and the next a tenth short: 1.64 times, read in steps of 0.1 s.
+    assert!(intervals.windows(2).all(|two| two[1] * 10 > two[0] * 15), "{intervals:?}");
     hear(&mut router, 0, &[]);
     assert_eq!(
         router.json("show ip6 autoconfig")["interfaces"][0]["asking"],

@@ -17,7 +17,9 @@ tcp = TCP(sport=1, dport=2, seq=7, flags="CEPA") / Raw(PAYLOAD)
 four = lambda ttl: IP(src="10.0.0.2", dst="10.0.1.2", ttl=ttl, id=7, flags="DF") / tcp
 six = lambda hops: IPv6(src="2001:db8::2", dst="2001:db8:1::2", hlim=hops) / tcp
 udp = lambda ttl: IP(src="10.0.0.2", dst="10.0.1.2", ttl=ttl, id=7) / UDP(sport=1, dport=2) / Raw(PAYLOAD)
-write("01-in.e0.pcap", [whole(into(packet)) for packet in (four(64), six(64), udp(64))])
-write("01-out.e1.pcap", [whole(out(packet)) for packet in (four(63), six(63), udp(63))])
-counters = {"interfaces": {"e0": {"rx_packets": 15}, "e1": {"tx_packets": 15}}}
-Path("01-counters.json").write_text(json.dumps(counters, indent=2) + "\n")
+for step, packets in (("01", [four, udp]), ("02", [six])):
+    write(f"{step}-in.e0.pcap", [whole(into(packet(64))) for packet in packets])
+    write(f"{step}-out.e1.pcap", [whole(out(packet(63))) for packet in packets])
+    segments = 5 * len(packets)
+    counters = {"interfaces": {"e0": {"rx_packets": segments}, "e1": {"tx_packets": segments}}}
+    Path(f"{step}-counters.json").write_text(json.dumps(counters, indent=2) + "\n")
