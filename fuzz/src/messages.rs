@@ -2,7 +2,7 @@
 //! says which, and whether bytes are messages or choices of which messages are made.
 //!
 //! Made messages speak of few objects, so that they meet: links, addresses, neighbours, next-hop
-//! objects and routes come, change and go while somebody is told of them in portions.
+//! objects and routes come, change and go while portions of them are reported.
 
 use quiver_bfd::dplane::messages as dplane;
 use quiver_linux_mirror::lab::{Knowledge, Picture};
@@ -34,13 +34,13 @@ fn raw_netlink(bytes: &[u8]) {
     }
     let mut knowledge = Knowledge::default();
     knowledge.take_messages(bytes);
-    assert_told(&mut knowledge, Picture::new());
+    assert_reported(&mut knowledge, Picture::new());
 }
 
-/// Somebody who is told the rest knows all.
-fn assert_told(knowledge: &mut Knowledge, mut told: Picture) {
-    while knowledge.tell(&mut told) {}
-    assert_eq!(told, knowledge.picture());
+/// A receiver of the rest knows all.
+fn assert_reported(knowledge: &mut Knowledge, mut known: Picture) {
+    while knowledge.report(&mut known) {}
+    assert_eq!(known, knowledge.picture());
 }
 
 /// Bytes as choices; zeros when they are used up.
@@ -228,13 +228,15 @@ fn made(choices: &mut Choices<'_>) -> Vec<u8> {
     message(kind, flags, &body)
 }
 
-/// Objects come, change and go; whoever was told in portions knows all in the end.
+/// Objects come, change and go; a receiver of portions knows all in the end.
 fn made_netlink(bytes: &[u8]) {
-    let (mut choices, mut knowledge, mut told) =
+    let (mut choices, mut knowledge, mut known) =
         (Choices(bytes), Knowledge::default(), Picture::new());
     while !choices.0.is_empty() {
         match choices.below(16) {
-            0 => drop(knowledge.tell(&mut told)),
+            0 => {
+                knowledge.report(&mut known);
+            }
             1 => {
                 let is_link = choices.below(2) == 1;
                 knowledge.report_again(is_link, choices.below(4).into());
@@ -244,18 +246,18 @@ fn made_netlink(bytes: &[u8]) {
             _ => knowledge.take_messages(&made(&mut choices)),
         }
     }
-    assert_told(&mut knowledge, told);
+    assert_reported(&mut knowledge, known);
 }
 
 /// After a dump of all there is, what was known before makes no difference.
 fn dumped_netlink(bytes: &[u8]) {
     let (history, dump) = bytes.split_at(bytes.len() / 2);
-    let (mut known, mut told) = (Knowledge::default(), Picture::new());
+    let (mut known, mut seen) = (Knowledge::default(), Picture::new());
     let mut choices = Choices(history);
     while !choices.0.is_empty() {
         known.take_messages(&made(&mut choices));
     }
-    known.tell(&mut told);
+    known.report(&mut seen);
     let mut choices = Choices(dump);
     let mut fresh = Knowledge::default();
     known.begin_dump();
@@ -276,7 +278,7 @@ fn dumped_netlink(bytes: &[u8]) {
     known.end_dump();
     fresh.end_dump();
     assert_eq!(known.picture(), fresh.picture());
-    assert_told(&mut known, told);
+    assert_reported(&mut known, seen);
 }
 
 /// A stream of frames means the same wherever it is cut.
@@ -313,7 +315,7 @@ fn fpm_frames(bytes: &[u8]) {
     }
     assert_eq!(taken, used);
     assert_eq!(cutting.picture(), whole.picture());
-    assert_told(&mut whole, Picture::new());
+    assert_reported(&mut whole, Picture::new());
 }
 
 /// A message of the BFD data plane reads the same when more is behind it, and is not there before

@@ -43,7 +43,7 @@ impl Knowledge {
         take_frames(bytes, |body| Messages::of(body).for_each(|message| model.take(&message))).ok()
     }
 
-    /// All is told anew: what does not come until [`Knowledge::end_dump`] is gone.
+    /// All is reported anew: what does not come until [`Knowledge::end_dump`] is gone.
     pub fn begin_dump(&mut self) {
         let model = &mut self.0;
         model.links.begin_dump();
@@ -53,7 +53,7 @@ impl Knowledge {
         model.routes.begin_dump();
     }
 
-    /// All was told.
+    /// All was reported.
     pub fn end_dump(&mut self) {
         let model = &mut self.0;
         model.links.sweep();
@@ -63,13 +63,13 @@ impl Knowledge {
         model.routes.sweep();
     }
 
-    /// Tell all of a link again, or routes by a next-hop object.
+    /// Report all of a link again, or routes by a next-hop object.
     pub fn report_again(&mut self, is_link: bool, number: u32) {
         self.0.report_again(if is_link { Again::Link(number) } else { Again::Object(number) });
     }
 
-    /// Tell a portion to somebody who keeps a picture. False when nothing was left to be told.
-    pub fn tell(&mut self, picture: &mut Picture) -> bool {
+    /// Report a portion to the keeper of a picture. False when nothing was left to report.
+    pub fn report(&mut self, picture: &mut Picture) -> bool {
         let is_some = self.0.unreported() > 0;
         let portion = portion_of(&mut self.0);
         portion.links.into_iter().for_each(|(key, value)| put(picture, "link", key, value));
@@ -84,7 +84,7 @@ impl Knowledge {
         is_some
     }
 
-    /// The picture of somebody who was told all.
+    /// The picture after all was reported.
     pub fn picture(&self) -> Picture {
         let (model, mut picture) = (&self.0, Picture::new());
         for key in model.links.keys_of(|_, _| true) {

@@ -199,8 +199,8 @@ impl Model {
         }
     }
 
-    /// An object is this now. A group is told as the hops of its members, so that it is told again
-    /// when one of them is another now.
+    /// An object is this now. A group is reported as the hops of its members, so it is reported
+    /// again when one of them is another now.
     fn put_object(&mut self, id: u32, object: Object) {
         let is_known = self.objects.get(id).is_some();
         if let Object::Group(members) = &object {
@@ -340,29 +340,29 @@ mod tests {
         Object::Hop { gateway: Some([10, 0, 0, last].into()), link: 1, encap: None }
     }
 
-    /// The objects that are to be told, as the hops that they come to.
-    fn told(model: &mut Model) -> Vec<(u32, Option<ObjectHops>)> {
+    /// The objects that are to be reported, as the hops that they come to.
+    fn reported(model: &mut Model) -> Vec<(u32, Option<ObjectHops>)> {
         let objects = model.objects.take_unreported(9);
         let hops = |(id, object): (u32, Option<Object>)| (id, object.map(|_| model.hops_of(id)));
-        let mut told: Vec<_> = objects.into_iter().map(hops).collect();
-        told.sort_by_key(|(id, _)| *id);
-        told
+        let mut reported: Vec<_> = objects.into_iter().map(hops).collect();
+        reported.sort_by_key(|(id, _)| *id);
+        reported
     }
 
     #[test]
-    fn a_group_is_told_again_when_a_member_is_another_now() {
+    fn a_group_is_reported_again_when_a_member_is_another_now() {
         let mut model = Model::new();
         model.put_object(9, Object::Group(vec![(1, 1), (2, 3)]));
-        assert_eq!(told(&mut model), [(9, Some(vec![]))], "its members are not there yet");
+        assert_eq!(reported(&mut model), [(9, Some(vec![]))], "its members are not there yet");
         model.put_object(1, hop(1));
-        assert_eq!(told(&mut model)[1], (9, Some(vec![(hop(1), 1)])));
+        assert_eq!(reported(&mut model)[1], (9, Some(vec![(hop(1), 1)])));
         model.put_object(2, hop(2));
-        told(&mut model);
+        reported(&mut model);
         model.put_object(2, hop(7));
         let both = vec![(hop(1), 1), (hop(7), 3)];
-        assert_eq!(told(&mut model), [(2, Some(vec![(hop(7), 1)])), (9, Some(both))]);
+        assert_eq!(reported(&mut model), [(2, Some(vec![(hop(7), 1)])), (9, Some(both))]);
         model.put_object(2, hop(7));
-        assert_eq!(told(&mut model), [], "the same again is no change");
+        assert_eq!(reported(&mut model), [], "the same again is no change");
     }
 
     #[test]
@@ -371,12 +371,12 @@ mod tests {
         model.put_object(1, hop(1));
         model.put_object(2, hop(2));
         model.put_object(9, Object::Group(vec![(1, 1), (2, 1)]));
-        told(&mut model);
+        reported(&mut model);
         model.objects.begin_dump();
         model.put_object(1, hop(1));
         model.put_object(9, Object::Group(vec![(1, 1), (2, 1)]));
         model.sweep_objects();
-        assert_eq!(told(&mut model), [(2, None), (9, Some(vec![(hop(1), 1)]))]);
+        assert_eq!(reported(&mut model), [(2, None), (9, Some(vec![(hop(1), 1)]))]);
     }
 
     #[test]
@@ -385,8 +385,8 @@ mod tests {
         model.put_object(1, hop(1));
         model.put_object(2, Object::Group(vec![(1, 1)]));
         model.put_object(3, Object::Group(vec![(2, 1), (2, 1)]));
-        told(&mut model);
+        reported(&mut model);
         model.object_went(1);
-        assert_eq!(told(&mut model), [(1, None), (2, None), (3, None)]);
+        assert_eq!(reported(&mut model), [(1, None), (2, None), (3, None)]);
     }
 }
