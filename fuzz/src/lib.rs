@@ -7,6 +7,7 @@ pub mod commands;
 pub mod files;
 pub mod graph;
 pub mod headers;
+pub mod messages;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,8 +16,9 @@ use std::sync::OnceLock;
 pub type Target = fn(&[u8]);
 
 /// All targets by name; the corpus of each is in `corpus/NAME`.
-pub const TARGETS: [(&str, Target); 4] = [
+pub const TARGETS: [(&str, Target); 5] = [
     ("headers", headers::run),
+    ("messages", messages::run),
     ("files", files::run),
     ("commands", commands::run),
     ("graph", graph::run),

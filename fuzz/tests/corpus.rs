@@ -49,6 +49,11 @@ fn no_kept_input_shows_a_fault_in_parsers_of_headers() {
 }
 
 #[test]
+fn no_kept_input_shows_a_fault_in_messages_of_linux_and_daemons() {
+    replay("messages");
+}
+
+#[test]
 fn no_kept_input_shows_a_fault_in_readers_of_files() {
     replay("files");
 }

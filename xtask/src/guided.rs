@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::metadata::root;
 
 /// The targets, as the crate `quiver-fuzz` lists them.
-pub const TARGETS: [&str; 4] = ["headers", "files", "commands", "graph"];
+pub const TARGETS: [&str; 5] = ["headers", "messages", "files", "commands", "graph"];
 /// Where the instrumented programs are built, apart from all others.
 const BUILD_DIR: &str = "target/fuzz";
 /// Counters for edges, their places, and the operands of comparisons (LLVM's SanitizerCoverage);

@@ -4,78 +4,78 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_core::graph::node::{ReasonText, Severity};
 use quiver_core::throttle::TokenBucket;
 use quiver_wire::icmp6::kind;
 use quiver_wire::{EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, IpProtocol};
 use quiver_wire::{TcpHeader, UdpHeader};
 
-/// A class of punted packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Class {
-    /// BFD (RFC 5880) in UDP.
-    Bfd,
-    /// LACP, LLDP and other protocols of a link.
-    Link,
-    /// OSPF, IS-IS, PIM, IGMP and MLD.
-    Igp,
-    /// VRRP (RFC 9568).
-    Vrrp,
-    /// BGP and LDP.
-    Bgp,
-    /// ARP and neighbour discovery.
-    Neighbor,
-    /// DHCP.
-    Dhcp,
-    /// ICMP.
-    Icmp,
-    /// Everything else.
-    Other,
+/// The table of classes: name, word in commands, packets a second and worker unless the operator
+/// says otherwise, and what they are in a sentence. Everything that is said of each class comes
+/// from it: commands, limits, what is counted of those that pass and of those that do not.
+macro_rules! classes {
+    ($($(#[$doc:meta])* $class:ident = $word:literal, $rate:literal, $packets:literal;)*) => {
+        /// A class of punted packets.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum Class { $($(#[$doc])* $class,)* }
+
+        /// How many classes there are.
+        pub(crate) const CLASSES: usize = [$($word),*].len();
+
+        impl Class {
+            /// All, in the order in which they are listed.
+            pub const ALL: [Class; CLASSES] = [$(Class::$class),*];
+
+            /// What is counted of each class that does not pass.
+            pub const POLICED: [ReasonText; CLASSES] = [$(ReasonText::error(
+                concat!($word, "-policed"),
+                concat!("more ", $packets, " than `lcp punt class ", $word, "` lets pass"),
+            )),*];
+
+            /// What is counted of each class that passes.
+            pub const PASSED: [ReasonText; CLASSES] = [$(ReasonText {
+                name: $word,
+                text: concat!($packets, " for Linux"),
+                severity: Severity::Info,
+            }),*];
+
+            /// Its word in commands.
+            pub const fn word(self) -> &'static str {
+                [$($word),*][self as usize]
+            }
+
+            /// Packets a second and worker unless the operator says otherwise: several times what
+            /// a large router needs, and little for what is flooded.
+            pub const fn rate(self) -> u32 {
+                [$($rate),*][self as usize]
+            }
+        }
+    };
 }
 
-/// How many classes there are.
-pub(crate) const CLASSES: usize = 9;
+classes! {
+    /// BFD (RFC 5880) in UDP.
+    Bfd = "bfd", 50_000, "BFD packets";
+    /// LACP, LLDP and other protocols of a link.
+    Link = "link", 5_000, "LACP, LLDP and other link protocol packets";
+    /// OSPF, IS-IS, PIM, IGMP and MLD.
+    Igp = "igp", 50_000, "OSPF, IS-IS, PIM, IGMP and MLD packets";
+    /// VRRP (RFC 9568).
+    Vrrp = "vrrp", 5_000, "VRRP packets";
+    /// BGP and LDP.
+    Bgp = "bgp", 200_000, "BGP and LDP packets";
+    /// ARP and neighbour discovery.
+    Neighbor = "neighbor", 10_000, "ARP and neighbour discovery packets";
+    /// DHCP.
+    Dhcp = "dhcp", 5_000, "DHCP packets";
+    /// ICMP.
+    Icmp = "icmp", 10_000, "ICMP packets";
+    /// Everything else.
+    Other = "other", 10_000, "other packets";
+}
 
 impl Class {
-    /// All, in the order in which they are listed.
-    pub const ALL: [Class; CLASSES] = [
-        Class::Bfd,
-        Class::Link,
-        Class::Igp,
-        Class::Vrrp,
-        Class::Bgp,
-        Class::Neighbor,
-        Class::Dhcp,
-        Class::Icmp,
-        Class::Other,
-    ];
-
-    /// Its word in commands.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Class::Bfd => "bfd",
-            Class::Link => "link",
-            Class::Igp => "igp",
-            Class::Vrrp => "vrrp",
-            Class::Bgp => "bgp",
-            Class::Neighbor => "neighbor",
-            Class::Dhcp => "dhcp",
-            Class::Icmp => "icmp",
-            Class::Other => "other",
-        }
-    }
-
-    /// Packets a second and worker unless the operator says otherwise: several times what a large
-    /// router needs, and little for what is flooded.
-    pub const fn rate(self) -> u32 {
-        match self {
-            Class::Bfd | Class::Igp => 50_000,
-            Class::Link | Class::Vrrp | Class::Dhcp => 5_000,
-            Class::Bgp => 200_000,
-            Class::Neighbor | Class::Icmp | Class::Other => 10_000,
-        }
-    }
-
     /// Of a frame without tags.
     pub fn of(frame: &[u8]) -> Class {
         let Some((ethernet, packet)) = EthernetHeader::split(frame) else { return Class::Other };

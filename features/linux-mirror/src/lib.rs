@@ -28,6 +28,8 @@ use quiver_core::graph::arc::{FeatureSpec, Phase};
 
 use crate::classes::Limits;
 use crate::mirror::Mirror;
+#[cfg(feature = "lab")]
+pub use crate::reader::lab;
 pub use crate::startup::startup;
 
 /// Register nodes and commands.

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiver_control::{Args, Column, Command, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
+use quiver_core::graph::node::Reason;
 
 use crate::classes::Class;
 use crate::commands::GROUP;
 use crate::mirror::{Mirror, Namespace, Origin, name_of};
-use crate::to_host;
+use crate::to_host::{self, ToHostEvent};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
@@ -47,8 +48,9 @@ fn punted(engine: &Engine) -> Output {
     };
     for class in Class::ALL {
         let limit = mirror.limits.get(class);
+        let count = |event: ToHostEvent| engine.reason_count(node, event.number());
         let [passed, policed] =
-            to_host::events_of(class).map(|event| engine.reason_count(node, event as u16));
+            [ToHostEvent::Passed(class), ToHostEvent::Policed(class)].map(count);
         let row = table.row().cell(class.word()).cell(limit.packets);
         row.cell(limit.burst).cell(passed).cell(policed);
     }

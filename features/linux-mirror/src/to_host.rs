@@ -4,79 +4,59 @@
 use std::sync::Arc;
 
 use quiver_core::graph::interface::InterfaceRow;
-use quiver_core::graph::node::{Node, NodeSpec};
+use quiver_core::graph::node::{Node, NodeSpec, Reason, ReasonText};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
-use crate::classes::{Class, Limits, Policers};
+use crate::classes::{CLASSES, Class, Limits, Policers};
 use crate::from_host::TAGS_AT;
 use crate::twins::{Published, Twins};
 
 /// The node's name.
 pub(crate) const NAME: &str = "linux-cp-punt";
 
-quiver_core::reasons! {
-    /// What becomes of packets for Linux.
-    pub enum ToHostDrop {
-        /// Deleted meanwhile.
-        NoPair = "no-pair", "the pair was deleted while the packet was under way";
-        /// Neither IP nor a frame.
-        NoHeader = "no-header", "the packet has no Ethernet header, and is no IP packet that one \
-            could be made for";
-        /// See [`Class::Bfd`].
-        BfdPoliced = "bfd-policed", "more BFD packets than `lcp punt class bfd` lets pass";
-        /// See [`Class::Link`].
-        LinkPoliced = "link-policed", "more LACP, LLDP and other link protocol packets than `lcp \
-            punt class link` lets pass";
-        /// See [`Class::Igp`].
-        IgpPoliced = "igp-policed", "more OSPF, IS-IS, PIM, IGMP and MLD packets than `lcp punt \
-            class igp` lets pass";
-        /// See [`Class::Vrrp`].
-        VrrpPoliced = "vrrp-policed", "more VRRP packets than `lcp punt class vrrp` lets pass";
-        /// See [`Class::Bgp`].
-        BgpPoliced = "bgp-policed", "more BGP and LDP packets than `lcp punt class bgp` lets pass";
-        /// See [`Class::Neighbor`].
-        NeighborPoliced = "neighbor-policed", "more ARP and neighbour discovery packets than `lcp \
-            punt class neighbor` lets pass";
-        /// See [`Class::Dhcp`].
-        DhcpPoliced = "dhcp-policed", "more DHCP packets than `lcp punt class dhcp` lets pass";
-        /// See [`Class::Icmp`].
-        IcmpPoliced = "icmp-policed", "more ICMP packets than `lcp punt class icmp` lets pass";
-        /// See [`Class::Other`].
-        OtherPoliced = "other-policed", "more other packets than `lcp punt class other` lets pass";
-        /// Sent.
-        Bfd = info "bfd", "BFD packets for Linux";
-        /// Sent.
-        Link = info "link", "LACP, LLDP and other link protocol packets for Linux";
-        /// Sent.
-        Igp = info "igp", "OSPF, IS-IS, PIM, IGMP and MLD packets for Linux";
-        /// Sent.
-        Vrrp = info "vrrp", "VRRP packets for Linux";
-        /// Sent.
-        Bgp = info "bgp", "BGP and LDP packets for Linux";
-        /// Sent.
-        Neighbor = info "neighbor", "ARP and neighbour discovery packets for Linux";
-        /// Sent.
-        Dhcp = info "dhcp", "DHCP packets for Linux";
-        /// Sent.
-        Icmp = info "icmp", "ICMP packets for Linux";
-        /// Sent.
-        Other = info "other", "other packets for Linux";
-    }
+/// What becomes of packets for Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToHostEvent {
+    /// Dropped: the pair was deleted meanwhile.
+    NoPair,
+    /// Dropped: neither IP nor a frame.
+    NoHeader,
+    /// Dropped: more of the class than may pass.
+    Policed(Class),
+    /// Sent.
+    Passed(Class),
 }
 
-/// What is counted of a class that passes, and of one that does not.
-pub(crate) const fn events_of(class: Class) -> [ToHostDrop; 2] {
-    match class {
-        Class::Bfd => [ToHostDrop::Bfd, ToHostDrop::BfdPoliced],
-        Class::Link => [ToHostDrop::Link, ToHostDrop::LinkPoliced],
-        Class::Igp => [ToHostDrop::Igp, ToHostDrop::IgpPoliced],
-        Class::Vrrp => [ToHostDrop::Vrrp, ToHostDrop::VrrpPoliced],
-        Class::Bgp => [ToHostDrop::Bgp, ToHostDrop::BgpPoliced],
-        Class::Neighbor => [ToHostDrop::Neighbor, ToHostDrop::NeighborPoliced],
-        Class::Dhcp => [ToHostDrop::Dhcp, ToHostDrop::DhcpPoliced],
-        Class::Icmp => [ToHostDrop::Icmp, ToHostDrop::IcmpPoliced],
-        Class::Other => [ToHostDrop::Other, ToHostDrop::OtherPoliced],
+/// Why packets die whatever they are for.
+const DROPS: [ReasonText; 2] = [
+    ReasonText::error("no-pair", "the pair was deleted while the packet was under way"),
+    ReasonText::error(
+        "no-header",
+        "the packet has no Ethernet header, and is no IP packet that one could be made for",
+    ),
+];
+
+impl Reason for ToHostEvent {
+    const ALL: &'static [ReasonText] = &{
+        let mut all = [DROPS[0]; DROPS.len() + 2 * CLASSES];
+        let (drops, classes) = all.split_at_mut(DROPS.len());
+        let (policed, passed) = classes.split_at_mut(CLASSES);
+        drops.copy_from_slice(&DROPS);
+        policed.copy_from_slice(&Class::POLICED);
+        passed.copy_from_slice(&Class::PASSED);
+        all
+    };
+
+    #[inline(always)]
+    fn number(self) -> u16 {
+        let number = match self {
+            ToHostEvent::NoPair => 0,
+            ToHostEvent::NoHeader => 1,
+            ToHostEvent::Policed(class) => DROPS.len() + class as usize,
+            ToHostEvent::Passed(class) => DROPS.len() + CLASSES + class as usize,
+        };
+        number as u16
     }
 }
 
@@ -120,18 +100,18 @@ fn take_header_back(packet: &mut Packet, row: &InterfaceRow) -> bool {
 }
 
 /// A header to the interface's own address, from nobody.
-fn make_header(packet: &mut Packet, row: &InterfaceRow) -> Result<(), ToHostDrop> {
-    let ether_type = ip_type(packet).ok_or(ToHostDrop::NoHeader)?;
+fn make_header(packet: &mut Packet, row: &InterfaceRow) -> Result<(), ToHostEvent> {
+    let ether_type = ip_type(packet).ok_or(ToHostEvent::NoHeader)?;
     let header = EthernetHeader::new(MacAddress(row.mac), MacAddress::ZERO, ether_type);
     let is_written = packet.push(EthernetHeader::LEN) && header.write(packet.bytes_mut()).is_ok();
-    if is_written { Ok(()) } else { Err(ToHostDrop::NoHeader) }
+    if is_written { Ok(()) } else { Err(ToHostEvent::NoHeader) }
 }
 
 /// The packet becomes the frame that it came as; the node that sends it to the twin.
-fn frame_for(cx: &Context<'_>, twins: &Twins, packet: &mut Packet) -> Result<NodeId, ToHostDrop> {
-    let twin = twins.other(packet.rx).ok_or(ToHostDrop::NoPair)?;
-    let row = cx.interface(packet.rx).ok_or(ToHostDrop::NoPair)?;
-    let output = cx.interface(twin).ok_or(ToHostDrop::NoPair)?.output;
+fn frame_for(cx: &Context<'_>, twins: &Twins, packet: &mut Packet) -> Result<NodeId, ToHostEvent> {
+    let twin = twins.other(packet.rx).ok_or(ToHostEvent::NoPair)?;
+    let row = cx.interface(packet.rx).ok_or(ToHostEvent::NoPair)?;
+    let output = cx.interface(twin).ok_or(ToHostEvent::NoPair)?.output;
     if !take_header_back(packet, row) {
         make_header(packet, row)?;
     }
@@ -148,11 +128,10 @@ impl Node for ToHost {
         frame.route(|packet| {
             let output = frame_for(cx, twins, packet)?;
             let class = Class::of(packet.bytes());
-            let [passed, policed] = events_of(class);
             if !self.policers.passes(class, &self.limits, cx.now_ns) {
-                return Err(policed);
+                return Err(ToHostEvent::Policed(class));
             }
-            cx.count(passed, 1);
+            cx.count(ToHostEvent::Passed(class), 1);
             Ok(output)
         });
     }
@@ -165,7 +144,7 @@ pub(crate) fn spec(twins: &Arc<Published>, limits: &Arc<Limits>) -> NodeSpec {
         let policers = Policers::new(&limits);
         Box::new(ToHost { twins: twins.clone(), limits: limits.clone(), policers })
     })
-    .reasons::<ToHostDrop>()
+    .reasons::<ToHostEvent>()
     .takes_offloads()
     .describe(|record, names| {
         format!(
@@ -175,4 +154,24 @@ pub(crate) fn spec(twins: &Arc<Published>, limits: &Arc<Limits>) -> NodeSpec {
             names.node(record.next)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_has_the_name_of_its_class() {
+        let name = |event: ToHostEvent| ToHostEvent::ALL[usize::from(event.number())].name;
+        assert_eq!(name(ToHostEvent::NoPair), "no-pair");
+        assert_eq!(name(ToHostEvent::NoHeader), "no-header");
+        for class in Class::ALL {
+            assert_eq!(name(ToHostEvent::Passed(class)), class.word());
+            assert_eq!(name(ToHostEvent::Policed(class)), format!("{}-policed", class.word()));
+        }
+        let mut names: Vec<_> = ToHostEvent::ALL.iter().map(|reason| reason.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ToHostEvent::ALL.len());
+    }
 }

@@ -17,6 +17,7 @@ from stress.changes.reading import READING
 from stress.changes.routes import NEXT_HOPS, ROUTES, TABLES
 from stress.changes.segments import SEGMENT_CHANGES
 from stress.changes.tunnels import TUNNELS
+from stress.changes.twins import TWINS
 
 CHANGES = [
     *ROUTES,
@@ -32,5 +33,6 @@ CHANGES = [
     *GROUPS,
     *SEGMENT_CHANGES,
     *TUNNELS,
+    *TWINS,
     *READING,
 ]

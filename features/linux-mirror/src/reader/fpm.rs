@@ -59,7 +59,7 @@ struct Session {
 
 /// Why a session ends.
 #[derive(Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Closed,
     Fault(&'static str),
     Failed(ErrorKind),
@@ -135,14 +135,14 @@ fn read(session: &mut Session, model: &mut Model, shared: &Shared) -> Result<(),
     let is_silent = session.heard.elapsed() > SILENCE || session.connected.elapsed() > SAID_MAX;
     if session.is_saying && is_silent {
         session.is_saying = false;
-        model.objects.sweep();
+        model.sweep_objects();
         model.routes.sweep();
     }
     Ok(())
 }
 
 /// Take whole frames from the front of `bytes`; how many bytes they are.
-fn take_frames(bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, End> {
+pub(super) fn take_frames(bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, End> {
     let mut used = 0;
     while let Some(&[version, kind, high, low]) = bytes[used..].first_chunk::<HEADER_BYTES>() {
         let length = usize::from(u16::from_be_bytes([high, low]));

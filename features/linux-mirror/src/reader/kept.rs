@@ -51,17 +51,29 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
 
     /// An object is this now. What it was already is no change.
     pub fn put(&mut self, key: K, value: V) {
+        self.replace(key, value);
+    }
+
+    /// [`put`](Self::put); was it a change?
+    pub fn replace(&mut self, key: K, value: V) -> bool {
         let generation = self.generation;
         match self.known.get_mut(&key) {
-            Some(entry) if entry.value == value => entry.generation = generation,
-            Some(entry) => {
-                *entry = Entry { value, generation };
-                self.note(key);
+            Some(entry) if entry.value == value => {
+                entry.generation = generation;
+                return false;
             }
-            None => {
-                self.known.insert(key, Entry { value, generation });
-                self.note(key);
-            }
+            Some(entry) => *entry = Entry { value, generation },
+            None => drop(self.known.insert(key, Entry { value, generation })),
+        }
+        self.note(key);
+        true
+    }
+
+    /// A known object is this now, because of another one: it still has to be in the dump.
+    pub fn amend(&mut self, key: K, value: V) {
+        if let Some(entry) = self.known.get_mut(&key) {
+            entry.value = value;
+            self.note(key);
         }
     }
 
@@ -144,8 +156,20 @@ mod tests {
         kept.remove(2);
         assert_eq!(kept.take_unreported(9), [(1, Some('b')), (2, None)]);
         assert_eq!(kept.coalesced, 2);
-        kept.put(1, 'b');
+        assert!(!kept.replace(1, 'b'));
         assert_eq!(kept.unreported(), 0, "the same again is no change");
+    }
+
+    #[test]
+    fn what_changes_because_of_another_one_still_has_to_be_in_the_dump() {
+        let mut kept = Kept::new();
+        kept.put(1, 'a');
+        kept.begin_dump();
+        kept.amend(1, 'b');
+        kept.amend(2, 'b');
+        assert_eq!(kept.get(1), Some(&'b'));
+        kept.sweep();
+        assert_eq!(kept.take_unreported(9), [(1, None)]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 
 mod fpm;
 mod kept;
+#[cfg(feature = "lab")]
+pub mod lab;
 mod model;
 mod netlink;
 mod orders;

@@ -61,6 +61,13 @@ pub(crate) enum Object {
     Group(Vec<(u32, u32)>),
 }
 
+impl Object {
+    /// Is it a group with a member of which `of` is true?
+    fn has_member(&self, of: impl Fn(u32) -> bool) -> bool {
+        matches!(self, Object::Group(members) if members.iter().any(|member| of(member.0)))
+    }
+}
+
 /// Hops of a next-hop object with their shares.
 pub(crate) type ObjectHops = Vec<(Object, u32)>;
 
@@ -70,6 +77,8 @@ pub(crate) struct Model {
     pub addresses: Kept<AddressKey, ()>,
     pub neighbours: Kept<(u32, IpAddr), NeighbourFacts>,
     pub objects: Kept<u32, Object>,
+    /// Objects that groups name, and that are not there.
+    awaited: HashSet<u32>,
     pub routes: Routes,
     /// Routes of this router, or of an earlier one, in Linux.
     pub own_routes: HashSet<RouteKey>,
@@ -84,6 +93,7 @@ impl Model {
             addresses: Kept::new(),
             neighbours: Kept::new(),
             objects: Kept::new(),
+            awaited: HashSet::new(),
             routes: Routes::new(),
             own_routes: HashSet::new(),
             leaving: None,
@@ -170,26 +180,51 @@ impl Model {
         gone.into_iter().for_each(|id| self.object_went(id));
     }
 
+    /// An object is gone. Groups lose the member; one that has no other is gone too.
     fn object_went(&mut self, id: u32) {
-        self.objects.remove(id);
-        self.routes.object_went(id);
-        // Groups lose the member; one that has no other is gone.
-        let has_it = |object: &Object| match object {
-            Object::Group(members) => members.iter().any(|member| member.0 == id),
-            _ => false,
-        };
-        let groups = self.objects.keys_of(|_, object| has_it(object));
-        for group in groups {
-            let Some(Object::Group(members)) = self.objects.get(group) else { continue };
-            let left: Vec<_> = members.iter().filter(|member| member.0 != id).copied().collect();
-            match left.is_empty() {
-                true => {
-                    self.objects.remove(group);
-                    self.routes.object_went(group);
+        let mut gone = vec![id];
+        while let Some(id) = gone.pop() {
+            self.objects.remove(id);
+            self.routes.object_went(id);
+            for group in self.objects.keys_of(|_, object| object.has_member(|member| member == id))
+            {
+                let Some(Object::Group(members)) = self.objects.get(group) else { continue };
+                let left: Vec<_> =
+                    members.iter().filter(|member| member.0 != id).copied().collect();
+                match left.is_empty() {
+                    true => gone.push(group),
+                    false => self.objects.amend(group, Object::Group(left)),
                 }
-                false => self.objects.put(group, Object::Group(left)),
             }
         }
+    }
+
+    /// An object is this now. A group is reported as the hops of its members, so it is reported
+    /// again when one of them is another now.
+    fn put_object(&mut self, id: u32, object: Object) {
+        let is_known = self.objects.get(id).is_some();
+        if let Object::Group(members) = &object {
+            let missing = members.iter().filter(|member| self.objects.get(member.0).is_none());
+            self.awaited.extend(missing.map(|member| member.0));
+        }
+        let is_change = self.objects.replace(id, object);
+        if is_change && (self.awaited.remove(&id) || is_known) {
+            self.objects.report_again(|_, object| object.has_member(|member| member == id));
+        }
+    }
+
+    /// A dump of objects is whole: groups lose members that are not in it.
+    pub fn sweep_objects(&mut self) {
+        self.objects.sweep();
+        let mut missing = HashSet::new();
+        for group in self.objects.keys_of(|_, object| matches!(object, Object::Group(_))) {
+            let Some(Object::Group(members)) = self.objects.get(group) else { continue };
+            let members = members.iter().map(|member| member.0);
+            missing.extend(members.filter(|member| self.objects.get(*member).is_none()));
+        }
+        let is_new = |member| missing.contains(&member) && !self.awaited.contains(&member);
+        self.objects.report_again(|_, object| object.has_member(is_new));
+        self.awaited = missing;
     }
 
     fn take_address(&mut self, message: &Message<'_>) {
@@ -226,7 +261,7 @@ impl Model {
             }
             next_hop::Kind::Group(members) => Object::Group(members),
         };
-        self.objects.put(read.id, object);
+        self.put_object(read.id, object);
     }
 
     /// The hops of an object, its groups' members and theirs among them, with their shares; none
@@ -264,10 +299,8 @@ impl Model {
         let of_link =
             |object: &Object| matches!(object, Object::Hop { link, .. } if *link == index);
         let objects = self.objects.keys_of(|_, object| of_link(object));
-        let of_group = |members: &[(u32, u32)]| members.iter().any(|m| objects.contains(&m.0));
-        self.objects.report_again(|id, object| match object {
-            Object::Group(members) => of_group(members),
-            _ => objects.contains(id),
+        self.objects.report_again(|id, object| {
+            objects.contains(id) || object.has_member(|member| objects.contains(&member))
         });
         self.routes.used.report_again(|_, (_, value)| value.names(index));
     }
@@ -296,5 +329,64 @@ impl Model {
             + self.neighbours.coalesced
             + self.objects.coalesced
             + self.routes.used.coalesced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hop(last: u8) -> Object {
+        Object::Hop { gateway: Some([10, 0, 0, last].into()), link: 1, encap: None }
+    }
+
+    /// The objects that are to be reported, as the hops that they come to.
+    fn reported(model: &mut Model) -> Vec<(u32, Option<ObjectHops>)> {
+        let objects = model.objects.take_unreported(9);
+        let hops = |(id, object): (u32, Option<Object>)| (id, object.map(|_| model.hops_of(id)));
+        let mut reported: Vec<_> = objects.into_iter().map(hops).collect();
+        reported.sort_by_key(|(id, _)| *id);
+        reported
+    }
+
+    #[test]
+    fn a_group_is_reported_again_when_a_member_is_another_now() {
+        let mut model = Model::new();
+        model.put_object(9, Object::Group(vec![(1, 1), (2, 3)]));
+        assert_eq!(reported(&mut model), [(9, Some(vec![]))], "its members are not there yet");
+        model.put_object(1, hop(1));
+        assert_eq!(reported(&mut model)[1], (9, Some(vec![(hop(1), 1)])));
+        model.put_object(2, hop(2));
+        reported(&mut model);
+        model.put_object(2, hop(7));
+        let both = vec![(hop(1), 1), (hop(7), 3)];
+        assert_eq!(reported(&mut model), [(2, Some(vec![(hop(7), 1)])), (9, Some(both))]);
+        model.put_object(2, hop(7));
+        assert_eq!(reported(&mut model), [], "the same again is no change");
+    }
+
+    #[test]
+    fn a_group_loses_members_that_are_not_in_a_dump() {
+        let mut model = Model::new();
+        model.put_object(1, hop(1));
+        model.put_object(2, hop(2));
+        model.put_object(9, Object::Group(vec![(1, 1), (2, 1)]));
+        reported(&mut model);
+        model.objects.begin_dump();
+        model.put_object(1, hop(1));
+        model.put_object(9, Object::Group(vec![(1, 1), (2, 1)]));
+        model.sweep_objects();
+        assert_eq!(reported(&mut model), [(2, None), (9, Some(vec![(hop(1), 1)]))]);
+    }
+
+    #[test]
+    fn a_group_without_members_is_gone_and_so_are_groups_of_it() {
+        let mut model = Model::new();
+        model.put_object(1, hop(1));
+        model.put_object(2, Object::Group(vec![(1, 1)]));
+        model.put_object(3, Object::Group(vec![(2, 1), (2, 1)]));
+        reported(&mut model);
+        model.object_went(1);
+        assert_eq!(reported(&mut model), [(1, None), (2, None), (3, None)]);
     }
 }

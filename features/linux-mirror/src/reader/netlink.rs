@@ -155,7 +155,7 @@ impl Thread {
         self.model.addresses.sweep();
         // Kernels before 5.3 have no next-hop objects.
         if self.dump(&[next_hop::dump()], |model| model.objects.begin_dump()).is_ok() {
-            self.model.objects.sweep();
+            self.model.sweep_objects();
         }
         let routes = [route::dump(family::IP4), route::dump(family::IP6)];
         self.dump(&routes, |model| {
