@@ -41,7 +41,9 @@ class Dnsmasq:
             f"--dhcp-leasefile={folder}/leases",
             *words,
         )
-        self.process.wait_for_text("DHCP, IP range" if "--dhcp-range=10." in " ".join(words) else "DHCPv6, IP range")
+        self.process.wait_for_text(
+            "DHCP, IP range" if "--dhcp-range=10." in " ".join(words) else "DHCPv6, IP range"
+        )
 
     def wait_for(self, text: str) -> None:
         """Wait until it has logged this."""
@@ -61,7 +63,11 @@ class Kea6:
                 "server-id": {"type": "LL", "persist": False},
                 "subnet6": subnets,
                 "loggers": [
-                    {"name": "kea-dhcp6", "output_options": [{"output": "stdout", "flush": True}], "severity": "INFO"}
+                    {
+                        "name": "kea-dhcp6",
+                        "output_options": [{"output": "stdout", "flush": True}],
+                        "severity": "INFO",
+                    }
                 ],
             }
         }
@@ -89,7 +95,9 @@ class Said:
         if not self.place.exists():
             return []
         blocks = self.place.read_text().split("\n\n")
-        pairs = [[line.partition("=")[::2] for line in block.splitlines()] for block in blocks if block.strip()]
+        pairs = [
+            [line.partition("=")[::2] for line in block.splitlines()] for block in blocks if block.strip()
+        ]
         return [dict(block) for block in pairs]
 
     def last(self, key: str) -> str | None:
@@ -105,7 +113,19 @@ class Udhcpc:
         need("udhcpc")
         self.said = Said(scratch("udhcpc-") / "said")
         self.process: Process = host.start(
-            "udhcpc", "-f", "-i", device, "-t", "20", "-T", "1", "-A", "1", "-s", str(self.said.script), *words
+            "udhcpc",
+            "-f",
+            "-i",
+            device,
+            "-t",
+            "20",
+            "-T",
+            "1",
+            "-A",
+            "1",
+            "-s",
+            str(self.said.script),
+            *words,
         )
 
 
@@ -134,4 +154,3 @@ class Dhclient:
         """Give back what it has."""
         self.process.stop()
         self.host.run(*self._words, "-r", self.device, check=False)
-
