@@ -160,7 +160,7 @@ fn dhcp6_message(bytes: &[u8]) {
     let again = written(|out| {
         let mut writer = dhcp6::Writer::relay(out, read.header)?;
         read.options.flatten().try_for_each(|(code, data)| writer.put(code, data))?;
-        Ok(writer.finish())
+        Ok::<_, quiver_wire::WireError>(writer.finish())
     });
     let again = again.expect("a message fits");
     let again = dhcp6::RelayMessage::parse(&again).expect("what was written is read");

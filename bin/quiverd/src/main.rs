@@ -68,6 +68,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         print!("{}", router::reference(page)?);
         return Ok(());
     }
+    memory::take_reserve()?;
     let fallback = PathBuf::from(CONFIG_DEFAULT);
     let config = arguments.config.clone().or_else(|| fallback.exists().then_some(fallback));
     let mut settings = Settings::read(config.as_deref())?;

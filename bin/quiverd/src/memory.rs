@@ -16,13 +16,23 @@ pub fn register(registry: &mut Registry) {
     registry.memory(|_| vec![("reserve", MEMORY.held_bytes() as u64)]);
 }
 
-/// Take the reserve, and watch over it.
+/// Take the reserve: first of all, so that a start that is refused memory says so.
 ///
 /// # Errors
 /// When there is no memory for it.
-pub fn keep_reserve(engine: &mut Engine, commands: &SharedCommands) -> anyhow::Result<()> {
+pub fn take_reserve() -> anyhow::Result<()> {
     let mebibytes = RESERVE_BYTES >> 20;
     anyhow::ensure!(MEMORY.hold(), "no memory for a reserve of {mebibytes} MiB");
+    Ok(())
+}
+
+/// Watch over the reserve.
+///
+/// # Errors
+/// When the start has used it up.
+pub fn keep_reserve(engine: &mut Engine, commands: &SharedCommands) -> anyhow::Result<()> {
+    let mebibytes = RESERVE_BYTES >> 20;
+    take_reserve()?;
     commands.borrow_mut().before_additions(|_| match MEMORY.is_short() {
         true => Err(Refusal::new("the router is short of memory and makes nothing more")
             .remedy("delete something, or raise the limit of its memory")),
