@@ -20,7 +20,8 @@ quiver_core::reasons! {
         PrefixesFull = info "prefixes-full", "delegated prefixes without a route: the table of \
             delegated prefixes is full, or the client's share of it";
         /// Not a prefix that a client may have.
-        BadPrefix = info "bad-prefix", "delegated prefixes without a route: no client may have them";
+        BadPrefix = info "bad-prefix", "delegated prefixes without a route: no client may have \
+            them";
         /// Not configured.
         NotConfigured = "not-configured", "no server is configured for the table of the receiving \
             interface (`set dhcp proxy server`, `set dhcpv6 proxy server`)";
