@@ -13,7 +13,7 @@ from peers.processes import Process, need, parse_json
 from peers.router import Router
 
 #: A transfer of a test, bytes, and what must have been read of it when its sender ends.
-TRANSFER_BYTES, TRANSFER_BYTES_MIN = 4 << 20, 1 << 20
+TRANSFER_BYTES, TRANSFER_BYTES_MIN = 4 << 20, 256 << 10
 
 
 @dataclass(frozen=True)
