@@ -74,7 +74,7 @@ class Ring:
     seconds: float = 0.0
 
     def wait_for_both_sides(self, patience_s: float) -> None:
-        """Wait until traffic has two ways."""
+        """Wait until traffic has two paths."""
         for ours in self.ours.values():
             wait_until(f"ours{ours.number} has both paths", ours.has_both_paths, patience_s)
 
