@@ -34,9 +34,11 @@ protocol ospf v2 {
   ipv4 { import all; export none; };
   area 0 { interface "t0" { type ptp; hello 1; dead 5; }; interface "lo" { stub; }; };
 }
+# An interface without a link-local address, as `lo`, is no part of OSPFv3.
+protocol direct { ipv6; interface "lo"; }
 protocol ospf v3 {
-  ipv6 { import all; export none; };
-  area 0 { interface "t0" { type ptp; hello 1; dead 5; }; interface "lo" { stub; }; };
+  ipv6 { import all; export where source = RTS_DEVICE; };
+  area 0 { interface "t0" { type ptp; hello 1; dead 5; }; };
 }
 """
 
