@@ -1,5 +1,5 @@
-//! `linux-cp-xc`: what Linux sends on a twin leaves by the interface whose twin it is: a frame as it
-//! is, an IP packet for a tunnel with the tunnel's headers.
+//! `linux-cp-xc`: what Linux sends on a twin leaves by the interface whose twin it is: a frame as
+//! it is, an IP packet for a tunnel with the tunnel's headers.
 
 use std::sync::Arc;
 
