@@ -12,7 +12,7 @@ mod dispatcher;
 mod flow;
 mod peer;
 mod plain;
-mod rpc;
+pub(crate) mod rpc;
 mod socket;
 mod stream;
 pub mod subscriptions;
@@ -143,6 +143,14 @@ pub(crate) enum Ask {
     Help(String),
     /// The schema of all commands.
     Schema,
+    /// A command under the name of its method.
+    Method { method: String, args: Json },
+    /// This, if the configuration is in a state still.
+    IfGeneration(String, Box<Ask>),
+    /// Which state the configuration is in.
+    Generation,
+    /// The API as a document.
+    Discover,
     /// To be served; the server deals with it.
     Authenticate(String),
     /// Nothing any more: the client is gone.
