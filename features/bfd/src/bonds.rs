@@ -9,7 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 
 use crate::config::{self, Bfd, BondSession, NewSession, Origin, Signing, busy};
 use crate::session::Settings;
-use crate::shared::Ends;
+use crate::shared::{Ends, SESSIONS_MAX};
 
 /// What a bond's sessions are known by: the bond, and whether they are of IPv4. Each bond has one
 /// session of each family on each member.
@@ -46,6 +46,7 @@ pub(crate) fn add(engine: &mut Engine, bond: InterfaceId, new: OnBond) -> Result
     if !aggregates::is_aggregate(engine, bond) {
         return Err(Refusal::new(format!("{name} is not a bond")).remedy("`show bond` lists bonds"));
     }
+    let ready = aggregates::ready(engine, bond).len();
     let bfd = engine.get_mut::<Bfd>().ok_or_else(busy)?;
     bfd.using(new.signing)?;
     let key = (bond, new.local.is_ipv4());
@@ -55,6 +56,10 @@ pub(crate) fn add(engine: &mut Engine, bond: InterfaceId, new: OnBond) -> Result
             other.local, other.peer
         );
         return Err(Refusal::new(what).remedy("change them: bfd udp bond mod …"));
+    }
+    if bfd.sessions.len() + ready > SESSIONS_MAX {
+        let what = format!("a router has {SESSIONS_MAX} BFD sessions at most");
+        return Err(Refusal::new(what).remedy("delete some: bfd udp session del …"));
     }
     bfd.bonds.insert(key, new);
     follow(engine);
