@@ -375,7 +375,7 @@ fn the_configuration_is_written_as_it_was_given_and_nonsense_is_refused() {
     let more = "desired-min-tx 50000 required-min-rx 50000 detect-mult 5";
     router.cli(&format!("bfd udp bond mod {ends} {more}"));
     assert!(router.cli("show running-config").contains(more));
-    assert_eq!(sessions(router)[0]["detect_mult"].as_u64().or(Some(5)), Some(5));
+    assert_eq!(sessions(router)[0]["detect_mult"], 5);
     for (line, says) in [
         (format!("add {ends} {TIMES}"), "already"),
         (format!("add e0 local-addr 192.0.2.1 peer-addr 192.0.2.2 {TIMES}"), "not a bond"),
