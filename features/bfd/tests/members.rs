@@ -386,4 +386,5 @@ fn the_configuration_is_written_as_it_was_given_and_nonsense_is_refused() {
         let refused = router.refused(&format!("bfd udp bond {line}"));
         assert!(refused.contains(says), "{line}: {refused}");
     }
+    pair.run(20); // what the sessions said when they were taken down leaves
 }
