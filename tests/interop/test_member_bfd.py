@@ -92,7 +92,13 @@ class Wired:
 
     def mend(self, member: str) -> None:
         """Let a wire pass frames again."""
-        self.wires.ip("link", "set", f"a{member}", "master", f"w{member}")
+        plug(self.wires, f"a{member}", f"w{member}")
+
+
+def plug(wires: Namespace, port: str, bridge: str) -> None:
+    """Let a port be one end of a wire: it passes frames of slow protocols, too."""
+    wires.ip("link", "set", port, "master", bridge)
+    wires.ip("link", "set", port, "type", "bridge_slave", "group_fwd_mask", "4")
 
 
 @contextmanager
@@ -101,13 +107,11 @@ def wired(mode: str) -> Iterator[Wired]:
     labels = ("near", "far", "left", "right", "wires")
     with namespaces(*labels) as (near, far, left, right, wires):
         for member in MEMBERS:
-            wires.ip("link", "add", f"w{member}", "type", "bridge", "mcast_snooping", "0", "forward_delay", "0")
+            wires.ip("link", "add", f"w{member}", "type", "bridge", "mcast_snooping", "0")
             wires.ip("link", "set", f"w{member}", "up")
-            # The bridge passes frames of slow protocols, as a wire does: all but PAUSE and STP.
-            wires.run("sh", "-c", f"echo 0xfff8 > /sys/class/net/w{member}/bridge/group_fwd_mask", check=False)
             for end, place in (("a", near), ("b", far)):
                 veth(place, member, wires, f"{end}{member}")
-                wires.ip("link", "set", f"{end}{member}", "master", f"w{member}")
+                plug(wires, f"{end}{member}", f"w{member}")
                 place.run("ethtool", "-K", member, "tx", "off", check=False)
         with Router(near) as one, Router(far) as other:
             for number, (router, host) in enumerate(((one, left), (other, right))):

@@ -1,7 +1,7 @@
-"""A routing daemon that leaves its BFD sessions to the router: the protocol of FRR's bfdd over a Unix socket.
+"""A routing daemon that leaves its BFD sessions to the router: the protocol of FRR's bfdd, Unix sockets.
 
-The layout is that of FRR's "BFD Distributed": a header of 8 bytes (version, zero, type, identification, length
-of all), numbers in network byte order.
+The layout is that of FRR's "BFD Distributed": a header of 8 bytes (version, zero, type, identification,
+length of all), numbers in network byte order.
 """
 
 from __future__ import annotations
