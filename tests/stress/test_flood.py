@@ -69,7 +69,7 @@ def flood(socket: Path) -> dict[str, Any]:
         ],
     ]
     port = {"memif": {"socket": str(socket), "id": 0, "role": "slave", "ring_size": 4096}}
-    streams = [{"from": 0, "to": 0, "frame": 64, "layers": layers} for layers in kinds]
+    streams = [{"from": 0, "to": 0, "frame": 70, "layers": layers} for layers in kinds]
     return {"version": 1, "cores": [0], "ports": [port], "streams": streams}
 
 
@@ -163,5 +163,5 @@ desired-min-tx {BFD_US} required-min-rx {BFD_US} detect-mult 3"""
         for (node, reason), count in net.router.counted_since(errors).most_common(12):
             print(f"  {count:10d}  {node}  {reason}")
         for name, after in punted(net).items():
-            passed = {key: after[key] - before[name][key] for key in after if isinstance(after[key], int)}
-            print(f"  class {name}: {passed}")
+            passed, policed = (after[key] - before[name][key] for key in ("passed", "policed"))
+            print(f"  class {name}: {passed} to Linux, {policed} policed")
