@@ -7,6 +7,7 @@
 
 #![warn(clippy::missing_errors_doc)]
 
+pub mod aggregates;
 pub mod answers;
 mod args;
 mod automaton;

@@ -45,7 +45,7 @@ pub use dispatcher::{ControlLoad, Dispatcher, UNITS_PER_TURN_MAX};
 use flow::Flow;
 use peer::{Entry, Seat, entry};
 use socket::Listener;
-pub use socket::group_id;
+pub use socket::{group_id, listen_unix};
 use stream::Stream;
 pub use token::Token;
 
@@ -247,7 +247,8 @@ impl Server {
         let doors = [(&config.cli_socket, Protocol::Plain), (&config.api_socket, Protocol::Rpc)];
         for (path, protocol) in doors {
             if let Some(path) = path {
-                let listener = socket::listen(path, config.group.as_deref())?;
+                socket::make_folder(path)?;
+                let listener = listen_unix(path, config.group.as_deref())?;
                 listeners.push((Listener::Unix(listener), protocol));
                 paths.push(path.clone());
             }
