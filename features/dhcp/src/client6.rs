@@ -165,6 +165,23 @@ struct Given {
     rebind_ns: u64,
 }
 
+/// T1 and T2: the server's, or 0.5 and 0.8 of the shortest preferred lifetime where the client may
+/// choose (§14.2). It chooses, too, where the lease would end before.
+fn times(ia: &Ia<'_>, preferred_s: u32, valid_s: u32) -> [u32; 2] {
+    let share = |tenths: u64| match preferred_s {
+        INFINITY_S => INFINITY_S,
+        preferred_s => (u64::from(preferred_s) * tenths / 10) as u32,
+    };
+    let [t1_s, t2_s] = [ia.t1_s, ia.t2_s].map(|said_s| match said_s {
+        INFINITY_S => INFINITY_S,
+        said_s if said_s < valid_s => said_s,
+        _ => 0,
+    });
+    let t2_s = if t2_s == 0 { share(8).max(t1_s) } else { t2_s };
+    let t1_s = if t1_s == 0 { share(5).min(t2_s) } else { t1_s };
+    [t1_s, t2_s]
+}
+
 /// A client.
 #[derive(Debug)]
 pub struct Client6 {
@@ -445,7 +462,7 @@ impl Client6 {
             return None;
         }
         let (mut bindings, mut left_out) = (Vec::new(), 0);
-        let mut shortest_s = INFINITY_S;
+        let (mut shortest_s, mut valid_s) = (INFINITY_S, INFINITY_S);
         for (code, data) in ia.options.flatten() {
             let member = match (self.ia_type, code) {
                 (IaType::Na, option::IA_ADDRESS) => IaAddress::parse(data).map(|read| {
@@ -473,6 +490,7 @@ impl Client6 {
                 let lifetime_s =
                     if member.preferred_s > 0 { member.preferred_s } else { member.valid_s };
                 shortest_s = shortest_s.min(lifetime_s);
+                valid_s = valid_s.min(member.valid_s);
             }
             bindings.push(Binding {
                 address: prefix.address(),
@@ -481,14 +499,8 @@ impl Client6 {
                 valid_until_ns: after(now_ns, member.valid_s),
             });
         }
-        // §14.2: 0.5 and 0.8 of the shortest preferred lifetime where the client may choose.
-        let share = |tenths: u64| match shortest_s {
-            INFINITY_S => INFINITY_S,
-            shortest_s => (u64::from(shortest_s) * tenths / 10) as u32,
-        };
-        let t2_s = if ia.t2_s == 0 { share(8).max(ia.t1_s) } else { ia.t2_s };
-        let t1_s = if ia.t1_s == 0 { share(5).min(t2_s) } else { ia.t1_s };
-        let [renew_ns, rebind_ns] = [t1_s, t2_s].map(|seconds| after(now_ns, seconds.max(1)));
+        let [renew_ns, rebind_ns] =
+            times(ia, shortest_s, valid_s).map(|seconds| after(now_ns, seconds.max(1)));
         Some(Given { bindings, left_out, renew_ns, rebind_ns })
     }
 

@@ -454,6 +454,11 @@ fn times_that_the_client_may_choose_and_lifetimes_without_end() {
     bench.bind(&Said { times: (0, 0), members, ..usual() });
     assert_eq!(after(bench.client.renew_ns, &bench), 50);
     assert!(bench.client.bindings[0].preferred_until_ns <= bench.now_ns, "deprecated");
+    let mut bench = Bench::new();
+    let members = vec![member("2001:db8::77", 128, 100, 200)];
+    bench.bind(&Said { times: (500, 600), members, ..usual() });
+    assert_eq!(after(bench.client.renew_ns, &bench), 50, "it would end before");
+    assert_eq!(after(bench.client.rebind_ns, &bench), 80);
 }
 
 #[test]

@@ -173,7 +173,8 @@ pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Res
     check_routes(engine, id)?;
     unnumbered::refuse_borrower(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| -> Result<Result<(), FibError>, Refusal> {
-        if ip.replacing.give_address(id, prefix.address, prefix.length) && ip.has(id, prefix) {
+        let is_given = ip.has(id, prefix) && !ip.interface(id).has_leased6(prefix.address);
+        if ip.replacing.give_address(id, prefix.address, prefix.length) && is_given {
             return Ok(Ok(()));
         }
         let yielded = autoconfig::yield_address(engine, ip, fib, id, prefix.address)
