@@ -50,12 +50,15 @@ class Mirrored:
 
 
 @contextmanager
-def mirrored_network() -> Iterator[Mirrored]:
-    """A router, its twins' namespace, and a host behind each of its two taps."""
+def mirrored_network(sections: str = "") -> Iterator[Mirrored]:
+    """A router, its twins' namespace, and a host behind each of its two taps.
+
+    `sections` are more of its start-up file.
+    """
     names = [Namespace(label) for label in ("router", "twins", "left", "right")]
     own, twins, left, right = names
     try:
-        with Router(own) as router:
+        with Router(own, sections=sections) as router:
             router.configure(
                 f"""lcp default netns {twins.name}
                 create tap id 0 host-if-name h0 host-ns {left.name}
