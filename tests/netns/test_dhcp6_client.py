@@ -91,8 +91,8 @@ def test_the_router_leases_an_address_of_kea_renews_and_releases_it(net: Network
         address = row["addresses"].removesuffix("/128")
         assert address.startswith("2001:db8:1::1")
         use(net, address)
-        shown = net.router.ctl(f"show interface address {net.left.interface}")
-        assert f"{address}/128 (leased)" in shown
+        text = net.router.ctl(f"show interface address {net.left.interface}")
+        assert f"{address}/128 (leased)" in text
         config = net.router.ctl("show running-config")
         assert f"dhcp6 client {net.left.interface}" in config
         assert address not in config
@@ -130,8 +130,8 @@ def test_an_address_that_a_host_has_is_declined(net: Network) -> None:
     net.router.ctl(f"dhcp6 client {net.left.interface}")
     server.process.wait_for_text("DHCP6_DECLINE")
     wait_until("it is counted", lambda: client(net)["declined"] >= 1)
-    shown = net.router.ctl(f"show interface address {net.left.interface}")
-    assert "2001:db8:1::10" not in shown
+    text = net.router.ctl(f"show interface address {net.left.interface}")
+    assert "2001:db8:1::10" not in text
 
 
 def test_a_link_that_comes_back_confirms_the_address(net: Network) -> None:
@@ -262,8 +262,8 @@ def test_without_a_client_replies_are_counted(net: Network) -> None:
 
     def has_link_local() -> bool:
         nonlocal own
-        shown = net.router.ctl(f"show interface address {net.left.interface}").replace(",", " ").split()
-        own = next((word for word in shown if word.startswith("fe80::")), "")
+        text = net.router.ctl(f"show interface address {net.left.interface}").replace(",", " ").split()
+        own = next((word for word in text if word.startswith("fe80::")), "")
         return bool(own)
 
     wait_until("a link-local address", has_link_local)

@@ -421,9 +421,9 @@ impl Client6 {
             writer.put(option::RAPID_COMMIT, &[]).ok()?;
         }
         if !matches!(kind, message::CONFIRM | message::RELEASE | message::DECLINE) {
-            let asked: Vec<u8> =
+            let requested: Vec<u8> =
                 OPTION_REQUEST.iter().flat_map(|code| code.to_be_bytes()).collect();
-            writer.put(option::OPTION_REQUEST, &asked).ok()?;
+            writer.put(option::OPTION_REQUEST, &requested).ok()?;
         }
         let bindings = match self.state {
             State::Requesting | State::Releasing | State::Declining => &self.leaving,

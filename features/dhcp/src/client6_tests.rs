@@ -325,10 +325,10 @@ fn a_refusal_is_not_asked_again_at_once() {
     assert_eq!((bench.client.counts.refused, bench.wait().0), (1, message::SOLICIT));
     bench.advertise(SERVER, 255).unwrap();
     bench.now();
-    let asked_ns = bench.now_ns;
+    let request_ns = bench.now_ns;
     bench.reply(&none).unwrap();
     assert_eq!(bench.wait().0, message::SOLICIT);
-    assert_eq!(bench.now_ns, asked_ns + REFUSED_WAIT_NS);
+    assert_eq!(bench.now_ns, request_ns + REFUSED_WAIT_NS);
     // With a lease, it lasts.
     bench.advertise(SERVER, 255).unwrap();
     bench.now();

@@ -57,8 +57,8 @@ fn wait(router: &mut Router, kind: u8) -> Vec<u8> {
 }
 
 /// A server's reply to a client's message.
-fn reply(asked: &[u8], members: &[IaPrefix]) -> Vec<u8> {
-    let read = Message::parse(asked).expect("a message");
+fn reply(request: &[u8], members: &[IaPrefix]) -> Vec<u8> {
+    let read = Message::parse(request).expect("a message");
     let mut out = vec![0; 4000];
     let mut writer = Writer::message(&mut out, message::REPLY, read.transaction).expect("room");
     let client = read.options.find(option::CLIENT_ID).expect("a client");
@@ -105,7 +105,7 @@ fn send(router: &mut Router, payload: &[u8]) {
 }
 
 /// What a show answers.
-fn shown(router: &mut Router, line: &str) -> String {
+fn display(router: &mut Router, line: &str) -> String {
     router.execute(line).map_or_else(|refusal| refusal.to_string(), |output| output.to_text())
 }
 
@@ -116,16 +116,16 @@ fn a_leased_address_is_used_renewed_and_released() {
     send(&mut router, &reply(&solicit, &[member("2001:db8::77", 128, 100)]));
     assert_eq!(router.count(NODE, "taken"), 1);
     router.advance(Duration::from_secs(3));
-    let addresses = shown(&mut router, "show interface address e0");
+    let addresses = display(&mut router, "show interface address e0");
     assert!(addresses.contains("2001:db8::77/128 (leased)"), "{addresses}");
-    let config = shown(&mut router, "show running-config");
+    let config = display(&mut router, "show running-config");
     assert!(config.contains("dhcp6 client e0") && !config.contains("2001:db8::77"), "{config}");
     let renew = wait_for_renew(&mut router);
     send(&mut router, &reply(&renew, &[member("2001:db8::77", 128, 100)]));
-    assert!(shown(&mut router, "show dhcp6 clients").contains("bound"));
+    assert!(display(&mut router, "show dhcp6 clients").contains("bound"));
     router.cli("dhcp6 client disable e0");
     assert_eq!(sent(&mut router)[0][0], message::RELEASE);
-    let addresses = shown(&mut router, "show interface address e0");
+    let addresses = display(&mut router, "show interface address e0");
     assert!(!addresses.contains("2001:db8"), "{addresses}");
     assert!(router.execute("dhcp6 client disable e0").is_err(), "it is gone");
 }
@@ -150,28 +150,28 @@ fn a_delegated_prefix_makes_addresses_and_a_discard_route_until_it_ends() {
     let solicit = wait(&mut router, message::SOLICIT);
     send(&mut router, &reply(&solicit, &[member("2001:db8:aa00::", 48, 60)]));
     router.advance(Duration::from_secs(3));
-    let addresses = shown(&mut router, "show interface address e1");
+    let addresses = display(&mut router, "show interface address e1");
     assert!(addresses.contains("2001:db8:aa00:7::1/64 (leased)"), "{addresses}");
     assert!(!addresses.contains("2001:db8:aa00:8:"), "{addresses}");
-    let route = shown(&mut router, "show ip6 fib 2001:db8:aa00:77::1");
+    let route = display(&mut router, "show ip6 fib 2001:db8:aa00:77::1");
     assert!(route.contains("2001:db8:aa00::/48") && route.contains("unreachable"), "{route}");
-    let prefixes = shown(&mut router, "show ip6 prefixes");
+    let prefixes = display(&mut router, "show ip6 prefixes");
     assert!(prefixes.contains("site") && prefixes.contains("2001:db8:aa00::/48"), "{prefixes}");
     // The operator takes the address over, and gives it back.
     router.cli("set interface ip address e1 2001:db8:aa00:7::1/64");
     router.advance(Duration::from_secs(2));
-    let made = shown(&mut router, "show ip6 addresses");
+    let made = display(&mut router, "show ip6 addresses");
     assert!(made.contains("2001:db8:aa00:7::1/64"), "{made}");
-    assert!(!shown(&mut router, "show interface address e1").contains("leased"));
+    assert!(!display(&mut router, "show interface address e1").contains("leased"));
     router.cli("set interface ip address del e1 2001:db8:aa00:7::1/64");
     router.advance(Duration::from_secs(2));
-    assert!(shown(&mut router, "show interface address e1").contains("leased"));
+    assert!(display(&mut router, "show interface address e1").contains("leased"));
     // Nobody renews it: it ends.
     router.advance(Duration::from_secs(60));
-    assert!(!shown(&mut router, "show interface address e1").contains("leased"));
-    let route = shown(&mut router, "show ip6 fib 2001:db8:aa00:77::1");
+    assert!(!display(&mut router, "show interface address e1").contains("leased"));
+    let route = display(&mut router, "show ip6 fib 2001:db8:aa00:77::1");
     assert!(!route.contains("2001:db8:aa00::/48"), "{route}");
-    let config = shown(&mut router, "show running-config");
+    let config = display(&mut router, "show running-config");
     assert!(config.contains("dhcp6 pd client e0 prefix group \"site\""), "{config}");
     assert!(config.contains("prefix group \"site\" ::7:0:0:0:1/64"), "{config}");
 }
@@ -186,9 +186,9 @@ fn interfaces_that_go_take_their_clients_and_addresses_along() {
     ]);
     router.cli("delete loopback interface intfc loop3");
     for line in ["show dhcp6 clients", "show dhcp6 pd clients", "show ip6 addresses"] {
-        assert!(!shown(&mut router, line).contains("loop3"), "{line}");
+        assert!(!display(&mut router, line).contains("loop3"), "{line}");
     }
-    assert!(!shown(&mut router, "show running-config").contains("site"));
+    assert!(!display(&mut router, "show running-config").contains("site"));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn replies_are_taken_by_clients_alone_and_a_flood_is_bounded() {
     router.advance(Duration::from_secs(1));
     let again = sent(&mut router).pop().unwrap_or(solicit);
     send(&mut router, &reply(&again, &[member("2001:db8::77", 128, 100)]));
-    assert!(shown(&mut router, "show dhcp6 clients").contains("2001:db8::77"));
+    assert!(display(&mut router, "show dhcp6 clients").contains("2001:db8::77"));
     send(&mut router, &[7, 0, 0]);
     assert_eq!(router.count(NODE, "malformed"), 1);
     send(&mut router, &vec![7; 2500]);
@@ -242,7 +242,7 @@ proptest! {
         }
         let off = if is_pd { "dhcp6 pd client e0 disable" } else { "dhcp6 client disable e0" };
         prop_assert!(router.execute(off).is_ok());
-        prop_assert!(!shown(&mut router, "show interface address").contains("leased"));
-        prop_assert!(!shown(&mut router, "show ip6 fib").contains("leased"));
+        prop_assert!(!display(&mut router, "show interface address").contains("leased"));
+        prop_assert!(!display(&mut router, "show ip6 fib").contains("leased"));
     }
 }
