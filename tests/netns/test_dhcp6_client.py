@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from scapy.layers.dhcp6 import (
+    DUID_LL,
     DHCP6_Advertise,
     DHCP6_Reply,
     DHCP6_Request,
@@ -16,7 +17,6 @@ from scapy.layers.dhcp6 import (
     DHCP6OptClientId,
     DHCP6OptIA_NA,
     DHCP6OptServerId,
-    DUID_LL,
 )
 from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
@@ -57,7 +57,9 @@ def kea(net: Network, **more: Any) -> Kea6:
     """Kea on the left host, which serves whatever comes by the link."""
     wait_until(
         "the server has a link-local address",
-        lambda: "fe80::" in net.left.host.ip("-6", "addr", "show", "dev", DEVICE, "scope", "link", "-tentative"),
+        lambda: (
+            "fe80::" in net.left.host.ip("-6", "addr", "show", "dev", DEVICE, "scope", "link", "-tentative")
+        ),
     )
     return Kea6(net.left.host, DEVICE, "2001:db8:1::5", [subnet(**more)])
 
@@ -199,7 +201,9 @@ def test_a_delegated_prefix_serves_the_site_until_it_ends(net: Network) -> None:
     assert "unreachable" not in net.router.ctl(f"show ip6 fib {nowhere}")
 
     def is_deprecated() -> bool:
-        return all(info.get("deprecated") for info in global_addresses(net) if info["local"].startswith(prefix))
+        return all(
+            info.get("deprecated") for info in global_addresses(net) if info["local"].startswith(prefix)
+        )
 
     wait_until("the host leaves the prefix", is_deprecated, 20)
 
@@ -231,7 +235,9 @@ def test_servers_that_lie_change_nothing(net: Network) -> None:
         mac = net.router.interface(net.left.interface)["mac"]
         own = next(
             word
-            for word in net.router.ctl(f"show interface address {net.left.interface}").replace(",", " ").split()
+            for word in net.router.ctl(f"show interface address {net.left.interface}")
+            .replace(",", " ")
+            .split()
             if word.startswith("fe80::")
         )
         duid = DHCP6OptClientId(duid=DUID_LL(lladdr=mac))

@@ -2,6 +2,9 @@
 
 use proptest::prelude::*;
 
+use quiver_wire::dhcp6::{INFINITY_S, Ia, IaAddress, IaPrefix, Writer};
+
+use super::messages::is_acceptable;
 use super::*;
 
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
