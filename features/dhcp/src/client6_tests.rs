@@ -323,7 +323,7 @@ fn a_refusal_is_not_asked_again_at_once() {
     let mut bench = Bench::new();
     bench.wait();
     let none = Said { status: status::NO_ADDRESSES, members: vec![], ..usual() };
-    let bytes = bench.message(message::ADVERTISE, SERVER, &[none.clone()], &[]);
+    let bytes = bench.message(message::ADVERTISE, SERVER, std::slice::from_ref(&none), &[]);
     bench.hear(&bytes).unwrap();
     assert_eq!((bench.client.counts.refused, bench.wait().0), (1, message::SOLICIT));
     bench.advertise(SERVER, 255).unwrap();
