@@ -26,6 +26,7 @@ mod grammar;
 mod job;
 mod journal;
 mod json_form;
+pub mod layer_two;
 mod listing;
 mod matcher;
 pub mod modes;
