@@ -38,7 +38,8 @@ struct Arguments {
     /// Check the start-up file and the files of commands that it names, and end.
     #[arg(long)]
     check: bool,
-    /// Write a page of the reference to standard output, and end: cli, startup or counters.
+    /// Write a page of the reference to standard output, and end: cli, startup, counters
+    /// or openrpc.
     #[arg(long, value_name = "PAGE")]
     reference: Option<String>,
 }

@@ -45,12 +45,16 @@ pub fn reference(page: &str) -> Result<String> {
     features::register(&mut registry);
     match page {
         "cli" => Ok(registry.commands.reference()),
+        "openrpc" => {
+            let document = serde_json::to_string_pretty(&*registry.commands.openrpc())?;
+            Ok(document + "\n")
+        }
         "startup" => Ok(schema().0.reference()),
         "counters" => {
             let (engine, _) = registry.build()?;
             Ok(quiver_control::commands::counters_reference(&engine))
         }
-        _ => bail!("there is no page {page}: cli, startup, counters"),
+        _ => bail!("there is no page {page}: cli, startup, counters, openrpc"),
     }
 }
 

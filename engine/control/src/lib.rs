@@ -7,6 +7,7 @@
 
 #![warn(clippy::missing_errors_doc)]
 
+pub mod aggregates;
 pub mod answers;
 mod args;
 mod automaton;
@@ -20,6 +21,7 @@ pub mod error;
 mod example;
 pub mod files;
 mod filter;
+mod generation;
 mod grammar;
 mod job;
 mod journal;
@@ -29,6 +31,7 @@ mod listing;
 mod matcher;
 pub mod modes;
 mod names;
+mod openrpc;
 mod output;
 pub mod paths;
 pub mod random;
