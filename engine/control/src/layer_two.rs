@@ -13,6 +13,9 @@ pub struct Station {
     pub mac: [u8; 6],
 }
 
+/// What is called with each station.
+pub type Visit<'a> = &'a mut dyn FnMut(Station);
+
 /// Calls into `quiver-bridge`, which puts them into the engine when it starts.
 #[derive(Clone, Copy)]
 pub struct BridgeFdb {
@@ -26,7 +29,7 @@ pub struct BridgeFdb {
     pub remove: fn(&mut Engine, Station),
     /// Visit stations that were learned, in a part of the table that begins at a place (0 at
     /// first). Returns where the next part begins; none at the end.
-    pub learned: fn(&Engine, u32, &mut dyn FnMut(Station)) -> Option<u32>,
+    pub learned: fn(&Engine, u32, Visit<'_>) -> Option<u32>,
 }
 
 /// A sub-interface that takes the frames of one VLAN.

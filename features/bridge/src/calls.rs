@@ -1,7 +1,7 @@
 //! What other features call ([`BridgeFdb`]): they add entries to the MAC table that are no part of
 //! the configuration, and read what was learned.
 
-use quiver_control::layer_two::{BridgeFdb, Station};
+use quiver_control::layer_two::{BridgeFdb, Station, Visit};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{Configured, MacKey, StampMinutes};
 use quiver_wire::MacAddress;
@@ -60,7 +60,7 @@ fn remove(engine: &mut Engine, station: Station) {
     });
 }
 
-fn learned(engine: &Engine, from: u32, each: &mut dyn FnMut(Station)) -> Option<u32> {
+fn learned(engine: &Engine, from: u32, each: Visit<'_>) -> Option<u32> {
     let macs = &engine.get::<Bridges>()?.macs;
     macs.scan(from, |key, entry| {
         if !entry.is_configured() && macs.holds(key, entry) {

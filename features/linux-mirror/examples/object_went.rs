@@ -23,7 +23,7 @@ fn message(kind: u16, body: &[u8]) -> Vec<u8> {
 }
 
 fn route(number: u32) -> Vec<u8> {
-    let object: u32 = if number % (ROUTES / OF_THE_OBJECT) == 0 { 7 } else { 8 };
+    let object: u32 = if number.is_multiple_of(ROUTES / OF_THE_OBJECT) { 7 } else { 8 };
     let header = [2, 32, 0, 0, 254, 186, 0, 1, 0, 0, 0, 0];
     let destination = attribute_bytes(1, &(0x1400_0000 + number).to_be_bytes());
     let body = [&header[..], &destination, &attribute_bytes(30, &object.to_ne_bytes())].concat();
