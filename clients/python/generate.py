@@ -73,7 +73,9 @@ def camel(words: str) -> str:
 
 
 def python_name(name: str) -> str:
-    """A name that is no word of Python's own."""
+    """A name that Python takes: `from_`, `_1_1`."""
+    if name[0].isdigit():
+        return f"_{name}"
     return f"{name}_" if keyword.iskeyword(name) else name
 
 

@@ -164,7 +164,9 @@ def test_a_tunnel_and_its_twin_are_alike_and_linux_speaks_through_both(lab: Lab,
     assert (row["type"], row["linux_mtu_bytes"]) == ("tun", MTU_BYTES)
     for family, own, peer in ((4, INNER, GUEST_INNER), (6, INNER6, GUEST_INNER6)):
         if family in tunnel.carries:
-            wait_until("the router has the address", lambda own=own: own in router.ctl("show interface address"))
+            wait_until(
+                "the router has the address", lambda own=own: own in router.ctl("show interface address")
+            )
             reach(lab.beside.guest, own)
             # Linux's own echo requests, and the answers to them, cross the twin.
             ping_all(twins, peer)
@@ -203,7 +205,10 @@ def test_twins_that_do_not_fit_are_refused(lab: Lab, tunnel: Tunnel) -> None:
     finally:
         router.ctl("delete gre tunnel gre7")
     line = f"lcp create {tunnel.interface} host-if t0 netns {lab.twins.name}"
-    assert any(row.startswith(line) and row.endswith(" tun") for row in router.ctl("show running-config").splitlines())
+    assert any(
+        row.startswith(line) and row.endswith(" tun")
+        for row in router.ctl("show running-config").splitlines()
+    )
 
 
 def test_ospf_by_a_tunnel_gives_both_ends_their_routes(lab: Lab, tunnel: Tunnel) -> None:

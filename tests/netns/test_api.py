@@ -41,10 +41,11 @@ def api(router: Router) -> Iterator[Quiver]:
 
 
 def test_commands_are_methods_that_answer_as_the_command_line_does(router: Router, api: Quiver) -> None:
-    row = next(row for row in api.show_interface() if row["name"] == "loop1")
-    assert row in router.json("show interface")
+    shown = api.show_interface()
+    assert shown == router.json("show interface")
+    assert [row["name"] for row in shown["interfaces"]] == ["loop1"]
     api.set_interface_mtu(packet=True, mtu=1400, interface="loop1")
-    assert next(row for row in api.show_interface(interface="loop1"))["mtu_bytes"] == 1400
+    assert api.show_interface(interface="loop1")["interfaces"][0]["mtu_bytes"] == 1400
     assert api.cli("show interface loop1 json").json == api.show_interface(interface="loop1")
 
 
@@ -62,9 +63,8 @@ def test_a_refusal_says_what_is_wrong_and_what_would_be_right(api: Quiver) -> No
 
 def test_long_answers_are_whole(api: Quiver) -> None:
     api.ip_table(add=True, table=7)
-    api.call("ip_route_add", prefix="10.0.0.0/32", count=ROUTES, table=7, path=[{"drop": True}])
-    rows = api.call("show_ip_fib", table=7)
-    rows = rows if isinstance(rows, list) else rows["routes"]
+    api.ip_route(prefix="10.0.0.0/32", count=ROUTES, table=7, via=[{"drop": True}])
+    rows = api.show_ip_fib(table=7)
     assert sum(row["prefix"].startswith("10.") for row in rows) == ROUTES
 
 
@@ -76,14 +76,14 @@ def test_two_writers_do_not_overwrite_each_other(router: Router, api: Quiver) ->
             other.set_interface_mtu(packet=True, mtu=1300, interface="loop1", if_generation=known)
         with pytest.raises(ConfigurationChangedError):
             other.script("set interface mtu packet 1300 loop1\n", if_generation=known)
-        assert other.show_interface(interface="loop1")[0]["mtu_bytes"] == 1500
+        assert other.show_interface(interface="loop1")["interfaces"][0]["mtu_bytes"] == 1500
 
 
 def test_tasks_share_a_connection(router: Router) -> None:
     async def run() -> None:
         async with AsyncQuiver(str(router.api_socket)) as api:
             rows = await asyncio.gather(*(api.show_interface(interface="loop1") for _ in range(20)))
-            assert all(row[0]["name"] == "loop1" for row in rows)
+            assert all(row["interfaces"][0]["name"] == "loop1" for row in rows)
             with pytest.raises(RefusedError):
                 await api.set_interface_state(interface="loop9", state="up")
 
@@ -122,7 +122,7 @@ def test_the_document_describes_every_command(router: Router, api: Quiver) -> No
         [str(binary("quiverd")), "--reference", "openrpc"], check=True, capture_output=True, text=True
     )
     assert json.loads(printed.stdout) == document
-    assert methods["show_interface"]["result"]["schema"]["type"] == "array"
+    assert methods["show_interface"]["result"]["schema"]["properties"]["interfaces"]["type"] == "array"
 
 
 def methods_have(methods: dict[str, object], row: dict[str, str]) -> bool:

@@ -45,10 +45,7 @@ pub fn reference(page: &str) -> Result<String> {
     features::register(&mut registry);
     match page {
         "cli" => Ok(registry.commands.reference()),
-        "openrpc" => {
-            let document = serde_json::to_string_pretty(&*registry.commands.openrpc())?;
-            Ok(document + "\n")
-        }
+        "openrpc" => Ok(one_method_a_line(&registry.commands.openrpc())),
         "startup" => Ok(schema().0.reference()),
         "counters" => {
             let (engine, _) = registry.build()?;
@@ -56,6 +53,15 @@ pub fn reference(page: &str) -> Result<String> {
         }
         _ => bail!("there is no page {page}: cli, startup, counters, openrpc"),
     }
+}
+
+/// The document of the API, so that a change of one method is a change of one line.
+fn one_method_a_line(document: &serde_json::Value) -> String {
+    let methods = document["methods"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let methods: Vec<String> = methods.iter().map(ToString::to_string).collect();
+    let (version, info) = (&document["openrpc"], &document["info"]);
+    let methods = methods.join(",\n");
+    format!("{{\"openrpc\":{version},\n\"info\":{info},\n\"methods\":[\n{methods}\n]}}\n")
 }
 
 /// Run until a signal.

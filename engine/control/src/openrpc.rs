@@ -108,7 +108,10 @@ fn schema(argument: &Json) -> Json {
             });
             or_words(number, argument)
         }
-        Some("word") => json!({ "type": "string", "enum": argument["words"] }),
+        Some("word") => match argument.get("words") {
+            Some(words) => json!({ "type": "string", "enum": words }),
+            None => json!({ "type": "string" }),
+        },
         Some("group") => group(argument),
         Some(kind) => or_words(json!({ "type": "string", "title": kind }), argument),
         None => json!(true),

@@ -3,7 +3,7 @@
     from quiver_api import Quiver
 
     with Quiver("/run/quiver/api.sock") as router:
-        for row in router.show_interface():
+        for row in router.show_interface()["interfaces"]:
             print(row["name"], row["state"])
         router.set_interface_state(interface="e0", state="up")
 

@@ -34,5 +34,7 @@ class AsyncMethods(_Commands):
 
 
 def _plain(name: str) -> str:
-    """An argument that Python has a word for ends with `_` here."""
+    """A word of Python's ends with `_` here (`from_`), a name with a digit in front begins with it."""
+    if name.startswith("_") and name[1:2].isdigit():
+        return name[1:]
     return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
