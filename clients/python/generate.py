@@ -22,7 +22,18 @@ from typing import Any, Literal, NotRequired, TypedDict
 '''
 
 #: Methods that the classes of the client have themselves.
-OWN = {"cli", "script", "command", "complete", "help", "history", "commands", "generation", "authenticate"}
+OWN = {
+    "subscribe",
+    "cli",
+    "script",
+    "command",
+    "complete",
+    "help",
+    "history",
+    "commands",
+    "generation",
+    "authenticate",
+}
 #: The longest line of a stub.
 LINE_CHARS_MAX = 110
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
@@ -49,7 +60,7 @@ class Types:
 
     def _of_kind(self, kind: str, schema: dict[str, Any], name: str) -> str:
         if kind == "array":
-            return f"list[{self.of(schema.get('items'), name)}]"
+            return f"list[{self.of(schema.get('items'), name + 'Row')}]"
         if kind == "object":
             return self._of_object(schema, name) if schema.get("properties") else "dict[str, Any]"
         return PLAIN.get(kind, "Any")

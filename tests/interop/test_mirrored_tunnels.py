@@ -201,7 +201,8 @@ def test_twins_that_do_not_fit_are_refused(lab: Lab, tunnel: Tunnel) -> None:
             (f"lcp create {tunnel.interface} host-if t9 tun", "already"),
         ):
             answer = router.answer(command)
-            assert answer.code != 0 and why in answer.out + answer.err, (command, answer)
+            assert answer.code != 0, (command, answer)
+            assert why in answer.out + answer.err, (command, answer)
     finally:
         router.ctl("delete gre tunnel gre7")
     line = f"lcp create {tunnel.interface} host-if t0 netns {lab.twins.name}"

@@ -2,8 +2,8 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-AbfPolicyAddIdArgumentVia = TypedDict(
-    "AbfPolicyAddIdArgumentVia",
+AbfPolicyAddIdArgumentViaRow = TypedDict(
+    "AbfPolicyAddIdArgumentViaRow",
     {
         "next_hop": NotRequired[str],
         "interface": NotRequired[str],
@@ -19,8 +19,8 @@ AbfPolicyAddIdArgumentVia = TypedDict(
     },
 )
 
-AbfPolicyDelIdArgumentVia = TypedDict(
-    "AbfPolicyDelIdArgumentVia",
+AbfPolicyDelIdArgumentViaRow = TypedDict(
+    "AbfPolicyDelIdArgumentViaRow",
     {
         "next_hop": NotRequired[str],
         "interface": NotRequired[str],
@@ -36,8 +36,8 @@ AbfPolicyDelIdArgumentVia = TypedDict(
     },
 )
 
-IpMrouteArgumentVia = TypedDict(
-    "IpMrouteArgumentVia",
+IpMrouteArgumentViaRow = TypedDict(
+    "IpMrouteArgumentViaRow",
     {
         "interface": NotRequired[str],
         "local": NotRequired[bool],
@@ -47,8 +47,8 @@ IpMrouteArgumentVia = TypedDict(
     },
 )
 
-IpRouteArgumentVia = TypedDict(
-    "IpRouteArgumentVia",
+IpRouteArgumentViaRow = TypedDict(
+    "IpRouteArgumentViaRow",
     {
         "next_hop": NotRequired[str],
         "interface": NotRequired[str],
@@ -73,8 +73,8 @@ IpRouteArgumentVia = TypedDict(
     },
 )
 
-ShowAbfAttach = TypedDict(
-    "ShowAbfAttach",
+ShowAbfAttachRow = TypedDict(
+    "ShowAbfAttachRow",
     {
         "family": str,
         "interface": str,
@@ -83,18 +83,18 @@ ShowAbfAttach = TypedDict(
     },
 )
 
-ShowAbfPolicyAttached = TypedDict(
-    "ShowAbfPolicyAttached",
+ShowAbfPolicyRowAttachedRow = TypedDict(
+    "ShowAbfPolicyRowAttachedRow",
     {
         "family": str,
         "usable": bool,
     },
 )
 
-ShowAbfPolicy = TypedDict(
-    "ShowAbfPolicy",
+ShowAbfPolicyRow = TypedDict(
+    "ShowAbfPolicyRow",
     {
-        "attached": list[ShowAbfPolicyAttached],
+        "attached": list[ShowAbfPolicyRowAttachedRow],
         "bytes": int,
         "drop_if_unusable": bool,
         "match": str,
@@ -104,8 +104,8 @@ ShowAbfPolicy = TypedDict(
     },
 )
 
-ShowAdj = TypedDict(
-    "ShowAdj",
+ShowAdjRow = TypedDict(
+    "ShowAdjRow",
     {
         "bytes": int | None,
         "family": str,
@@ -119,15 +119,15 @@ ShowAdj = TypedDict(
     },
 )
 
-ShowArpProxyInterfaces = TypedDict(
-    "ShowArpProxyInterfaces",
+ShowArpProxyInterfacesRow = TypedDict(
+    "ShowArpProxyInterfacesRow",
     {
         "interface": str,
     },
 )
 
-ShowArpProxyRanges = TypedDict(
-    "ShowArpProxyRanges",
+ShowArpProxyRangesRow = TypedDict(
+    "ShowArpProxyRangesRow",
     {
         "end": str,
         "start": str,
@@ -138,13 +138,13 @@ ShowArpProxyRanges = TypedDict(
 ShowArpProxy = TypedDict(
     "ShowArpProxy",
     {
-        "interfaces": list[ShowArpProxyInterfaces],
-        "ranges": list[ShowArpProxyRanges],
+        "interfaces": list[ShowArpProxyInterfacesRow],
+        "ranges": list[ShowArpProxyRangesRow],
     },
 )
 
-ShowBfdDplane = TypedDict(
-    "ShowBfdDplane",
+ShowBfdDplaneRow = TypedDict(
+    "ShowBfdDplaneRow",
     {
         "address": str,
         "connected": int,
@@ -159,15 +159,15 @@ ShowBfdDplane = TypedDict(
     },
 )
 
-ShowBfdEchoSource = TypedDict(
-    "ShowBfdEchoSource",
+ShowBfdEchoSourceRow = TypedDict(
+    "ShowBfdEchoSourceRow",
     {
         "interface": str,
     },
 )
 
-ShowBfdKeys = TypedDict(
-    "ShowBfdKeys",
+ShowBfdKeysRow = TypedDict(
+    "ShowBfdKeysRow",
     {
         "conf_key_id": int,
         "sessions": int,
@@ -175,8 +175,8 @@ ShowBfdKeys = TypedDict(
     },
 )
 
-ShowBfdSessions = TypedDict(
-    "ShowBfdSessions",
+ShowBfdSessionsRow = TypedDict(
+    "ShowBfdSessionsRow",
     {
         "authentication": NotRequired[str | None],
         "bond": str | None,
@@ -211,8 +211,8 @@ ShowBfdSessions = TypedDict(
     },
 )
 
-ShowBondMembers = TypedDict(
-    "ShowBondMembers",
+ShowBondRowMembersRow = TypedDict(
+    "ShowBondRowMembersRow",
     {
         "active": bool,
         "alive": bool | None,
@@ -223,8 +223,8 @@ ShowBondMembers = TypedDict(
     },
 )
 
-ShowBond = TypedDict(
-    "ShowBond",
+ShowBondRow = TypedDict(
+    "ShowBondRow",
     {
         "active": NotRequired[list[str]],
         "active_members": NotRequired[int],
@@ -232,13 +232,13 @@ ShowBond = TypedDict(
         "index": int,
         "interface": str,
         "load_balance": str | None,
-        "members": list[ShowBondMembers] | int,
+        "members": list[ShowBondRowMembersRow] | int,
         "mode": str,
     },
 )
 
-ShowBridgeDomain = TypedDict(
-    "ShowBridgeDomain",
+ShowBridgeDomainRow = TypedDict(
+    "ShowBridgeDomainRow",
     {
         "arp_term": bool,
         "arp_ufwd": bool,
@@ -257,16 +257,16 @@ ShowBridgeDomain = TypedDict(
     },
 )
 
-ShowBridgeDomainArp = TypedDict(
-    "ShowBridgeDomainArp",
+ShowBridgeDomainArpRow = TypedDict(
+    "ShowBridgeDomainArpRow",
     {
         "address": str,
         "mac": str,
     },
 )
 
-ShowBridgeDomainDomain = TypedDict(
-    "ShowBridgeDomainDomain",
+ShowBridgeDomainDomainRow = TypedDict(
+    "ShowBridgeDomainDomainRow",
     {
         "arp_term": bool,
         "arp_ufwd": bool,
@@ -285,8 +285,8 @@ ShowBridgeDomainDomain = TypedDict(
     },
 )
 
-ShowBridgeDomainInterfaces = TypedDict(
-    "ShowBridgeDomainInterfaces",
+ShowBridgeDomainInterfacesRow = TypedDict(
+    "ShowBridgeDomainInterfacesRow",
     {
         "bvi": bool,
         "flood": bool,
@@ -303,14 +303,14 @@ ShowBridgeDomainInterfaces = TypedDict(
 ShowBridgeDomain = TypedDict(
     "ShowBridgeDomain",
     {
-        "arp": NotRequired[list[ShowBridgeDomainArp]],
-        "domain": list[ShowBridgeDomainDomain],
-        "interfaces": list[ShowBridgeDomainInterfaces],
+        "arp": NotRequired[list[ShowBridgeDomainArpRow]],
+        "domain": list[ShowBridgeDomainDomainRow],
+        "interfaces": list[ShowBridgeDomainInterfacesRow],
     },
 )
 
-ShowBuffersPools = TypedDict(
-    "ShowBuffersPools",
+ShowBuffersPoolsRow = TypedDict(
+    "ShowBuffersPoolsRow",
     {
         "avail": int,
         "cached": int,
@@ -326,7 +326,7 @@ ShowBuffersPools = TypedDict(
 ShowBuffers = TypedDict(
     "ShowBuffers",
     {
-        "pools": list[ShowBuffersPools],
+        "pools": list[ShowBuffersPoolsRow],
     },
 )
 
@@ -355,8 +355,8 @@ ShowControl = TypedDict(
     },
 )
 
-ShowCop = TypedDict(
-    "ShowCop",
+ShowCopRow = TypedDict(
+    "ShowCopRow",
     {
         "interface": str,
         "ip4_table": int | None,
@@ -379,8 +379,8 @@ ShowCpu = TypedDict(
     },
 )
 
-ShowDhcp6Clients = TypedDict(
-    "ShowDhcp6Clients",
+ShowDhcp6ClientsRow = TypedDict(
+    "ShowDhcp6ClientsRow",
     {
         "addresses": str | None,
         "declined": int,
@@ -402,8 +402,8 @@ ShowDhcp6Clients = TypedDict(
     },
 )
 
-ShowDhcp6PdClients = TypedDict(
-    "ShowDhcp6PdClients",
+ShowDhcp6PdClientsRow = TypedDict(
+    "ShowDhcp6PdClientsRow",
     {
         "declined": int,
         "duid": str,
@@ -426,8 +426,8 @@ ShowDhcp6PdClients = TypedDict(
     },
 )
 
-ShowDhcpClient = TypedDict(
-    "ShowDhcpClient",
+ShowDhcpClientRow = TypedDict(
+    "ShowDhcpClientRow",
     {
         "address": str | None,
         "declined": int,
@@ -445,8 +445,8 @@ ShowDhcpClient = TypedDict(
     },
 )
 
-ShowDhcpOption82 = TypedDict(
-    "ShowDhcpOption82",
+ShowDhcpOption82Row = TypedDict(
+    "ShowDhcpOption82Row",
     {
         "circuit_id": str,
         "interface": str,
@@ -458,8 +458,8 @@ ShowDhcpOption82 = TypedDict(
     },
 )
 
-ShowDhcpProxy = TypedDict(
-    "ShowDhcpProxy",
+ShowDhcpProxyRow = TypedDict(
+    "ShowDhcpProxyRow",
     {
         "rx_table": int,
         "server": str,
@@ -468,8 +468,8 @@ ShowDhcpProxy = TypedDict(
     },
 )
 
-ShowDhcpVss = TypedDict(
-    "ShowDhcpVss",
+ShowDhcpVssRow = TypedDict(
+    "ShowDhcpVssRow",
     {
         "oui": int | None,
         "table": int,
@@ -478,8 +478,8 @@ ShowDhcpVss = TypedDict(
     },
 )
 
-ShowDhcpv6Options = TypedDict(
-    "ShowDhcpv6Options",
+ShowDhcpv6OptionsRow = TypedDict(
+    "ShowDhcpv6OptionsRow",
     {
         "enterprise": int | None,
         "interface": str,
@@ -488,8 +488,8 @@ ShowDhcpv6Options = TypedDict(
     },
 )
 
-ShowDhcpv6Proxy = TypedDict(
-    "ShowDhcpv6Proxy",
+ShowDhcpv6ProxyRow = TypedDict(
+    "ShowDhcpv6ProxyRow",
     {
         "rx_table": int,
         "server": str,
@@ -498,8 +498,8 @@ ShowDhcpv6Proxy = TypedDict(
     },
 )
 
-ShowDhcpv6ProxyPrefixes = TypedDict(
-    "ShowDhcpv6ProxyPrefixes",
+ShowDhcpv6ProxyPrefixesRow = TypedDict(
+    "ShowDhcpv6ProxyPrefixesRow",
     {
         "client": str,
         "interface": str,
@@ -509,8 +509,8 @@ ShowDhcpv6ProxyPrefixes = TypedDict(
     },
 )
 
-ShowDhcpv6Vss = TypedDict(
-    "ShowDhcpv6Vss",
+ShowDhcpv6VssRow = TypedDict(
+    "ShowDhcpv6VssRow",
     {
         "oui": int | None,
         "table": int,
@@ -519,8 +519,8 @@ ShowDhcpv6Vss = TypedDict(
     },
 )
 
-ShowErrorsErrors = TypedDict(
-    "ShowErrorsErrors",
+ShowErrorsErrorsRow = TypedDict(
+    "ShowErrorsErrorsRow",
     {
         "count": int,
         "node": str,
@@ -533,28 +533,28 @@ ShowErrorsErrors = TypedDict(
 ShowErrors = TypedDict(
     "ShowErrors",
     {
-        "errors": list[ShowErrorsErrors],
+        "errors": list[ShowErrorsErrorsRow],
     },
 )
 
-ShowFeaturesArcsFeatures = TypedDict(
-    "ShowFeaturesArcsFeatures",
+ShowFeaturesArcsRowFeaturesRow = TypedDict(
+    "ShowFeaturesArcsRowFeaturesRow",
     {
         "node": str,
         "phase": str,
     },
 )
 
-ShowFeaturesArcs = TypedDict(
-    "ShowFeaturesArcs",
+ShowFeaturesArcsRow = TypedDict(
+    "ShowFeaturesArcsRow",
     {
-        "features": list[ShowFeaturesArcsFeatures],
+        "features": list[ShowFeaturesArcsRowFeaturesRow],
         "name": str,
     },
 )
 
-ShowFeaturesFeatures = TypedDict(
-    "ShowFeaturesFeatures",
+ShowFeaturesFeaturesRow = TypedDict(
+    "ShowFeaturesFeaturesRow",
     {
         "help": str,
         "name": str,
@@ -564,14 +564,14 @@ ShowFeaturesFeatures = TypedDict(
 ShowFeatures = TypedDict(
     "ShowFeatures",
     {
-        "arcs": list[ShowFeaturesArcs],
-        "features": list[ShowFeaturesFeatures],
+        "arcs": list[ShowFeaturesArcsRow],
+        "features": list[ShowFeaturesFeaturesRow],
         "pairs": list[list[str]],
     },
 )
 
-ShowFibLimits = TypedDict(
-    "ShowFibLimits",
+ShowFibLimitsRow = TypedDict(
+    "ShowFibLimitsRow",
     {
         "limit": int,
         "used": int,
@@ -579,8 +579,8 @@ ShowFibLimits = TypedDict(
     },
 )
 
-ShowGraphNodes = TypedDict(
-    "ShowGraphNodes",
+ShowGraphNodesRow = TypedDict(
+    "ShowGraphNodesRow",
     {
         "kind": str,
         "name": str,
@@ -591,12 +591,12 @@ ShowGraphNodes = TypedDict(
 ShowGraph = TypedDict(
     "ShowGraph",
     {
-        "nodes": list[ShowGraphNodes],
+        "nodes": list[ShowGraphNodesRow],
     },
 )
 
-ShowGreTunnel = TypedDict(
-    "ShowGreTunnel",
+ShowGreTunnelRow = TypedDict(
+    "ShowGreTunnelRow",
     {
         "bytes": int,
         "destination": str,
@@ -614,8 +614,8 @@ ShowGreTunnel = TypedDict(
     },
 )
 
-ShowHardwareInterfacesInterfacesFacts = TypedDict(
-    "ShowHardwareInterfacesInterfacesFacts",
+ShowHardwareInterfacesInterfacesRowFacts = TypedDict(
+    "ShowHardwareInterfacesInterfacesRowFacts",
     {
         "connects": NotRequired[int],
         "disconnects": NotRequired[int],
@@ -639,10 +639,10 @@ ShowHardwareInterfacesInterfacesFacts = TypedDict(
     },
 )
 
-ShowHardwareInterfacesInterfaces = TypedDict(
-    "ShowHardwareInterfacesInterfaces",
+ShowHardwareInterfacesInterfacesRow = TypedDict(
+    "ShowHardwareInterfacesInterfacesRow",
     {
-        "facts": ShowHardwareInterfacesInterfacesFacts,
+        "facts": ShowHardwareInterfacesInterfacesRowFacts,
         "hardware": str,
         "index": int,
         "link": str,
@@ -656,22 +656,22 @@ ShowHardwareInterfacesInterfaces = TypedDict(
 ShowHardwareInterfaces = TypedDict(
     "ShowHardwareInterfaces",
     {
-        "interfaces": list[ShowHardwareInterfacesInterfaces],
+        "interfaces": list[ShowHardwareInterfacesInterfacesRow],
     },
 )
 
-ShowIgmpGroups = TypedDict(
-    "ShowIgmpGroups",
+ShowIgmpRowGroupsRow = TypedDict(
+    "ShowIgmpRowGroupsRow",
     {
         "group": str,
         "sources": list[str] | None,
     },
 )
 
-ShowIgmp = TypedDict(
-    "ShowIgmp",
+ShowIgmpRow = TypedDict(
+    "ShowIgmpRow",
     {
-        "groups": list[ShowIgmpGroups],
+        "groups": list[ShowIgmpRowGroupsRow],
         "interface": str,
         "not_sent": int,
         "querier": str | None,
@@ -681,8 +681,8 @@ ShowIgmp = TypedDict(
     },
 )
 
-ShowIgmpConfig = TypedDict(
-    "ShowIgmpConfig",
+ShowIgmpConfigRow = TypedDict(
+    "ShowIgmpConfigRow",
     {
         "address": str | None,
         "foreign": int,
@@ -697,8 +697,8 @@ ShowIgmpConfig = TypedDict(
     },
 )
 
-ShowIgmpGroups = TypedDict(
-    "ShowIgmpGroups",
+ShowIgmpGroupsRow = TypedDict(
+    "ShowIgmpGroupsRow",
     {
         "ends_s": float,
         "filter": str,
@@ -708,8 +708,8 @@ ShowIgmpGroups = TypedDict(
     },
 )
 
-ShowIgmpProxyDev = TypedDict(
-    "ShowIgmpProxyDev",
+ShowIgmpProxyDevRow = TypedDict(
+    "ShowIgmpProxyDevRow",
     {
         "groups_joined": int,
         "interfaces": list[str],
@@ -719,8 +719,8 @@ ShowIgmpProxyDev = TypedDict(
     },
 )
 
-ShowIgmpTimers = TypedDict(
-    "ShowIgmpTimers",
+ShowIgmpTimersRow = TypedDict(
+    "ShowIgmpTimersRow",
     {
         "interface": str,
         "last_member_interval_ms": int,
@@ -732,8 +732,8 @@ ShowIgmpTimers = TypedDict(
     },
 )
 
-ShowInterfaceInterfacesCounters = TypedDict(
-    "ShowInterfaceInterfacesCounters",
+ShowInterfaceInterfacesRowCounters = TypedDict(
+    "ShowInterfaceInterfacesRowCounters",
     {
         "drops": int,
         "ip4": int,
@@ -749,16 +749,16 @@ ShowInterfaceInterfacesCounters = TypedDict(
     },
 )
 
-ShowInterfaceInterfacesFeatures = TypedDict(
-    "ShowInterfaceInterfacesFeatures",
+ShowInterfaceInterfacesRowFeaturesRow = TypedDict(
+    "ShowInterfaceInterfacesRowFeaturesRow",
     {
         "arc": str,
         "features": list[str],
     },
 )
 
-ShowInterfaceInterfacesRxQueues = TypedDict(
-    "ShowInterfaceInterfacesRxQueues",
+ShowInterfaceInterfacesRowRxQueuesRow = TypedDict(
+    "ShowInterfaceInterfacesRowRxQueuesRow",
     {
         "mode": str,
         "node": str,
@@ -767,11 +767,11 @@ ShowInterfaceInterfacesRxQueues = TypedDict(
     },
 )
 
-ShowInterfaceInterfaces = TypedDict(
-    "ShowInterfaceInterfaces",
+ShowInterfaceInterfacesRow = TypedDict(
+    "ShowInterfaceInterfacesRow",
     {
-        "counters": ShowInterfaceInterfacesCounters,
-        "features": list[ShowInterfaceInterfacesFeatures],
+        "counters": ShowInterfaceInterfacesRowCounters,
+        "features": list[ShowInterfaceInterfacesRowFeaturesRow],
         "index": int,
         "input": str,
         "kind": str,
@@ -782,7 +782,7 @@ ShowInterfaceInterfaces = TypedDict(
         "mtu_ip6_bytes": int | None,
         "name": str,
         "promiscuous": bool,
-        "rx_queues": list[ShowInterfaceInterfacesRxQueues],
+        "rx_queues": list[ShowInterfaceInterfacesRowRxQueuesRow],
         "state": str,
         "tag": str | None,
         "takes_offloads": NotRequired[bool],
@@ -792,12 +792,12 @@ ShowInterfaceInterfaces = TypedDict(
 ShowInterface = TypedDict(
     "ShowInterface",
     {
-        "interfaces": list[ShowInterfaceInterfaces],
+        "interfaces": list[ShowInterfaceInterfacesRow],
     },
 )
 
-ShowInterfaceAddress = TypedDict(
-    "ShowInterfaceAddress",
+ShowInterfaceAddressRow = TypedDict(
+    "ShowInterfaceAddressRow",
     {
         "addresses": list[str],
         "autoconfigured": list[str],
@@ -810,8 +810,8 @@ ShowInterfaceAddress = TypedDict(
     },
 )
 
-ShowInterfaceFeaturesArcs = TypedDict(
-    "ShowInterfaceFeaturesArcs",
+ShowInterfaceFeaturesArcsRow = TypedDict(
+    "ShowInterfaceFeaturesArcsRow",
     {
         "arc": str,
         "features": list[str],
@@ -821,37 +821,37 @@ ShowInterfaceFeaturesArcs = TypedDict(
 ShowInterfaceFeatures = TypedDict(
     "ShowInterfaceFeatures",
     {
-        "arcs": list[ShowInterfaceFeaturesArcs],
+        "arcs": list[ShowInterfaceFeaturesArcsRow],
         "interface": str,
     },
 )
 
-ShowInterfaceL2TagRewriteInterfacesPush = TypedDict(
-    "ShowInterfaceL2TagRewriteInterfacesPush",
+ShowInterfaceL2TagRewriteInterfacesRowPushRow = TypedDict(
+    "ShowInterfaceL2TagRewriteInterfacesRowPushRow",
     {
         "kind": str,
         "vlan": int,
     },
 )
 
-ShowInterfaceL2TagRewriteInterfaces = TypedDict(
-    "ShowInterfaceL2TagRewriteInterfaces",
+ShowInterfaceL2TagRewriteInterfacesRow = TypedDict(
+    "ShowInterfaceL2TagRewriteInterfacesRow",
     {
         "interface": str,
         "pop": int,
-        "push": list[ShowInterfaceL2TagRewriteInterfacesPush],
+        "push": list[ShowInterfaceL2TagRewriteInterfacesRowPushRow],
     },
 )
 
 ShowInterfaceL2TagRewrite = TypedDict(
     "ShowInterfaceL2TagRewrite",
     {
-        "interfaces": list[ShowInterfaceL2TagRewriteInterfaces],
+        "interfaces": list[ShowInterfaceL2TagRewriteInterfacesRow],
     },
 )
 
-ShowInterfaceRxPlacementQueues = TypedDict(
-    "ShowInterfaceRxPlacementQueues",
+ShowInterfaceRxPlacementQueuesRow = TypedDict(
+    "ShowInterfaceRxPlacementQueuesRow",
     {
         "interface": str,
         "mode": str,
@@ -864,12 +864,12 @@ ShowInterfaceRxPlacementQueues = TypedDict(
 ShowInterfaceRxPlacement = TypedDict(
     "ShowInterfaceRxPlacement",
     {
-        "queues": list[ShowInterfaceRxPlacementQueues],
+        "queues": list[ShowInterfaceRxPlacementQueuesRow],
     },
 )
 
-ShowInterfaceSpan = TypedDict(
-    "ShowInterfaceSpan",
+ShowInterfaceSpanRow = TypedDict(
+    "ShowInterfaceSpanRow",
     {
         "destination": str,
         "directions": str,
@@ -877,24 +877,24 @@ ShowInterfaceSpan = TypedDict(
     },
 )
 
-ShowInterfaceTag = TypedDict(
-    "ShowInterfaceTag",
+ShowInterfaceTagRow = TypedDict(
+    "ShowInterfaceTagRow",
     {
         "interface": str,
         "tag": str,
     },
 )
 
-ShowIp4FullReassemblyInterfaces = TypedDict(
-    "ShowIp4FullReassemblyInterfaces",
+ShowIp4FullReassemblyInterfacesRow = TypedDict(
+    "ShowIp4FullReassemblyInterfacesRow",
     {
         "interface": str,
         "needed_by": list[str] | str,
     },
 )
 
-ShowIp4FullReassemblyPackets = TypedDict(
-    "ShowIp4FullReassemblyPackets",
+ShowIp4FullReassemblyPacketsRow = TypedDict(
+    "ShowIp4FullReassemblyPacketsRow",
     {
         "age_s": float,
         "bytes": int,
@@ -915,26 +915,26 @@ ShowIp4FullReassembly = TypedDict(
     {
         "buffers_held": int,
         "expire_walk_interval_ms": int,
-        "interfaces": list[ShowIp4FullReassemblyInterfaces],
+        "interfaces": list[ShowIp4FullReassemblyInterfacesRow],
         "most_buffers_all_kinds": int,
         "most_fragments_per_packet": int,
         "most_packets_per_worker": int,
-        "packets": NotRequired[list[ShowIp4FullReassemblyPackets]],
+        "packets": NotRequired[list[ShowIp4FullReassemblyPacketsRow]],
         "packets_under_way": int,
         "timeout_ms": int,
     },
 )
 
-ShowIp4SvReassemblyInterfaces = TypedDict(
-    "ShowIp4SvReassemblyInterfaces",
+ShowIp4SvReassemblyInterfacesRow = TypedDict(
+    "ShowIp4SvReassemblyInterfacesRow",
     {
         "interface": str,
         "needed_by": list[str] | str,
     },
 )
 
-ShowIp4SvReassemblyPackets = TypedDict(
-    "ShowIp4SvReassemblyPackets",
+ShowIp4SvReassemblyPacketsRow = TypedDict(
+    "ShowIp4SvReassemblyPacketsRow",
     {
         "age_s": float,
         "bytes": int,
@@ -955,18 +955,18 @@ ShowIp4SvReassembly = TypedDict(
     {
         "buffers_held": int,
         "expire_walk_interval_ms": int,
-        "interfaces": list[ShowIp4SvReassemblyInterfaces],
+        "interfaces": list[ShowIp4SvReassemblyInterfacesRow],
         "most_buffers_all_kinds": int,
         "most_fragments_per_packet": int,
         "most_packets_per_worker": int,
-        "packets": NotRequired[list[ShowIp4SvReassemblyPackets]],
+        "packets": NotRequired[list[ShowIp4SvReassemblyPacketsRow]],
         "packets_under_way": int,
         "timeout_ms": int,
     },
 )
 
-ShowIp6Addresses = TypedDict(
-    "ShowIp6Addresses",
+ShowIp6AddressesRow = TypedDict(
+    "ShowIp6AddressesRow",
     {
         "address": str | None,
         "given": str,
@@ -977,8 +977,8 @@ ShowIp6Addresses = TypedDict(
     },
 )
 
-ShowIp6AutoconfigInterfaces = TypedDict(
-    "ShowIp6AutoconfigInterfaces",
+ShowIp6AutoconfigInterfacesRow = TypedDict(
+    "ShowIp6AutoconfigInterfacesRow",
     {
         "advertisements": int,
         "asking": bool,
@@ -995,8 +995,8 @@ ShowIp6AutoconfigInterfaces = TypedDict(
     },
 )
 
-ShowIp6AutoconfigPrefixes = TypedDict(
-    "ShowIp6AutoconfigPrefixes",
+ShowIp6AutoconfigPrefixesRow = TypedDict(
+    "ShowIp6AutoconfigPrefixesRow",
     {
         "address": str | None,
         "interface": str,
@@ -1011,13 +1011,13 @@ ShowIp6AutoconfigPrefixes = TypedDict(
 ShowIp6Autoconfig = TypedDict(
     "ShowIp6Autoconfig",
     {
-        "interfaces": list[ShowIp6AutoconfigInterfaces],
-        "prefixes": list[ShowIp6AutoconfigPrefixes],
+        "interfaces": list[ShowIp6AutoconfigInterfacesRow],
+        "prefixes": list[ShowIp6AutoconfigPrefixesRow],
     },
 )
 
-ShowIp6FibHops = TypedDict(
-    "ShowIp6FibHops",
+ShowIp6FibRowHopsRow = TypedDict(
+    "ShowIp6FibRowHopsRow",
     {
         "index": int,
         "interface": str | None,
@@ -1028,40 +1028,40 @@ ShowIp6FibHops = TypedDict(
     },
 )
 
-ShowIp6FibStates = TypedDict(
-    "ShowIp6FibStates",
+ShowIp6FibRowStatesRow = TypedDict(
+    "ShowIp6FibRowStatesRow",
     {
         "state": str,
         "text": str,
     },
 )
 
-ShowIp6Fib = TypedDict(
-    "ShowIp6Fib",
+ShowIp6FibRow = TypedDict(
+    "ShowIp6FibRow",
     {
         "best": NotRequired[bool],
         "count": NotRequired[int],
-        "hops": NotRequired[list[ShowIp6FibHops]],
+        "hops": NotRequired[list[ShowIp6FibRowHopsRow]],
         "length_bits": NotRequired[int],
         "load_balance": NotRequired[int | None],
         "paths": NotRequired[list[str]],
         "prefix": NotRequired[str],
         "source": NotRequired[str],
-        "states": NotRequired[list[ShowIp6FibStates]],
+        "states": NotRequired[list[ShowIp6FibRowStatesRow]],
         "table": int,
     },
 )
 
-ShowIp6FullReassemblyInterfaces = TypedDict(
-    "ShowIp6FullReassemblyInterfaces",
+ShowIp6FullReassemblyInterfacesRow = TypedDict(
+    "ShowIp6FullReassemblyInterfacesRow",
     {
         "interface": str,
         "needed_by": list[str] | str,
     },
 )
 
-ShowIp6FullReassemblyPackets = TypedDict(
-    "ShowIp6FullReassemblyPackets",
+ShowIp6FullReassemblyPacketsRow = TypedDict(
+    "ShowIp6FullReassemblyPacketsRow",
     {
         "age_s": float,
         "bytes": int,
@@ -1081,18 +1081,18 @@ ShowIp6FullReassembly = TypedDict(
     {
         "buffers_held": int,
         "expire_walk_interval_ms": int,
-        "interfaces": list[ShowIp6FullReassemblyInterfaces],
+        "interfaces": list[ShowIp6FullReassemblyInterfacesRow],
         "most_buffers_all_kinds": int,
         "most_fragments_per_packet": int,
         "most_packets_per_worker": int,
-        "packets": NotRequired[list[ShowIp6FullReassemblyPackets]],
+        "packets": NotRequired[list[ShowIp6FullReassemblyPacketsRow]],
         "packets_under_way": int,
         "timeout_ms": int,
     },
 )
 
-ShowIp6Interface = TypedDict(
-    "ShowIp6Interface",
+ShowIp6InterfaceRow = TypedDict(
+    "ShowIp6InterfaceRow",
     {
         "addresses": list[str],
         "dad_probes": int,
@@ -1106,8 +1106,8 @@ ShowIp6Interface = TypedDict(
     },
 )
 
-ShowIp6MfibForward = TypedDict(
-    "ShowIp6MfibForward",
+ShowIp6MfibRowForwardRow = TypedDict(
+    "ShowIp6MfibRowForwardRow",
     {
         "interface": str,
         "state": str,
@@ -1115,13 +1115,13 @@ ShowIp6MfibForward = TypedDict(
     },
 )
 
-ShowIp6Mfib = TypedDict(
-    "ShowIp6Mfib",
+ShowIp6MfibRow = TypedDict(
+    "ShowIp6MfibRow",
     {
         "accept": list[str],
         "bytes": int,
         "flags": list[str],
-        "forward": list[ShowIp6MfibForward],
+        "forward": list[ShowIp6MfibRowForwardRow],
         "group": str,
         "packets": int,
         "rpf_failures": int,
@@ -1130,22 +1130,22 @@ ShowIp6Mfib = TypedDict(
     },
 )
 
-ShowIp6NdInterval = TypedDict(
-    "ShowIp6NdInterval",
+ShowIp6NdRowInterval = TypedDict(
+    "ShowIp6NdRowInterval",
     {
         "max_s": int,
         "min_s": int,
     },
 )
 
-ShowIp6Nd = TypedDict(
-    "ShowIp6Nd",
+ShowIp6NdRow = TypedDict(
+    "ShowIp6NdRow",
     {
         "advertisements": int,
         "flags": list[str],
         "inconsistent": int,
         "interface": str,
-        "interval": ShowIp6NdInterval,
+        "interval": ShowIp6NdRowInterval,
         "lifetime_s": int,
         "not_sent": int,
         "prefixes": list[str],
@@ -1156,8 +1156,8 @@ ShowIp6Nd = TypedDict(
     },
 )
 
-ShowIp6NdProxy = TypedDict(
-    "ShowIp6NdProxy",
+ShowIp6NdProxyRow = TypedDict(
+    "ShowIp6NdProxyRow",
     {
         "address": str,
         "interface": str,
@@ -1165,8 +1165,8 @@ ShowIp6NdProxy = TypedDict(
     },
 )
 
-ShowIp6NdRouters = TypedDict(
-    "ShowIp6NdRouters",
+ShowIp6NdRoutersRow = TypedDict(
+    "ShowIp6NdRoutersRow",
     {
         "address": str,
         "interface": str,
@@ -1177,8 +1177,8 @@ ShowIp6NdRouters = TypedDict(
     },
 )
 
-ShowIp6Neighbors = TypedDict(
-    "ShowIp6Neighbors",
+ShowIp6NeighborsRow = TypedDict(
+    "ShowIp6NeighborsRow",
     {
         "address": str,
         "age_s": float,
@@ -1188,8 +1188,8 @@ ShowIp6Neighbors = TypedDict(
     },
 )
 
-ShowIp6Prefixes = TypedDict(
-    "ShowIp6Prefixes",
+ShowIp6PrefixesRow = TypedDict(
+    "ShowIp6PrefixesRow",
     {
         "discard_route": bool,
         "group": str,
@@ -1200,8 +1200,8 @@ ShowIp6Prefixes = TypedDict(
     },
 )
 
-ShowIp6PuntRedirect = TypedDict(
-    "ShowIp6PuntRedirect",
+ShowIp6PuntRedirectRow = TypedDict(
+    "ShowIp6PuntRedirectRow",
     {
         "interface": str,
         "next_hop": str,
@@ -1209,8 +1209,8 @@ ShowIp6PuntRedirect = TypedDict(
     },
 )
 
-ShowIp6Ra = TypedDict(
-    "ShowIp6Ra",
+ShowIp6RaRow = TypedDict(
+    "ShowIp6RaRow",
     {
         "address": str,
         "age_s": float,
@@ -1224,16 +1224,16 @@ ShowIp6Ra = TypedDict(
     },
 )
 
-ShowIp6SvReassemblyInterfaces = TypedDict(
-    "ShowIp6SvReassemblyInterfaces",
+ShowIp6SvReassemblyInterfacesRow = TypedDict(
+    "ShowIp6SvReassemblyInterfacesRow",
     {
         "interface": str,
         "needed_by": list[str] | str,
     },
 )
 
-ShowIp6SvReassemblyPackets = TypedDict(
-    "ShowIp6SvReassemblyPackets",
+ShowIp6SvReassemblyPacketsRow = TypedDict(
+    "ShowIp6SvReassemblyPacketsRow",
     {
         "age_s": float,
         "bytes": int,
@@ -1253,18 +1253,18 @@ ShowIp6SvReassembly = TypedDict(
     {
         "buffers_held": int,
         "expire_walk_interval_ms": int,
-        "interfaces": list[ShowIp6SvReassemblyInterfaces],
+        "interfaces": list[ShowIp6SvReassemblyInterfacesRow],
         "most_buffers_all_kinds": int,
         "most_fragments_per_packet": int,
         "most_packets_per_worker": int,
-        "packets": NotRequired[list[ShowIp6SvReassemblyPackets]],
+        "packets": NotRequired[list[ShowIp6SvReassemblyPacketsRow]],
         "packets_under_way": int,
         "timeout_ms": int,
     },
 )
 
-ShowIp6Table = TypedDict(
-    "ShowIp6Table",
+ShowIp6TableRow = TypedDict(
+    "ShowIp6TableRow",
     {
         "flow_hash": str,
         "name": str | None,
@@ -1273,8 +1273,8 @@ ShowIp6Table = TypedDict(
     },
 )
 
-ShowIpDad = TypedDict(
-    "ShowIpDad",
+ShowIpDadRow = TypedDict(
+    "ShowIpDadRow",
     {
         "address": str,
         "claimed_by": str | None,
@@ -1285,8 +1285,8 @@ ShowIpDad = TypedDict(
     },
 )
 
-ShowIpFibHops = TypedDict(
-    "ShowIpFibHops",
+ShowIpFibRowHopsRow = TypedDict(
+    "ShowIpFibRowHopsRow",
     {
         "index": int,
         "interface": str | None,
@@ -1297,32 +1297,32 @@ ShowIpFibHops = TypedDict(
     },
 )
 
-ShowIpFibStates = TypedDict(
-    "ShowIpFibStates",
+ShowIpFibRowStatesRow = TypedDict(
+    "ShowIpFibRowStatesRow",
     {
         "state": str,
         "text": str,
     },
 )
 
-ShowIpFib = TypedDict(
-    "ShowIpFib",
+ShowIpFibRow = TypedDict(
+    "ShowIpFibRow",
     {
         "best": NotRequired[bool],
         "count": NotRequired[int],
-        "hops": NotRequired[list[ShowIpFibHops]],
+        "hops": NotRequired[list[ShowIpFibRowHopsRow]],
         "length_bits": NotRequired[int],
         "load_balance": NotRequired[int | None],
         "paths": NotRequired[list[str]],
         "prefix": NotRequired[str],
         "source": NotRequired[str],
-        "states": NotRequired[list[ShowIpFibStates]],
+        "states": NotRequired[list[ShowIpFibRowStatesRow]],
         "table": int,
     },
 )
 
-ShowIpIcmpRateLimit = TypedDict(
-    "ShowIpIcmpRateLimit",
+ShowIpIcmpRateLimitRow = TypedDict(
+    "ShowIpIcmpRateLimitRow",
     {
         "burst": int,
         "family": str,
@@ -1330,8 +1330,8 @@ ShowIpIcmpRateLimit = TypedDict(
     },
 )
 
-ShowIpMfibForward = TypedDict(
-    "ShowIpMfibForward",
+ShowIpMfibRowForwardRow = TypedDict(
+    "ShowIpMfibRowForwardRow",
     {
         "interface": str,
         "state": str,
@@ -1339,13 +1339,13 @@ ShowIpMfibForward = TypedDict(
     },
 )
 
-ShowIpMfib = TypedDict(
-    "ShowIpMfib",
+ShowIpMfibRow = TypedDict(
+    "ShowIpMfibRow",
     {
         "accept": list[str],
         "bytes": int,
         "flags": list[str],
-        "forward": list[ShowIpMfibForward],
+        "forward": list[ShowIpMfibRowForwardRow],
         "group": str,
         "packets": int,
         "rpf_failures": int,
@@ -1354,8 +1354,8 @@ ShowIpMfib = TypedDict(
     },
 )
 
-ShowIpNeighborConfig = TypedDict(
-    "ShowIpNeighborConfig",
+ShowIpNeighborConfigRow = TypedDict(
+    "ShowIpNeighborConfigRow",
     {
         "age_s": int,
         "delay_s": int,
@@ -1373,8 +1373,8 @@ ShowIpNeighborConfig = TypedDict(
     },
 )
 
-ShowIpNeighborCounters = TypedDict(
-    "ShowIpNeighborCounters",
+ShowIpNeighborCountersRow = TypedDict(
+    "ShowIpNeighborCountersRow",
     {
         "interface": str,
         "protocol": str,
@@ -1387,8 +1387,8 @@ ShowIpNeighborCounters = TypedDict(
     },
 )
 
-ShowIpNeighbors = TypedDict(
-    "ShowIpNeighbors",
+ShowIpNeighborsRow = TypedDict(
+    "ShowIpNeighborsRow",
     {
         "address": str,
         "age_s": float,
@@ -1398,8 +1398,8 @@ ShowIpNeighbors = TypedDict(
     },
 )
 
-ShowIpPmtu = TypedDict(
-    "ShowIpPmtu",
+ShowIpPmtuRow = TypedDict(
+    "ShowIpPmtuRow",
     {
         "destination": str,
         "left_s": int | None,
@@ -1408,8 +1408,8 @@ ShowIpPmtu = TypedDict(
     },
 )
 
-ShowIpPuntRedirect = TypedDict(
-    "ShowIpPuntRedirect",
+ShowIpPuntRedirectRow = TypedDict(
+    "ShowIpPuntRedirectRow",
     {
         "interface": str,
         "next_hop": str,
@@ -1417,8 +1417,8 @@ ShowIpPuntRedirect = TypedDict(
     },
 )
 
-ShowIpTable = TypedDict(
-    "ShowIpTable",
+ShowIpTableRow = TypedDict(
+    "ShowIpTableRow",
     {
         "flow_hash": str,
         "name": str | None,
@@ -1427,8 +1427,8 @@ ShowIpTable = TypedDict(
     },
 )
 
-ShowIpipTunnel = TypedDict(
-    "ShowIpipTunnel",
+ShowIpipTunnelRow = TypedDict(
+    "ShowIpipTunnelRow",
     {
         "bytes": int,
         "destination": str,
@@ -1444,8 +1444,8 @@ ShowIpipTunnel = TypedDict(
     },
 )
 
-ShowL2fibEntries = TypedDict(
-    "ShowL2fibEntries",
+ShowL2fibEntriesRow = TypedDict(
+    "ShowL2fibEntriesRow",
     {
         "age_minutes": int | None,
         "bvi": bool,
@@ -1462,7 +1462,7 @@ ShowL2fib = TypedDict(
     "ShowL2fib",
     {
         "aged_since_start": int,
-        "entries": list[ShowL2fibEntries] | int,
+        "entries": list[ShowL2fibEntriesRow] | int,
         "entries_at_most": int,
         "learned": int,
         "learned_at_most": int,
@@ -1474,8 +1474,8 @@ ShowL2fib = TypedDict(
     },
 )
 
-ShowL2fibEventsEvents = TypedDict(
-    "ShowL2fibEventsEvents",
+ShowL2fibEventsEventsRow = TypedDict(
+    "ShowL2fibEventsEventsRow",
     {
         "domain": int,
         "event": str,
@@ -1490,21 +1490,21 @@ ShowL2fibEventsEvents = TypedDict(
 ShowL2fibEvents = TypedDict(
     "ShowL2fibEvents",
     {
-        "events": list[ShowL2fibEventsEvents],
+        "events": list[ShowL2fibEventsEventsRow],
         "last": int | None,
     },
 )
 
-ShowL2patch = TypedDict(
-    "ShowL2patch",
+ShowL2patchRow = TypedDict(
+    "ShowL2patchRow",
     {
         "rx": str,
         "tx": str,
     },
 )
 
-ShowLacpActorState = TypedDict(
-    "ShowLacpActorState",
+ShowLacpRowActorState = TypedDict(
+    "ShowLacpRowActorState",
     {
         "activity": bool,
         "aggregation": bool,
@@ -1517,20 +1517,20 @@ ShowLacpActorState = TypedDict(
     },
 )
 
-ShowLacpActor = TypedDict(
-    "ShowLacpActor",
+ShowLacpRowActor = TypedDict(
+    "ShowLacpRowActor",
     {
         "key": int,
         "port": int,
         "port_priority": int,
-        "state": ShowLacpActorState,
+        "state": ShowLacpRowActorState,
         "system": str,
         "system_priority": int,
     },
 )
 
-ShowLacpPartnerState = TypedDict(
-    "ShowLacpPartnerState",
+ShowLacpRowPartnerState = TypedDict(
+    "ShowLacpRowPartnerState",
     {
         "activity": bool,
         "aggregation": bool,
@@ -1543,29 +1543,29 @@ ShowLacpPartnerState = TypedDict(
     },
 )
 
-ShowLacpPartner = TypedDict(
-    "ShowLacpPartner",
+ShowLacpRowPartner = TypedDict(
+    "ShowLacpRowPartner",
     {
         "key": int,
         "port": int,
         "port_priority": int,
-        "state": ShowLacpPartnerState,
+        "state": ShowLacpRowPartnerState,
         "system": str,
         "system_priority": int,
     },
 )
 
-ShowLacp = TypedDict(
-    "ShowLacp",
+ShowLacpRow = TypedDict(
+    "ShowLacpRow",
     {
-        "actor": NotRequired[ShowLacpActor],
+        "actor": NotRequired[ShowLacpRowActor],
         "actor_state": NotRequired[str],
         "bond": str,
         "interface": str,
         "key": NotRequired[int],
         "mux": str,
         "note": str,
-        "partner": ShowLacpPartner | str,
+        "partner": ShowLacpRowPartner | str,
         "partner_state": NotRequired[str],
         "port": NotRequired[int],
         "receive": str,
@@ -1576,8 +1576,8 @@ ShowLacp = TypedDict(
     },
 )
 
-ShowLcp = TypedDict(
-    "ShowLcp",
+ShowLcpRow = TypedDict(
+    "ShowLcpRow",
     {
         "addresses": int,
         "interface": str,
@@ -1591,8 +1591,8 @@ ShowLcp = TypedDict(
     },
 )
 
-ShowLcpPunt = TypedDict(
-    "ShowLcpPunt",
+ShowLcpPuntRow = TypedDict(
+    "ShowLcpPuntRow",
     {
         "burst": int,
         "class": str,
@@ -1602,8 +1602,8 @@ ShowLcpPunt = TypedDict(
     },
 )
 
-ShowLcpSync = TypedDict(
-    "ShowLcpSync",
+ShowLcpSyncRow = TypedDict(
+    "ShowLcpSyncRow",
     {
         "buffer_bytes": int,
         "changes_read": int,
@@ -1626,8 +1626,8 @@ ShowLcpSync = TypedDict(
     },
 )
 
-ShowLldp = TypedDict(
-    "ShowLldp",
+ShowLldpRow = TypedDict(
+    "ShowLldpRow",
     {
         "last_heard_s": float | None,
         "last_sent_s": float | None,
@@ -1639,8 +1639,8 @@ ShowLldp = TypedDict(
     },
 )
 
-ShowLldpInterfacesNeighboursManagementAddresses = TypedDict(
-    "ShowLldpInterfacesNeighboursManagementAddresses",
+ShowLldpInterfacesRowNeighboursRowManagementAddressesRow = TypedDict(
+    "ShowLldpInterfacesRowNeighboursRowManagementAddressesRow",
     {
         "address": str,
         "interface": int,
@@ -1648,15 +1648,15 @@ ShowLldpInterfacesNeighboursManagementAddresses = TypedDict(
     },
 )
 
-ShowLldpInterfacesNeighbours = TypedDict(
-    "ShowLldpInterfacesNeighbours",
+ShowLldpInterfacesRowNeighboursRow = TypedDict(
+    "ShowLldpInterfacesRowNeighboursRow",
     {
         "capabilities": list[str] | None,
         "chassis_id": str,
         "chassis_subtype": int,
         "enabled": list[str] | None,
         "left_s": int,
-        "management_addresses": list[ShowLldpInterfacesNeighboursManagementAddresses],
+        "management_addresses": list[ShowLldpInterfacesRowNeighboursRowManagementAddressesRow],
         "port_description": str | None,
         "port_id": str,
         "port_subtype": int,
@@ -1667,8 +1667,8 @@ ShowLldpInterfacesNeighbours = TypedDict(
     },
 )
 
-ShowLldpInterfacesStatistics = TypedDict(
-    "ShowLldpInterfacesStatistics",
+ShowLldpInterfacesRowStatistics = TypedDict(
+    "ShowLldpInterfacesRowStatistics",
     {
         "ageouts": int,
         "frames_discarded": int,
@@ -1680,12 +1680,12 @@ ShowLldpInterfacesStatistics = TypedDict(
     },
 )
 
-ShowLldpInterfaces = TypedDict(
-    "ShowLldpInterfaces",
+ShowLldpInterfacesRow = TypedDict(
+    "ShowLldpInterfacesRow",
     {
         "interface": str,
-        "neighbours": list[ShowLldpInterfacesNeighbours],
-        "statistics": ShowLldpInterfacesStatistics,
+        "neighbours": list[ShowLldpInterfacesRowNeighboursRow],
+        "statistics": ShowLldpInterfacesRowStatistics,
     },
 )
 
@@ -1693,7 +1693,7 @@ ShowLldp = TypedDict(
     "ShowLldp",
     {
         "chassis_id": str,
-        "interfaces": list[ShowLldpInterfaces],
+        "interfaces": list[ShowLldpInterfacesRow],
         "system_name": str,
         "ttl_s": int,
         "tx_hold": int,
@@ -1701,8 +1701,8 @@ ShowLldp = TypedDict(
     },
 )
 
-ShowLoadBalanceHops = TypedDict(
-    "ShowLoadBalanceHops",
+ShowLoadBalanceRowHopsRow = TypedDict(
+    "ShowLoadBalanceRowHopsRow",
     {
         "index": int,
         "interface": str | None,
@@ -1713,19 +1713,19 @@ ShowLoadBalanceHops = TypedDict(
     },
 )
 
-ShowLoadBalance = TypedDict(
-    "ShowLoadBalance",
+ShowLoadBalanceRow = TypedDict(
+    "ShowLoadBalanceRow",
     {
         "buckets": int,
         "family": str,
-        "hops": list[ShowLoadBalanceHops],
+        "hops": list[ShowLoadBalanceRowHopsRow],
         "index": int | None,
         "routes": int,
     },
 )
 
-ShowLogging = TypedDict(
-    "ShowLogging",
+ShowLoggingRow = TypedDict(
+    "ShowLoggingRow",
     {
         "class": str,
         "level": str,
@@ -1734,8 +1734,8 @@ ShowLogging = TypedDict(
     },
 )
 
-ShowLoggingConfigurationClasses = TypedDict(
-    "ShowLoggingConfigurationClasses",
+ShowLoggingConfigurationClassesRow = TypedDict(
+    "ShowLoggingConfigurationClassesRow",
     {
         "class": str,
         "level": str,
@@ -1748,7 +1748,7 @@ ShowLoggingConfiguration = TypedDict(
     "ShowLoggingConfiguration",
     {
         "buffer_messages": int,
-        "classes": list[ShowLoggingConfigurationClasses],
+        "classes": list[ShowLoggingConfigurationClassesRow],
         "default_level": str,
         "default_rate_limit_per_s": int,
         "default_syslog_level": str,
@@ -1756,8 +1756,8 @@ ShowLoggingConfiguration = TypedDict(
     },
 )
 
-ShowMemifDescriptors = TypedDict(
-    "ShowMemifDescriptors",
+ShowMemifDescriptorsRow = TypedDict(
+    "ShowMemifDescriptorsRow",
     {
         "interface": str,
         "length_bytes": int,
@@ -1770,8 +1770,8 @@ ShowMemifDescriptors = TypedDict(
     },
 )
 
-ShowMemifInterfaces = TypedDict(
-    "ShowMemifInterfaces",
+ShowMemifInterfacesRow = TypedDict(
+    "ShowMemifInterfacesRow",
     {
         "connects": int,
         "interface": str,
@@ -1784,8 +1784,8 @@ ShowMemifInterfaces = TypedDict(
     },
 )
 
-ShowMemifRegions = TypedDict(
-    "ShowMemifRegions",
+ShowMemifRegionsRow = TypedDict(
+    "ShowMemifRegionsRow",
     {
         "bytes": int,
         "interface": str,
@@ -1794,8 +1794,8 @@ ShowMemifRegions = TypedDict(
     },
 )
 
-ShowMemifRings = TypedDict(
-    "ShowMemifRings",
+ShowMemifRingsRow = TypedDict(
+    "ShowMemifRingsRow",
     {
         "head": int,
         "interface": str,
@@ -1807,8 +1807,8 @@ ShowMemifRings = TypedDict(
     },
 )
 
-ShowMemifSockets = TypedDict(
-    "ShowMemifSockets",
+ShowMemifSocketsRow = TypedDict(
+    "ShowMemifSocketsRow",
     {
         "listens": bool,
         "path": str,
@@ -1819,16 +1819,16 @@ ShowMemifSockets = TypedDict(
 ShowMemif = TypedDict(
     "ShowMemif",
     {
-        "descriptors": NotRequired[list[ShowMemifDescriptors]],
-        "interfaces": list[ShowMemifInterfaces],
-        "regions": NotRequired[list[ShowMemifRegions]],
-        "rings": NotRequired[list[ShowMemifRings]],
-        "sockets": NotRequired[list[ShowMemifSockets]],
+        "descriptors": NotRequired[list[ShowMemifDescriptorsRow]],
+        "interfaces": list[ShowMemifInterfacesRow],
+        "regions": NotRequired[list[ShowMemifRegionsRow]],
+        "rings": NotRequired[list[ShowMemifRingsRow]],
+        "sockets": NotRequired[list[ShowMemifSocketsRow]],
     },
 )
 
-ShowMemoryMemory = TypedDict(
-    "ShowMemoryMemory",
+ShowMemoryMemoryRow = TypedDict(
+    "ShowMemoryMemoryRow",
     {
         "bytes": int,
         "name": str,
@@ -1839,12 +1839,12 @@ ShowMemoryMemory = TypedDict(
 ShowMemory = TypedDict(
     "ShowMemory",
     {
-        "memory": list[ShowMemoryMemory],
+        "memory": list[ShowMemoryMemoryRow],
     },
 )
 
-ShowMfibSignals = TypedDict(
-    "ShowMfibSignals",
+ShowMfibSignalsRow = TypedDict(
+    "ShowMfibSignalsRow",
     {
         "age_s": float,
         "count": int,
@@ -1855,18 +1855,18 @@ ShowMfibSignals = TypedDict(
     },
 )
 
-ShowMldGroups = TypedDict(
-    "ShowMldGroups",
+ShowMldRowGroupsRow = TypedDict(
+    "ShowMldRowGroupsRow",
     {
         "group": str,
         "sources": list[str] | None,
     },
 )
 
-ShowMld = TypedDict(
-    "ShowMld",
+ShowMldRow = TypedDict(
+    "ShowMldRow",
     {
-        "groups": list[ShowMldGroups],
+        "groups": list[ShowMldRowGroupsRow],
         "interface": str,
         "not_sent": int,
         "querier": str | None,
@@ -1876,8 +1876,8 @@ ShowMld = TypedDict(
     },
 )
 
-ShowMldConfig = TypedDict(
-    "ShowMldConfig",
+ShowMldConfigRow = TypedDict(
+    "ShowMldConfigRow",
     {
         "address": str | None,
         "foreign": int,
@@ -1892,8 +1892,8 @@ ShowMldConfig = TypedDict(
     },
 )
 
-ShowMldGroups = TypedDict(
-    "ShowMldGroups",
+ShowMldGroupsRow = TypedDict(
+    "ShowMldGroupsRow",
     {
         "ends_s": float,
         "filter": str,
@@ -1903,8 +1903,8 @@ ShowMldGroups = TypedDict(
     },
 )
 
-ShowMldProxyDev = TypedDict(
-    "ShowMldProxyDev",
+ShowMldProxyDevRow = TypedDict(
+    "ShowMldProxyDevRow",
     {
         "groups_joined": int,
         "interfaces": list[str],
@@ -1914,8 +1914,8 @@ ShowMldProxyDev = TypedDict(
     },
 )
 
-ShowMldTimers = TypedDict(
-    "ShowMldTimers",
+ShowMldTimersRow = TypedDict(
+    "ShowMldTimersRow",
     {
         "interface": str,
         "last_member_interval_ms": int,
@@ -1927,8 +1927,8 @@ ShowMldTimers = TypedDict(
     },
 )
 
-ShowMode = TypedDict(
-    "ShowMode",
+ShowModeRow = TypedDict(
+    "ShowModeRow",
     {
         "interface": str,
         "mode": str,
@@ -1936,8 +1936,8 @@ ShowMode = TypedDict(
     },
 )
 
-ShowNodeNodesReasons = TypedDict(
-    "ShowNodeNodesReasons",
+ShowNodeNodesRowReasonsRow = TypedDict(
+    "ShowNodeNodesRowReasonsRow",
     {
         "count": int,
         "reason": str,
@@ -1946,8 +1946,8 @@ ShowNodeNodesReasons = TypedDict(
     },
 )
 
-ShowNodeNodes = TypedDict(
-    "ShowNodeNodes",
+ShowNodeNodesRow = TypedDict(
+    "ShowNodeNodesRow",
     {
         "help": str,
         "id": int,
@@ -1955,12 +1955,12 @@ ShowNodeNodes = TypedDict(
         "name": str,
         "next": list[str],
         "previous": list[str],
-        "reasons": list[ShowNodeNodesReasons],
+        "reasons": list[ShowNodeNodesRowReasonsRow],
     },
 )
 
-ShowNodeReasons = TypedDict(
-    "ShowNodeReasons",
+ShowNodeReasonsRow = TypedDict(
+    "ShowNodeReasonsRow",
     {
         "count": int,
         "reason": str,
@@ -1977,14 +1977,14 @@ ShowNode = TypedDict(
         "kind": NotRequired[str],
         "name": NotRequired[str],
         "next": NotRequired[list[str]],
-        "nodes": NotRequired[list[ShowNodeNodes]],
+        "nodes": NotRequired[list[ShowNodeNodesRow]],
         "previous": NotRequired[list[str]],
-        "reasons": NotRequired[list[ShowNodeReasons]],
+        "reasons": NotRequired[list[ShowNodeReasonsRow]],
     },
 )
 
-ShowPacketGenerator = TypedDict(
-    "ShowPacketGenerator",
+ShowPacketGeneratorRow = TypedDict(
+    "ShowPacketGeneratorRow",
     {
         "interface": str,
         "limit": int | None,
@@ -1999,8 +1999,8 @@ ShowPacketGenerator = TypedDict(
     },
 )
 
-ShowPcap = TypedDict(
-    "ShowPcap",
+ShowPcapRow = TypedDict(
+    "ShowPcapRow",
     {
         "interface": str,
         "loop": bool,
@@ -2013,8 +2013,8 @@ ShowPcap = TypedDict(
     },
 )
 
-ShowPlugins = TypedDict(
-    "ShowPlugins",
+ShowPluginsRow = TypedDict(
+    "ShowPluginsRow",
     {
         "description": str,
         "name": str,
@@ -2029,24 +2029,24 @@ ShowRunningConfig = TypedDict(
     },
 )
 
-ShowRuntimeThreadsLongPasses = TypedDict(
-    "ShowRuntimeThreadsLongPasses",
+ShowRuntimeThreadsRowLongPassesRow = TypedDict(
+    "ShowRuntimeThreadsRowLongPassesRow",
     {
         "count": int,
         "from_us": int,
     },
 )
 
-ShowRuntimeThreadsLongWorkerCalls = TypedDict(
-    "ShowRuntimeThreadsLongWorkerCalls",
+ShowRuntimeThreadsRowLongWorkerCallsRow = TypedDict(
+    "ShowRuntimeThreadsRowLongWorkerCallsRow",
     {
         "count": int,
         "from_us": int,
     },
 )
 
-ShowRuntimeThreadsNodes = TypedDict(
-    "ShowRuntimeThreadsNodes",
+ShowRuntimeThreadsRowNodesRow = TypedDict(
+    "ShowRuntimeThreadsRowNodesRow",
     {
         "calls": int,
         "calls_in_block_driver": int,
@@ -2062,19 +2062,19 @@ ShowRuntimeThreadsNodes = TypedDict(
     },
 )
 
-ShowRuntimeThreads = TypedDict(
-    "ShowRuntimeThreads",
+ShowRuntimeThreadsRow = TypedDict(
+    "ShowRuntimeThreadsRow",
     {
         "core": int | None,
         "elapsed_s": float,
         "events_lost": int,
         "id": int,
         "internal_vectors_per_call": float,
-        "long_passes": list[ShowRuntimeThreadsLongPasses],
-        "long_worker_calls": list[ShowRuntimeThreadsLongWorkerCalls],
+        "long_passes": list[ShowRuntimeThreadsRowLongPassesRow],
+        "long_worker_calls": list[ShowRuntimeThreadsRowLongWorkerCallsRow],
         "loops_per_s": float,
         "name": str,
-        "nodes": list[ShowRuntimeThreadsNodes],
+        "nodes": list[ShowRuntimeThreadsRowNodesRow],
         "packets_without_vector": int,
         "passes": int,
         "sleeps": int,
@@ -2090,12 +2090,12 @@ ShowRuntimeThreads = TypedDict(
 ShowRuntime = TypedDict(
     "ShowRuntime",
     {
-        "threads": list[ShowRuntimeThreads],
+        "threads": list[ShowRuntimeThreadsRow],
     },
 )
 
-ShowSrEncapsHopLimit = TypedDict(
-    "ShowSrEncapsHopLimit",
+ShowSrEncapsHopLimitRow = TypedDict(
+    "ShowSrEncapsHopLimitRow",
     {
         "hop_limit": str,
         "of_this_router": bool | None,
@@ -2103,8 +2103,8 @@ ShowSrEncapsHopLimit = TypedDict(
     },
 )
 
-ShowSrEncapsSourceAddr = TypedDict(
-    "ShowSrEncapsSourceAddr",
+ShowSrEncapsSourceAddrRow = TypedDict(
+    "ShowSrEncapsSourceAddrRow",
     {
         "hop_limit": str,
         "of_this_router": bool | None,
@@ -2112,8 +2112,8 @@ ShowSrEncapsSourceAddr = TypedDict(
     },
 )
 
-ShowSrHmac = TypedDict(
-    "ShowSrHmac",
+ShowSrHmacRow = TypedDict(
+    "ShowSrHmacRow",
     {
         "algorithm": str,
         "key": int,
@@ -2121,35 +2121,35 @@ ShowSrHmac = TypedDict(
     },
 )
 
-ShowSrHmacPolicy = TypedDict(
-    "ShowSrHmacPolicy",
+ShowSrHmacPolicyRow = TypedDict(
+    "ShowSrHmacPolicyRow",
     {
         "hmac": str,
         "interface": str,
     },
 )
 
-ShowSrL2TunnelsGroups = TypedDict(
-    "ShowSrL2TunnelsGroups",
+ShowSrL2TunnelsRowGroupsRow = TypedDict(
+    "ShowSrL2TunnelsRowGroupsRow",
     {
         "flood": str,
         "group": int,
     },
 )
 
-ShowSrL2Tunnels = TypedDict(
-    "ShowSrL2Tunnels",
+ShowSrL2TunnelsRow = TypedDict(
+    "ShowSrL2TunnelsRow",
     {
         "flood": str | None,
-        "groups": list[ShowSrL2TunnelsGroups],
+        "groups": list[ShowSrL2TunnelsRowGroupsRow],
         "interface": str,
         "state": str,
         "unicast": str | None,
     },
 )
 
-ShowSrLocalsids = TypedDict(
-    "ShowSrLocalsids",
+ShowSrLocalsidsRow = TypedDict(
+    "ShowSrLocalsidsRow",
     {
         "bad_bytes": int,
         "bad_packets": int,
@@ -2161,8 +2161,8 @@ ShowSrLocalsids = TypedDict(
     },
 )
 
-ShowSrOam = TypedDict(
-    "ShowSrOam",
+ShowSrOamRow = TypedDict(
+    "ShowSrOamRow",
     {
         "interface": str,
         "sid": str,
@@ -2171,8 +2171,8 @@ ShowSrOam = TypedDict(
     },
 )
 
-ShowSrPoliciesLists = TypedDict(
-    "ShowSrPoliciesLists",
+ShowSrPoliciesListsRow = TypedDict(
+    "ShowSrPoliciesListsRow",
     {
         "bytes": int,
         "list": int,
@@ -2185,8 +2185,8 @@ ShowSrPoliciesLists = TypedDict(
     },
 )
 
-ShowSrPoliciesPolicies = TypedDict(
-    "ShowSrPoliciesPolicies",
+ShowSrPoliciesPoliciesRow = TypedDict(
+    "ShowSrPoliciesPoliciesRow",
     {
         "behavior": str,
         "bsid": str,
@@ -2200,13 +2200,13 @@ ShowSrPoliciesPolicies = TypedDict(
 ShowSrPolicies = TypedDict(
     "ShowSrPolicies",
     {
-        "lists": list[ShowSrPoliciesLists],
-        "policies": list[ShowSrPoliciesPolicies],
+        "lists": list[ShowSrPoliciesListsRow],
+        "policies": list[ShowSrPoliciesPoliciesRow],
     },
 )
 
-ShowSrProxies = TypedDict(
-    "ShowSrProxies",
+ShowSrProxiesRow = TypedDict(
+    "ShowSrProxiesRow",
     {
         "back_bad_bytes": int,
         "back_bad_packets": int,
@@ -2221,16 +2221,16 @@ ShowSrProxies = TypedDict(
     },
 )
 
-ShowSrSteeringPolicies = TypedDict(
-    "ShowSrSteeringPolicies",
+ShowSrSteeringPoliciesRow = TypedDict(
+    "ShowSrSteeringPoliciesRow",
     {
         "bsid": str,
         "steered": str,
     },
 )
 
-ShowSrVlanTables = TypedDict(
-    "ShowSrVlanTables",
+ShowSrVlanTablesRow = TypedDict(
+    "ShowSrVlanTablesRow",
     {
         "inner_vlan": str,
         "interface": str,
@@ -2239,19 +2239,19 @@ ShowSrVlanTables = TypedDict(
     },
 )
 
-ShowSubscriptionsFields = TypedDict(
-    "ShowSubscriptionsFields",
+ShowSubscriptionsRowFieldsRow = TypedDict(
+    "ShowSubscriptionsRowFieldsRow",
     {
         "help": str,
         "name": str,
     },
 )
 
-ShowSubscriptions = TypedDict(
-    "ShowSubscriptions",
+ShowSubscriptionsRow = TypedDict(
+    "ShowSubscriptionsRow",
     {
         "event": str,
-        "fields": list[ShowSubscriptionsFields],
+        "fields": list[ShowSubscriptionsRowFieldsRow],
         "help": str,
         "published": int,
         "subscribers": int,
@@ -2259,8 +2259,8 @@ ShowSubscriptions = TypedDict(
     },
 )
 
-ShowTap = TypedDict(
-    "ShowTap",
+ShowTapRow = TypedDict(
+    "ShowTapRow",
     {
         "linux_mac": str,
         "linux_mtu_bytes": int,
@@ -2272,8 +2272,8 @@ ShowTap = TypedDict(
     },
 )
 
-ShowTeib = TypedDict(
-    "ShowTeib",
+ShowTeibRow = TypedDict(
+    "ShowTeibRow",
     {
         "interface": str,
         "nh": str,
@@ -2282,8 +2282,8 @@ ShowTeib = TypedDict(
     },
 )
 
-ShowThreadsThreads = TypedDict(
-    "ShowThreadsThreads",
+ShowThreadsThreadsRow = TypedDict(
+    "ShowThreadsThreadsRow",
     {
         "id": int,
         "lcore": int | None,
@@ -2299,12 +2299,12 @@ ShowThreadsThreads = TypedDict(
 ShowThreads = TypedDict(
     "ShowThreads",
     {
-        "threads": list[ShowThreadsThreads],
+        "threads": list[ShowThreadsThreadsRow],
     },
 )
 
-ShowTraceThreadsPacketsNodes = TypedDict(
-    "ShowTraceThreadsPacketsNodes",
+ShowTraceThreadsRowPacketsRowNodesRow = TypedDict(
+    "ShowTraceThreadsRowPacketsRowNodesRow",
     {
         "bytes": int,
         "data": str,
@@ -2316,34 +2316,34 @@ ShowTraceThreadsPacketsNodes = TypedDict(
     },
 )
 
-ShowTraceThreadsPackets = TypedDict(
-    "ShowTraceThreadsPackets",
+ShowTraceThreadsRowPacketsRow = TypedDict(
+    "ShowTraceThreadsRowPacketsRow",
     {
         "from": str | None,
-        "nodes": list[ShowTraceThreadsPacketsNodes],
+        "nodes": list[ShowTraceThreadsRowPacketsRowNodesRow],
         "packet": int,
     },
 )
 
-ShowTraceThreads = TypedDict(
-    "ShowTraceThreads",
+ShowTraceThreadsRow = TypedDict(
+    "ShowTraceThreadsRow",
     {
         "cut": int,
         "id": int,
         "name": str,
-        "packets": list[ShowTraceThreadsPackets],
+        "packets": list[ShowTraceThreadsRowPacketsRow],
     },
 )
 
 ShowTrace = TypedDict(
     "ShowTrace",
     {
-        "threads": list[ShowTraceThreads],
+        "threads": list[ShowTraceThreadsRow],
     },
 )
 
-ShowUrpf = TypedDict(
-    "ShowUrpf",
+ShowUrpfRow = TypedDict(
+    "ShowUrpfRow",
     {
         "default_route": str,
         "direction": str,
@@ -2354,8 +2354,8 @@ ShowUrpf = TypedDict(
     },
 )
 
-ShowUrpfChecks = TypedDict(
-    "ShowUrpfChecks",
+ShowUrpfChecksRow = TypedDict(
+    "ShowUrpfChecksRow",
     {
         "default_route": str,
         "direction": str,
@@ -2366,8 +2366,8 @@ ShowUrpfChecks = TypedDict(
     },
 )
 
-ShowUrpfExempt = TypedDict(
-    "ShowUrpfExempt",
+ShowUrpfExemptRow = TypedDict(
+    "ShowUrpfExemptRow",
     {
         "exempt": str,
         "table": int | None,
@@ -2377,8 +2377,8 @@ ShowUrpfExempt = TypedDict(
 ShowUrpf = TypedDict(
     "ShowUrpf",
     {
-        "checks": list[ShowUrpfChecks],
-        "exempt": list[ShowUrpfExempt],
+        "checks": list[ShowUrpfChecksRow],
+        "exempt": list[ShowUrpfExemptRow],
     },
 )
 
@@ -2398,8 +2398,8 @@ ShowVersion = TypedDict(
     },
 )
 
-ShowVlan = TypedDict(
-    "ShowVlan",
+ShowVlanRow = TypedDict(
+    "ShowVlanRow",
     {
         "input": str,
         "interface": str,
@@ -2409,8 +2409,8 @@ ShowVlan = TypedDict(
     },
 )
 
-ShowVrrpVr = TypedDict(
-    "ShowVrrpVr",
+ShowVrrpVrRow = TypedDict(
+    "ShowVrrpVrRow",
     {
         "accept_mode": bool,
         "addresses": list[str],
@@ -2448,8 +2448,8 @@ ShowWorkersWaiting = TypedDict(
     },
 )
 
-ShowWorkersWorkers = TypedDict(
-    "ShowWorkersWorkers",
+ShowWorkersWorkersRow = TypedDict(
+    "ShowWorkersWorkersRow",
     {
         "activity": str,
         "core": int | None,
@@ -2477,51 +2477,44 @@ ShowWorkers = TypedDict(
         "now_ns": int,
         "stall_timeout_ms": int,
         "waiting": ShowWorkersWaiting,
-        "workers": list[ShowWorkersWorkers],
+        "workers": list[ShowWorkersWorkersRow],
     },
 )
 
-SrLocalsidAddressArgumentInterface = TypedDict(
-    "SrLocalsidAddressArgumentInterface",
+SrLocalsidAddressArgumentInterfaceRow = TypedDict(
+    "SrLocalsidAddressArgumentInterfaceRow",
     {
         "interface": str,
         "next_hop": str,
     },
 )
 
-SrLocalsidAddressArgumentFrom = TypedDict(
-    "SrLocalsidAddressArgumentFrom",
+SrLocalsidAddressArgumentFromRow = TypedDict(
+    "SrLocalsidAddressArgumentFromRow",
     {
         "source": str,
         "by": str,
     },
 )
 
-SrLocalsidAddressArgumentNext = TypedDict(
-    "SrLocalsidAddressArgumentNext",
+SrLocalsidAddressArgumentNextRow = TypedDict(
+    "SrLocalsidAddressArgumentNextRow",
     {
         "segment": str,
     },
 )
 
-SrPolicyAddBsidArgumentNext = TypedDict(
-    "SrPolicyAddBsidArgumentNext",
+SrPolicyAddBsidArgumentNextRow = TypedDict(
+    "SrPolicyAddBsidArgumentNextRow",
     {
         "sid": str,
     },
 )
 
-SrPolicyModBsidArgumentNext = TypedDict(
-    "SrPolicyModBsidArgumentNext",
+SrPolicyModBsidArgumentNextRow = TypedDict(
+    "SrPolicyModBsidArgumentNextRow",
     {
         "sid": str,
-    },
-)
-
-SubscribeArgumentEvent = TypedDict(
-    "SubscribeArgumentEvent",
-    {
-        "topic": str,
     },
 )
 
@@ -2548,14 +2541,14 @@ class Methods:
         dport: str | None = None,
         dscp: int | str | None = None,
         drop_if_unusable: bool | None = None,
-        via: list[AbfPolicyAddIdArgumentVia] | None = None,
+        via: list[AbfPolicyAddIdArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def abf_policy_del_id(
         self,
         *,
         id: int | str,
-        via: list[AbfPolicyDelIdArgumentVia] | None = None,
+        via: list[AbfPolicyDelIdArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def adjacency_counters(
@@ -3132,7 +3125,7 @@ class Methods:
         groups: str | None = None,
         address: str | None = None,
         group: str | None = None,
-        via: list[IpMrouteArgumentVia] | None = None,
+        via: list[IpMrouteArgumentViaRow] | None = None,
         signal: bool | None = None,
         drop: bool | None = None,
         accept_all: bool | None = None,
@@ -3182,7 +3175,7 @@ class Methods:
         del_: bool | None = None,
         table: int | str | None = None,
         count: int | str | None = None,
-        via: list[IpRouteArgumentVia] | None = None,
+        via: list[IpRouteArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def ip_table(
@@ -4060,15 +4053,15 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowAbfAttach]: ...
+    ) -> list[ShowAbfAttachRow]: ...
     def show_abf_policy(
         self,
         *,
         policy: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowAbfPolicy]: ...
-    def show_adj(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowAdj]: ...
+    ) -> list[ShowAbfPolicyRow]: ...
+    def show_adj(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowAdjRow]: ...
     def show_adjacency(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_arp_proxy(
         self,
@@ -4081,33 +4074,33 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdDplane]: ...
+    ) -> list[ShowBfdDplaneRow]: ...
     def show_bfd_echo_source(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdEchoSource]: ...
+    ) -> list[ShowBfdEchoSourceRow]: ...
     def show_bfd_keys(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdKeys]: ...
+    ) -> list[ShowBfdKeysRow]: ...
     def show_bfd_sessions(
         self,
         *,
         verbose: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdSessions]: ...
+    ) -> list[ShowBfdSessionsRow]: ...
     def show_bond(
         self,
         *,
         details: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBond]: ...
+    ) -> list[ShowBondRow]: ...
     def show_bridge_domain(
         self,
         *,
@@ -4117,7 +4110,7 @@ class Methods:
         arp: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBridgeDomain] | ShowBridgeDomain: ...
+    ) -> list[ShowBridgeDomainRow] | ShowBridgeDomain: ...
     def show_buffers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowBuffers: ...
     def show_clock(
         self,
@@ -4133,7 +4126,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowCop]: ...
+    ) -> list[ShowCopRow]: ...
     def show_cpu(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowCpu: ...
     def show_dhcp6_clients(
         self,
@@ -4141,65 +4134,65 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcp6Clients]: ...
+    ) -> list[ShowDhcp6ClientsRow]: ...
     def show_dhcp6_pd_clients(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcp6PdClients]: ...
+    ) -> list[ShowDhcp6PdClientsRow]: ...
     def show_dhcp_client(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpClient]: ...
+    ) -> list[ShowDhcpClientRow]: ...
     def show_dhcp_option_82(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpOption82]: ...
+    ) -> list[ShowDhcpOption82Row]: ...
     def show_dhcp_proxy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpProxy]: ...
+    ) -> list[ShowDhcpProxyRow]: ...
     def show_dhcp_vss(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpVss]: ...
+    ) -> list[ShowDhcpVssRow]: ...
     def show_dhcpv6_options(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6Options]: ...
+    ) -> list[ShowDhcpv6OptionsRow]: ...
     def show_dhcpv6_proxy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6Proxy]: ...
+    ) -> list[ShowDhcpv6ProxyRow]: ...
     def show_dhcpv6_proxy_prefixes(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6ProxyPrefixes]: ...
+    ) -> list[ShowDhcpv6ProxyPrefixesRow]: ...
     def show_dhcpv6_vss(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6Vss]: ...
+    ) -> list[ShowDhcpv6VssRow]: ...
     def show_errors(
         self,
         *,
@@ -4219,7 +4212,7 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowFibLimits]: ...
+    ) -> list[ShowFibLimitsRow]: ...
     def show_graph(
         self,
         *,
@@ -4233,7 +4226,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowGreTunnel]: ...
+    ) -> list[ShowGreTunnelRow]: ...
     def show_hardware_interfaces(
         self,
         *,
@@ -4248,32 +4241,32 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmp]: ...
+    ) -> list[ShowIgmpRow]: ...
     def show_igmp_config(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpConfig]: ...
+    ) -> list[ShowIgmpConfigRow]: ...
     def show_igmp_groups(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpGroups]: ...
+    ) -> list[ShowIgmpGroupsRow]: ...
     def show_igmp_proxy_dev(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpProxyDev]: ...
+    ) -> list[ShowIgmpProxyDevRow]: ...
     def show_igmp_timers(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpTimers]: ...
+    ) -> list[ShowIgmpTimersRow]: ...
     def show_interface(
         self,
         *,
@@ -4294,7 +4287,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowInterfaceAddress]: ...
+    ) -> list[ShowInterfaceAddressRow]: ...
     def show_interface_features(
         self,
         *,
@@ -4320,14 +4313,14 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowInterfaceSpan]: ...
+    ) -> list[ShowInterfaceSpanRow]: ...
     def show_interface_tag(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowInterfaceTag]: ...
+    ) -> list[ShowInterfaceTagRow]: ...
     def show_interface_vtr(
         self,
         *,
@@ -4361,7 +4354,7 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Addresses]: ...
+    ) -> list[ShowIp6AddressesRow]: ...
     def show_ip6_autoconfig(
         self,
         *,
@@ -4378,7 +4371,7 @@ class Methods:
         summary: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Fib]: ...
+    ) -> list[ShowIp6FibRow]: ...
     def show_ip6_full_reassembly(
         self,
         *,
@@ -4392,7 +4385,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Interface]: ...
+    ) -> list[ShowIp6InterfaceRow]: ...
     def show_ip6_mfib(
         self,
         *,
@@ -4400,27 +4393,27 @@ class Methods:
         group: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Mfib]: ...
+    ) -> list[ShowIp6MfibRow]: ...
     def show_ip6_nd(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Nd]: ...
+    ) -> list[ShowIp6NdRow]: ...
     def show_ip6_nd_proxy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6NdProxy]: ...
+    ) -> list[ShowIp6NdProxyRow]: ...
     def show_ip6_nd_routers(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6NdRouters]: ...
+    ) -> list[ShowIp6NdRoutersRow]: ...
     def show_ip6_neighbor(
         self,
         *,
@@ -4434,26 +4427,26 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Neighbors]: ...
+    ) -> list[ShowIp6NeighborsRow]: ...
     def show_ip6_prefixes(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Prefixes]: ...
+    ) -> list[ShowIp6PrefixesRow]: ...
     def show_ip6_punt_redirect(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6PuntRedirect]: ...
+    ) -> list[ShowIp6PuntRedirectRow]: ...
     def show_ip6_ra(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Ra]: ...
+    ) -> list[ShowIp6RaRow]: ...
     def show_ip6_sv_reassembly(
         self,
         *,
@@ -4466,7 +4459,7 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Table]: ...
+    ) -> list[ShowIp6TableRow]: ...
     def show_ip_arp(
         self,
         *,
@@ -4481,7 +4474,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpDad]: ...
+    ) -> list[ShowIpDadRow]: ...
     def show_ip_fib(
         self,
         *,
@@ -4491,13 +4484,13 @@ class Methods:
         summary: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpFib]: ...
+    ) -> list[ShowIpFibRow]: ...
     def show_ip_icmp_rate_limit(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpIcmpRateLimit]: ...
+    ) -> list[ShowIpIcmpRateLimitRow]: ...
     def show_ip_mfib(
         self,
         *,
@@ -4505,7 +4498,7 @@ class Methods:
         group: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpMfib]: ...
+    ) -> list[ShowIpMfibRow]: ...
     def show_ip_neighbor(
         self,
         *,
@@ -4518,46 +4511,46 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpNeighborConfig]: ...
+    ) -> list[ShowIpNeighborConfigRow]: ...
     def show_ip_neighbor_counters(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpNeighborCounters]: ...
+    ) -> list[ShowIpNeighborCountersRow]: ...
     def show_ip_neighbors(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpNeighbors]: ...
+    ) -> list[ShowIpNeighborsRow]: ...
     def show_ip_pmtu(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpPmtu]: ...
+    ) -> list[ShowIpPmtuRow]: ...
     def show_ip_punt_redirect(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpPuntRedirect]: ...
+    ) -> list[ShowIpPuntRedirectRow]: ...
     def show_ip_table(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpTable]: ...
+    ) -> list[ShowIpTableRow]: ...
     def show_ipip_tunnel(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpipTunnel]: ...
+    ) -> list[ShowIpipTunnelRow]: ...
     def show_l2fib(
         self,
         *,
@@ -4583,7 +4576,7 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowL2patch]: ...
+    ) -> list[ShowL2patchRow]: ...
     def show_lacp(
         self,
         *,
@@ -4591,45 +4584,45 @@ class Methods:
         details: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLacp]: ...
+    ) -> list[ShowLacpRow]: ...
     def show_lcp(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLcp]: ...
+    ) -> list[ShowLcpRow]: ...
     def show_lcp_punt(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLcpPunt]: ...
+    ) -> list[ShowLcpPuntRow]: ...
     def show_lcp_sync(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLcpSync]: ...
+    ) -> list[ShowLcpSyncRow]: ...
     def show_lldp(
         self,
         *,
         detail: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLldp] | ShowLldp: ...
+    ) -> list[ShowLldpRow] | ShowLldp: ...
     def show_load_balance(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLoadBalance]: ...
+    ) -> list[ShowLoadBalanceRow]: ...
     def show_logging(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLogging]: ...
+    ) -> list[ShowLoggingRow]: ...
     def show_logging_configuration(
         self,
         *,
@@ -4650,46 +4643,46 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMfibSignals]: ...
+    ) -> list[ShowMfibSignalsRow]: ...
     def show_mld(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMld]: ...
+    ) -> list[ShowMldRow]: ...
     def show_mld_config(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldConfig]: ...
+    ) -> list[ShowMldConfigRow]: ...
     def show_mld_groups(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldGroups]: ...
+    ) -> list[ShowMldGroupsRow]: ...
     def show_mld_proxy_dev(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldProxyDev]: ...
+    ) -> list[ShowMldProxyDevRow]: ...
     def show_mld_timers(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldTimers]: ...
+    ) -> list[ShowMldTimersRow]: ...
     def show_mode(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMode]: ...
+    ) -> list[ShowModeRow]: ...
     def show_node(
         self,
         *,
@@ -4709,14 +4702,19 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowPacketGenerator]: ...
-    def show_pcap(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowPcap]: ...
+    ) -> list[ShowPacketGeneratorRow]: ...
+    def show_pcap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPcapRow]: ...
     def show_plugins(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowPlugins]: ...
+    ) -> list[ShowPluginsRow]: ...
     def show_run(
         self,
         *,
@@ -4752,32 +4750,32 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrEncapsHopLimit]: ...
+    ) -> list[ShowSrEncapsHopLimitRow]: ...
     def show_sr_encaps_source_addr(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrEncapsSourceAddr]: ...
+    ) -> list[ShowSrEncapsSourceAddrRow]: ...
     def show_sr_hmac(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrHmac]: ...
+    ) -> list[ShowSrHmacRow]: ...
     def show_sr_hmac_policy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrHmacPolicy]: ...
+    ) -> list[ShowSrHmacPolicyRow]: ...
     def show_sr_l2_tunnels(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrL2Tunnels]: ...
+    ) -> list[ShowSrL2TunnelsRow]: ...
     def show_sr_localsids(
         self,
         *,
@@ -4785,13 +4783,13 @@ class Methods:
         locator: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrLocalsids]: ...
+    ) -> list[ShowSrLocalsidsRow]: ...
     def show_sr_oam(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrOam]: ...
+    ) -> list[ShowSrOamRow]: ...
     def show_sr_policies(
         self,
         *,
@@ -4804,27 +4802,32 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrProxies]: ...
+    ) -> list[ShowSrProxiesRow]: ...
     def show_sr_steering_policies(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrSteeringPolicies]: ...
+    ) -> list[ShowSrSteeringPoliciesRow]: ...
     def show_sr_vlan_tables(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrVlanTables]: ...
+    ) -> list[ShowSrVlanTablesRow]: ...
     def show_subscriptions(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSubscriptions]: ...
-    def show_tap(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowTap]: ...
-    def show_teib(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowTeib]: ...
+    ) -> list[ShowSubscriptionsRow]: ...
+    def show_tap(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowTapRow]: ...
+    def show_teib(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowTeibRow]: ...
     def show_threads(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowThreads: ...
     def show_trace(
         self,
@@ -4839,7 +4842,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowUrpf] | ShowUrpf: ...
+    ) -> list[ShowUrpfRow] | ShowUrpf: ...
     def show_version(
         self,
         *,
@@ -4847,14 +4850,19 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowVersion: ...
-    def show_vlan(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowVlan]: ...
+    def show_vlan(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowVlanRow]: ...
     def show_vrrp_vr(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowVrrpVr]: ...
+    ) -> list[ShowVrrpVrRow]: ...
     def show_workers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowWorkers: ...
     def sr_hmac_key(
         self,
@@ -4878,15 +4886,15 @@ class Methods:
         usp: bool | None = None,
         usd: bool | None = None,
         table: int | str | None = None,
-        interface: list[SrLocalsidAddressArgumentInterface] | None = None,
-        from_: list[SrLocalsidAddressArgumentFrom] | None = None,
+        interface: list[SrLocalsidAddressArgumentInterfaceRow] | None = None,
+        from_: list[SrLocalsidAddressArgumentFromRow] | None = None,
         arg_fe2: int | str | None = None,
         csid_bits: int | str | None = None,
         function: str | None = None,
         oif: str | None = None,
         iif: str | None = None,
         src: str | None = None,
-        next: list[SrLocalsidAddressArgumentNext] | None = None,
+        next: list[SrLocalsidAddressArgumentNextRow] | None = None,
         reduced: bool | None = None,
         hops: int | str | None = None,
         bypass: bool | None = None,
@@ -4918,7 +4926,7 @@ class Methods:
         self,
         *,
         bsid: str,
-        next: list[SrPolicyAddBsidArgumentNext] | None = None,
+        next: list[SrPolicyAddBsidArgumentNextRow] | None = None,
         weight: int | str | None = None,
         fib_table: int | str | None = None,
         spray: bool | None = None,
@@ -4942,7 +4950,7 @@ class Methods:
         self,
         *,
         bsid: str,
-        next: list[SrPolicyModBsidArgumentNext] | None = None,
+        next: list[SrPolicyModBsidArgumentNextRow] | None = None,
         weight: int | str | None = None,
         deleted: int | str | None = None,
         index: int | str | None = None,
@@ -4983,13 +4991,6 @@ class Methods:
         vlan: int | str | None = None,
         inner_vlan: int | str | None = None,
         interface: str | None = None,
-        if_generation: str | None = None,
-    ) -> Any: ...
-    def subscribe(
-        self,
-        *,
-        event: list[SubscribeArgumentEvent] | None = None,
-        count: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def test_l2patch_rx(
@@ -5134,14 +5135,14 @@ class AsyncMethods:
         dport: str | None = None,
         dscp: int | str | None = None,
         drop_if_unusable: bool | None = None,
-        via: list[AbfPolicyAddIdArgumentVia] | None = None,
+        via: list[AbfPolicyAddIdArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def abf_policy_del_id(
         self,
         *,
         id: int | str,
-        via: list[AbfPolicyDelIdArgumentVia] | None = None,
+        via: list[AbfPolicyDelIdArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def adjacency_counters(
@@ -5738,7 +5739,7 @@ class AsyncMethods:
         groups: str | None = None,
         address: str | None = None,
         group: str | None = None,
-        via: list[IpMrouteArgumentVia] | None = None,
+        via: list[IpMrouteArgumentViaRow] | None = None,
         signal: bool | None = None,
         drop: bool | None = None,
         accept_all: bool | None = None,
@@ -5788,7 +5789,7 @@ class AsyncMethods:
         del_: bool | None = None,
         table: int | str | None = None,
         count: int | str | None = None,
-        via: list[IpRouteArgumentVia] | None = None,
+        via: list[IpRouteArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def ip_table(
@@ -6708,20 +6709,20 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowAbfAttach]: ...
+    ) -> list[ShowAbfAttachRow]: ...
     async def show_abf_policy(
         self,
         *,
         policy: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowAbfPolicy]: ...
+    ) -> list[ShowAbfPolicyRow]: ...
     async def show_adj(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowAdj]: ...
+    ) -> list[ShowAdjRow]: ...
     async def show_adjacency(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     async def show_arp_proxy(
         self,
@@ -6734,33 +6735,33 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdDplane]: ...
+    ) -> list[ShowBfdDplaneRow]: ...
     async def show_bfd_echo_source(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdEchoSource]: ...
+    ) -> list[ShowBfdEchoSourceRow]: ...
     async def show_bfd_keys(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdKeys]: ...
+    ) -> list[ShowBfdKeysRow]: ...
     async def show_bfd_sessions(
         self,
         *,
         verbose: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBfdSessions]: ...
+    ) -> list[ShowBfdSessionsRow]: ...
     async def show_bond(
         self,
         *,
         details: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBond]: ...
+    ) -> list[ShowBondRow]: ...
     async def show_bridge_domain(
         self,
         *,
@@ -6770,7 +6771,7 @@ class AsyncMethods:
         arp: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowBridgeDomain] | ShowBridgeDomain: ...
+    ) -> list[ShowBridgeDomainRow] | ShowBridgeDomain: ...
     async def show_buffers(
         self,
         *,
@@ -6796,7 +6797,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowCop]: ...
+    ) -> list[ShowCopRow]: ...
     async def show_cpu(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowCpu: ...
     async def show_dhcp6_clients(
         self,
@@ -6804,65 +6805,65 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcp6Clients]: ...
+    ) -> list[ShowDhcp6ClientsRow]: ...
     async def show_dhcp6_pd_clients(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcp6PdClients]: ...
+    ) -> list[ShowDhcp6PdClientsRow]: ...
     async def show_dhcp_client(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpClient]: ...
+    ) -> list[ShowDhcpClientRow]: ...
     async def show_dhcp_option_82(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpOption82]: ...
+    ) -> list[ShowDhcpOption82Row]: ...
     async def show_dhcp_proxy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpProxy]: ...
+    ) -> list[ShowDhcpProxyRow]: ...
     async def show_dhcp_vss(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpVss]: ...
+    ) -> list[ShowDhcpVssRow]: ...
     async def show_dhcpv6_options(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6Options]: ...
+    ) -> list[ShowDhcpv6OptionsRow]: ...
     async def show_dhcpv6_proxy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6Proxy]: ...
+    ) -> list[ShowDhcpv6ProxyRow]: ...
     async def show_dhcpv6_proxy_prefixes(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6ProxyPrefixes]: ...
+    ) -> list[ShowDhcpv6ProxyPrefixesRow]: ...
     async def show_dhcpv6_vss(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowDhcpv6Vss]: ...
+    ) -> list[ShowDhcpv6VssRow]: ...
     async def show_errors(
         self,
         *,
@@ -6882,7 +6883,7 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowFibLimits]: ...
+    ) -> list[ShowFibLimitsRow]: ...
     async def show_graph(
         self,
         *,
@@ -6896,7 +6897,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowGreTunnel]: ...
+    ) -> list[ShowGreTunnelRow]: ...
     async def show_hardware_interfaces(
         self,
         *,
@@ -6911,32 +6912,32 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmp]: ...
+    ) -> list[ShowIgmpRow]: ...
     async def show_igmp_config(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpConfig]: ...
+    ) -> list[ShowIgmpConfigRow]: ...
     async def show_igmp_groups(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpGroups]: ...
+    ) -> list[ShowIgmpGroupsRow]: ...
     async def show_igmp_proxy_dev(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpProxyDev]: ...
+    ) -> list[ShowIgmpProxyDevRow]: ...
     async def show_igmp_timers(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIgmpTimers]: ...
+    ) -> list[ShowIgmpTimersRow]: ...
     async def show_interface(
         self,
         *,
@@ -6957,7 +6958,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowInterfaceAddress]: ...
+    ) -> list[ShowInterfaceAddressRow]: ...
     async def show_interface_features(
         self,
         *,
@@ -6983,14 +6984,14 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowInterfaceSpan]: ...
+    ) -> list[ShowInterfaceSpanRow]: ...
     async def show_interface_tag(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowInterfaceTag]: ...
+    ) -> list[ShowInterfaceTagRow]: ...
     async def show_interface_vtr(
         self,
         *,
@@ -7024,7 +7025,7 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Addresses]: ...
+    ) -> list[ShowIp6AddressesRow]: ...
     async def show_ip6_autoconfig(
         self,
         *,
@@ -7041,7 +7042,7 @@ class AsyncMethods:
         summary: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Fib]: ...
+    ) -> list[ShowIp6FibRow]: ...
     async def show_ip6_full_reassembly(
         self,
         *,
@@ -7055,7 +7056,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Interface]: ...
+    ) -> list[ShowIp6InterfaceRow]: ...
     async def show_ip6_mfib(
         self,
         *,
@@ -7063,27 +7064,27 @@ class AsyncMethods:
         group: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Mfib]: ...
+    ) -> list[ShowIp6MfibRow]: ...
     async def show_ip6_nd(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Nd]: ...
+    ) -> list[ShowIp6NdRow]: ...
     async def show_ip6_nd_proxy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6NdProxy]: ...
+    ) -> list[ShowIp6NdProxyRow]: ...
     async def show_ip6_nd_routers(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6NdRouters]: ...
+    ) -> list[ShowIp6NdRoutersRow]: ...
     async def show_ip6_neighbor(
         self,
         *,
@@ -7097,26 +7098,26 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Neighbors]: ...
+    ) -> list[ShowIp6NeighborsRow]: ...
     async def show_ip6_prefixes(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Prefixes]: ...
+    ) -> list[ShowIp6PrefixesRow]: ...
     async def show_ip6_punt_redirect(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6PuntRedirect]: ...
+    ) -> list[ShowIp6PuntRedirectRow]: ...
     async def show_ip6_ra(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Ra]: ...
+    ) -> list[ShowIp6RaRow]: ...
     async def show_ip6_sv_reassembly(
         self,
         *,
@@ -7129,7 +7130,7 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIp6Table]: ...
+    ) -> list[ShowIp6TableRow]: ...
     async def show_ip_arp(
         self,
         *,
@@ -7149,7 +7150,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpDad]: ...
+    ) -> list[ShowIpDadRow]: ...
     async def show_ip_fib(
         self,
         *,
@@ -7159,13 +7160,13 @@ class AsyncMethods:
         summary: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpFib]: ...
+    ) -> list[ShowIpFibRow]: ...
     async def show_ip_icmp_rate_limit(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpIcmpRateLimit]: ...
+    ) -> list[ShowIpIcmpRateLimitRow]: ...
     async def show_ip_mfib(
         self,
         *,
@@ -7173,7 +7174,7 @@ class AsyncMethods:
         group: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpMfib]: ...
+    ) -> list[ShowIpMfibRow]: ...
     async def show_ip_neighbor(
         self,
         *,
@@ -7186,46 +7187,46 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpNeighborConfig]: ...
+    ) -> list[ShowIpNeighborConfigRow]: ...
     async def show_ip_neighbor_counters(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpNeighborCounters]: ...
+    ) -> list[ShowIpNeighborCountersRow]: ...
     async def show_ip_neighbors(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpNeighbors]: ...
+    ) -> list[ShowIpNeighborsRow]: ...
     async def show_ip_pmtu(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpPmtu]: ...
+    ) -> list[ShowIpPmtuRow]: ...
     async def show_ip_punt_redirect(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpPuntRedirect]: ...
+    ) -> list[ShowIpPuntRedirectRow]: ...
     async def show_ip_table(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpTable]: ...
+    ) -> list[ShowIpTableRow]: ...
     async def show_ipip_tunnel(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowIpipTunnel]: ...
+    ) -> list[ShowIpipTunnelRow]: ...
     async def show_l2fib(
         self,
         *,
@@ -7251,7 +7252,7 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowL2patch]: ...
+    ) -> list[ShowL2patchRow]: ...
     async def show_lacp(
         self,
         *,
@@ -7259,45 +7260,45 @@ class AsyncMethods:
         details: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLacp]: ...
+    ) -> list[ShowLacpRow]: ...
     async def show_lcp(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLcp]: ...
+    ) -> list[ShowLcpRow]: ...
     async def show_lcp_punt(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLcpPunt]: ...
+    ) -> list[ShowLcpPuntRow]: ...
     async def show_lcp_sync(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLcpSync]: ...
+    ) -> list[ShowLcpSyncRow]: ...
     async def show_lldp(
         self,
         *,
         detail: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLldp] | ShowLldp: ...
+    ) -> list[ShowLldpRow] | ShowLldp: ...
     async def show_load_balance(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLoadBalance]: ...
+    ) -> list[ShowLoadBalanceRow]: ...
     async def show_logging(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowLogging]: ...
+    ) -> list[ShowLoggingRow]: ...
     async def show_logging_configuration(
         self,
         *,
@@ -7323,46 +7324,46 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMfibSignals]: ...
+    ) -> list[ShowMfibSignalsRow]: ...
     async def show_mld(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMld]: ...
+    ) -> list[ShowMldRow]: ...
     async def show_mld_config(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldConfig]: ...
+    ) -> list[ShowMldConfigRow]: ...
     async def show_mld_groups(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldGroups]: ...
+    ) -> list[ShowMldGroupsRow]: ...
     async def show_mld_proxy_dev(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldProxyDev]: ...
+    ) -> list[ShowMldProxyDevRow]: ...
     async def show_mld_timers(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMldTimers]: ...
+    ) -> list[ShowMldTimersRow]: ...
     async def show_mode(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowMode]: ...
+    ) -> list[ShowModeRow]: ...
     async def show_node(
         self,
         *,
@@ -7382,19 +7383,19 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowPacketGenerator]: ...
+    ) -> list[ShowPacketGeneratorRow]: ...
     async def show_pcap(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowPcap]: ...
+    ) -> list[ShowPcapRow]: ...
     async def show_plugins(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowPlugins]: ...
+    ) -> list[ShowPluginsRow]: ...
     async def show_run(
         self,
         *,
@@ -7430,32 +7431,32 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrEncapsHopLimit]: ...
+    ) -> list[ShowSrEncapsHopLimitRow]: ...
     async def show_sr_encaps_source_addr(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrEncapsSourceAddr]: ...
+    ) -> list[ShowSrEncapsSourceAddrRow]: ...
     async def show_sr_hmac(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrHmac]: ...
+    ) -> list[ShowSrHmacRow]: ...
     async def show_sr_hmac_policy(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrHmacPolicy]: ...
+    ) -> list[ShowSrHmacPolicyRow]: ...
     async def show_sr_l2_tunnels(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrL2Tunnels]: ...
+    ) -> list[ShowSrL2TunnelsRow]: ...
     async def show_sr_localsids(
         self,
         *,
@@ -7463,13 +7464,13 @@ class AsyncMethods:
         locator: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrLocalsids]: ...
+    ) -> list[ShowSrLocalsidsRow]: ...
     async def show_sr_oam(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrOam]: ...
+    ) -> list[ShowSrOamRow]: ...
     async def show_sr_policies(
         self,
         *,
@@ -7482,37 +7483,37 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrProxies]: ...
+    ) -> list[ShowSrProxiesRow]: ...
     async def show_sr_steering_policies(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrSteeringPolicies]: ...
+    ) -> list[ShowSrSteeringPoliciesRow]: ...
     async def show_sr_vlan_tables(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSrVlanTables]: ...
+    ) -> list[ShowSrVlanTablesRow]: ...
     async def show_subscriptions(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowSubscriptions]: ...
+    ) -> list[ShowSubscriptionsRow]: ...
     async def show_tap(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowTap]: ...
+    ) -> list[ShowTapRow]: ...
     async def show_teib(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowTeib]: ...
+    ) -> list[ShowTeibRow]: ...
     async def show_threads(
         self,
         *,
@@ -7532,7 +7533,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowUrpf] | ShowUrpf: ...
+    ) -> list[ShowUrpfRow] | ShowUrpf: ...
     async def show_version(
         self,
         *,
@@ -7545,14 +7546,14 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowVlan]: ...
+    ) -> list[ShowVlanRow]: ...
     async def show_vrrp_vr(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[ShowVrrpVr]: ...
+    ) -> list[ShowVrrpVrRow]: ...
     async def show_workers(
         self,
         *,
@@ -7581,15 +7582,15 @@ class AsyncMethods:
         usp: bool | None = None,
         usd: bool | None = None,
         table: int | str | None = None,
-        interface: list[SrLocalsidAddressArgumentInterface] | None = None,
-        from_: list[SrLocalsidAddressArgumentFrom] | None = None,
+        interface: list[SrLocalsidAddressArgumentInterfaceRow] | None = None,
+        from_: list[SrLocalsidAddressArgumentFromRow] | None = None,
         arg_fe2: int | str | None = None,
         csid_bits: int | str | None = None,
         function: str | None = None,
         oif: str | None = None,
         iif: str | None = None,
         src: str | None = None,
-        next: list[SrLocalsidAddressArgumentNext] | None = None,
+        next: list[SrLocalsidAddressArgumentNextRow] | None = None,
         reduced: bool | None = None,
         hops: int | str | None = None,
         bypass: bool | None = None,
@@ -7621,7 +7622,7 @@ class AsyncMethods:
         self,
         *,
         bsid: str,
-        next: list[SrPolicyAddBsidArgumentNext] | None = None,
+        next: list[SrPolicyAddBsidArgumentNextRow] | None = None,
         weight: int | str | None = None,
         fib_table: int | str | None = None,
         spray: bool | None = None,
@@ -7645,7 +7646,7 @@ class AsyncMethods:
         self,
         *,
         bsid: str,
-        next: list[SrPolicyModBsidArgumentNext] | None = None,
+        next: list[SrPolicyModBsidArgumentNextRow] | None = None,
         weight: int | str | None = None,
         deleted: int | str | None = None,
         index: int | str | None = None,
@@ -7686,13 +7687,6 @@ class AsyncMethods:
         vlan: int | str | None = None,
         inner_vlan: int | str | None = None,
         interface: str | None = None,
-        if_generation: str | None = None,
-    ) -> Any: ...
-    async def subscribe(
-        self,
-        *,
-        event: list[SubscribeArgumentEvent] | None = None,
-        count: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def test_l2patch_rx(
