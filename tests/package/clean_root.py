@@ -101,11 +101,9 @@ class CleanRoot:
         status = self.run("dpkg-query", "--show", "--showformat=${db:Status-Abbrev}", package, check=False)
         return status.stdout.startswith("ii")
 
-    def quiverctl(self, *words: str, user: str = "root", check: bool = True) -> str:
-        """One command of the client, as a user there."""
-        done = self.run("setpriv", "--reuid", user, "--regid", user, "--init-groups", "quiverctl", *words,
-                        check=check)  # fmt: skip
-        return done.stdout + done.stderr
+    def quiverctl(self, *words: str) -> str:
+        """One command of the client, as root there."""
+        return self.run("quiverctl", *words).stdout
 
 
 def directives(unit: Path) -> dict[str, str]:
@@ -140,7 +138,8 @@ class Service:
         self.messages: list[str] = []
         self.process = Process(
             root.words(
-                "prlimit", f"--memlock={unit['LimitMEMLOCK'].replace('infinity', 'unlimited')}",
+                # Where root may not raise a limit, systemd takes the highest that it may, too.
+                "sh", "-c", 'ulimit -l unlimited 2>/dev/null; exec "$@"', "sh",
                 "setpriv", "--reuid", user, "--regid", group, "--init-groups", "--no-new-privs",
                 f"--bounding-set={kept}", f"--inh-caps={kept}", f"--ambient-caps={kept}",
                 "env", "NOTIFY_SOCKET=/run/notify", f"WATCHDOG_USEC={self.WATCHDOG_USEC}",
@@ -149,10 +148,9 @@ class Service:
         )  # fmt: skip
 
     def receive(self) -> None:
-        """Take the messages that have come, one at least if it comes soon."""
+        """Take the next message, if it comes soon."""
         with contextlib.suppress(TimeoutError):
-            while True:
-                self.messages += self.socket.recv(4096).decode().splitlines()
+            self.messages += self.socket.recv(4096).decode().splitlines()
 
     def has_said(self, message: str) -> bool:
         """Whether a message has come."""
@@ -161,7 +159,12 @@ class Service:
 
     def wait_for(self, message: str) -> None:
         """Wait for a message that comes soon."""
-        wait_until(f"{message}; the router says {self.process.text()}", lambda: self.has_said(message), 60.0)
+
+        def said() -> bool:
+            assert self.process.is_alive, self.process.text()
+            return self.has_said(message)
+
+        wait_until(message, said, 60.0)
 
     def reload(self) -> list[str]:
         """Do what `systemctl reload` does, and return what the router said then."""
@@ -183,8 +186,10 @@ class Service:
     def stop(self) -> int:
         """Do what `systemctl stop` does, and return the exit code."""
         code = self.process.stop(signal.SIGTERM)
-        self.receive()
-        self.socket.close()
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.receive()
         return code
 
 
