@@ -5,8 +5,10 @@ PYTHON := $(VENV)/bin/python
 CARGO ?= cargo
 DENY_VERSION := 0.20.2
 DENY := target/tools/bin/cargo-deny
+MDBOOK_VERSION := 0.5.4
+MDBOOK := target/tools/bin/mdbook
 
-.PHONY: help demo test stress bench compare flame lint lint-rust lint-dependencies lint-python audit fuzz sanitize build python packages reference answers clean
+.PHONY: help deb test-package docs demo test stress bench compare flame lint lint-rust lint-dependencies lint-python audit fuzz sanitize build python packages reference answers clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 12
@@ -56,6 +58,13 @@ $(DENY):
 	CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install --quiet --locked --debug --root target/tools \
 	cargo-deny@$(DENY_VERSION); fi
 
+$(MDBOOK):
+	@mkdir -p $(@D)
+	@if command -v mdbook >/dev/null; then ln -sf "$$(command -v mdbook)" $@; else \
+	echo "building mdbook $(MDBOOK_VERSION) once, which takes minutes"; \
+	CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install --quiet --locked --debug --root target/tools \
+	--no-default-features --features search mdbook@$(MDBOOK_VERSION); fi
+
 fuzz: ## properties, then fuzz targets guided by coverage, for longer (SECONDS=600 each)
 	$(CARGO) run --quiet -p xtask -- fuzz $(or $(SECONDS),600)
 	$(CARGO) run --quiet -p xtask -- guided $(or $(SECONDS),600) $(TARGETS)
@@ -66,6 +75,19 @@ sanitize: ## tests of crates with unsafe code under AddressSanitizer (nightly to
 build: ## the router, its client and the traffic generator
 	@command -v cc >/dev/null || $(MAKE) packages
 	$(CARGO) build --release -p quiverd -p quiverctl -p quiver-tg
+
+deb: $(if $(BINARIES),,build) python ## Debian packages in out/package (BINARIES=DIR, VERSION=…, PROFILES=pkg.quiver.nolab)
+	@command -v dh >/dev/null || tests/install-packages debhelper
+	packaging/build-deb $(or $(BINARIES),target/release) out/package
+
+test-package: $(if $(BINARIES),,build) python ## install, start, upgrade, remove and purge the package in a clean Debian (BINARIES=DIR)
+	@tests/install-packages debhelper lintian mmdebstrap
+	QUIVER_BIN_DIR=$(abspath $(or $(BINARIES),target/release)) $(PYTHON) -m pytest -q -rs tests/package --timeout 900
+
+docs: $(MDBOOK) ## the guides and the reference as one book with search, in out/book
+	$(CARGO) run --quiet -p xtask -- book out/book-source
+	$(MDBOOK) build out/book-source --dest-dir $(abspath out/book)
+	@echo "out/book/index.html"
 
 reference: ## write docs/reference from the declarations
 	$(CARGO) run --quiet -p xtask -- reference

@@ -40,6 +40,8 @@ pub fn all() -> Result<Vec<String>> {
     faults.extend(line_lengths()?);
     faults.extend(unlisted_tests()?);
     faults.extend(dependencies_explained()?);
+    faults.extend(crate::links::faults()?);
+    faults.extend(crate::book::faults()?);
     faults.extend(crate::words::faults()?);
     faults.extend(crate::reference::stale()?);
     Ok(faults)

@@ -1,9 +1,12 @@
 //! Checks of the house itself: `cargo run -p xtask -- check`, and chores around it.
 
+mod book;
 mod checks;
 mod flame;
 mod fuzz;
 mod guided;
+mod links;
+mod manual;
 mod metadata;
 mod reference;
 mod sanitize;
@@ -23,10 +26,20 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Layers, registration, unsafe code, dependencies, retired words, generated pages.
+    /// Layers, registration, unsafe code, dependencies, links, retired words, generated pages.
     Check,
     /// Write docs/reference from the declarations.
     Reference,
+    /// Lay out the pages of docs/SUMMARY.md in a folder, for mdBook.
+    Book {
+        /// Where.
+        folder: std::path::PathBuf,
+    },
+    /// Write manual pages of commands, start-up file and counters into a folder, for packages.
+    Manual {
+        /// Where.
+        folder: std::path::PathBuf,
+    },
     /// Lower the counts of words-allowed.txt to the retired words that files still have.
     Words {
         /// Print each retired word with its place instead.
@@ -76,6 +89,8 @@ fn main() -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
+        Task::Book { folder } => book::write(&folder).map(|()| ExitCode::SUCCESS),
+        Task::Manual { folder } => manual::write(&folder).map(|()| ExitCode::SUCCESS),
         Task::Fuzz { seconds } => fuzz::run(seconds),
         Task::Guided { seconds, targets } => guided::run(&targets, seconds),
         Task::Sanitize { crates } => sanitize::run(&crates),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use quiver_tg_control::{Endpoints, default_socket, run, schema, serve, top};
 use quiver_tg_measuring::self_test;
@@ -151,6 +152,12 @@ enum Command {
         /// Which
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages into a folder; for packages
+    #[command(hide = true)]
+    Documents {
+        /// Where
+        folder: PathBuf,
+    },
     /// Measure the generator itself on this machine
     SelfTest {
         /// Core to run on; the first that may be used when not given
@@ -278,6 +285,8 @@ fn main() -> ExitCode {
             );
             Ok(())
         }
+        Command::Documents { folder } => clap_mangen::generate_to(Arguments::command(), &folder)
+            .with_context(|| folder.display().to_string()),
         Command::SelfTest { core, peer_core, frame, duration, json } => {
             self_test::self_test(&self_test::Options {
                 core,

@@ -2,6 +2,7 @@
 //!
 //! It knows no command itself: help and completion come from the router, over its API socket.
 
+mod complete;
 mod connection;
 mod exec;
 mod pager;
@@ -14,7 +15,7 @@ use std::io::{BufReader, IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use quiver_control::{paths, quoted};
 
 use connection::{Connection, Failure};
@@ -39,6 +40,12 @@ struct Arguments {
     /// With commands on standard input: go on after one is refused
     #[arg(short, long)]
     keep_going: bool,
+    /// Print what could follow a line, as completion of shells needs it
+    #[arg(long, value_name = "LINE", hide = true)]
+    complete: Option<String>,
+    /// Write the manual page into a folder; for packages
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    documents: Option<PathBuf>,
     /// A command; words may be cut to a unique prefix
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
@@ -49,6 +56,13 @@ fn main() -> ExitCode {
     let socket =
         arguments.socket.clone().unwrap_or_else(|| paths::api_socket(&paths::router_dir()));
     let mut printer = Printer::new(arguments.json);
+    if let Some(folder) = &arguments.documents {
+        return write_manual(folder);
+    }
+    if let Some(line) = &arguments.complete {
+        complete::print(&socket, line);
+        return ExitCode::SUCCESS;
+    }
     let result = if let Some(("top", words)) = first_of(&arguments.command) {
         top::run(words, socket, arguments.json, &mut printer)
     } else {
@@ -64,6 +78,17 @@ fn main() -> ExitCode {
                 Failure::Interrupted | Failure::PagerLeft => ExitCode::from(130),
                 Failure::Unreachable(_) => ExitCode::from(3),
             }
+        }
+    }
+}
+
+/// The manual page `quiverctl(1)`.
+fn write_manual(folder: &Path) -> ExitCode {
+    match clap_mangen::Man::new(Arguments::command()).generate_to(folder) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("quiverctl: {}: {error}", folder.display());
+            ExitCode::FAILURE
         }
     }
 }
@@ -118,7 +143,6 @@ mod tests {
 
     #[test]
     fn the_arguments_are_declared_without_a_fault() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
     }
 }

@@ -5,15 +5,19 @@
 
 mod background;
 mod check;
+mod host;
 mod instance;
 mod memory;
+mod notification;
 mod router;
 mod settings;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
 
 use crate::settings::Settings;
 
@@ -35,13 +39,17 @@ struct Arguments {
     /// Where the log goes when the start-up file says nothing; for the start in the background.
     #[arg(long, value_name = "FILE", hide = true)]
     log: Option<PathBuf>,
-    /// Check the start-up file and the files of commands that it names, and end.
+    /// Check the start-up file and the files of commands that it names, say what this host lacks
+    /// and how to get it, and end.
     #[arg(long)]
     check: bool,
     /// Write a page of the reference to standard output, and end: cli, startup, counters
     /// or openrpc.
     #[arg(long, value_name = "PAGE")]
     reference: Option<String>,
+    /// Write the manual page and the completion of shells into a folder, and end; for packages.
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    documents: Option<PathBuf>,
 }
 
 /// The exit code when another router has the folder.
@@ -69,6 +77,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         print!("{}", router::reference(page)?);
         return Ok(());
     }
+    if let Some(folder) = &arguments.documents {
+        return Ok(write_documents(folder)?);
+    }
     memory::take_reserve()?;
     let fallback = PathBuf::from(CONFIG_DEFAULT);
     let config = arguments.config.clone().or_else(|| fallback.exists().then_some(fallback));
@@ -77,6 +88,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.check {
         check::check(&settings)?;
         settings.idle.iter().for_each(|said| println!("{said}"));
+        let lacks = host::Host::read().lacks(&settings.engine);
+        lacks.iter().for_each(|lack| println!("{lack}"));
         println!("the start-up file is in order");
         return Ok(());
     }
@@ -85,4 +98,13 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     } else {
         background::start(config.as_deref(), &settings)
     }
+}
+
+/// The manual page `quiverd(8)`, and the completion of shells.
+fn write_documents(folder: &Path) -> io::Result<()> {
+    clap_mangen::Man::new(Arguments::command()).section("8").generate_to(folder)?;
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut Arguments::command(), "quiverd", folder)?;
+    }
+    Ok(())
 }

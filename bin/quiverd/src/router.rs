@@ -27,6 +27,7 @@ use quiverd::features;
 use quiverd::logging::{self, Log};
 
 use crate::instance;
+use crate::notification::{SOCKET_VARIABLE, ServiceManager};
 use crate::settings::{Settings, schema};
 
 /// The control loop looks after its workers at least so often.
@@ -67,6 +68,7 @@ fn one_method_a_line(document: &serde_json::Value) -> String {
 /// Run until a signal.
 pub fn run(settings: Settings) -> Result<()> {
     let log = log_to(&settings)?;
+    let manager = Rc::new(ServiceManager::from_environment());
     let _instance = instance::take(&settings.runtime_dir, &settings.pidfile())?;
     settings.idle.iter().for_each(|said| tracing::warn!("{said}"));
     allow_cores(&settings);
@@ -76,7 +78,7 @@ pub fn run(settings: Settings) -> Result<()> {
     engine.insert(log.clone());
     engine.insert(Built { commit: env!("QUIVER_COMMIT"), date: env!("QUIVER_DATE") });
     engine.insert(router_number(&settings));
-    watch_signals(&mut engine, &stop, log)?;
+    watch_signals(&mut engine, &stop, log, &manager)?;
     crate::memory::keep_reserve(&mut engine, &commands)?;
     log_links(&mut engine);
     commands.borrow_mut().keep_journal(keep);
@@ -89,7 +91,7 @@ pub fn run(settings: Settings) -> Result<()> {
     for complaint in engine.start_threads()? {
         tracing::warn!("{complaint}");
     }
-    configure(&mut engine, &commands, &settings)?;
+    configure(&mut engine, &commands, &settings, &manager)?;
     let config = ServerConfig {
         cli_socket: Some(settings.cli_socket()),
         api_socket: Some(settings.api_socket()),
@@ -98,11 +100,15 @@ pub fn run(settings: Settings) -> Result<()> {
     };
     let (server, dispatcher) = Server::start(&config).map_err(|refusal| anyhow!("{refusal}"))?;
     engine.insert(dispatcher.load());
-    tracing::info!("ready; commands at {}", settings.cli_socket().display());
+    let ready = format!("ready; commands at {}", settings.cli_socket().display());
+    tracing::info!("{ready}");
+    manager.ready(&ready);
+    manager.watch(&mut engine);
     if settings.unix.interactive {
         open_terminal(&settings)?;
     }
     serve(&mut engine, &commands, dispatcher, &stop);
+    manager.stopping();
     drop(server);
     engine.take_leave_of_all();
     tracing::info!("ended");
@@ -114,9 +120,14 @@ const REFUSALS_KEPT: usize = 20;
 
 /// Do what the start-up file and its `exec` file say. What is refused is said loudly, and the rest
 /// is done; with `exec-strict` it ends the start.
-fn configure(engine: &mut Engine, commands: &SharedCommands, settings: &Settings) -> Result<()> {
+fn configure(
+    engine: &mut Engine,
+    commands: &SharedCommands,
+    settings: &Settings,
+    manager: &Rc<ServiceManager>,
+) -> Result<()> {
     let is_strict = settings.unix.exec_strict;
-    let mut sink = ToLog::default();
+    let mut sink = ToLog { refused: RefusedAtStart::default(), manager: manager.clone() };
     let commands = commands.borrow();
     for line in &settings.commands {
         match commands.execute(engine, line) {
@@ -126,6 +137,7 @@ fn configure(engine: &mut Engine, commands: &SharedCommands, settings: &Settings
         }
     }
     if let Some(file) = &settings.unix.exec {
+        manager.starting(&format!("executes {}", file.display()));
         let on_refusal = if is_strict { OnRefusal::Stop } else { OnRefusal::Continue };
         match commands.execute_file_with(engine, file, on_refusal, &mut sink) {
             Ok(applied) => tracing::info!("{}: {applied} commands applied", file.display()),
@@ -259,16 +271,22 @@ fn serve(
 }
 
 /// SIGINT and SIGTERM end the loop, SIGHUP opens the log file again.
-fn watch_signals(engine: &mut Engine, stop: &Rc<Cell<bool>>, log: Arc<Log>) -> io::Result<()> {
+fn watch_signals(
+    engine: &mut Engine,
+    stop: &Rc<Cell<bool>>,
+    log: Arc<Log>,
+    manager: &Rc<ServiceManager>,
+) -> io::Result<()> {
     let (mut hangups, send) = UnixStream::pair()?;
     hangups.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(SIGHUP, send)?;
+    let manager = manager.clone();
     engine.watch(hangups.as_raw_fd(), Interest::READ, move |_| {
         let _ = io::Read::read(&mut hangups, &mut [0; 64]);
-        match log.reopen() {
+        manager.reload(|| match log.reopen() {
             Ok(()) => tracing::info!("the log is opened again"),
             Err(error) => tracing::error!("the log cannot be opened again: {error}"),
-        }
+        });
     });
     let (receive, send) = UnixStream::pair()?;
     receive.set_nonblocking(true)?;
@@ -289,7 +307,7 @@ fn open_terminal(settings: &Settings) -> Result<()> {
     let beside = std::env::current_exe()?.with_file_name("quiverctl");
     let program = if beside.exists() { beside } else { "quiverctl".into() };
     let mut client = std::process::Command::new(program);
-    client.arg("--socket").arg(settings.api_socket());
+    client.arg("--socket").arg(settings.api_socket()).env_remove(SOCKET_VARIABLE);
     let mut child =
         client.spawn().context("quiverctl, which `interactive` runs on the terminal")?;
     std::thread::Builder::new().name("quiver-terminal".into()).spawn(move || {
@@ -312,9 +330,9 @@ fn log_to(settings: &Settings) -> Result<Arc<Log>> {
 mod tests;
 
 /// Where the start's own `exec` file tells how far it is.
-#[derive(Default)]
 struct ToLog {
     refused: RefusedAtStart,
+    manager: Rc<ServiceManager>,
 }
 
 impl Sink for ToLog {
@@ -325,7 +343,9 @@ impl Sink for ToLog {
     }
 
     fn progress(&mut self, progress: Progress) {
-        tracing::info!("{}: {} of {}", progress.what, progress.done, progress.total);
+        let said = format!("{}: {} of {}", progress.what, progress.done, progress.total);
+        tracing::info!("{said}");
+        self.manager.starting(&said);
     }
 
     fn refused(&mut self, refusal: Refusal) {
