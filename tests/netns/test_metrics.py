@@ -151,7 +151,7 @@ def test_counters_are_those_of_the_commands(scraped: Network) -> None:
     for name in there:
         assert 7 <= sample(text, name) <= router.errors()[node, reason]
     assert sample(text, 'quiver_routes{family="ip4"}') > 0
-    assert sample(text, "quiver_buffers") == router.buffers()["total"]
+    assert sample(text, 'quiver_buffers{pool="default"}') == router.buffers()["total"]
 
 
 def test_a_clear_does_not_take_an_interfaces_counters_back(scraped: Network) -> None:
