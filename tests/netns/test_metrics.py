@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from peers.namespace import Namespace
-from peers.network import Network, network, ping_all
+from peers.network import Network, namespaces, network, ping_all
 from peers.processes import Process, need, run, wait_until
+from peers.router import Router
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = ROOT / "dashboards" / "grafana" / "quiver.json"
@@ -216,6 +217,19 @@ def test_what_cannot_be_listened_on_is_refused_and_nothing_changes(scraped: Netw
         connect(namespace_of(scraped))
     assert "not served" in router.refused("prom disable")
     router.ctl("prom enable")
+
+
+@pytest.mark.parametrize(
+    ("section", "port", "command"),
+    [
+        ("prom { }", PORT, "prom enable"),
+        ("prom { names quiver port 9555 all-stats }", 9555, "prom enable port 9555 all-stats names quiver"),
+    ],
+)
+def test_the_start_up_file_lets_the_router_serve(section: str, port: int, command: str) -> None:
+    with namespaces("router") as (own,), Router(own, sections=section) as router:
+        assert "quiver_uptime_seconds" in get(own, port=port).body
+        assert command in router.ctl("show running-config").splitlines()
 
 
 # Prometheus itself.

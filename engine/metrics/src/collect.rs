@@ -22,10 +22,10 @@ pub struct Scope {
 pub(crate) struct Collectors(Vec<Begin>);
 
 impl Collectors {
-    /// Begin each part.
-    pub(crate) fn begin(engine: &Engine, scope: Scope) -> Vec<Part> {
-        let all = engine.get::<Collectors>().into_iter().flat_map(|all| &all.0);
-        all.map(|begin| begin(engine, scope)).collect()
+    /// Begin a part, by its place; `None` behind the last one.
+    pub(crate) fn begin(engine: &Engine, place: usize, scope: Scope) -> Option<Part> {
+        let begin = engine.get::<Collectors>()?.0.get(place)?;
+        Some(begin(engine, scope))
     }
 }
 

@@ -74,37 +74,48 @@ struct Listening {
 struct Scrape {
     format: Format,
     begun: Instant,
-    parts: Vec<Part>,
-    /// The part that is written.
-    at: usize,
+    scope: Scope,
+    /// The part that is written, once it is begun.
+    part: Option<Part>,
+    /// Its place.
+    place: usize,
     text: Text,
     last: Last,
 }
 
 impl Scrape {
-    fn begin(engine: &Engine, format: Format, settings: &Settings, bytes: usize) -> Scrape {
-        let begun = Instant::now();
-        let parts = Collectors::begin(engine, settings.scope);
-        let text = Text::new(format, settings.names, bytes);
-        let last = Last { worked_s: begun.elapsed().as_secs_f64(), ..Last::default() };
-        Scrape { format, begun, parts, at: 0, text, last }
+    fn begin(format: Format, settings: &Settings, bytes: usize) -> Scrape {
+        Scrape {
+            format,
+            begun: Instant::now(),
+            scope: settings.scope,
+            part: None,
+            place: 0,
+            text: Text::new(format, settings.names, bytes),
+            last: Last::default(),
+        }
     }
 
     /// Write for a while. Is all written?
     fn slice(&mut self, engine: &Engine) -> bool {
         let begun = Instant::now();
-        while let Some(part) = self.parts.get_mut(self.at) {
-            if part(engine, &mut self.text, THINGS_PER_LOOK) {
-                self.at += 1;
-            }
-            if begun.elapsed() >= SLICE {
+        let mut is_done = false;
+        while begun.elapsed() < SLICE {
+            let next = || Collectors::begin(engine, self.place, self.scope);
+            let Some(mut part) = self.part.take().or_else(next) else {
+                is_done = true;
                 break;
+            };
+            if part(engine, &mut self.text, THINGS_PER_LOOK) {
+                self.place += 1;
+            } else {
+                self.part = Some(part);
             }
         }
         let worked_s = begun.elapsed().as_secs_f64();
         self.last.worked_s += worked_s;
         self.last.longest_s = self.last.longest_s.max(worked_s);
-        self.at == self.parts.len()
+        is_done
     }
 
     fn finish(self) -> (Last, Arc<str>) {
@@ -196,7 +207,7 @@ fn begin_next(engine: &mut Engine) {
     let Some(listening) = listening(engine) else { return };
     let Some(first) = listening.waiting.first().copied() else { return };
     let settings = listening.settings;
-    let scrape = Scrape::begin(engine, first.format, &settings, bytes + bytes / 8);
+    let scrape = Scrape::begin(first.format, &settings, bytes + bytes / 8);
     if let Some(listening) = self::listening(engine) {
         listening.running = Some(scrape);
         engine.after(0, go_on);
