@@ -53,6 +53,7 @@ const LEFT_OUT: &[&str] = &[
     "delete interface af_xdp",
     "send gratuitous-arp",
     "packet-generator enable-stream",
+    "prom ",
     "create test",
     "subscribe",
     "traceroute",
