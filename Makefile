@@ -43,8 +43,8 @@ lint-dependencies: $(DENY)
 	$(DENY) check bans licenses sources
 
 lint-python: python
-	$(VENV)/bin/ruff check lab tests
-	$(VENV)/bin/ruff format --check lab tests
+	$(VENV)/bin/ruff check lab tests clients
+	$(VENV)/bin/ruff format --check lab tests clients
 	cd lab && ../$(VENV)/bin/mypy
 
 audit: $(DENY) ## known vulnerabilities of the libraries; fetches the RustSec database

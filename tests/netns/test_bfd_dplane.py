@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from peers.bfd_daemon import BfdDaemon, Session
 from peers.mirrored import Mirrored, give_addresses, mirrored_network
 from peers.namespace import Namespace
-from peers.processes import wait_until
-from peers.routing_daemons import Frr
+from peers.processes import SCRATCH, wait_until
+from peers.routing_daemons import Bird, Frr
 
 INTERVAL_MS = 100
 #: The host on the left, and the router as the host sees it.
@@ -32,9 +35,9 @@ def timing() -> str:
     return f"receive-interval {INTERVAL_MS}\ntransmit-interval {INTERVAL_MS}"
 
 
-def daemon(net: Mirrored, *more: str, config: str) -> Frr:
+def daemon(net: Mirrored, *more: str, config: str, at: str = "ipv4:127.0.0.1") -> Frr:
     """FRR beside the twins, whose sessions are the router's."""
-    words = ("--dplaneaddr", "ipv4:127.0.0.1")
+    words = ("--dplaneaddr", at)
     return Frr(net.twins, "bfdd", *more, words=words, config=config)
 
 
@@ -187,3 +190,107 @@ def test_bytes_that_are_no_message_end_the_connection_and_nothing_else(net: Mirr
     answer = net.twins.run("bash", "-c", f"{opened} '{echo}' >&3; head -c 24 <&3 | od -An -tx1 -v")
     assert answer.stdout.split()[:8] == ["01", "00", "00", "01", "00", "07", "00", "18"]
     assert len(sessions(net)) == before
+
+
+def bird(net: Mirrored) -> Bird:
+    """BIRD's end of a session, on the left host."""
+    return Bird(
+        net.left,
+        f"""router id {PEER};
+        protocol device {{}}
+        protocol bfd {{
+            interface "h0" {{
+                min rx interval {INTERVAL_MS} ms; min tx interval {INTERVAL_MS} ms; multiplier 3;
+            }};
+            neighbor {OWN} dev "h0";
+        }}""",
+    )
+
+
+def test_a_daemon_at_a_unix_socket_adds_a_session_and_hears_of_it(net: Mirrored) -> None:
+    path = net.router.folder / "bfd.sock"
+    net.router.ctl("bfd dplane close")
+    net.router.ctl(f"bfd dplane listen unix {path}")
+    assert path.stat().st_mode & 0o777 == 0o660
+    session = Session(0x1234, OWN, PEER, INTERVAL_MS * 1000)
+    peer = bird(net)
+    with BfdDaemon(path) as daemon:
+        assert daemon.echo(b"0123456789abcdef") == b"0123456789abcdef"
+        daemon.add(session)
+        up = daemon.wait_for("Up")
+        wait_until("BIRD says so", lambda: peer.bfd_states() == {OWN: "Up"})
+        (row,) = sessions(net)
+        assert up.number == row["my_discriminator"] == session.number
+        assert up.remote_discriminator == row["your_discriminator"] != 0
+        counts = daemon.counters(session)
+        received_bytes, received, sent_bytes, sent = counts[:4]
+        assert received > 0
+        assert sent > 0
+        assert (received_bytes, sent_bytes) == (24 * received, 24 * sent)
+        cut(net.left, 3784)
+        assert daemon.wait_for("Down").number == session.number
+        mend(net.left)
+        daemon.wait_for("Up")
+        daemon.delete(session)
+        wait_until("the session is deleted", lambda: not sessions(net))
+        wait_until("BIRD hears it", lambda: peer.bfd_states() == {OWN: "Down"})
+    assert net.router.ctl("show running-config").count(f"bfd dplane listen unix {path}") == 1
+    net.router.ctl("bfd dplane close")
+    assert not path.exists()
+
+
+def test_a_daemon_that_comes_back_to_a_unix_socket_takes_over_what_it_had(net: Mirrored) -> None:
+    path = net.router.folder / "bfd.sock"
+    net.router.ctl("bfd dplane close")
+    net.router.ctl(f"bfd dplane listen unix {path}")
+    session = Session(0x77, OWN, PEER, INTERVAL_MS * 1000)
+    peer = bird(net)
+    daemon = BfdDaemon(path)
+    daemon.add(session)
+    daemon.wait_for("Up")
+    daemon.die()
+    wait_until("the daemon is gone", lambda: dplane(net)["orphans"] == 1)
+    with BfdDaemon(path) as again:
+        again.add(session)
+        assert again.wait_for("Up").number == session.number
+        assert (dplane(net)["orphans"], dplane(net)["sessions"]) == (0, 1)
+        (row,) = sessions(net)
+        assert (row["went_down"], row["came_up"]) == (0, 1), "it never went down"
+        # One that connects anew takes the place of the one before, which is closed.
+        with BfdDaemon(path) as third:
+            third.add(session)
+            assert third.wait_for("Up").number == session.number
+    wait_until("the session is deleted", lambda: not sessions(net), patience_s=30)
+    wait_until("BIRD hears it", lambda: peer.bfd_states() == {OWN: "Down"})
+
+
+def test_a_socket_that_answers_and_a_file_are_left_alone(net: Mirrored) -> None:
+    net.router.ctl("bfd dplane close")
+    refused = net.router.refused(f"bfd dplane listen unix {net.router.cli_socket}")
+    assert "another process answers" in refused
+    file = net.router.folder / "text"
+    file.write_text("text")
+    assert "is not a socket" in net.router.refused(f"bfd dplane listen unix {file}")
+    assert file.read_text() == "text"
+    assert "bfd dplane" not in net.router.ctl("show running-config")
+
+
+def test_frr_listens_at_a_unix_socket_and_comes_back_there(net: Mirrored) -> None:
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH, prefix="dplane-"))
+    # The daemon gives up its rights, and makes its socket here.
+    folder.chmod(0o777)
+    path = folder / "bfd.sock"
+    net.router.ctl("bfd dplane close")
+    net.router.ctl(f"bfd dplane connect unix {path}")
+    peer = bird(net)
+    config = session_lines(PEER, f"local-address {OWN} interface e0")
+    frr = daemon(net, config=config, at=f"unix:{path}")
+    wait_up(net, (frr, PEER))
+    wait_until("BIRD says so", lambda: peer.bfd_states() == {OWN: "Up"})
+    assert dplane(net)["daemon"] == str(path)
+    frr.kill()
+    wait_until("the daemon is gone", lambda: dplane(net)["orphans"] == 1)
+    again = daemon(net, config=config, at=f"unix:{path}")
+    wait_up(net, (again, PEER))
+    (row,) = sessions(net)
+    assert (row["went_down"], row["came_up"]) == (0, 1), "it never went down"

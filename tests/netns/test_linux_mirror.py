@@ -510,3 +510,53 @@ def udp(payload: bytes, source: str, destination: str, port: int) -> bytes:
     total = (total & 0xFFFF) + (total >> 16)
     header[10:12] = (0xFFFF ^ ((total & 0xFFFF) + (total >> 16))).to_bytes(2)
     return bytes(header) + port.to_bytes(2) * 2 + length.to_bytes(2) + bytes(2) + payload
+
+
+def stations(mirrored: Mirrored) -> str:
+    """The MAC addresses that the bridge domains know."""
+    return mirrored.router.ctl("show l2fib all")
+
+
+def test_stations_of_a_bridge_domain_and_of_a_linux_bridge_are_the_same(mirrored: Mirrored) -> None:
+    router, twins = mirrored.router, mirrored.twins
+    for port in ("tap0", "tap1"):
+        router.ctl(f"set interface l2 bridge {port} 5")
+    twins.ip("link", "add", "br0", "type", "bridge")
+    twins.ip("link", "set", "br0", "up")
+    twins.ip("link", "set", "e0", "master", "br0")
+    for host, last in ((mirrored.left, 1), (mirrored.right, 2)):
+        host.ip("addr", "add", f"10.9.0.{last}/24", "dev", "h0")
+    reach(mirrored.left, "10.9.0.2")
+    own = mirrored.left.mac("h0")
+    # What the bridge domain has learned behind tap0 Linux has behind e0; what is behind tap1 it has not.
+    wait_until("Linux has the station", lambda: f"{own} " in fdb(twins, "extern_learn"))
+    assert mirrored.right.mac("h0") not in fdb(twins)
+    # Entries of Linux are entries of the bridge domain, and no part of the configuration.
+    twins.run("bridge", "fdb", "add", "02:00:00:00:00:77", "dev", "e0", "master", "static")
+    twins.run("bridge", "fdb", "add", "02:00:00:00:00:78", "dev", "e0", "master", "dynamic")
+    for mac in ("02:00:00:00:00:77", "02:00:00:00:00:78"):
+        wait_until(f"{mac} is there", lambda mac=mac: mac in stations(mirrored))
+    assert "02:00:00:00:00" not in router.ctl("show running-config")
+    # An entry of the operator stands.
+    router.ctl("l2fib add 02:00:00:00:00:79 5 tap1 static")
+    twins.run("bridge", "fdb", "add", "02:00:00:00:00:79", "dev", "e0", "master", "static")
+    twins.run("bridge", "fdb", "del", "02:00:00:00:00:77", "dev", "e0", "master")
+    wait_until("one is gone", lambda: "02:00:00:00:00:77" not in stations(mirrored))
+    assert "l2fib add 02:00:00:00:00:79 5 tap1 static" in router.ctl("show running-config")
+    # A station that the bridge domain forgets Linux loses.
+    router.ctl(f"l2fib del {own} 5")
+    wait_until("Linux has lost it", lambda: own not in fdb(twins) or own in stations(mirrored))
+    # With its port a station of Linux leaves the bridge domain, and comes back with it.
+    router.ctl("set interface l3 tap0")
+    assert "02:00:00:00:00:78" not in stations(mirrored)
+    router.ctl("set interface l2 bridge tap0 6")
+    wait_until("it is in the other domain", lambda: "02:00:00:00:00:78" in stations(mirrored))
+    # Without the twin nothing is left.
+    router.ctl("lcp delete tap0")
+    wait_until("all are gone", lambda: "02:00:00:00:00:78" not in stations(mirrored))
+
+
+def fdb(twins: Namespace, word: str = "") -> str:
+    """The entries of Linux's bridge behind `e0` that have a word."""
+    lines = twins.run("bridge", "fdb", "show", "dev", "e0").stdout.splitlines()
+    return "\n".join(line for line in lines if word in line and "permanent" not in line)

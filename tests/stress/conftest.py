@@ -31,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rounds", type=int, default=ROUNDS_ENOUGH, help="rounds of each change")
     group.addoption("--budget", type=float, default=140.0, help="seconds for all changes together")
     group.addoption("--attack-seconds", type=float, help="how long all attackers try at once")
+    group.addoption("--flood-pps", type=float, help="rate of the flood; as much as the router takes")
+    group.addoption("--flood-seconds", type=float, default=20.0, help="how long the flood goes on")
     group.addoption("--long", action="store_true", help="also the changes that take long")
 
 

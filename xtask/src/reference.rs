@@ -9,10 +9,11 @@ use crate::metadata::root;
 use crate::tests_page;
 
 /// Page, and what `quiverd --reference` calls it.
-const PAGES: [(&str, &str); 3] = [
+const PAGES: [(&str, &str); 4] = [
     ("docs/reference/cli.md", "cli"),
     ("docs/reference/startup.md", "startup"),
     ("docs/reference/counters.md", "counters"),
+    ("docs/reference/openrpc.json", "openrpc"),
 ];
 
 /// The list of test cases.

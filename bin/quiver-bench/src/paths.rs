@@ -156,8 +156,9 @@ fn tagged() -> Vec<Path> {
 }
 
 /// Frames that a bond spreads over two members by their flows, or sends by its only one; and frames
-/// that a member receives.
-fn bond_paths() -> [Path; 3] {
+/// that a member receives, which BFD watches or not. Its sessions are taken down: the bench is no
+/// peer, and `bond-input` looks for their packets all the same.
+fn bond_paths() -> [Path; 4] {
     let flows = Packets::Ip4 { count: 20_000, random: true };
     let out = ["create bond mode xor load-balance l34", "set interface state BondEthernet0 up"];
     let members = ["bond add BondEthernet0 bench1", "bond add BondEthernet0 bench2"];
@@ -167,10 +168,16 @@ fn bond_paths() -> [Path; 3] {
     let input =
         [&out[..], &["bond add BondEthernet0 bench0", "test l2patch rx BondEthernet0 tx bench1"]]
             .concat();
+    let ends = "BondEthernet0 local-addr 10.9.0.1 peer-addr 10.9.0.2";
+    let times = "desired-min-tx 50000 required-min-rx 50000 detect-mult 3";
+    let watch = format!("bfd udp bond add {ends} {times}");
+    let down = format!("bfd udp bond set-flags {ends} admin down");
+    let watched = [&input[..], &[watch.as_str(), down.as_str()]].concat();
     [
         path("bond-xor-l34", Work::Cross, flows, &two, None),
         path("bond-one-member", Work::Cross, flows, &one, None),
         path("bond-input", Work::Cross, flows, &input, None),
+        path("bond-input-watched", Work::Cross, flows, &watched, None),
     ]
 }
 

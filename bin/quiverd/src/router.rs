@@ -46,13 +46,23 @@ pub fn reference(page: &str) -> Result<String> {
     features::register(&mut registry);
     match page {
         "cli" => Ok(registry.commands.reference()),
+        "openrpc" => Ok(one_method_a_line(&registry.commands.openrpc())),
         "startup" => Ok(schema().0.reference()),
         "counters" => {
             let (engine, _) = registry.build()?;
             Ok(quiver_control::commands::counters_reference(&engine))
         }
-        _ => bail!("there is no page {page}: cli, startup, counters"),
+        _ => bail!("there is no page {page}: cli, startup, counters, openrpc"),
     }
+}
+
+/// The document of the API, so that a change of one method is a change of one line.
+fn one_method_a_line(document: &serde_json::Value) -> String {
+    let methods = document["methods"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let methods: Vec<String> = methods.iter().map(ToString::to_string).collect();
+    let (version, info) = (&document["openrpc"], &document["info"]);
+    let methods = methods.join(",\n");
+    format!("{{\"openrpc\":{version},\n\"info\":{info},\n\"methods\":[\n{methods}\n]}}\n")
 }
 
 /// Run until a signal.

@@ -8,6 +8,7 @@ use quiver_control::{
     in_background, quoted,
 };
 use quiver_core::{Engine, InterfaceId};
+use quiver_linux::TapKind;
 
 use crate::device::{self, MadeTap, TapConfig, Taps, delete_tap, text_of};
 
@@ -73,6 +74,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
     let prefix = |name| args.optional::<IpPrefix>(name);
     let config = TapConfig {
         id: args.optional("id")?.unwrap_or_else(|| free_id(engine)),
+        kind: TapKind::Tap,
         host_name: args.optional("host-if-name")?,
         host_namespace: host_namespace(args)?,
         host_ip4: prefix("host-ip4-addr")?.and_then(|p| p.as_ip4()),

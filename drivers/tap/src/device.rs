@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
 use quiver_core::control::interfaces::{
@@ -14,7 +14,8 @@ use quiver_core::control::reactor::{Interest, Token};
 use quiver_core::worker::Worker;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Engine, InterfaceId};
-use quiver_linux::{LinkError, LinkSocket, LinkState, LinkWatch, in_namespace, link};
+use quiver_linux::{Arrival, LinkError, LinkSocket, LinkState, TapKind, in_namespace, link};
+use quiver_netlink::{Group, NetlinkSocket};
 
 use crate::queues::{TapRx, TapTx};
 use crate::tun::{TUN, TunQueue};
@@ -30,6 +31,8 @@ const MACHINE_ID: &str = "/etc/machine-id";
 pub struct TapConfig {
     /// The interface is called `tap<id>`.
     pub id: u32,
+    /// Frames or packets.
+    pub kind: TapKind,
     /// What Linux calls its end; none = `tap<id>`.
     pub host_name: Option<String>,
     /// The network namespace of Linux's end, a name of `ip netns` or a path; none = ours.
@@ -151,7 +154,7 @@ pub(crate) struct Taps(pub(crate) BTreeMap<InterfaceId, Tap>);
 /// Linux's end: how to ask about it and hear of it, in its namespace.
 struct HostEnd {
     link: LinkSocket,
-    watch: LinkWatch,
+    watch: NetlinkSocket,
     index: i32,
 }
 
@@ -167,14 +170,19 @@ fn make_host_end(config: &TapConfig) -> Result<(HostEnd, Vec<TunQueue>), TapErro
     if link.index_of(&name).is_ok() {
         return Err(TapError::HostExists(name));
     }
-    let watch = LinkWatch::new().map_err(system("hearing of"))?;
+    let watch = NetlinkSocket::open(Group::LINKS).map_err(system("hearing of"))?;
     if let Err(error) = std::fs::metadata(TUN) {
         return Err(TapError::NoTun(error));
     }
     let queues: Vec<TunQueue> = (0..config.rx_queues.max(1))
-        .map(|number| TunQueue::open(&name, number == 0).map_err(system("making the tap device")))
+        .map(|number| {
+            TunQueue::open(&name, config.kind, number == 0).map_err(system("making the tap device"))
+        })
         .collect::<Result<_, _>>()?;
-    queues[0].accept_offloads().map_err(system("offloads of"))?;
+    // Linux finishes packets without a link-layer header itself: only frames are cut here.
+    if config.kind == TapKind::Tap {
+        queues[0].accept_offloads().map_err(system("offloads of"))?;
+    }
     let index = link.index_of(&name)?;
     if let Some(mac) = config.host_mac {
         link.set_mac(&name, mac)?;
@@ -260,18 +268,28 @@ pub(crate) fn attach(engine: &mut Engine, made: MadeTap) -> Result<InterfaceId, 
     let tx = (0..engine.worker_count())
         .map(|w| Box::new(TapTx(queues[w % queues.len()].clone())) as Box<dyn TxQueue>)
         .collect();
+    // Packets without a link-layer header go to the feature that asked for the device.
+    let (mac, input) = match config.kind {
+        TapKind::Tap => (own_mac(&config), "ethernet-input"),
+        TapKind::Tun => ([0; 6], "error-drop"),
+    };
     let spec = InterfaceSpec {
         name,
-        mac: own_mac(&config),
+        mac,
         mtu_bytes: mtu_of(&seen),
-        input: "ethernet-input".into(),
+        input: input.into(),
         link_up: seen.is_up,
         tx,
         device: Box::new(TapDevice { queues: queues.clone(), seen: Some(seen) }),
     };
     let id = engine.create_interface(spec)?;
     for queue in queues {
-        let queue: Box<dyn RxQueue> = Box::new(TapRx::new(queue, id, engine.pool().data_bytes()));
+        let arrival = match config.kind {
+            TapKind::Tap => Arrival::new(id),
+            TapKind::Tun => Arrival::of_packets(id),
+        };
+        let data_bytes = engine.pool().data_bytes();
+        let queue: Box<dyn RxQueue> = Box::new(TapRx::new(queue, arrival, data_bytes));
         if let Err(error) = engine.add_rx_queue(id, "tap-input", queue, RxMode::Adaptive, None) {
             let _ = engine.delete_interface(id);
             return Err(error.into());
@@ -287,7 +305,7 @@ pub(crate) fn attach(engine: &mut Engine, made: MadeTap) -> Result<InterfaceId, 
 
 /// Hear of changes to Linux's end from now on.
 fn hear(engine: &mut Engine, id: InterfaceId, end: &HostEnd) -> Token {
-    engine.watch(end.watch.fd(), Interest::READ, move |engine| {
+    engine.watch(end.watch.as_fd().as_raw_fd(), Interest::READ, move |engine| {
         if engine
             .get::<Taps>()
             .and_then(|taps| taps.0.get(&id))
@@ -345,7 +363,7 @@ fn find_again(queue: &TunQueue) -> Option<HostEnd> {
     let found = in_namespace(Some(&path), || {
         let link = LinkSocket::new().ok()?;
         // Hear first, then ask: what changes between the two is heard.
-        let watch = LinkWatch::new().ok()?;
+        let watch = NetlinkSocket::open(Group::LINKS).ok()?;
         let index = link.index_of(&name).ok()?;
         Some(HostEnd { link, watch, index })
     });

@@ -10,8 +10,9 @@ use crate::device::{MadeTap, TapConfig, Taps, attach, delete_tap};
 pub(crate) const CALLS: TapMaker = TapMaker { make, delete, id };
 
 fn make(wish: TapWish) -> Result<AttachTap, String> {
-    let TapWish { id, host_name, host_namespace, host_mac, mtu_bytes, owner } = wish;
+    let TapWish { id, kind, host_name, host_namespace, host_mac, mtu_bytes, owner } = wish;
     let config = TapConfig {
+        kind,
         host_name: Some(host_name),
         host_namespace,
         host_mac,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_core::graph::builtin::TxDrop;
 use quiver_core::worker::device::{RxQueue, TxQueue};
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
 use quiver_linux::{
     Arrival, FRAME_BYTES_MAX, RxDrop, Scatter, VECTOR_PACKETS_MAX, VirtioNetHeader,
@@ -32,11 +32,11 @@ pub struct TapRx {
 }
 
 impl TapRx {
-    /// A queue of `interface`.
-    pub fn new(queue: Arc<TunQueue>, interface: InterfaceId, data_bytes: usize) -> TapRx {
+    /// A queue whose frames become packets in this way.
+    pub fn new(queue: Arc<TunQueue>, arrival: Arrival, data_bytes: usize) -> TapRx {
         TapRx {
             queue,
-            arrival: Arrival::new(interface),
+            arrival,
             scatter: Scatter::new(data_bytes),
             expects_long: false,
             empty_reads: 0,

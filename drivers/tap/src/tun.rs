@@ -1,5 +1,5 @@
-//! Linux's end of a tap device: /dev/net/tun, one descriptor for each queue, a virtio-net header in
-//! front of each frame.
+//! Linux's end of a tap or tun device: /dev/net/tun, one descriptor for each queue, a virtio-net
+//! header in front of each frame or packet.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use quiver_core::Packet;
 use quiver_linux::scatter::SCATTER_PIECES_MAX;
 use quiver_linux::virtio_net::VIRTIO_NET_HEADER_BYTES;
-use quiver_linux::{Scatter, VirtioNetHeader};
+use quiver_linux::{Scatter, TapKind, VirtioNetHeader};
 
 /// The file behind all of them.
 pub const TUN: &str = "/dev/net/tun";
@@ -22,6 +22,7 @@ const TUNSETVNETHDRSZ: libc::Ioctl = 0x4004_54d8;
 const TUNSETCARRIER: libc::Ioctl = 0x4004_54e2;
 const TUNGETIFF: libc::Ioctl = 0x8004_54d2;
 const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
+const IFF_TUN: i32 = 0x0001;
 const IFF_TAP: i32 = 0x0002;
 const IFF_NO_PI: i32 = 0x1000;
 const IFF_VNET_HDR: i32 = 0x4000;
@@ -41,7 +42,7 @@ pub struct TunQueue(File);
 
 impl TunQueue {
     /// Make the device called `name` in the calling thread's namespace, or add a queue to it.
-    pub fn open(name: &str, first: bool) -> io::Result<TunQueue> {
+    pub fn open(name: &str, kind: TapKind, first: bool) -> io::Result<TunQueue> {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(TUN)?;
         // SAFETY: all-zero is a valid request.
@@ -50,7 +51,11 @@ impl TunQueue {
             *place = byte as libc::c_char;
         }
         let exclusive = if first { IFF_TUN_EXCL } else { 0 };
-        let flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_MULTI_QUEUE | exclusive;
+        let kind = match kind {
+            TapKind::Tap => IFF_TAP,
+            TapKind::Tun => IFF_TUN,
+        };
+        let flags = kind | IFF_NO_PI | IFF_VNET_HDR | IFF_MULTI_QUEUE | exclusive;
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
         // SAFETY: TUNSETIFF takes an ifreq, which lives through the call.
         if unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw mut request) } < 0 {

@@ -30,8 +30,12 @@ pub const SENTENCES: [&str; 10] = [
 ];
 
 /// Members whose value stands in a command as it is, and can have several words there.
-pub const WORDS: [&str; 11] = [
+pub const WORDS: [&str; 15] = [
     "commands",
+    "circuit_id",
+    "remote_id",
+    "vpn_name",
+    "vss",
     "behavior",
     "match",
     "paths",

@@ -36,7 +36,7 @@ impl<S: Names + 'static> Configuration<S> {
             config: ConfigWriter::hiding_secrets(hides_secrets),
             left,
             part: None,
-            changes: commands.changes.get(),
+            changes: commands.changes.begun(),
             lines: Vec::new(),
             pages: 0,
         }
@@ -69,7 +69,7 @@ impl<S: Names + 'static> Configuration<S> {
 
     fn last_page(&mut self, commands: &Commands<S>) -> Output {
         self.config.end();
-        if commands.changes.get() != self.changes {
+        if commands.changes.begun() != self.changes {
             self.config.comment(
                 "commands were executed while this was written: it may be of before or after",
             );

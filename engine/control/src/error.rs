@@ -21,8 +21,21 @@ struct Parts {
     remedy: String,
     source: Option<(String, u32)>,
     applied: Option<u64>,
+    kind: Kind,
     /// What was wrong and what would be right, without text of the command.
     unquoted: Option<(String, String)>,
+}
+
+/// What a program makes of a refusal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The command cannot be done.
+    #[default]
+    Refused,
+    /// There is no such method.
+    NoMethod,
+    /// The configuration is not the one that the client has read.
+    Stale,
 }
 
 /// A word of a command.
@@ -73,6 +86,17 @@ impl Refusal {
     pub fn after(mut self, applied: u64) -> Refusal {
         *self.0.applied.get_or_insert(0) += applied;
         self
+    }
+
+    /// Say what a program is to make of it.
+    pub(crate) fn of_kind(mut self, kind: Kind) -> Refusal {
+        self.0.kind = kind;
+        self
+    }
+
+    /// What a program is to make of it.
+    pub(crate) fn kind(&self) -> Kind {
+        self.0.kind
     }
 
     /// Say this where the text of the command must not be repeated.

@@ -1,6 +1,6 @@
 //! Commands: one declaration gives a command its parser, help, completion, JSON form and page.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::automaton;
 use crate::batch::{Batch, BatchRefusal};
 use crate::error::Refusal;
 use crate::files::Places;
+use crate::generation::Changes;
 use crate::job::Job;
 use crate::journal::Journal;
 use crate::matcher::Matcher;
@@ -225,9 +226,11 @@ pub struct Commands<S> {
     /// The JSON form of the answers of shows.
     pub(crate) answers: Published,
     /// Commands that were begun and may have changed something.
-    pub(crate) changes: Cell<u64>,
+    pub(crate) changes: Changes,
     /// The schema of all of them, once somebody asked for it.
     pub(crate) schema: OnceCell<Arc<Json>>,
+    /// The document of the API, once somebody asked for it.
+    pub(crate) openrpc: OnceCell<Arc<Json>>,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -250,8 +253,9 @@ impl<S: Names + 'static> Commands<S> {
             places: Places::default(),
             journal: Journal::default(),
             answers: Published::new(),
-            changes: Cell::new(0),
+            changes: Changes::default(),
             schema: OnceCell::new(),
+            openrpc: OnceCell::new(),
         };
         commands.add(
             Command::new("help [<command:rest>]")

@@ -62,6 +62,13 @@ impl<S: Names + 'static> Commands<S> {
         self.schema.get_or_init(|| Arc::new(self.make_schema())).clone()
     }
 
+    /// What a form of a command takes.
+    pub(crate) fn arguments_of(&self, form: &Form) -> Vec<Json> {
+        let mut out = Vec::new();
+        collect(&form.tree, true, &self.commands[form.command].words, &mut out);
+        out
+    }
+
     fn make_schema(&self) -> Json {
         let forms = self.forms.iter().map(|form| {
             let command = &self.commands[form.command];
@@ -73,7 +80,7 @@ impl<S: Names + 'static> Commands<S> {
                 "group": command.group,
                 "alias": form.is_alias,
                 "examples": command.examples,
-                "args": arguments(&form.tree, &command.words),
+                "args": self.arguments_of(form),
                 "answer": self.forms.iter().find(|other| other.command == form.command)
                     .and_then(|main| self.answers.get(&main.name)),
             })

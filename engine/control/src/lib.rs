@@ -7,6 +7,7 @@
 
 #![warn(clippy::missing_errors_doc)]
 
+pub mod aggregates;
 pub mod answers;
 mod args;
 mod automaton;
@@ -20,14 +21,17 @@ pub mod error;
 mod example;
 pub mod files;
 mod filter;
+mod generation;
 mod grammar;
 mod job;
 mod journal;
 mod json_form;
+pub mod layer_two;
 mod listing;
 mod matcher;
 pub mod modes;
 mod names;
+mod openrpc;
 mod output;
 pub mod paths;
 pub mod random;

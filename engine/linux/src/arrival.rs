@@ -13,12 +13,15 @@ pub const VECTOR_PACKETS_MAX: u64 = 2048;
 
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
+/// Bytes of an IPv4 header without options, the shortest header of an IP packet.
+const IP_BYTES: usize = 20;
 
 quiver_core::reasons! {
     /// Why a frame from the kernel does not become a packet.
     pub enum RxDrop {
-        /// Less than an Ethernet header.
-        TooShort = "too-short", "the frame is shorter than an Ethernet header";
+        /// Less than a header.
+        TooShort = "too-short", "the frame is shorter than an Ethernet header, or the packet \
+            shorter than an IP header";
         /// Cut by the kernel.
         Truncated = "truncated", "the kernel cut the frame: its receive buffer was full, or it is \
             longer than 64 KiB";
@@ -42,12 +45,19 @@ quiver_core::reasons! {
 /// Makes packets of the frames of one interface.
 pub struct Arrival {
     interface: InterfaceId,
+    /// Bytes of the header that each begins with, at least.
+    header_bytes: usize,
 }
 
 impl Arrival {
     /// For frames that come in on `interface`.
     pub fn new(interface: InterfaceId) -> Arrival {
-        Arrival { interface }
+        Arrival { interface, header_bytes: ETHERNET_BYTES }
+    }
+
+    /// For IP packets without a link-layer header that come in on `interface`.
+    pub fn of_packets(interface: InterfaceId) -> Arrival {
+        Arrival { interface, header_bytes: IP_BYTES }
     }
 
     /// Count frames that die before they are packets.
@@ -70,7 +80,7 @@ impl Arrival {
         cx: &mut Context<'_>,
         frame: &mut Frame,
     ) {
-        if bytes.len() < ETHERNET_BYTES {
+        if bytes.len() < self.header_bytes {
             return self.lose(RxDrop::TooShort, 1, cx);
         }
         match copy(bytes, cx.buffers) {
@@ -88,7 +98,7 @@ impl Arrival {
         cx: &mut Context<'_>,
         frame: &mut Frame,
     ) {
-        let wrong = if packet.segment_length() < ETHERNET_BYTES {
+        let wrong = if packet.segment_length() < self.header_bytes {
             Some(RxDrop::TooShort)
         } else if header.is_plain() {
             None

@@ -4,14 +4,15 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 
 use quiver_core::control::interfaces::{MTU_BYTES_MAX, MTU_BYTES_MIN};
 use quiver_core::control::reactor::Interest;
 use quiver_core::worker::device::Device;
 use quiver_core::{Engine, InterfaceId};
+use quiver_netlink::{Group, NetlinkSocket};
 
 use crate::link::{LinkError, LinkSocket, LinkState};
-use crate::link_watch::LinkWatch;
 
 /// What an interface knows of its link.
 pub struct FollowedLink {
@@ -145,8 +146,8 @@ pub fn follow<D: FollowsLink>(engine: &mut Engine, kind: &'static str) -> io::Re
     if kinds.is_none() {
         engine.insert(Kinds::default());
     }
-    let watch = LinkWatch::new()?;
-    engine.watch(watch.fd(), Interest::READ, move |engine| {
+    let watch = NetlinkSocket::open(Group::LINKS)?;
+    engine.watch(watch.as_fd().as_raw_fd(), Interest::READ, move |engine| {
         if watch.drain() {
             let ids: Vec<InterfaceId> =
                 engine.all_interfaces().filter(|i| i.device.kind() == kind).map(|i| i.id).collect();

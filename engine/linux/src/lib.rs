@@ -10,7 +10,6 @@ pub mod followed;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod link;
-pub mod link_watch;
 pub mod namespace;
 pub mod rights;
 pub mod scatter;
@@ -20,8 +19,7 @@ pub mod virtio_net;
 pub use arrival::{Arrival, RxDrop, VECTOR_PACKETS_MAX};
 pub use followed::{FollowedLink, FollowsLink};
 pub use link::{LinkError, LinkSocket, LinkState};
-pub use link_watch::LinkWatch;
 pub use namespace::in_namespace;
 pub use scatter::{FRAME_BYTES_MAX, Scatter};
-pub use tap_maker::{AttachTap, TapMaker, TapWish};
+pub use tap_maker::{AttachTap, TapKind, TapMaker, TapWish};
 pub use virtio_net::VirtioNetHeader;

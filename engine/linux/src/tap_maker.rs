@@ -2,16 +2,38 @@
 
 use quiver_core::{Engine, InterfaceId};
 
+/// What crosses a tap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TapKind {
+    /// Ethernet frames (`IFF_TAP`).
+    #[default]
+    Tap,
+    /// IP packets without a link-layer header (`IFF_TUN`).
+    Tun,
+}
+
+impl TapKind {
+    /// Its word in commands.
+    pub fn word(self) -> &'static str {
+        match self {
+            TapKind::Tap => "tap",
+            TapKind::Tun => "tun",
+        }
+    }
+}
+
 /// What a tap is to be like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TapWish {
     /// The interface is called `tap<id>`; the lowest number that is free without.
     pub id: Option<u32>,
+    /// Frames or packets.
+    pub kind: TapKind,
     /// What Linux calls its end.
     pub host_name: String,
     /// The network namespace of Linux's end, a name of `ip netns` or a path; none = ours.
     pub host_namespace: Option<String>,
-    /// The layer 2 address of Linux's end.
+    /// The layer 2 address of Linux's end; none for [`TapKind::Tun`].
     pub host_mac: Option<[u8; 6]>,
     /// MTU of both ends, bytes.
     pub mtu_bytes: u32,

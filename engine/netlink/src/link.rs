@@ -21,6 +21,7 @@ const PARENT_NAMESPACE: u16 = 37;
 /// Attributes of [`KIND_AND_DATA`].
 const KIND: u16 = 1;
 const DATA: u16 = 2;
+const MASTER_KIND: u16 = 4;
 /// Attributes of a VLAN's data.
 const VLAN_ID: u16 = 1;
 const VLAN_PROTOCOL: u16 = 5;
@@ -45,6 +46,8 @@ pub struct Link<'a> {
     pub mac: Option<[u8; 6]>,
     /// The link that it belongs to: a bridge, a bond, a VRF.
     pub master: Option<u32>,
+    /// The kind of that link (`IFLA_INFO_SLAVE_KIND`).
+    pub master_kind: Option<&'a str>,
     /// Can it send and receive (`IFF_RUNNING`)?
     pub is_running: bool,
     /// The link of the same namespace that it stands on.
@@ -55,13 +58,14 @@ pub struct Link<'a> {
     pub vlan: Option<(u16, u16)>,
 }
 
-/// The kind of a link, and the EtherType and ID of a VLAN.
-fn kind_of(value: &[u8]) -> (Option<&str>, Option<(u16, u16)>) {
-    let (mut kind, mut data) = (None, None);
+/// The kind of a link, the EtherType and ID of a VLAN, and the kind of the link's master.
+fn kind_of(value: &[u8]) -> (Option<&str>, Option<(u16, u16)>, Option<&str>) {
+    let (mut kind, mut data, mut master_kind) = (None, None, None);
     for (number_of, value) in Attributes::of(value) {
         match number_of {
             KIND => kind = text(value),
             DATA => data = Some(value),
+            MASTER_KIND => master_kind = text(value),
             _ => {}
         }
     }
@@ -75,7 +79,7 @@ fn kind_of(value: &[u8]) -> (Option<&str>, Option<(u16, u16)>) {
             _ => {}
         }
     }
-    (kind, id.map(|id| (ether_type, id)))
+    (kind, id.map(|id| (ether_type, id)), master_kind)
 }
 
 impl<'a> Link<'a> {
@@ -93,6 +97,7 @@ impl<'a> Link<'a> {
             mtu_bytes: None,
             mac: None,
             master: None,
+            master_kind: None,
             is_running: word(8) & libc::IFF_RUNNING as u32 != 0,
             parent: None,
             kind: None,
@@ -107,7 +112,9 @@ impl<'a> Link<'a> {
                 MASTER => link.master = number(value),
                 PARENT => link.parent = number(value).filter(|parent| *parent != 0),
                 PARENT_NAMESPACE => is_parent_elsewhere = true,
-                KIND_AND_DATA => (link.kind, link.vlan) = kind_of(value),
+                KIND_AND_DATA => {
+                    (link.kind, link.vlan, link.master_kind) = kind_of(value);
+                }
                 _ => {}
             }
         }

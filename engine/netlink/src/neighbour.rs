@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::message::{Attributes, flag};
+use crate::message::{Attributes, flag, number};
 use crate::request::Request;
 use crate::{family, ip_address};
 
@@ -18,6 +18,12 @@ const HEADER_BYTES: usize = 12;
 const DESTINATION: u16 = 1;
 const MAC: u16 = 2;
 const VLAN: u16 = 5;
+const MASTER: u16 = 9;
+
+/// The entry is the bridge's that the link is a port of (`NTF_MASTER`).
+const OF_MASTER: u8 = 4;
+/// Somebody else has learned it (`NTF_EXT_LEARNED`).
+const EXTERNAL: u8 = 16;
 
 /// A neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +40,10 @@ pub struct Neighbour {
     pub vlan: Option<u16>,
     /// Linux's state, `NUD_…`.
     pub state: u16,
+    /// The bridge that has the entry; none for one of the link itself.
+    pub master: Option<u32>,
+    /// Did somebody else than the kernel learn it (`NTF_EXT_LEARNED`)?
+    pub is_external: bool,
 }
 
 impl Neighbour {
@@ -47,11 +57,14 @@ impl Neighbour {
             mac: None,
             vlan: None,
             state: u16::from_ne_bytes([header[8], header[9]]),
+            master: None,
+            is_external: header[10] & EXTERNAL != 0,
         };
         for (number_of, value) in Attributes::behind(body, HEADER_BYTES) {
             match number_of {
                 DESTINATION => neighbour.address = ip_address(value),
                 MAC => neighbour.mac = <[u8; 6]>::try_from(value).ok(),
+                MASTER => neighbour.master = number(value),
                 VLAN => neighbour.vlan = value.first_chunk().map(|vlan| u16::from_ne_bytes(*vlan)),
                 _ => {}
             }
@@ -64,6 +77,11 @@ impl Neighbour {
         self.state & libc::NUD_PERMANENT != 0
     }
 
+    /// Does an entry of a bridge neither age nor move (`NUD_NOARP`)?
+    pub fn is_static(&self) -> bool {
+        self.state & libc::NUD_NOARP != 0
+    }
+
     /// Is its layer 2 address good to send to?
     pub fn is_usable(&self) -> bool {
         let usable = libc::NUD_PERMANENT
@@ -73,6 +91,37 @@ impl Neighbour {
             | libc::NUD_DELAY
             | libc::NUD_PROBE;
         self.state & usable != 0
+    }
+}
+
+/// A station behind a port of a bridge that somebody else has learned (`NTF_EXT_LEARNED`): it does
+/// not age, and goes where the bridge sees it at another port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearnedStation {
+    /// The number of the port.
+    pub link: u32,
+    /// The layer 2 address.
+    pub mac: [u8; 6],
+}
+
+impl LearnedStation {
+    fn request(&self, kind: u16, flags: u16) -> Request {
+        let mut header = [0; HEADER_BYTES];
+        header[0] = family::BRIDGE;
+        header[4..8].copy_from_slice(&self.link.to_ne_bytes());
+        header[8..10].copy_from_slice(&libc::NUD_REACHABLE.to_ne_bytes());
+        header[10] = OF_MASTER | EXTERNAL;
+        Request::new(kind, flags | flag::ACK, &header).attribute(MAC, &self.mac)
+    }
+
+    /// Let the bridge have it.
+    pub fn add(&self) -> Request {
+        self.request(NEW, flag::CREATE | flag::REPLACE)
+    }
+
+    /// Remove it.
+    pub fn remove(&self) -> Request {
+        self.request(DELETED, 0)
     }
 }
 

@@ -11,6 +11,11 @@ const BATCH: usize = 64;
 /// Bytes of a datagram at most: the kernel fills a dump's datagrams up to 32 KB.
 const DATAGRAM_BYTES: usize = 32_768;
 
+/// Bytes of a message that [`NetlinkSocket::drain`] reads at a time; it looks at none of them.
+const DRAIN_BYTES: usize = 64;
+/// Messages that one call of [`NetlinkSocket::drain`] takes at most.
+const DRAIN_MAX: usize = 4096;
+
 /// What changes a socket hears of: bits of `RTMGRP_…` (linux/rtnetlink.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(u32);
@@ -51,6 +56,7 @@ pub enum Received {
 pub struct NetlinkSocket {
     fd: OwnedFd,
     sequence: u32,
+    /// Empty until datagrams are received for the first time.
     room: Vec<u8>,
     lengths: [usize; BATCH],
 }
@@ -83,12 +89,7 @@ impl NetlinkSocket {
                 size_of::<libc::sockaddr_nl>() as libc::socklen_t,
             )
         })?;
-        Ok(NetlinkSocket {
-            fd,
-            sequence: 0,
-            room: vec![0; BATCH * DATAGRAM_BYTES],
-            lengths: [0; BATCH],
-        })
+        Ok(NetlinkSocket { fd, sequence: 0, room: Vec::new(), lengths: [0; BATCH] })
     }
 
     /// Let so many bytes of changes wait in the kernel, beyond the system's limit if that is
@@ -147,6 +148,7 @@ impl NetlinkSocket {
     /// # Errors
     /// The system refuses.
     pub fn receive(&mut self) -> io::Result<Received> {
+        self.room.resize(BATCH * DATAGRAM_BYTES, 0);
         // SAFETY: all-zero is valid for both: null pointers, length zero.
         let (mut pieces, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
@@ -178,6 +180,20 @@ impl NetlinkSocket {
             *length = (header.msg_len as usize).min(DATAGRAM_BYTES);
         }
         Ok(Received::Datagrams(count))
+    }
+
+    /// Take all messages that wait, unread; was there any? Lost messages count as one.
+    pub fn drain(&self) -> bool {
+        let mut bytes = [0u8; DRAIN_BYTES];
+        for count in 0..DRAIN_MAX {
+            // SAFETY: the buffer and its length.
+            let got = unsafe { libc::recv(self.fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+            let lost = || io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS);
+            if got < 0 && !lost() {
+                return count > 0;
+            }
+        }
+        true
     }
 
     /// A datagram of the last call.

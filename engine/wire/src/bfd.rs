@@ -15,7 +15,7 @@ use zerocopy::network_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::header::room;
-use crate::{Header, WireError};
+use crate::{Header, MacAddress, WireError};
 
 /// UDP port of control packets over one hop (RFC 5881 §4).
 pub const CONTROL_PORT: u16 = 3784;
@@ -23,6 +23,11 @@ pub const CONTROL_PORT: u16 = 3784;
 pub const ECHO_PORT: u16 = 3785;
 /// UDP port of control packets over several hops (RFC 5883 §5).
 pub const MULTIHOP_PORT: u16 = 4784;
+/// UDP port of control packets on the members of an aggregate (RFC 7130 §2.2).
+pub const MEMBER_PORT: u16 = 6784;
+/// The MAC address that control packets on members go to while the peer's is not known (RFC 7130
+/// §2.3).
+pub const MEMBER_GROUP: MacAddress = MacAddress([0x01, 0x00, 0x5e, 0x90, 0x00, 0x01]);
 /// The first UDP port that control packets may come from (RFC 5881 §4).
 pub const SOURCE_PORT_FIRST: u16 = 49_152;
 /// The version of RFC 5880.

@@ -18,7 +18,7 @@ use core::net::Ipv6Addr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::header::room;
-use crate::{Header, WireError};
+use crate::{Header, MacAddress, WireError};
 
 /// The port of servers and relay agents (§7.2).
 pub const SERVER_PORT: u16 = 547;
@@ -67,12 +67,28 @@ pub mod message {
 pub mod option {
     /// Which client (§21.2).
     pub const CLIENT_ID: u16 = 1;
+    /// Which server (§21.3).
+    pub const SERVER_ID: u16 = 2;
+    /// Addresses that are not temporary (§21.4).
+    pub const IA_NA: u16 = 3;
+    /// One of them (§21.6).
+    pub const IA_ADDRESS: u16 = 5;
+    /// Options that the client asks for (§21.7).
+    pub const OPTION_REQUEST: u16 = 6;
+    /// How gladly a server serves (§21.8).
+    pub const PREFERENCE: u16 = 7;
+    /// Time since the client began the exchange, 10 ms (§21.9).
+    pub const ELAPSED_TIME: u16 = 8;
     /// The message that is relayed (§21.10).
     pub const RELAY_MESSAGE: u16 = 9;
     /// What went wrong (§21.13).
     pub const STATUS_CODE: u16 = 13;
+    /// Two messages are enough (§21.14).
+    pub const RAPID_COMMIT: u16 = 14;
     /// By which interface the client came (§21.18).
     pub const INTERFACE_ID: u16 = 18;
+    /// Name servers (RFC 3646).
+    pub const NAME_SERVERS: u16 = 23;
     /// Delegated prefixes (§21.21).
     pub const IA_PD: u16 = 25;
     /// One of them (§21.22).
@@ -81,6 +97,38 @@ pub mod option {
     pub const REMOTE_ID: u16 = 37;
     /// The client's VPN (RFC 6607 §3.2).
     pub const VSS: u16 = 68;
+    /// The client's link-layer address (RFC 6939).
+    pub const CLIENT_LINK_LAYER_ADDRESS: u16 = 79;
+    /// The longest time between two Solicit messages, seconds (§21.24).
+    pub const SOL_MAX_RT: u16 = 82;
+}
+
+/// Status codes (§21.13).
+pub mod status {
+    /// All is well.
+    pub const SUCCESS: u16 = 0;
+    /// The server has no addresses.
+    pub const NO_ADDRESSES: u16 = 2;
+    /// The server does not know the client's addresses or prefixes.
+    pub const NO_BINDING: u16 = 3;
+    /// The addresses are not right for the link.
+    pub const NOT_ON_LINK: u16 = 4;
+    /// The server has no prefixes.
+    pub const NO_PREFIXES: u16 = 6;
+}
+
+/// The type of a DUID made of a link-layer address (§11.4).
+const DUID_LL: u16 = 3;
+/// The hardware type of Ethernet.
+pub const ETHERNET: u16 = 1;
+
+/// The DUID of the device with this MAC address, 10 bytes (§11.4).
+pub fn duid_ll(mac: MacAddress) -> [u8; 10] {
+    let mut out = [0; 10];
+    out[..2].copy_from_slice(&DUID_LL.to_be_bytes());
+    out[2..4].copy_from_slice(&ETHERNET.to_be_bytes());
+    out[4..].copy_from_slice(&mac.0);
+    out
 }
 
 malformations! {
@@ -142,6 +190,12 @@ impl<'a> Options<'a> {
     /// The data of the first option of this number.
     pub fn find(self, code: u16) -> Option<&'a [u8]> {
         self.flatten().find(|(found, _)| *found == code).map(|(_, data)| data)
+    }
+
+    /// The status code (§21.13); success when none is there, or it has no code.
+    pub fn status(self) -> u16 {
+        let code = self.find(option::STATUS_CODE).and_then(|data| data.first_chunk::<2>());
+        code.map_or(status::SUCCESS, |code| u16::from_be_bytes(*code))
     }
 }
 
@@ -235,6 +289,78 @@ impl<'a> RelayMessage<'a> {
     }
 }
 
+/// An identity association: addresses or prefixes of a client under one identifier (§21.4, §21.21).
+#[derive(Clone, Copy, Debug)]
+pub struct Ia<'a> {
+    /// Its identifier.
+    pub iaid: u32,
+    /// T1: when its server is asked for more time; 0 when the client may choose.
+    pub t1_s: u32,
+    /// T2: when any server is; 0 when the client may choose.
+    pub t2_s: u32,
+    /// The addresses or prefixes, and a status code.
+    pub options: Options<'a>,
+}
+
+impl<'a> Ia<'a> {
+    /// Bytes in front of the options.
+    pub const LEN: usize = 12;
+
+    /// Reads the data of an IA_NA or IA_PD option; `None` when a length in it is wrong.
+    pub fn parse(data: &'a [u8]) -> Option<Ia<'a>> {
+        let (head, rest) = data.split_first_chunk::<{ Ia::LEN }>()?;
+        let word =
+            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let options = checked(rest).ok()?;
+        Some(Ia { iaid: word(0), t1_s: word(4), t2_s: word(8), options })
+    }
+
+    /// The data of an option with no addresses or prefixes yet, and times that the server may
+    /// choose.
+    pub fn head(iaid: u32) -> [u8; Ia::LEN] {
+        let mut out = [0; Ia::LEN];
+        out[..4].copy_from_slice(&iaid.to_be_bytes());
+        out
+    }
+}
+
+/// A leased address (§21.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IaAddress {
+    /// The address.
+    pub address: Ipv6Addr,
+    /// It is preferred for so long.
+    pub preferred_s: u32,
+    /// It is leased for so long.
+    pub valid_s: u32,
+}
+
+impl IaAddress {
+    /// Bytes without options.
+    pub const LEN: usize = 24;
+
+    /// Reads the data of an IA Address option; `None` when it is too short.
+    pub fn parse(data: &[u8]) -> Option<IaAddress> {
+        let (address, rest) = data.split_first_chunk::<16>()?;
+        let (preferred, rest) = rest.split_first_chunk::<4>()?;
+        let valid = rest.first_chunk::<4>()?;
+        Some(IaAddress {
+            address: Ipv6Addr::from(*address),
+            preferred_s: u32::from_be_bytes(*preferred),
+            valid_s: u32::from_be_bytes(*valid),
+        })
+    }
+
+    /// The data of an IA Address option.
+    pub fn bytes(&self) -> [u8; IaAddress::LEN] {
+        let mut out = [0; IaAddress::LEN];
+        out[..16].copy_from_slice(&self.address.octets());
+        out[16..20].copy_from_slice(&self.preferred_s.to_be_bytes());
+        out[20..].copy_from_slice(&self.valid_s.to_be_bytes());
+        out
+    }
+}
+
 /// A delegated prefix (§21.22).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IaPrefix {
@@ -277,6 +403,9 @@ impl IaPrefix {
     }
 }
 
+/// Why an option is not written.
+const TOO_LONG: &str = "an option has 65,535 bytes of data at most";
+
 /// Writes options one after another.
 #[derive(Debug)]
 pub struct Writer<'a> {
@@ -294,14 +423,48 @@ impl<'a> Writer<'a> {
         Ok(Writer { out, at })
     }
 
+    /// Begins a message of a client or server, whose transaction has 24 bits.
+    ///
+    /// # Errors
+    /// `out` is too short.
+    pub fn message(
+        out: &'a mut [u8],
+        message_type: u8,
+        transaction: u32,
+    ) -> Result<Writer<'a>, WireError> {
+        let head = room(out, MESSAGE_HEADER_LEN)?;
+        head[..MESSAGE_HEADER_LEN].copy_from_slice(&transaction.to_be_bytes());
+        head[0] = message_type;
+        Ok(Writer { out, at: MESSAGE_HEADER_LEN })
+    }
+
+    /// Writes an option whose data begins with `head`, and goes on with options that `inside`
+    /// writes.
+    ///
+    /// # Errors
+    /// As those of [`put`](Self::put).
+    pub fn put_nested(
+        &mut self,
+        code: u16,
+        head: &[u8],
+        inside: impl FnOnce(&mut Writer<'a>) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        let begin = self.at;
+        self.put(code, head)?;
+        inside(self)?;
+        let length = u16::try_from(self.at - begin - 4)
+            .map_err(|_| WireError::Invalid { header: RelayHeader::NAME, reason: TOO_LONG })?;
+        self.out[begin + 2..begin + 4].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+
     /// Writes an option.
     ///
     /// # Errors
     /// It has more than 65,535 bytes, or there is no room.
     pub fn put(&mut self, code: u16, data: &[u8]) -> Result<(), WireError> {
-        let reason = "an option has 65,535 bytes of data at most";
         let length = u16::try_from(data.len())
-            .map_err(|_| WireError::Invalid { header: RelayHeader::NAME, reason })?;
+            .map_err(|_| WireError::Invalid { header: RelayHeader::NAME, reason: TOO_LONG })?;
         let end = self.at + 4 + data.len();
         let place = &mut room(self.out, end)?[self.at..];
         place[..2].copy_from_slice(&code.to_be_bytes());
@@ -366,6 +529,34 @@ mod tests {
         assert!(Message::parse(&[1, 0, 0]).is_err());
     }
 
+    #[test]
+    fn an_identity_association_is_read_as_it_was_written() {
+        let mac = MacAddress([2, 0, 0, 0, 0, 9]);
+        assert_eq!(duid_ll(mac), [0, 3, 0, 1, 2, 0, 0, 0, 0, 9]);
+        let one = IaAddress { address: Ipv6Addr::LOCALHOST, preferred_s: 7, valid_s: 9 };
+        let mut out = vec![0; 200];
+        let mut writer = Writer::message(&mut out, message::REQUEST, 0x0012_3456).unwrap();
+        writer.put(option::CLIENT_ID, &duid_ll(mac)).unwrap();
+        let inside = |writer: &mut Writer<'_>| writer.put(option::IA_ADDRESS, &one.bytes());
+        writer.put_nested(option::IA_NA, &Ia::head(77), inside).unwrap();
+        writer.put(option::STATUS_CODE, &[0, 3, b'x']).unwrap();
+        let length = writer.finish();
+        out.truncate(length);
+        assert_eq!(out[..4], [3, 0x12, 0x34, 0x56]);
+        assert_eq!(out[18..22], [0, 3, 0, 12 + 4 + 24]);
+        let read = Message::parse(&out).unwrap();
+        let data = read.options.find(option::IA_NA).unwrap();
+        let ia = Ia::parse(data).unwrap();
+        assert_eq!((ia.iaid, ia.t1_s, ia.t2_s, ia.options.status()), (77, 0, 0, status::SUCCESS));
+        let found = ia.options.find(option::IA_ADDRESS).and_then(IaAddress::parse);
+        assert_eq!((found, read.options.status()), (Some(one), status::NO_BINDING));
+        for cut in 0..data.len() {
+            let whole = cut == Ia::LEN;
+            assert_eq!(Ia::parse(&data[..cut]).is_some(), whole, "{cut}");
+        }
+        assert_eq!(IaAddress::parse(&one.bytes()[..23]), None);
+    }
+
     proptest! {
         #[test]
         fn options_come_back(
@@ -407,6 +598,9 @@ mod tests {
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(message) = Message::parse(&bytes) {
                 let _ = message.prefixes().count();
+                for (_, data) in message.options.flatten() {
+                    let _ = (Ia::parse(data).map(|ia| ia.options.status()), IaAddress::parse(data));
+                }
             }
             let _ = RelayMessage::parse(&bytes);
         }

@@ -7,6 +7,7 @@ use quiver_core::Engine;
 use quiver_wire::bfd::AuthType;
 
 use crate::auth::{Key, type_name};
+use crate::bond_commands;
 use crate::config::{self, Bfd, Entry, NewSession, Origin, Signing, busy};
 use crate::dplane::{self, Dplane, Endpoint};
 use crate::follow;
@@ -226,13 +227,26 @@ fn register_dplane(registry: &mut Registry) {
             .help("Have the BFD sessions of a routing daemon that connects to a Unix socket")
             .details(
                 "The socket's owner and group may connect: give it to the daemon's group. FRR 8.4 \
-                 cannot connect: let it listen, and use `bfd dplane connect`.",
+                 cannot connect: let it listen, and use `bfd dplane connect unix`.",
             )
             .word("socket", "the socket's path")
             .example("bfd dplane listen unix /run/quiver/bfd.sock")
             .run(|engine: &mut Engine, args| {
                 let path = args.socket_path("socket")?.unwrap_or_default();
                 dplane::listen(engine, Endpoint::Unix(path))?;
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("bfd dplane connect unix <socket:path>")
+            .group(GROUP)
+            .help("Have the BFD sessions of a routing daemon that listens at a Unix socket")
+            .details("The router connects, and looks once a second for a daemon that is not there.")
+            .word("socket", "the socket's path")
+            .example("bfd dplane connect unix /run/frr/bfd-dplane.sock")
+            .run(|engine: &mut Engine, args| {
+                let path = args.socket_path("socket")?.unwrap_or_default();
+                dplane::listen(engine, Endpoint::DaemonAt(path))?;
                 Ok(Output::none())
             }),
     );
@@ -288,7 +302,14 @@ fn ends(engine: &Engine, args: &Args<'_>) -> Result<Ends, Refusal> {
         }
         _ => {}
     }
-    let ends = Ends { interface, local: args.get("local-addr")?, peer: args.get("peer-addr")? };
+    let (local, peer) = (args.get("local-addr")?, args.get("peer-addr")?);
+    let ends = Ends { interface, is_member: false, local, peer };
+    check_ends(args, &ends)?;
+    Ok(ends)
+}
+
+/// Why a session cannot be between two addresses, if it cannot.
+pub(crate) fn check_ends(args: &Args<'_>, ends: &Ends) -> Result<(), Refusal> {
     if ends.local.is_ipv4() != ends.peer.is_ipv4() {
         return Err(args.refuse("peer-addr", "the two addresses are of two families"));
     }
@@ -297,10 +318,10 @@ fn ends(engine: &Engine, args: &Args<'_>) -> Result<Ends, Refusal> {
     if !is_host(ends.local) || !is_host(ends.peer) || ends.local == ends.peer {
         return Err(args.refuse("peer-addr", "these are not the addresses of two hosts"));
     }
-    Ok(ends)
+    Ok(())
 }
 
-fn settings(args: &Args<'_>) -> Result<Settings, Refusal> {
+pub(crate) fn settings(args: &Args<'_>) -> Result<Settings, Refusal> {
     Ok(Settings {
         desired_min_tx_us: args.get("desired-min-tx")?,
         required_min_rx_us: args.get("required-min-rx")?,
@@ -308,7 +329,7 @@ fn settings(args: &Args<'_>) -> Result<Settings, Refusal> {
     })
 }
 
-fn signing(args: &Args<'_>) -> Result<Option<Signing>, Refusal> {
+pub(crate) fn signing(args: &Args<'_>) -> Result<Option<Signing>, Refusal> {
     match (args.optional("conf-key-id")?, args.optional("bfd-key-id")?) {
         (None, None) => Ok(None),
         (Some(conf_key_id), Some(bfd_key_id)) => Ok(Some(Signing { conf_key_id, bfd_key_id })),
@@ -327,6 +348,7 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         origin: Origin::Operator,
         discriminator: None,
         min_ttl: 0,
+        bond: None,
     };
     config::add(engine, new)?;
     Ok(Output::none())
@@ -396,6 +418,9 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             Endpoint::Unix(path) => {
                 format!("bfd dplane listen unix {}", quoted(&path.to_string_lossy()))
             }
+            Endpoint::DaemonAt(path) => {
+                format!("bfd dplane connect unix {}", quoted(&path.to_string_lossy()))
+            }
         };
         config.command(format_args!("{line}"));
     }
@@ -417,6 +442,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             config.command(format_args!("bfd udp session set-flags {words} admin down"));
         }
     }
+    bond_commands::write_config(engine, config, bfd);
 }
 
 /// BFD's state for a show.

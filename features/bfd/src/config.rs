@@ -13,10 +13,12 @@ use quiver_forwarding::fib::{Family, Fib, Path, Target};
 use quiver_tables::GroupId;
 use quiver_wire::bfd::{Diagnostic, State};
 
-use crate::auth::{Authentication, Key, Using};
+use crate::auth::{Authentication, Key as SigningKey, Using};
+use crate::bonds::{Key, OnBond};
 use crate::echo::Echo;
 use crate::follow;
 use crate::input::{BfdInput, NODE};
+use crate::member::MemberLink;
 use crate::peers::{Counts, Peer, Store};
 use crate::session::{Effect, INTERVAL_US_MIN, NEVER, Session, Settings};
 use crate::shared::{Ends, Live, Place, SESSIONS_MAX, Writer, direct_discriminator};
@@ -47,6 +49,8 @@ pub enum Origin {
     Operator,
     /// A routing daemon that is connected, or was a moment ago.
     Daemon,
+    /// The configuration of a bond, of which the interface is a member.
+    Bond,
 }
 
 impl Origin {
@@ -55,6 +59,7 @@ impl Origin {
         match self {
             Origin::Operator => "operator",
             Origin::Daemon => "daemon",
+            Origin::Bond => "bond",
         }
     }
 }
@@ -74,6 +79,8 @@ pub struct Entry {
     pub is_admin_up: bool,
     /// How it signs.
     pub signing: Option<Signing>,
+    /// The bond whose member it watches.
+    pub bond: Option<InterfaceId>,
     /// The path to the peer that the FIB keeps.
     pub(crate) group: Option<GroupId>,
     /// Its worker was told that the path can be used.
@@ -98,8 +105,10 @@ impl Entry {
 pub struct Bfd {
     pub(crate) sessions: BTreeMap<Ends, Entry>,
     slots: Vec<Option<Ends>>,
-    pub(crate) keys: BTreeMap<u32, Arc<Key>>,
+    pub(crate) keys: BTreeMap<u32, Arc<SigningKey>>,
     pub(crate) echo_source: Option<InterfaceId>,
+    /// Sessions on the members of bonds.
+    pub(crate) bonds: BTreeMap<Key, OnBond>,
     pub(crate) writer: Writer,
     /// Workers that have a store.
     stores: Vec<bool>,
@@ -113,6 +122,7 @@ impl Bfd {
             slots: Vec::new(),
             keys: BTreeMap::new(),
             echo_source: None,
+            bonds: BTreeMap::new(),
             writer,
             stores: vec![false; workers],
             random: (RandomState::new(), 0),
@@ -145,7 +155,7 @@ impl Bfd {
         Ok(free as u16)
     }
 
-    fn using(&self, signing: Option<Signing>) -> Result<Option<Using>, Refusal> {
+    pub(crate) fn using(&self, signing: Option<Signing>) -> Result<Option<Using>, Refusal> {
         let Some(signing) = signing else { return Ok(None) };
         let key = self.keys.get(&signing.conf_key_id).ok_or_else(|| {
             let id = signing.conf_key_id;
@@ -188,6 +198,17 @@ pub struct NewSession {
     pub discriminator: Option<u32>,
     /// The least TTL that is taken over several hops.
     pub min_ttl: u8,
+    /// Watching a member of a bond.
+    pub bond: Option<BondSession>,
+}
+
+/// What is to be known of a session that watches a member of a bond.
+#[derive(Clone, Copy, Debug)]
+pub struct BondSession {
+    /// The bond.
+    pub bond: InterfaceId,
+    /// Send to the group for good ([`MemberLink::is_group_only`]).
+    pub is_group_only: bool,
 }
 
 /// Add a session, which is up as far as the operator is concerned.
@@ -219,7 +240,7 @@ fn add_to(
     };
     let place = Place { worker: worker_of(engine, &ends, slot), slot };
     let mut session = Session::new(discriminator, settings, true);
-    if ends.interface.is_some() {
+    if ends.interface.is_some() && !ends.is_member {
         session.required_min_echo_rx_us = ECHO_RX_US;
     }
     let mut peer = Some(Box::new(Peer {
@@ -227,6 +248,7 @@ fn add_to(
         auth: Authentication::new(using, bfd.draw()),
         ends,
         group: None,
+        link: new.bond.map(|on| MemberLink::new(on.is_group_only)),
         counts: Counts { changed_ns: engine.now_ns(), ..Counts::default() },
         echo: Echo::new(None),
         min_ttl: new.min_ttl,
@@ -262,6 +284,7 @@ fn add_to(
         settings,
         is_admin_up: true,
         signing,
+        bond: new.bond.map(|on| on.bond),
         group: None,
         is_path_up: false,
         echo_source: None,
@@ -380,7 +403,7 @@ pub(crate) fn set_signing(
 }
 
 /// Set a key. One that sessions sign with stays as it is.
-pub(crate) fn set_key(engine: &mut Engine, id: u32, key: Key) -> Result<(), Refusal> {
+pub(crate) fn set_key(engine: &mut Engine, id: u32, key: SigningKey) -> Result<(), Refusal> {
     let bfd = engine.get_mut::<Bfd>().ok_or_else(busy)?;
     match bfd.keys.get(&id) {
         Some(old) if old.kind == key.kind && old.secret() == key.secret() => return Ok(()),
@@ -409,7 +432,9 @@ pub(crate) fn delete_key(engine: &mut Engine, id: u32) -> Result<(), Refusal> {
 
 /// How many sessions sign with a key.
 pub(crate) fn key_users(bfd: &Bfd, id: u32) -> usize {
-    let signing = bfd.sessions.values().filter_map(|entry| entry.signing);
+    let of_bonds = bfd.bonds.values().filter_map(|on| on.signing);
+    let own = bfd.sessions.values().filter(|entry| entry.origin != Origin::Bond);
+    let signing = own.filter_map(|entry| entry.signing).chain(of_bonds);
     signing.filter(|signing| signing.conf_key_id == id).count()
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_wire::bfd::{
-    CONTROL_LEN, CONTROL_LEN_MAX, CONTROL_PORT, MULTIHOP_PORT, SOURCE_PORT_FIRST,
+    CONTROL_LEN, CONTROL_LEN_MAX, CONTROL_PORT, MEMBER_PORT, MULTIHOP_PORT, SOURCE_PORT_FIRST,
 };
 use quiver_wire::checksum::header_checksum;
 use quiver_wire::ip6::extension::upper_layer;
@@ -94,7 +94,11 @@ pub fn source_port(slot: u16) -> u16 {
 
 /// The port that packets of a session go to.
 pub fn destination_port(ends: &Ends) -> u16 {
-    if ends.interface.is_some() { CONTROL_PORT } else { MULTIHOP_PORT }
+    match ends.interface {
+        Some(_) if ends.is_member => MEMBER_PORT,
+        Some(_) => CONTROL_PORT,
+        None => MULTIHOP_PORT,
+    }
 }
 
 /// Put headers in front of a payload of `payload_len` bytes, which stands in `out` behind the room

@@ -3,13 +3,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use quiver_control::{EventValue, Field, Topic, publish};
+use quiver_control::{EventValue, Field, Topic, aggregates, publish};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::control::session_states::SessionStates;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Fib;
 use quiver_wire::bfd::State;
 
+use crate::bonds;
 use crate::config::{self, Bfd, path, update};
 use crate::dplane::{self, Dplane};
 use crate::session::Effect;
@@ -40,12 +41,14 @@ pub(crate) fn start(engine: &mut Engine, bfd: Bfd) {
     engine.insert(Dplane::default());
     SessionStates::follow(engine, &shared, Shared::states, follow_states);
     engine.on_interface_change(follow_interface);
+    aggregates::on_change(engine, bonds::follow_aggregate);
     engine.every(LOOK_NS, |engine| {
         engine.with(|engine, bfd: &mut Bfd| {
             bfd.writer.collect();
             refresh(engine, bfd, |_| true);
         });
         follow_states(engine);
+        bonds::follow(engine);
     });
 }
 
@@ -68,6 +71,9 @@ pub(crate) fn follow_states(engine: &mut Engine) {
         }
         changed.into_iter().map(|(ends, _)| ends).collect::<Vec<Ends>>()
     });
+    if changed.iter().any(|ends| ends.is_member) {
+        bonds::follow(engine);
+    }
     if !changed.is_empty() {
         dplane::report_changes(engine, &changed);
     }
@@ -96,10 +102,14 @@ fn announce(engine: &Engine, bfd: &Bfd, ends: &Ends, is_other_state: bool) {
 }
 
 /// Let routes go through the peer of a session, or not: they do when no session with it, on this
-/// interface or over several hops, says that it is down.
+/// interface or over several hops, says that it is down. A session on a member of a bond says
+/// nothing of the bond.
 pub(crate) fn mark(engine: &mut Engine, bfd: &Bfd, ends: &Ends) {
+    if ends.is_member {
+        return;
+    }
     let watched = |ends: &Ends| (ends.interface, ends.peer);
-    let same = |(other, _): &(&Ends, _)| watched(other) == watched(ends);
+    let same = |(other, _): &(&Ends, _)| watched(other) == watched(ends) && !other.is_member;
     let is_alive = bfd.sessions.iter().filter(same).all(|(_, entry)| entry.is_alive());
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_neighbour_alive(watched(ends), is_alive);
@@ -108,6 +118,7 @@ pub(crate) fn mark(engine: &mut Engine, bfd: &Bfd, ends: &Ends) {
 
 fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     if change == InterfaceChange::Deleted {
+        bonds::forget(engine, id);
         let sessions = engine.get::<Bfd>().into_iter().flat_map(|bfd| bfd.sessions.keys());
         let gone: Vec<Ends> = sessions.filter(|ends| ends.interface == Some(id)).copied().collect();
         for ends in gone {
@@ -137,13 +148,17 @@ pub(crate) fn refresh_session(engine: &mut Engine, bfd: &mut Bfd, ends: &Ends) {
     let echo_source = bfd.echo_source;
     let Some(entry) = bfd.sessions.get_mut(ends) else { return };
     if entry.group.is_none()
+        && !ends.is_member
         && let Some(fib) = engine.get_mut::<Fib>()
     {
         let (family, path) = path(ends);
         entry.group = fib.hold_paths(family, 0, &[path]).ok();
     }
     let group = entry.group;
-    let is_up = group.is_some() && is_local_there(engine, ends);
+    let is_up = match ends.interface.filter(|_| ends.is_member) {
+        Some(member) => engine.interface(member).is_some_and(|on| on.row().up),
+        None => group.is_some() && is_local_there(engine, ends),
+    };
     if is_up != entry.is_path_up
         && update(engine, entry.place, move |peer, jitter, now_ns| {
             peer.group = group;
@@ -174,9 +189,10 @@ fn is_local_there(engine: &Engine, ends: &Ends) -> bool {
 }
 
 /// What echo packets of a session come from: an address that nobody has, beside one of the echo
-/// source's interface, so that no ICMP redirect follows (RFC 5881 §4). None over several hops.
+/// source's interface, so that no ICMP redirect follows (RFC 5881 §4). None over several hops, nor
+/// on members of bonds (RFC 7130 §2.2).
 fn echo_address(engine: &Engine, id: InterfaceId, ends: &Ends) -> Option<IpAddr> {
-    ends.interface?;
+    ends.interface.filter(|_| !ends.is_member)?;
     let fib = engine.get::<Fib>()?;
     let is_up = engine.interface(id).is_some_and(|on| on.row().up);
     let beside = |(address, length): (IpAddr, u8)| match address {

@@ -12,11 +12,14 @@ use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Node, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose};
 use quiver_forwarding::nodes;
-use quiver_wire::bfd::{CONTROL_PORT, ECHO_PORT, MULTIHOP_PORT, Packet as BfdPacket, State};
+use quiver_wire::bfd::{
+    CONTROL_PORT, ECHO_PORT, MEMBER_PORT, MULTIHOP_PORT, Packet as BfdPacket, State,
+};
 
 use crate::auth::Window;
 use crate::datagram::{self, Datagram, PACKET_BYTES_MAX, Plain, TTL};
 use crate::echo::{EchoDue, Seal};
+use crate::member;
 use crate::peers::{Peer, Sender, Store};
 use crate::reasons::BfdDrop;
 use crate::session::Effect;
@@ -87,7 +90,7 @@ impl BfdInput {
         let is_again = peer.steady.as_ref() == Some(plain.payload)
             && (session.state, session.remote_state) == (State::Up, State::Up)
             && peer.auth.current().is_none()
-            && peer.ends.interface == Some(packet.rx)
+            && (peer.ends.interface, peer.ends.is_member) == (Some(packet.rx), false)
             && peer.ends.peer == IpAddr::V4(plain.source)
             && peer.ends.local == IpAddr::V4(plain.destination);
         if is_again {
@@ -124,7 +127,7 @@ impl BfdInput {
     fn return_echo(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, BfdDrop> {
         let datagram = Datagram::of(packet.bytes()).ok_or(BfdDrop::EchoUnknown)?;
         let (local, peer) = (datagram.destination, datagram.source);
-        let ends = Ends { interface: Some(packet.rx), local, peer };
+        let ends = Ends { interface: Some(packet.rx), is_member: false, local, peer };
         let place = self.shared.of_ends(&ends).filter(|_| datagram.ttl == TTL);
         let Place { worker, slot } = place.ok_or(BfdDrop::EchoUnknown)?;
         if worker != cx.worker {
@@ -201,6 +204,9 @@ impl SessionInput for BfdInput {
             return Ok(Taken::Here);
         }
         let truncated = BfdDrop::Malformed(quiver_wire::bfd::BfdMalformation::Truncated);
+        let port = Datagram::of(packet.bytes()).ok_or(truncated)?.port;
+        let is_member = port == MEMBER_PORT;
+        let source = if is_member { member::source_of(packet) } else { None };
         let datagram = Datagram::of(packet.bytes()).ok_or(truncated)?;
         if datagram.port == ECHO_PORT {
             return match self.take_echo(cx, &datagram) {
@@ -208,13 +214,14 @@ impl SessionInput for BfdInput {
                 taken => taken,
             };
         }
-        let is_one_hop = datagram.port == CONTROL_PORT;
+        let is_one_hop = is_member || datagram.port == CONTROL_PORT;
         if is_one_hop && datagram.ttl != TTL {
             return Err(BfdDrop::Ttl);
         }
         let read = BfdPacket::parse(datagram.payload)?;
         let ends = Ends {
             interface: is_one_hop.then_some(packet.rx),
+            is_member,
             local: datagram.destination,
             peer: datagram.source,
         };
@@ -251,6 +258,9 @@ impl SessionInput for BfdInput {
         }
         self.with_peer(cx, slot, |peer, jitter, now_ns| {
             peer.counts.received += 1;
+            if let (Some(link), Some(source)) = (&mut peer.link, source) {
+                link.learn(source);
+            }
             let effect = peer.session.receive(&read.control, now_ns, jitter);
             let is_steady = effect == Effect::default() && !read.control.is_final;
             peer.steady = read.bytes.try_into().ok().filter(|_| is_steady);

@@ -3,6 +3,8 @@
 #![warn(clippy::missing_errors_doc)]
 
 pub mod auth;
+mod bond_commands;
+mod bonds;
 mod commands;
 mod config;
 pub mod datagram;
@@ -10,6 +12,7 @@ pub mod dplane;
 pub mod echo;
 mod follow;
 mod input;
+mod member;
 mod peers;
 mod reasons;
 pub mod session;
@@ -18,7 +21,9 @@ mod show;
 mod template;
 pub mod wheel;
 
+use quiver_control::aggregates::MEMBER_UDP_PORT;
 use quiver_control::{Registry, order};
+use quiver_wire::bfd::MEMBER_PORT;
 
 use crate::config::Bfd;
 use crate::shared::Writer;
@@ -30,11 +35,14 @@ pub fn register(registry: &mut Registry) {
     let Some(writer) = registry.require(writer) else { return };
     registry.topic(&follow::BFD);
     registry.graph.node(input::spec(writer.shared()));
+    registry.graph.node(member::spec());
+    registry.graph.claim(MEMBER_UDP_PORT, MEMBER_PORT.into(), member::NODE);
     for port in input::PORTS {
         registry.graph.claim("udp4-port", port.into(), input::NODE);
         registry.graph.claim("udp6-port", port.into(), input::NODE);
     }
     commands::register(registry);
+    bond_commands::register(registry);
     show::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
     let bfd = Bfd::new(writer, registry.graph.workers());

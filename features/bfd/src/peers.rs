@@ -2,13 +2,15 @@
 
 use quiver_core::jitter::Jitter;
 use quiver_core::memory::packet::PacketFlags;
-use quiver_core::{Context, InterfaceId};
+use quiver_core::{Context, InterfaceId, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables, choose};
 use quiver_tables::GroupId;
 use quiver_wire::bfd::{CONTROL_LEN, State};
+use quiver_wire::{EtherType, EthernetHeader, IntoBytes, MacAddress};
 
 use crate::auth::Authentication;
 use crate::echo::Echo;
+use crate::member::MemberLink;
 use crate::reasons::BfdDrop;
 use crate::session::{Effect, NEVER, Session};
 use crate::shared::{Ends, SESSIONS_MAX, Shared};
@@ -48,6 +50,8 @@ pub struct Peer {
     pub ends: Ends,
     /// The path to the peer, when there is one.
     pub group: Option<GroupId>,
+    /// The link of a session on a member of an aggregate: its packets need no path.
+    pub link: Option<MemberLink>,
     /// What was counted.
     pub counts: Counts,
     /// Echo packets.
@@ -194,9 +198,15 @@ impl Sender<'_> {
                 Some(length)
             });
         }
-        if self.emit(cx, peer.group, peer.template.bytes(), is_ip4) {
-            peer.counts.sent += 1;
-        }
+        let bytes = peer.template.bytes();
+        let is_sent = match (&mut peer.link, peer.ends.interface) {
+            (Some(link), Some(member)) => {
+                let to = link.next_destination(control.state, control.detect_mult);
+                emit_on_member(cx, member, to, bytes, is_ip4)
+            }
+            _ => self.emit(cx, peer.group, bytes, is_ip4),
+        };
+        peer.counts.sent += u64::from(is_sent);
     }
 
     /// Put a packet on its path; false when there is none, or no buffer.
@@ -208,17 +218,7 @@ impl Sender<'_> {
         is_ip4: bool,
     ) -> bool {
         let Some(group) = group.filter(|_| !bytes.is_empty()) else { return false };
-        let Some(mut packet) = cx.buffers.packet() else {
-            cx.count(BfdDrop::NoBuffer, 1);
-            return false;
-        };
-        (packet.rx, packet.tx) = (InterfaceId::NONE, InterfaceId::NONE);
-        packet.set(PacketFlags::LOCALLY_ORIGINATED);
-        if !packet.append(bytes, cx.buffers) {
-            cx.count(BfdDrop::NoBuffer, 1);
-            cx.buffers.free(packet);
-            return false;
-        }
+        let Some(mut packet) = packet_of(cx, &[bytes]) else { return false };
         let groups = &self.tables.groups;
         let next = match is_ip4 {
             true => choose::<Ip4>(groups, group, &mut packet),
@@ -227,4 +227,40 @@ impl Sender<'_> {
         cx.emit(packet, next);
         true
     }
+}
+
+/// A packet of these bytes; `None` without a buffer, which is counted.
+fn packet_of(cx: &mut Context<'_>, parts: &[&[u8]]) -> Option<Packet> {
+    let Some(mut packet) = cx.buffers.packet() else {
+        cx.count(BfdDrop::NoBuffer, 1);
+        return None;
+    };
+    (packet.rx, packet.tx) = (InterfaceId::NONE, InterfaceId::NONE);
+    packet.set(PacketFlags::LOCALLY_ORIGINATED);
+    if !parts.iter().all(|part| packet.append(part, cx.buffers)) {
+        cx.count(BfdDrop::NoBuffer, 1);
+        cx.buffers.free(packet);
+        return None;
+    }
+    Some(packet)
+}
+
+/// Send a packet by a member of an aggregate; false when the member is down, or without a buffer.
+fn emit_on_member(
+    cx: &mut Context<'_>,
+    member: InterfaceId,
+    to: MacAddress,
+    bytes: &[u8],
+    is_ip4: bool,
+) -> bool {
+    let row = cx.interface(member).filter(|row| row.up && !bytes.is_empty());
+    let Some((own, output)) = row.map(|row| (MacAddress(row.mac), row.output)) else {
+        return false;
+    };
+    let ether_type = if is_ip4 { EtherType::IPV4 } else { EtherType::IPV6 };
+    let header = EthernetHeader::new(to, own, ether_type);
+    let Some(mut packet) = packet_of(cx, &[header.as_bytes(), bytes]) else { return false };
+    packet.tx = member;
+    cx.emit(packet, output);
+    true
 }

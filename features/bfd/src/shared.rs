@@ -21,6 +21,8 @@ pub const SESSIONS_MAX: usize = 8192;
 pub struct Ends {
     /// Its interface; none: several hops (RFC 5883).
     pub interface: Option<InterfaceId>,
+    /// Is the interface a member of an aggregate, which this session alone watches (RFC 7130)?
+    pub is_member: bool,
     /// This router's address.
     pub local: IpAddr,
     /// The peer's address.

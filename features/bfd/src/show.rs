@@ -70,7 +70,7 @@ fn dplane(engine: &Engine) -> Table {
             Endpoint::Tcp { namespace, .. } | Endpoint::Daemon { namespace, .. } => {
                 namespace.clone()
             }
-            Endpoint::Unix(_) => None,
+            Endpoint::Unix(_) | Endpoint::DaemonAt(_) => None,
         };
         let row = table
             .row()
@@ -148,6 +148,7 @@ fn sessions(engine: &mut Engine, is_verbose: bool) -> Result<Output, Refusal> {
         let row = table
             .row()
             .cell(ends.interface.map(|id| engine.interface_name(id)))
+            .cell(entry.bond.map(|id| engine.interface_name(id)))
             .cell(ends.local.to_string())
             .cell(ends.peer.to_string())
             .cell(session.state.name())
@@ -168,7 +169,7 @@ fn sessions(engine: &mut Engine, is_verbose: bool) -> Result<Output, Refusal> {
     Ok(Output::none().table("sessions", table))
 }
 
-const HEAD: [&str; 5] = ["Interface", "Local", "Peer", "State", "Remote state"];
+const HEAD: [&str; 6] = ["Interface", "Bond", "Local", "Peer", "State", "Remote state"];
 
 fn head() -> Vec<Column> {
     let mut columns: Vec<Column> = HEAD.iter().map(|title| Column::left(title)).collect();
@@ -226,6 +227,7 @@ fn verbose(
     let since_s = now_ns.saturating_sub(counts.changed_ns) as f64 / 1e9;
     let path = match (entry.is_path_up, ends.interface) {
         (true, _) => Cell::new("up", "up"),
+        (false, Some(_)) if ends.is_member => Cell::new("the interface is down", "down"),
         (false, Some(_)) => {
             Cell::new("the interface is down, or does not have the local address", "down")
         }

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use quiver_control::aggregates::WatchedAddresses;
 use quiver_core::graph::arc::DEVICE_INPUT;
 use quiver_core::graph::node::{DROP, Node, NodeSpec};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::EtherType;
 
 use crate::tables::{Published, Takes};
+use crate::watchers::Watchers;
 
 /// Bytes of an Ethernet header.
 const HEADER_BYTES: usize = 14;
@@ -44,10 +46,13 @@ struct Port {
     /// Where what the bond receives goes; nothing when it is down.
     next: Option<NodeId>,
     takes: Takes,
+    /// Where a protocol that watches the member receives, when one does.
+    watched: Option<WatchedAddresses>,
 }
 
 struct BondInput {
     table: Arc<Published>,
+    watchers: Watchers,
 }
 
 impl BondInput {
@@ -62,6 +67,7 @@ impl BondInput {
             bond_mac: bond_row.map_or([0; 6], |row| row.mac),
             next: bond_row.filter(|row| row.up).map(|row| row.first(DEVICE_INPUT, row.input)),
             takes: row.map_or(Takes::Nothing, |row| row.takes),
+            watched: row.and_then(|row| row.watched),
         }
     }
 }
@@ -79,12 +85,23 @@ fn stay(cx: &Context<'_>, port: Port, packet: &mut Packet) -> NodeId {
 
 /// Hand a frame to the bond; the error says why not.
 #[inline(always)]
-fn decide(cx: &Context<'_>, port: Port, packet: &mut Packet) -> Result<NodeId, BondInputDrop> {
+fn decide(
+    cx: &Context<'_>,
+    watchers: &Watchers,
+    port: Port,
+    packet: &mut Packet,
+) -> Result<NodeId, BondInputDrop> {
     let Some(header) = packet.bytes().first_chunk::<HEADER_BYTES>() else {
         return Err(BondInputDrop::Truncated);
     };
-    if is_of_the_link(EtherType(u16::from_be_bytes([header[12], header[13]]))) {
+    let ether_type = EtherType(u16::from_be_bytes([header[12], header[13]]));
+    if is_of_the_link(ether_type) {
         return Ok(stay(cx, port, packet));
+    }
+    if let Some(addresses) = &port.watched
+        && let Some(watcher) = watchers.of(addresses, ether_type, packet.bytes())
+    {
+        return Ok(watcher);
     }
     match port.takes {
         Takes::All => {}
@@ -105,8 +122,9 @@ impl Node for BondInput {
             let port = self.port(cx, first);
             let (mut count, mut packets, mut bytes) = (0, 0, 0);
             let all = frame.len() as u64;
+            let watchers = &self.watchers;
             frame.route_ahead(|packet| {
-                let decision = decide(cx, port, packet);
+                let decision = decide(cx, watchers, port, packet);
                 let taken = packet.rx == port.bond;
                 count += u64::from(taken);
                 if taken {
@@ -125,7 +143,7 @@ impl Node for BondInput {
         }
         frame.route_ahead(|packet| {
             let port = self.port(cx, packet.rx);
-            let decision = decide(cx, port, packet);
+            let decision = decide(cx, &self.watchers, port, packet);
             if packet.rx == port.bond {
                 let counters = cx.interface_counters(port.bond);
                 let (packets, bytes) = packet.on_wire();
@@ -140,8 +158,8 @@ impl Node for BondInput {
 
 pub(crate) fn spec(table: &Arc<Published>) -> NodeSpec {
     let table = table.clone();
-    NodeSpec::new(NODE, "Gives what a member receives to its bond", move |_| {
-        Box::new(BondInput { table: table.clone() })
+    NodeSpec::new(NODE, "Gives what a member receives to its bond", move |w| {
+        Box::new(BondInput { table: table.clone(), watchers: Watchers::new(w) })
     })
     .takes_offloads()
     .reasons::<BondInputDrop>()

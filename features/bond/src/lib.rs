@@ -15,8 +15,9 @@ mod show;
 mod show_lacp;
 mod slow_protocols;
 pub mod tables;
+mod watchers;
 
-use quiver_control::{Registry, of_each, order};
+use quiver_control::{Registry, aggregates, of_each, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_wire::EtherType;
 
@@ -42,6 +43,7 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(move |engine| {
         engine.insert(bonds);
         engine.on_interface_change(refresh::follow_interface);
+        aggregates::on_change(engine, refresh::follow_watch);
         lacp_control::start(engine);
     });
     commands::register(registry);

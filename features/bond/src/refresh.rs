@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use quiver_control::aggregates::{self, AggregateChange};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 
@@ -11,13 +12,23 @@ use crate::lacp_control::speak;
 use crate::mode::Mode;
 use crate::tables::{BondRow, BondTable, MemberRow, Takes};
 
-/// The members that may send, the preferred one first.
-fn active_of(engine: &Engine, bond: &Bond) -> Vec<InterfaceId> {
+/// The members that are ready to send: they are up, and LACP distributes by them.
+fn ready_of(engine: &Engine, bond: &Bond) -> Vec<InterfaceId> {
     let is_up = |id: InterfaceId| engine.interface(id).is_some_and(|member| member.row().up);
-    let mut up: Vec<_> = bond.members.iter().filter(|member| is_up(member.id)).collect();
-    if bond.mode == Mode::Lacp {
-        up.retain(|member| bond.port(member.id).is_some_and(Port::is_distributing));
-    }
+    let is_ready = |id: InterfaceId| {
+        is_up(id) && (bond.mode != Mode::Lacp || bond.port(id).is_some_and(Port::is_distributing))
+    };
+    bond.members.iter().map(|member| member.id).filter(|id| is_ready(*id)).collect()
+}
+
+/// The members that may send, the preferred one first: those that are ready, but for those that a
+/// protocol which watches them finds dead.
+fn active_of(engine: &Engine, bond: &Bond) -> Vec<InterfaceId> {
+    let ready = aggregates::ready(engine, bond.id);
+    let mut up: Vec<_> = bond.members.iter().collect();
+    up.retain(|member| {
+        ready.contains(&member.id) && aggregates::is_alive(engine, bond.id, member.id)
+    });
     if bond.mode == Mode::ActiveBackup {
         // A member that sends goes on until a heavier one comes; the sort keeps the order of the
         // rest.
@@ -35,16 +46,17 @@ fn takes(bond: &Bond, member: InterfaceId) -> Takes {
     }
 }
 
-fn table_of(bonds: &Bonds) -> BondTable {
+fn table_of(engine: &Engine, bonds: &Bonds) -> BondTable {
     let mut table = BondTable::default();
     for bond in bonds.all() {
         let Bond { mode, balance, .. } = *bond;
+        let watched = aggregates::watch(engine, bond.id).map(|watch| watch.addresses);
         table.set_bond(bond.id, BondRow { mode, balance, active: bond.active.clone() });
         for member in &bond.members {
             let takes = takes(bond, member.id);
             table.set_member(
                 member.id,
-                MemberRow { bond: bond.id, takes, lacp: mode == Mode::Lacp },
+                MemberRow { bond: bond.id, takes, lacp: mode == Mode::Lacp, watched },
             );
         }
     }
@@ -56,6 +68,11 @@ fn table_of(bonds: &Bonds) -> BondTable {
 pub(crate) fn refresh(engine: &mut Engine, id: InterfaceId) {
     speak(engine, id);
     let Some(bonds) = engine.get::<Bonds>() else { return };
+    match bonds.bond(id).map(|bond| ready_of(engine, bond)) {
+        Some(ready) => aggregates::set_ready(engine, id, &ready),
+        None => aggregates::remove(engine, id),
+    }
+    let Some(bonds) = engine.get::<Bonds>() else { return };
     let active = bonds.bond(id).map(|bond| active_of(engine, bond)).unwrap_or_default();
     let Some(bonds) = engine.get_mut::<Bonds>() else { return };
     let mut moved = false;
@@ -64,12 +81,23 @@ pub(crate) fn refresh(engine: &mut Engine, id: InterfaceId) {
         moved = bond.mode == Mode::ActiveBackup && before.is_some() && before != active.first();
         bond.active.clone_from(&active);
     }
-    let table = table_of(bonds);
-    bonds.publish(table);
+    let Some(table) = engine.get::<Bonds>().map(|bonds| table_of(engine, bonds)) else { return };
+    if let Some(bonds) = engine.get_mut::<Bonds>() {
+        bonds.publish(table);
+    }
     // A bond that is being deleted is gone already.
     let _ = engine.set_link_up(id, !active.is_empty());
     if moved && !active.is_empty() {
         engine.say_moved(id);
+    }
+}
+
+/// A protocol that watches members has begun, ended, or found one dead or alive.
+pub(crate) fn follow_watch(engine: &mut Engine, id: InterfaceId, change: AggregateChange) {
+    if change == AggregateChange::Watch
+        && engine.get::<Bonds>().is_some_and(|bonds| bonds.bond(id).is_some())
+    {
+        refresh(engine, id);
     }
 }
 

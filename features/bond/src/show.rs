@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use quiver_control::{
-    Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_slices,
+    Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, aggregates, in_slices,
 };
 use quiver_core::{Engine, InterfaceId};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn details(engine: &mut Engine) -> Work<Engine> {
         }
     };
     let end = |_: &Engine, (text, list): (String, Vec<Value>)| {
-        Output::both(text, Value::Array(list)).nullable(&["[].load_balance"])
+        Output::both(text, Value::Array(list)).nullable(&["[].load_balance", "[].members[].alive"])
     };
     in_slices(engine, ids(engine), (String::new(), Vec::new()), add, end)
 }
@@ -95,6 +95,7 @@ fn words(engine: &Engine, bond: &Bond, member: &Member) -> String {
     let is_up = engine.interface(member.id).is_some_and(|interface| interface.row().up);
     let state = match (is_up, bond.active.iter().position(|id| *id == member.id)) {
         (false, _) => "down",
+        (true, None) if is_alive(engine, bond, member) == Some(false) => "not active, BFD down",
         (true, None) => "not active",
         (true, Some(0)) => "active",
         (true, Some(_)) if bond.mode == crate::mode::Mode::ActiveBackup => "backup",
@@ -103,6 +104,14 @@ fn words(engine: &Engine, bond: &Bond, member: &Member) -> String {
     let weight =
         if member.weight > 0 { format!(", weight {}", member.weight) } else { String::new() };
     format!(" ({state}{weight})")
+}
+
+/// Is a member alive, in the eyes of the protocol that watches it; nothing when none does, or the
+/// member is not ready to carry frames.
+fn is_alive(engine: &Engine, bond: &Bond, member: &Member) -> Option<bool> {
+    let watch = aggregates::watch(engine, bond.id)?;
+    let is_ready = aggregates::ready(engine, bond.id).contains(&member.id);
+    is_ready.then(|| watch.alive.contains(&member.id))
 }
 
 fn json_of(engine: &Engine, bond: &Bond) -> Value {
@@ -114,6 +123,7 @@ fn json_of(engine: &Engine, bond: &Bond) -> Value {
             "passive": member.passive,
             "long_timeout": member.long_timeout,
             "weight": member.weight,
+            "alive": is_alive(engine, bond, member),
         })
     };
     json!({

@@ -1,5 +1,6 @@
 //! What workers read: which members a bond sends by, and which bond a member belongs to.
 
+use quiver_control::aggregates::WatchedAddresses;
 use quiver_core::InterfaceId;
 
 use crate::mode::{Balance, Mode};
@@ -41,6 +42,8 @@ pub struct MemberRow {
     pub takes: Takes,
     /// Does it speak LACP?
     pub lacp: bool,
+    /// Where a protocol that watches members receives, when one does.
+    pub watched: Option<WatchedAddresses>,
 }
 
 /// All bonds and members, by interface.

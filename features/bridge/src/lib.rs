@@ -6,6 +6,7 @@ mod address;
 mod arp_termination;
 mod bvi;
 mod bvi_mtu;
+mod calls;
 mod commands;
 mod description;
 mod events;
@@ -80,6 +81,7 @@ pub fn register(registry: &mut Registry) {
     });
     registry.on_start(move |engine| {
         engine.insert(Bridges::new(macs, published, offices));
+        calls::start(engine);
         engine.on_interface_change(membership::follow_interface);
         learning::start(engine);
     });

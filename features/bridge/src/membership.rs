@@ -174,6 +174,7 @@ fn leave(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
 fn withdraw(engine: &mut Engine, bridges: &mut Bridges, id: InterfaceId) -> Result<(), Refusal> {
     let Some(port) = bridges.ports.remove(&id) else { return Ok(()) };
     bridges.macs.leave(id);
+    bridges.added.retain(|_, port| *port != id);
     if let Ok(domain) = bridges.domain_mut(port.domain) {
         match port.kind {
             PortKind::Normal => {}

@@ -1,12 +1,12 @@
 //! Bridge domains and their ports as the control thread holds them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::{InterfaceId, NodeId};
-use quiver_tables::mac::{DomainIndex, MacWriter};
+use quiver_tables::mac::{DomainIndex, MacKey, MacWriter};
 use quiver_wire::MacAddress;
 
 use crate::events::{EVENTS_KEPT, EventLog};
@@ -122,6 +122,8 @@ pub struct Bridges {
     pub macs: MacWriter,
     pub(crate) domains: BTreeMap<u32, BridgeDomain>,
     pub(crate) ports: BTreeMap<InterfaceId, BridgePort>,
+    /// Entries of the MAC table that other features have added, with their ports.
+    pub(crate) added: HashMap<MacKey, InterfaceId>,
     pub(crate) events: EventLog,
     pub(crate) offices: LearnRings,
     /// Domain numbers by index.
@@ -138,6 +140,7 @@ impl Bridges {
             macs,
             domains: BTreeMap::new(),
             ports: BTreeMap::new(),
+            added: HashMap::new(),
             events: EventLog::new(EVENTS_KEPT),
             offices,
             numbers: Vec::new(),

@@ -5,22 +5,20 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::memory::ring::Consumer;
 use quiver_core::{Engine, InterfaceId, WorkerId};
-use quiver_forwarding::fib::{Fib, Path, Source};
+use quiver_forwarding::fib::{Family, Fib, Path, Source};
 use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::MacAddress;
 use quiver_wire::dhcp4::{CLIENT_PORT, Message, SERVER_PORT};
 
-use crate::arrivals::Arrival;
 use crate::client::{Action, Client, Settings};
 use crate::config::{Dhcp, is_up};
 use crate::datagram::{Datagram, packet};
-use crate::input::DETECT;
+use crate::input::{Arrival, Arrivals, DETECT};
 use crate::outbox::Send;
 use crate::reasons::ClientReason;
-use crate::relay::frame4;
+use crate::relay::frame;
 
 /// The arc in which packets for clients are taken.
 pub(crate) const ARC: &str = "ip4-unicast";
@@ -137,16 +135,14 @@ pub(crate) fn look(engine: &mut Engine) {
 }
 
 /// Fetch the packets for clients that workers have taken.
-pub(crate) fn fetch(engine: &mut Engine, rings: &mut [Consumer<Arrival>]) {
-    if rings.iter_mut().all(|ring| ring.is_empty()) {
+pub(crate) fn fetch(engine: &mut Engine, arrivals: &mut Arrivals) {
+    if arrivals.is_empty() {
         return;
     }
     engine.with(|engine, dhcp: &mut Dhcp| {
-        for ring in rings {
-            while let Some(arrival) = ring.take() {
-                if let Err(why) = hear(engine, dhcp, &arrival) {
-                    dhcp.outbox.count_client(why);
-                }
+        while let Some(arrival) = arrivals.take() {
+            if let Err(why) = hear(engine, dhcp, &arrival) {
+                dhcp.outbox.count_client(Family::Ip4, why);
             }
         }
         follow_routes(engine, dhcp);
@@ -160,7 +156,7 @@ fn hear(engine: &mut Engine, dhcp: &mut Dhcp, arrival: &Arrival) -> Result<(), C
         return Err(ClientReason::NotUdp);
     }
     let message = Message::parse(datagram.payload).map_err(|_| ClientReason::Malformed)?;
-    let (id, now_ns) = (arrival.interface, engine.now_ns());
+    let (id, now_ns) = (arrival.rx, engine.now_ns());
     let Dhcp { clients, jitter, .. } = &mut *dhcp;
     let client = clients.get_mut(&id).ok_or(ClientReason::Other)?;
     let actions = client.hear(&message, now_ns, jitter)?;
@@ -183,7 +179,7 @@ fn act(engine: &mut Engine, dhcp: &mut Dhcp, id: InterfaceId, action: Action) {
             let (from, to) = (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::BROADCAST.into());
             let bytes = packet(from, to, (CLIENT_PORT, SERVER_PORT), &message);
             let Some((info, bytes)) = info.zip(bytes) else { return };
-            let frame = frame4(&info, MacAddress::BROADCAST, &bytes);
+            let frame = frame(&info, MacAddress::BROADCAST, &bytes);
             dhcp.outbox.send(Send::Frame(frame, info.output, id));
         }
         Action::Unicast(message, from, to) => {

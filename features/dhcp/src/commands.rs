@@ -9,6 +9,7 @@ use quiver_wire::{Ip6Prefix, ip4, ip6};
 
 use crate::config::{self, Dhcp, Server};
 use crate::option82::{InterfaceOptions, Policy, TEXT_BYTES_MAX, Vss};
+use crate::relay6::Interface6Options;
 
 /// The chapter of the reference.
 pub(crate) const GROUP: &str = "DHCP";
@@ -86,6 +87,22 @@ pub(crate) fn register(registry: &mut Registry) {
         )
         .example("set interface dhcp option-82 e0 circuit-id \"port 7\" policy replace")
         .run(set_options),
+    );
+    registry.command(
+        Command::new(
+            "set interface dhcpv6 options <interface> {[remote-id <:text>] [enterprise <:u32>] \
+             [link-layer-address] [del]}",
+        )
+        .group(GROUP)
+        .help("Set what servers are told of the DHCPv6 clients of an interface")
+        .details(
+            "The remote identifier (RFC 4649) names what is at the remote end of the circuit, in \
+             the words of an enterprise. With `link-layer-address` servers get the MAC address \
+             that a client's message came from (RFC 6939). What is not named is not sent.",
+        )
+        .word("enterprise", "the number of the enterprise that named the remote end; 0")
+        .example("set interface dhcpv6 options e0 remote-id \"rack 1\" link-layer-address")
+        .run(set_options6),
     );
     registry.command(
         Command::new("clear dhcpv6 proxy prefixes [<prefix:prefix6>]")
@@ -208,6 +225,28 @@ fn set_options(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> 
     Ok(Output::none())
 }
 
+fn set_options6(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    let remote_id = check_text(args, "remote-id")?;
+    let enterprise: Option<u32> = args.optional("enterprise")?;
+    if remote_id.is_none() && enterprise.is_some() {
+        return Err(args
+            .refuse("enterprise", "it says whose remote identifier is sent")
+            .remedy("give remote-id, too"));
+    }
+    let options = Interface6Options {
+        remote_id: remote_id.map(|name| (enterprise.unwrap_or(0), name)),
+        link_layer_address: args.has("link-layer-address"),
+    };
+    let is_usual = args.has("del") || options == Interface6Options::default();
+    let dhcp = engine.get_mut::<Dhcp>().ok_or_else(|| Refusal::new("DHCP is being changed"))?;
+    match is_usual {
+        true => drop(dhcp.options6.remove(&id)),
+        false => drop(dhcp.options6.insert(id, options)),
+    }
+    Ok(Output::none())
+}
+
 /// `show running-config`: servers, VPNs, options.
 pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
     let Some(dhcp) = engine.get::<Dhcp>() else { return };
@@ -234,6 +273,25 @@ pub(crate) fn write_config(engine: &Engine, out: &mut ConfigWriter) {
     for (id, options) in by_interface_name(engine, options) {
         let name = engine.interface_name(id);
         out.command(format_args!("set interface dhcp option-82 {name}{}", words(options)));
+    }
+    write_options6(engine, dhcp, out);
+}
+
+/// The words of `set interface dhcpv6 options`.
+fn write_options6(engine: &Engine, dhcp: &Dhcp, out: &mut ConfigWriter) {
+    let options = dhcp.options6.iter().map(|(id, options)| (*id, options));
+    for (id, Interface6Options { remote_id, link_layer_address }) in
+        by_interface_name(engine, options)
+    {
+        let mut words = String::new();
+        if let Some((enterprise, name)) = remote_id {
+            words += &format!(" remote-id \"{name}\" enterprise {enterprise}");
+        }
+        if *link_layer_address {
+            words += " link-layer-address";
+        }
+        let name = engine.interface_name(id);
+        out.command(format_args!("set interface dhcpv6 options {name}{words}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! DHCP as the control thread holds it: servers by table, what is said of interfaces, clients.
+//! DHCP as the control thread holds it: servers by table, options of interfaces, clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,10 +15,14 @@ use quiver_wire::dhcp6::ALL_RELAY_AGENTS_AND_SERVERS;
 use quiver_wire::ip6::address::is_link_local;
 
 use crate::client::Client;
+use crate::clients6::{Clients6, LOOK6_NS};
 use crate::input::Tables;
+use crate::input6::Interfaces;
+use crate::leases6::{GroupAddress, Leases6};
 use crate::option82::{InterfaceOptions, Vss};
 use crate::outbox::Outbox;
 use crate::prefixes::Prefixes;
+use crate::relay6::Interface6Options;
 
 /// Servers of one table at most: each gets a copy of every message.
 pub const SERVERS_MAX: usize = 16;
@@ -85,10 +89,23 @@ pub struct Dhcp {
     pub ip6: Proxies,
     /// What was said of interfaces.
     pub options: BTreeMap<InterfaceId, InterfaceOptions>,
+    /// What IPv6 servers are told of interfaces.
+    pub options6: BTreeMap<InterfaceId, Interface6Options>,
     /// Delegated prefixes.
     pub prefixes: Prefixes,
     /// Clients of the router.
     pub clients: BTreeMap<InterfaceId, Client>,
+    /// DHCPv6 clients of the router.
+    pub clients6: Clients6,
+    /// The prefix groups of clients of delegated prefixes.
+    pub pd_groups: BTreeMap<InterfaceId, String>,
+    /// Addresses that are made of delegated prefixes.
+    pub group_addresses: BTreeSet<GroupAddress>,
+    /// What was made of leases of DHCPv6 clients.
+    pub leases6: Leases6,
+    /// The interfaces of DHCPv6 clients as workers see them.
+    pub enabled6: Arc<Interfaces>,
+    pub(crate) published6: Vec<InterfaceId>,
     /// Default routes of leases that are in the tables (small numbers).
     pub(crate) default_routes: BTreeMap<u32, Vec<Path>>,
     /// What is to be sent and counted.
@@ -104,8 +121,15 @@ impl Dhcp {
             ip4: Proxies::new(epochs),
             ip6: Proxies::new(epochs),
             options: BTreeMap::new(),
+            options6: BTreeMap::new(),
             prefixes: Prefixes::default(),
             clients: BTreeMap::new(),
+            clients6: Clients6::new(),
+            pd_groups: BTreeMap::new(),
+            group_addresses: BTreeSet::new(),
+            leases6: Leases6::default(),
+            enabled6: Arc::new(Interfaces::new(epochs, Vec::new())),
+            published6: Vec::new(),
             default_routes: BTreeMap::new(),
             outbox: Outbox::default(),
             jitter: Jitter::random(),
@@ -160,7 +184,9 @@ pub(crate) fn start(engine: &mut Engine, dhcp: Dhcp) {
             follow(engine, dhcp);
         });
         crate::clients::look(engine);
+        crate::clients6::look(engine, true);
     });
+    engine.every(LOOK6_NS, |engine| crate::clients6::look(engine, false));
 }
 
 /// The numbers of an interface's IPv4 and IPv6 tables.
@@ -239,9 +265,11 @@ fn listen(engine: &Engine, dhcp: &mut Dhcp) {
 
 fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     crate::clients::follow_interface(engine, id, change);
+    crate::clients6::follow_interface(engine, id, change);
     engine.with(|engine, dhcp: &mut Dhcp| {
         if change == InterfaceChange::Deleted {
             dhcp.options.remove(&id);
+            dhcp.options6.remove(&id);
             dhcp.prefixes.forget_interface(id);
             if dhcp.listening.remove(&id)
                 && let Some(tables) = engine.shared::<IpTables>()

@@ -5,11 +5,12 @@ use std::any::Any;
 use std::sync::Arc;
 
 use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::arrivals::{self, NotCopied};
 use quiver_core::graph::builtin::DONE;
-use quiver_core::graph::node::{DROP, NodeSpec};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::sessions::{SessionInput, Taken, run_sessions};
 use quiver_core::memory::epoch::Published;
 use quiver_core::memory::packet::PacketFlags;
-use quiver_core::memory::ring::Producer;
 use quiver_core::throttle::Shares;
 use quiver_core::{Context, Frame, InterfaceId, Node, NodeId, Packet};
 use quiver_forwarding::fib::Family;
@@ -17,9 +18,10 @@ use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
 use quiver_wire::dhcp4::{CLIENT_PORT, Dhcp4Header, REPLY};
-use quiver_wire::{Header, Ip4Header, IpProtocol, MacAddress, UdpHeader};
+use quiver_wire::{
+    EtherType, EthernetHeader, Header, Ip4Header, IpProtocol, MacAddress, UdpHeader,
+};
 
-use crate::arrivals::{Arrival, Ends};
 use crate::datagram::Datagram;
 use crate::reasons::{ClientReason, RelayReason};
 
@@ -36,16 +38,62 @@ pub const PACKETS_OF_INTERFACE_PER_SECOND_MAX: u64 = 1000;
 /// So many may come at once of one interface.
 pub const PACKETS_BURST: u64 = 64;
 
+/// Bytes of a packet that is taken, from its IP header on.
+pub const PACKET_BYTES_MAX: usize = 2048;
+/// Packets of one node of one worker that wait for the control thread at most.
+pub const PACKETS_WAITING_MAX: usize = 256;
+
+/// A packet that a worker has taken.
+pub type Arrival = arrivals::Arrival<PACKET_BYTES_MAX>;
+/// Packets that workers have taken.
+pub type Arrivals = arrivals::Arrivals<PACKET_BYTES_MAX>;
+/// Where workers put them.
+pub type Senders = arrivals::ArrivalSenders<PACKET_BYTES_MAX>;
+pub(crate) type Sender = arrivals::ArrivalSender<PACKET_BYTES_MAX>;
+
 /// Small numbers of the tables in which clients and servers are, in order. Replaced whole.
 pub type Tables = Published<Vec<u32>>;
 
-fn shares() -> Shares {
+pub(crate) fn shares() -> Shares {
     Shares::new(PACKETS_PER_SECOND_MAX, PACKETS_OF_INTERFACE_PER_SECOND_MAX, PACKETS_BURST)
 }
 
-/// Has somebody else seen to the checksum, or will?
-fn is_checked(packet: &Packet) -> bool {
-    packet.has(PacketFlags::L4_CHECKSUM_GOOD) || packet.has(PacketFlags::OFFLOAD)
+impl From<NotCopied> for RelayReason {
+    fn from(why: NotCopied) -> RelayReason {
+        match why {
+            NotCopied::TooLong => RelayReason::TooLong,
+            NotCopied::Full => RelayReason::Busy,
+        }
+    }
+}
+
+impl From<NotCopied> for ClientReason {
+    fn from(why: NotCopied) -> ClientReason {
+        match why {
+            NotCopied::TooLong => ClientReason::TooLong,
+            NotCopied::Full => ClientReason::Busy,
+        }
+    }
+}
+
+/// The MAC address that a packet came from, as a number; 0 where it did not come in an Ethernet
+/// frame of the receiving interface, whose header is still in front of it.
+fn source_mac(cx: &Context<'_>, packet: &mut Packet) -> u64 {
+    let row = cx.interface(packet.rx).filter(|row| row.mac != [0; 6]);
+    let Some(row) = row else { return 0 };
+    let length = EthernetHeader::LEN + row.encapsulation.bytes().len();
+    if !packet.push(length) {
+        return 0;
+    }
+    let frame = packet.bytes();
+    let kind = frame.get(length - 2..length);
+    let is_ip6 = kind == Some(&EtherType::IPV6.0.to_be_bytes()[..]);
+    let is_ours = |to: MacAddress| to.is_multicast() || to.0 == row.mac;
+    let header = EthernetHeader::overlay(frame).filter(|header| is_ours(header.destination));
+    let mac = header.filter(|_| is_ip6).map_or(0, |header| header.source.to_u64());
+    let is_back = packet.pull(length);
+    debug_assert!(is_back, "it was pushed");
+    mac
 }
 
 /// A worker's instance of a relay agent's node.
@@ -53,29 +101,12 @@ pub struct RelayInput {
     family: Family,
     tables: IpTables,
     enabled: Arc<Tables>,
-    ring: Option<Producer<Arrival>>,
+    sender: Sender,
     shares: Shares,
     lookup_in_table: NodeId,
 }
 
 impl RelayInput {
-    fn take(&mut self, cx: &Context<'_>, packet: &Packet) -> Result<(), RelayReason> {
-        let interfaces = &self.tables.interfaces;
-        let table = match self.family {
-            Family::Ip4 => interfaces.table4(packet.rx),
-            Family::Ip6 => interfaces.table6(packet.rx),
-        };
-        if self.enabled.read(cx.pass).binary_search(&table).is_err() {
-            return Err(RelayReason::NotConfigured);
-        }
-        if !self.shares.take(packet.rx, cx.now_ns) {
-            return Err(RelayReason::TooMany);
-        }
-        let arrival = Arrival::of(packet, true).ok_or(RelayReason::TooLong)?;
-        let put = self.ring.as_mut().map(|ring| ring.put(arrival).is_ok());
-        if put == Some(true) { Ok(()) } else { Err(RelayReason::Busy) }
-    }
-
     /// Sends a packet by the routes of a table (a small number).
     pub fn send(&mut self, cx: &mut Context<'_>, bytes: &[u8], table: u32) {
         let Some(mut packet) = cx.buffers.packet() else {
@@ -94,28 +125,37 @@ impl RelayInput {
     }
 }
 
+impl SessionInput for RelayInput {
+    type Reason = RelayReason;
+    // Not returned: each worker takes the packets that it receives.
+    const HANDOFF_FULL: RelayReason = RelayReason::Busy;
+
+    fn take(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Taken, RelayReason> {
+        let interfaces = &self.tables.interfaces;
+        let table = match self.family {
+            Family::Ip4 => interfaces.table4(packet.rx),
+            Family::Ip6 => interfaces.table6(packet.rx),
+        };
+        if self.enabled.read(cx.pass).binary_search(&table).is_err() {
+            return Err(RelayReason::NotConfigured);
+        }
+        if !self.shares.take(packet.rx, cx.now_ns) {
+            return Err(RelayReason::TooMany);
+        }
+        let note = if self.family == Family::Ip6 { source_mac(cx, packet) } else { 0 };
+        self.sender.send(packet, note)?;
+        cx.count(RelayReason::Taken, 1);
+        Ok(Taken::Here)
+    }
+
+    fn is_unknown(reason: RelayReason) -> bool {
+        reason == RelayReason::NotConfigured
+    }
+}
+
 impl Node for RelayInput {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        for packet in frame.drain() {
-            match self.take(cx, &packet) {
-                Ok(()) => {
-                    cx.count(RelayReason::Taken, 1);
-                    cx.trace(&packet, DONE);
-                    cx.emit(packet, DONE);
-                }
-                // Where no relay agent is configured, the host may have a DHCP server.
-                Err(RelayReason::NotConfigured)
-                    if let Some(host) = cx.interface(packet.rx).and_then(|row| row.host) =>
-                {
-                    cx.trace(&packet, host);
-                    cx.emit(packet, host);
-                }
-                Err(why) => {
-                    cx.trace(&packet, DROP);
-                    cx.kill(packet, why);
-                }
-            }
-        }
+        run_sessions(self, cx, frame);
     }
 
     fn as_any(&mut self) -> Option<&mut dyn Any> {
@@ -124,7 +164,7 @@ impl Node for RelayInput {
 }
 
 /// What a trace says of a packet.
-fn describe(bytes: &[u8], next: &str) -> String {
+pub(crate) fn describe(bytes: &[u8], next: &str) -> String {
     match Datagram::of(bytes) {
         Some(datagram) => format!(
             "DHCP from {} port {}, {} bytes, to {next}",
@@ -137,7 +177,7 @@ fn describe(bytes: &[u8], next: &str) -> String {
 }
 
 /// The declaration of a relay agent's node.
-pub fn relay_spec(family: Family, enabled: &Arc<Tables>, ends: Ends) -> NodeSpec {
+pub fn relay_spec(family: Family, enabled: &Arc<Tables>, senders: Senders) -> NodeSpec {
     let enabled = enabled.clone();
     let (name, help, lookup_in_table) = match family {
         Family::Ip4 => {
@@ -153,7 +193,7 @@ pub fn relay_spec(family: Family, enabled: &Arc<Tables>, ends: Ends) -> NodeSpec
             family,
             tables: (*tables).clone(),
             enabled: enabled.clone(),
-            ring: ends.take(wiring.worker.index()),
+            sender: senders.take(wiring.worker.index()),
             shares: shares(),
             lookup_in_table: wiring.node(lookup_in_table),
         })
@@ -166,7 +206,7 @@ pub fn relay_spec(family: Family, enabled: &Arc<Tables>, ends: Ends) -> NodeSpec
 pub struct Detect {
     arc: ArcId,
     lookup: NodeId,
-    ring: Option<Producer<Arrival>>,
+    sender: Sender,
     shares: Shares,
 }
 
@@ -193,11 +233,7 @@ impl Detect {
         if !self.shares.take(packet.rx, cx.now_ns) {
             return Err(ClientReason::TooMany);
         }
-        let arrival = Arrival::of(packet, is_checked(packet)).ok_or(ClientReason::TooLong)?;
-        let put = self.ring.as_mut().map(|ring| ring.put(arrival).is_ok());
-        if put != Some(true) {
-            return Err(ClientReason::Busy);
-        }
+        self.sender.send(packet, 0)?;
         cx.count(ClientReason::Taken, 1);
         Ok(DONE)
     }
@@ -214,13 +250,13 @@ impl Node for Detect {
 }
 
 /// The declaration of the node that takes packets for a DHCP client.
-pub fn detect_spec(arc: ArcId, ends: Ends) -> NodeSpec {
+pub fn detect_spec(arc: ArcId, senders: Senders) -> NodeSpec {
     let help = "Takes packets for a DHCP client of the router";
     NodeSpec::new(DETECT, help, move |wiring| {
         Box::new(Detect {
             arc,
             lookup: wiring.node(nodes::ip4::LOOKUP),
-            ring: ends.take(wiring.worker.index()),
+            sender: senders.take(wiring.worker.index()),
             shares: shares(),
         })
     })

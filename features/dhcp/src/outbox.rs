@@ -7,6 +7,7 @@ use quiver_forwarding::fib::Family;
 use quiver_forwarding::nodes;
 
 use crate::input::{DETECT, Detect, RELAY4, RELAY6, RelayInput};
+use crate::input6::{CLIENT6, Client6Input};
 use crate::reasons::{ClientReason, RelayReason};
 
 /// A packet to send.
@@ -25,7 +26,7 @@ pub enum Send {
 pub struct Outbox {
     sends: Vec<Send>,
     relayed: Vec<(Family, RelayReason)>,
-    clients: Vec<ClientReason>,
+    clients: Vec<(Family, ClientReason)>,
     /// Turns whose packets were lost: too much waited for the worker.
     pub lost: u64,
 }
@@ -42,8 +43,8 @@ impl Outbox {
     }
 
     /// Count what became of a packet for a client.
-    pub fn count_client(&mut self, reason: ClientReason) {
-        self.clients.push(reason);
+    pub fn count_client(&mut self, family: Family, reason: ClientReason) {
+        self.clients.push((family, reason));
     }
 
     /// Have a worker do it.
@@ -51,10 +52,9 @@ impl Outbox {
         if self.sends.is_empty() && self.relayed.is_empty() && self.clients.is_empty() {
             return;
         }
-        let [relay4, relay6, detect, lookup6] =
-            [RELAY4, RELAY6, DETECT, nodes::ip6::LOOKUP].map(|name| engine.node_id(name));
-        let (Some(relay4), Some(relay6), Some(detect), Some(lookup6)) =
-            (relay4, relay6, detect, lookup6)
+        let names = [RELAY4, RELAY6, DETECT, CLIENT6, nodes::ip6::LOOKUP];
+        let [Some(relay4), Some(relay6), Some(detect), Some(client6), Some(lookup6)] =
+            names.map(|name| engine.node_id(name))
         else {
             return;
         };
@@ -84,8 +84,15 @@ impl Outbox {
                 let node = if *family == Family::Ip4 { relay4 } else { relay6 };
                 worker.visit(node, |_: &mut RelayInput, cx| cx.count(*reason, 1));
             }
-            for reason in &clients {
-                worker.visit(detect, |_: &mut Detect, cx| cx.count(*reason, 1));
+            for (family, reason) in &clients {
+                match family {
+                    Family::Ip4 => {
+                        worker.visit(detect, |_: &mut Detect, cx| cx.count(*reason, 1));
+                    }
+                    Family::Ip6 => {
+                        worker.visit(client6, |_: &mut Client6Input, cx| cx.count(*reason, 1));
+                    }
+                }
             }
         });
         self.lost += u64::from(!is_posted);

@@ -77,6 +77,9 @@ quiver_core::reasons! {
     pub enum ClientReason {
         /// Taken in.
         Taken = info "taken", "packets given to the control thread";
+        /// Not configured.
+        NotEnabled = "not-enabled", "the receiving interface has no client (`dhcp6 client IF`, \
+            `dhcp6 pd client IF`)";
         /// A limit.
         TooLong = "too-long", "a packet of more than 2,048 bytes";
         /// Flood.
@@ -86,11 +89,11 @@ quiver_core::reasons! {
         Busy = "busy", "the control thread has not read the last packets yet";
         /// Wrong headers.
         NotUdp = "not-udp", "no whole UDP datagram with a right checksum";
-        /// RFC 2131 §2.
+        /// RFC 2131 §2, RFC 8415 §16.
         Malformed = "malformed", "a message whose header or options are wrong";
-        /// RFC 2131 §4.4.1.
+        /// RFC 2131 §4.4.1, RFC 8415 §16.
         Other = "other-client", "a reply to another client, or to an earlier transaction";
-        /// RFC 2131 §4.4.
+        /// RFC 2131 §4.4, RFC 8415 §18.2.
         Unexpected = "unexpected", "a reply that the client waits for no more, or that lacks what \
             it needs";
     }

@@ -3,46 +3,44 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use quiver_core::memory::ring::Consumer;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, InterfaceInfo};
 use quiver_wire::dhcp4::{CLIENT_PORT, Message, REPLY, SERVER_PORT};
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{EtherType, MacAddress, dhcp6};
 
-use crate::arrivals::Arrival;
 use crate::config::{Dhcp, Server, addresses_of, holder, is_up, own4, own6, tables_of};
 use crate::datagram::{Datagram, packet};
+use crate::input::{Arrival, Arrivals};
 use crate::option82::{InterfaceOptions, Said};
 use crate::outbox::Send;
 use crate::reasons::RelayReason;
 use crate::{relay4, relay6};
 
 /// Fetch what workers have taken, on every turn of the control loop.
-pub(crate) fn fetch(engine: &mut Engine, family: Family, rings: &mut [Consumer<Arrival>]) {
-    if rings.iter_mut().all(|ring| ring.is_empty()) {
+pub(crate) fn fetch(engine: &mut Engine, family: Family, arrivals: &mut Arrivals) {
+    if arrivals.is_empty() {
         return;
     }
     engine.with(|engine, dhcp: &mut Dhcp| {
-        for ring in rings {
-            while let Some(arrival) = ring.take() {
-                let done = match family {
-                    Family::Ip4 => hear4(engine, dhcp, &arrival),
-                    Family::Ip6 => hear6(engine, dhcp, &arrival),
-                };
-                dhcp.outbox.count(family, done.unwrap_or_else(|why| why));
-            }
+        while let Some(arrival) = arrivals.take() {
+            let done = match family {
+                Family::Ip4 => hear4(engine, dhcp, &arrival),
+                Family::Ip6 => hear6(engine, dhcp, &arrival),
+            };
+            dhcp.outbox.count(family, done.unwrap_or_else(|why| why));
         }
         dhcp.prefixes.follow(engine);
         dhcp.outbox.flush(engine);
     });
 }
 
-/// An Ethernet frame with an IPv4 packet; the packet alone where frames have no Ethernet header.
-pub(crate) fn frame4(info: &InterfaceInfo, to: MacAddress, packet: &[u8]) -> Vec<u8> {
+/// An Ethernet frame with an IP packet; the packet alone where frames have no Ethernet header.
+pub(crate) fn frame(info: &InterfaceInfo, to: MacAddress, packet: &[u8]) -> Vec<u8> {
     match info.mac {
         Some(own) => {
-            let kind = EtherType::IPV4.0.to_be_bytes();
+            let is_ip4 = packet.first().is_some_and(|byte| byte >> 4 == 4);
+            let kind = if is_ip4 { EtherType::IPV4 } else { EtherType::IPV6 }.0.to_be_bytes();
             [&to.0[..], &own.0[..], &info.vlan_tags[..], &kind[..], packet].concat()
         }
         None => packet.to_vec(),
@@ -74,9 +72,9 @@ fn hear4(
     let datagram = Datagram::of(arrival.bytes()).ok_or(RelayReason::NotUdp)?;
     let message = Message::parse(datagram.payload)?;
     if message.header.op == REPLY {
-        return reply4(engine, dhcp, arrival.interface, &datagram, &message);
+        return reply4(engine, dhcp, arrival.rx, &datagram, &message);
     }
-    request4(engine, dhcp, arrival.interface, &datagram, &message)
+    request4(engine, dhcp, arrival.rx, &datagram, &message)
 }
 
 fn request4(
@@ -173,7 +171,7 @@ fn reply4(
         packet(own.into(), to.address.into(), ports, &bytes).ok_or(RelayReason::TooLong)?;
     let info = engine.get::<Fib>().and_then(|fib| fib.interface(id)).filter(|_| is_up(engine, id));
     let info = info.ok_or(RelayReason::Down)?;
-    let frame = frame4(info, to.mac, &packet);
+    let frame = frame(info, to.mac, &packet);
     dhcp.outbox.send(Send::Frame(frame, info.output, id));
     Ok(RelayReason::ToClient)
 }
@@ -186,16 +184,16 @@ fn hear6(
     let datagram = Datagram::of(arrival.bytes()).ok_or(RelayReason::NotUdp)?;
     let IpAddr::V6(source) = datagram.source else { return Err(RelayReason::NotUdp) };
     if datagram.payload.first() == Some(&dhcp6::message::RELAY_REPLY) {
-        return reply6(engine, dhcp, arrival.interface, source, datagram.payload);
+        return reply6(engine, dhcp, arrival.rx, source, datagram.payload);
     }
-    request6(engine, dhcp, arrival.interface, source, datagram.payload)
+    let mac = MacAddress::from_u64(arrival.note);
+    request6(engine, dhcp, (arrival.rx, source, mac), datagram.payload)
 }
 
 fn request6(
     engine: &mut Engine,
     dhcp: &mut Dhcp,
-    rx: InterfaceId,
-    peer: Ipv6Addr,
+    (rx, peer, mac): (InterfaceId, Ipv6Addr, MacAddress),
     payload: &[u8],
 ) -> Result<RelayReason, RelayReason> {
     let [_, table] = tables_of(engine, rx);
@@ -203,7 +201,15 @@ fn request6(
     let own = own6(engine, rx, false);
     let name = engine.interface_name(rx);
     let vss = dhcp.ip6.vss.get(&table).cloned();
-    let from = relay6::FromClient { link: own, interface_id: name.as_bytes(), vss: vss.as_ref() };
+    let options = dhcp.options6.get(&rx).cloned().unwrap_or_default();
+    let remote_id = options.remote_id_bytes();
+    let from = relay6::FromClient {
+        link: own,
+        interface_id: name.as_bytes(),
+        vss: vss.as_ref(),
+        remote_id: remote_id.as_deref(),
+        mac: Some(mac).filter(|mac| options.link_layer_address && *mac != MacAddress::ZERO),
+    };
     let relayed = relay6::to_server(payload, peer, from)?;
     let mut done = Err(RelayReason::NoAddress);
     for server in &servers {

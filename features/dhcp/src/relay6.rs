@@ -2,17 +2,41 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_wire::dhcp6::{HOP_COUNT_LIMIT, RelayHeader, RelayMessage, Writer, message, option};
+use quiver_wire::MacAddress;
+use quiver_wire::dhcp6::{
+    ETHERNET, HOP_COUNT_LIMIT, RelayHeader, RelayMessage, Writer, message, option,
+};
 use quiver_wire::ip6::address::{is_link_local, is_unicast};
 
-use crate::option82::Vss;
+use crate::option82::{TEXT_BYTES_MAX, Vss};
 use crate::reasons::RelayReason;
 
 /// Bytes that a relay agent adds at most, beside the interface's identifier.
-const ADDED_BYTES_MAX: usize = 34 + 3 * 4 + 80;
+const ADDED_BYTES_MAX: usize = 34 + 5 * 4 + 80 + REMOTE_ID_BYTES_MAX + LINK_LAYER_BYTES;
+/// Bytes of the remote identifier with its enterprise number (RFC 4649 §3).
+const REMOTE_ID_BYTES_MAX: usize = 4 + TEXT_BYTES_MAX;
+/// Bytes of the hardware type and the MAC address (RFC 6939 §4).
+const LINK_LAYER_BYTES: usize = 2 + 6;
+
+/// What servers are told of the clients of an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface6Options {
+    /// What is at the remote end, and whose name for it that is: an enterprise number (RFC 4649).
+    pub remote_id: Option<(u32, String)>,
+    /// The client's MAC address (RFC 6939).
+    pub link_layer_address: bool,
+}
+
+impl Interface6Options {
+    /// The data of the remote identifier's option.
+    pub fn remote_id_bytes(&self) -> Option<Vec<u8>> {
+        let (enterprise, name) = self.remote_id.as_ref()?;
+        Some([&enterprise.to_be_bytes()[..], name.as_bytes()].concat())
+    }
+}
 
 /// What of the receiving interface matters for a client's message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FromClient<'a> {
     /// An address of its link that servers know it by; none when it has only a link-local one.
     pub link: Option<Ipv6Addr>,
@@ -20,6 +44,10 @@ pub struct FromClient<'a> {
     pub interface_id: &'a [u8],
     /// The client's VPN.
     pub vss: Option<&'a Vss>,
+    /// The data of the remote identifier's option.
+    pub remote_id: Option<&'a [u8]>,
+    /// The MAC address that the message came from, where servers are told it.
+    pub mac: Option<MacAddress>,
 }
 
 /// A message of `peer`, a client or another relay agent, as a server gets it.
@@ -58,9 +86,14 @@ pub fn to_server(
     let mut out = vec![0; bytes.len() + from.interface_id.len() + ADDED_BYTES_MAX];
     let mut writer = Writer::relay(&mut out, &header).map_err(|_| RelayReason::TooLong)?;
     let vss = from.vss.map(Vss::bytes);
+    // RFC 6939 §5: by the relay agent that the client speaks to.
+    let mac = from.mac.filter(|_| bytes.first() != Some(&message::RELAY_FORWARD));
+    let link_layer = mac.map(|mac| [&ETHERNET.to_be_bytes()[..], &mac.0].concat());
     let options = [
         Some((option::INTERFACE_ID, from.interface_id)),
+        from.remote_id.map(|remote_id| (option::REMOTE_ID, remote_id)),
         vss.as_deref().map(|vss| (option::VSS, vss)),
+        link_layer.as_deref().map(|address| (option::CLIENT_LINK_LAYER_ADDRESS, address)),
         Some((option::RELAY_MESSAGE, bytes)),
     ];
     for (code, data) in options.into_iter().flatten() {
@@ -125,7 +158,8 @@ mod tests {
     }
 
     fn relay(bytes: &[u8], peer: Ipv6Addr) -> Result<Vec<u8>, RelayReason> {
-        to_server(bytes, peer, FromClient { link: Some(own()), interface_id: b"e0", vss: None })
+        let from = FromClient { link: Some(own()), interface_id: b"e0", ..FromClient::default() };
+        to_server(bytes, peer, from)
     }
 
     #[test]
@@ -136,6 +170,28 @@ mod tests {
         assert_eq!((read.header.link_address(), read.header.peer_address()), (own(), peer()));
         assert_eq!(read.options.find(option::INTERFACE_ID), Some(&b"e0"[..]));
         assert_eq!(read.message, SOLICIT);
+    }
+
+    #[test]
+    fn a_server_is_told_the_remote_end_and_the_mac_address_of_a_client() {
+        let text = "x".repeat(TEXT_BYTES_MAX);
+        let options = Interface6Options { remote_id: Some((9, text)), link_layer_address: true };
+        let remote_id = options.remote_id_bytes().unwrap();
+        let from = FromClient {
+            remote_id: Some(&remote_id),
+            mac: Some(MacAddress([2, 0, 0, 0, 0, 9])),
+            ..FromClient::default()
+        };
+        let out = to_server(&SOLICIT, peer(), from).unwrap();
+        let read = RelayMessage::parse(&out).unwrap();
+        assert_eq!(read.options.find(option::REMOTE_ID), Some(&remote_id[..]));
+        assert_eq!(remote_id[..5], [0, 0, 0, 9, b'x']);
+        let mac = read.options.find(option::CLIENT_LINK_LAYER_ADDRESS);
+        assert_eq!(mac, Some(&[0, 1, 2, 0, 0, 0, 0, 9][..]));
+        let again = to_server(&out, peer(), from).unwrap();
+        let read = RelayMessage::parse(&again).unwrap();
+        assert_eq!(read.options.find(option::CLIENT_LINK_LAYER_ADDRESS), None, "a relay agent's");
+        assert_eq!(read.options.find(option::REMOTE_ID), Some(&remote_id[..]));
     }
 
     #[test]

@@ -38,6 +38,15 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
+        Command::new("show dhcpv6 options [<interface>]")
+            .group(GROUP)
+            .help("Show what servers are told of the DHCPv6 clients of interfaces")
+            .run(|engine: &mut Engine, args| {
+                let only = args.optional_interface(engine, "interface")?;
+                Ok(with_dhcp(engine, |dhcp| options6(engine, dhcp, only)))
+            }),
+    );
+    registry.command(
         Command::new("show dhcpv6 proxy prefixes")
             .group(GROUP)
             .help("Show the prefixes that servers have delegated to clients")
@@ -54,7 +63,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-fn with_dhcp(engine: &Engine, show: impl FnOnce(&Dhcp) -> Output) -> Output {
+pub(crate) fn with_dhcp(engine: &Engine, show: impl FnOnce(&Dhcp) -> Output) -> Output {
     engine.get::<Dhcp>().map_or_else(Output::none, show)
 }
 
@@ -134,8 +143,36 @@ fn options(engine: &Engine, dhcp: &Dhcp, only: Option<InterfaceId>) -> Output {
     Output::none().table("interfaces", table)
 }
 
+fn options6(engine: &Engine, dhcp: &Dhcp, only: Option<InterfaceId>) -> Output {
+    let mut table = Table::new([
+        Column::left("Interface"),
+        Column::left("Remote ID"),
+        Column::right("Enterprise"),
+        Column::left("Link-layer address").key("link_layer_address"),
+    ])
+    .when_empty("No interface has DHCPv6 options of its own");
+    let all = dhcp.options6.iter().map(|(id, options)| (*id, options));
+    let chosen = all.filter(|(id, _)| only.is_none_or(|only| only == *id));
+    for (id, options) in by_interface_name(engine, chosen) {
+        let remote_id = options.remote_id.as_ref();
+        table
+            .row()
+            .cell(engine.interface_name(id))
+            .cell(remote_id.map(|(_, name)| name.clone()))
+            .cell(remote_id.map(|(enterprise, _)| *enterprise))
+            .cell(options.link_layer_address);
+    }
+    Output::none().table("interfaces", table)
+}
+
+/// Names or addresses in one cell; `None` when there are none.
+pub(crate) fn list(items: impl Iterator<Item = impl ToString>) -> Option<String> {
+    let all: Vec<String> = items.map(|item| item.to_string()).collect();
+    (!all.is_empty()).then(|| all.join(","))
+}
+
 /// Seconds that are left; `None` for ever.
-fn left_s(until_ns: u64, now_ns: u64) -> Option<u64> {
+pub(crate) fn left_s(until_ns: u64, now_ns: u64) -> Option<u64> {
     (until_ns != u64::MAX).then(|| until_ns.saturating_sub(now_ns).div_ceil(1_000_000_000))
 }
 
@@ -184,9 +221,6 @@ fn clients(engine: &Engine, dhcp: &Dhcp, only: Option<InterfaceId>) -> Output {
     let chosen = all.filter(|(id, _)| only.is_none_or(|only| only == *id));
     for (id, client) in by_interface_name(engine, chosen) {
         let lease = client.lease.as_ref().filter(|_| client.is_bound());
-        let list = |addresses: &[std::net::Ipv4Addr]| {
-            addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-        };
         let left = |at: fn(&crate::client::Lease) -> u64| {
             lease.and_then(|lease| left_s(at(lease), now_ns))
         };
@@ -196,8 +230,8 @@ fn clients(engine: &Engine, dhcp: &Dhcp, only: Option<InterfaceId>) -> Output {
             .cell(client.state.word())
             .cell(lease.map(|lease| format!("{}/{}", lease.address, lease.length)))
             .cell(lease.map(|lease| lease.server.to_string()))
-            .cell(lease.map(|lease| list(&lease.routers)))
-            .cell(lease.map(|lease| list(&lease.name_servers)))
+            .cell(lease.and_then(|lease| list(lease.routers.iter())))
+            .cell(lease.and_then(|lease| list(lease.name_servers.iter())))
             .cell(left(|lease| lease.renew_ns))
             .cell(left(|lease| lease.rebind_ns))
             .cell(left(|lease| lease.until_ns))

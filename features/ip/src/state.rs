@@ -11,6 +11,7 @@ use quiver_forwarding::ip::{Addresses, IpTables, NOT_ENABLED};
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
 use crate::addresses::duplicate_detection::Ownerships;
+use crate::addresses::leases::Leased6;
 use crate::addresses::published::PublishedAddresses;
 use crate::commands::replace::Replacing;
 use crate::local::icmp_limits::IcmpLimits;
@@ -37,6 +38,10 @@ pub(crate) struct InterfaceIp {
     pub ip6: Vec<Ip6InterfaceAddress>,
     /// A link-local address that the operator chose.
     pub chosen_link_local: Option<Ip6InterfaceAddress>,
+    /// Those of `ip6` that a DHCPv6 server leased, or that are made of prefixes that one delegated.
+    pub leased6: Vec<Leased6>,
+    /// A DHCPv6 client of the router is on it: it speaks IPv6.
+    pub has_client6: bool,
     /// Speaks IPv6 though it has no address of its own choice.
     pub enabled6: bool,
     /// The link-local address that it should have.
@@ -67,6 +72,7 @@ impl InterfaceIp {
         !self.ip6.is_empty()
             || self.chosen_link_local.is_some()
             || self.enabled6
+            || self.has_client6
             || self.lent6
             || self.autoconfig.is_some()
     }
@@ -80,12 +86,14 @@ impl InterfaceIp {
     pub fn addresses(&self) -> Addresses {
         let used = |address: IpAddr| !self.withheld.contains(&address);
         let ip6 = self.ip6.iter().copied().chain(self.auto_interface_addresses());
-        let deprecated = self.auto_addresses().filter(|auto| auto.deprecated);
+        let auto = self.auto_addresses().filter(|auto| auto.deprecated).map(|auto| auto.address);
+        let leased = self.leased6.iter().filter(|leased| leased.deprecated);
+        let leased = leased.map(|leased| leased.own.address());
         Addresses {
             ip4: self.ip4.iter().copied().filter(|own| used(own.address().into())).collect(),
             ip6: ip6.filter(|own| used(own.address().into())).collect(),
             link_local: self.link_local.map(|own| own.address()).filter(|own| used((*own).into())),
-            deprecated: deprecated.map(|auto| auto.address).collect(),
+            deprecated: auto.chain(leased).collect(),
             hop_limit: self.autoconfig.as_ref().and_then(|settings| settings.hop_limit),
             tentative: self.tentative.clone(),
             nd_mirror: self.nd_mirror,

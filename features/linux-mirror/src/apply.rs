@@ -11,16 +11,17 @@ use crate::mirror::{Feed, Mirror, Namespace, Origin, mirror};
 use crate::reader::{Again, NeighbourFacts, ObjectHops, Order, Portion};
 use crate::routes::{self, Meaning, object_paths};
 use crate::segments::Holds;
-use crate::{addresses, link_state, tables, upper_links};
+use crate::{addresses, fdb, link_state, tables, upper_links, vlan_links};
 
 /// A portion of a namespace waits: take it.
 pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     let followed = mirror(engine).and_then(|mirror| mirror.followed.get_mut(namespace));
     let Some(feed) = followed.and_then(|followed| followed.feed(origin)) else { return };
     let Some(portion) = feed.reader.take() else { return };
-    let Portion { links, addresses, neighbours, objects, routes } = portion;
+    let Portion { links, addresses, neighbours, stations, objects, routes } = portion;
     for (link, facts) in links {
         upper_links::take_link(engine, namespace, link, facts.as_ref());
+        vlan_links::take_link(engine, namespace, link, facts.as_ref());
         match facts {
             Some(facts) => link_state::take_link(engine, namespace, link, &facts),
             None => forget_link(engine, namespace, link),
@@ -32,6 +33,9 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     }
     for ((link, address), facts) in neighbours {
         take_neighbour(engine, namespace, link, address, facts);
+    }
+    for (key, facts) in stations {
+        fdb::take_station(engine, namespace, key, facts);
     }
     take_objects(engine, namespace, origin, objects);
     engine.with(|engine, mirror: &mut Mirror| {
@@ -78,7 +82,7 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
     let Some(mirror) = mirror(engine) else { return };
     let Some(id) = mirror.by_link.remove(&(namespace.clone(), link)) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };
-    (pair.link, pair.linux) = (None, None);
+    (pair.link, pair.linux, pair.is_bridge_port) = (None, None, false);
     pair.addresses.clear();
     pair.written_neighbours.clear();
     let host_name = pair.host_name.clone();
@@ -88,6 +92,7 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
         "{name}: its twin {host_name} was deleted in Linux; `lcp delete {name}` and `lcp create` \
          make it anew"
     );
+    fdb::forget(engine, id);
     upper_links::fit_interface(engine, id);
 }
 

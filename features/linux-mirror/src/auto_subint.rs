@@ -6,10 +6,12 @@ use std::sync::mpsc::channel;
 
 use quiver_core::control::reactor::{Interest, Token};
 use quiver_core::{Engine, InterfaceId};
+use quiver_linux::TapKind;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::mirror::Mirror;
 use crate::pairs::{self, PairWish};
+use crate::vlan_links;
 
 /// An interface was made: does it get a twin?
 pub(crate) fn interface_made(engine: &mut Engine, id: InterfaceId) {
@@ -35,12 +37,14 @@ pub(crate) fn twin_gone(engine: &mut Engine, parent: InterfaceId) {
         {
             tracing::warn!("{}: its twin stays: {refusal}", engine.interface_name(id));
         }
+        vlan_links::delete_made(engine, id);
     }
 }
 
 /// The twin that a sub-interface gets.
 fn wish(engine: &Engine, mirror: &Mirror, id: InterfaceId) -> Option<PairWish> {
-    let interface = engine.interface(id).filter(|_| mirror.has_automatic_twins)?;
+    let interface =
+        engine.interface(id).filter(|_| mirror.has_automatic_twins && !mirror.vlans.is_making)?;
     let row = interface.row();
     let is_part = row.is_sub_interface() && !interface.passes_on_only;
     let parent = mirror.pairs.get(&row.parent).filter(|_| is_part)?;
@@ -50,6 +54,7 @@ fn wish(engine: &Engine, mirror: &Mirror, id: InterfaceId) -> Option<PairWish> {
     let (_, number) = interface.name.rsplit_once('.')?;
     Some(PairWish {
         id,
+        kind: TapKind::Tap,
         host_name: format!("{}.{number}", parent.host_name),
         namespace: parent.namespace.clone(),
         tap: None,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quiver_core::graph::node::{ReasonText, Severity};
 use quiver_core::throttle::TokenBucket;
 use quiver_wire::icmp6::kind;
+use quiver_wire::vlan::VlanTag;
 use quiver_wire::{EtherType, EthernetHeader, Header, Ip4Header, Ip6Header, IpProtocol};
 use quiver_wire::{TcpHeader, UdpHeader};
 
@@ -76,16 +77,35 @@ classes! {
 }
 
 impl Class {
-    /// Of a frame without tags.
+    /// Of a frame without tags, or with one.
     pub fn of(frame: &[u8]) -> Class {
         let Some((ethernet, packet)) = EthernetHeader::split(frame) else { return Class::Other };
         match ethernet.ether_type() {
+            EtherType::VLAN | EtherType::SERVICE_VLAN => match VlanTag::split(packet) {
+                Some((tag, packet)) => Class::of_type(tag.ether_type(), packet),
+                None => Class::Other,
+            },
+            ether_type => Class::of_type(ether_type, packet),
+        }
+    }
+
+    /// Of what follows an EtherType.
+    fn of_type(ether_type: EtherType, packet: &[u8]) -> Class {
+        match ether_type {
             EtherType::ARP => Class::Neighbor,
-            EtherType::IPV4 => of_ip4(packet),
-            EtherType::IPV6 => of_ip6(packet),
+            EtherType::IPV4 | EtherType::IPV6 => Class::of_packet(packet),
             // IS-IS is carried in LLC.
             ether_type if ether_type.is_length() => Class::Igp,
             EtherType::SLOW | EtherType::LLDP => Class::Link,
+            _ => Class::Other,
+        }
+    }
+
+    /// Of an IP packet without a link-layer header.
+    pub fn of_packet(packet: &[u8]) -> Class {
+        match packet.first().map_or(0, |first| first >> 4) {
+            4 => of_ip4(packet),
+            6 => of_ip6(packet),
             _ => Class::Other,
         }
     }

@@ -6,13 +6,15 @@ use quiver_control::{
     Args, Command, ConfigWriter, Output, Refusal, Registry, Work, in_background, quoted,
 };
 use quiver_core::{Engine, InterfaceId};
-use quiver_linux::TapMaker;
+use quiver_linux::{TapKind, TapMaker};
 
 use crate::auto_subint;
 use crate::classes::{Class, Limit};
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::pairs::{self, PairWish};
 use crate::reader::{BUFFER_BYTES, Order};
+use crate::twins::Crossing;
+use crate::vlan_links;
 
 /// The group of the commands.
 pub(crate) const GROUP: &str = "Linux mirror";
@@ -23,7 +25,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "lcp create <interface> host-if <name:word> {[netns <namespace:path>] [tap-id \
-             <:0-65535>]}",
+             <:0-65535>] [tun]}",
         )
         .group(GROUP)
         .help("Give an interface a twin in Linux")
@@ -32,12 +34,16 @@ pub(crate) fn register(registry: &mut Registry) {
              interface. What Linux sends on it leaves by the interface. Packets for the router \
              that nothing in it speaks (BGP, OSPF, IS-IS, SSH) arrive there. Addresses, state, \
              MTU, neighbours and routes that Linux has for it are taken over. The commands \
-             need CAP_NET_ADMIN, and for another namespace CAP_SYS_ADMIN.",
+             need CAP_NET_ADMIN, and for another namespace CAP_SYS_ADMIN. With tun the twin of a \
+             point-to-point tunnel (GRE, IPIP, 6in4) is a layer 3 device: packets cross it \
+             without a link-layer header.",
         )
         .word("host-if", "what Linux calls the twin")
         .word("netns", "a name of `ip netns`, or a path; that of `lcp default netns` unless given")
         .word("tap-id", "the number in the name of the router's end, tapN; a free one unless given")
+        .word("tun", "a layer 3 device, for an interface without an Ethernet address")
         .example("lcp create tap0 host-if uplink")
+        .example("lcp create gre0 host-if gre0 tun")
         .run_or_begin(create),
     );
     registry.command(
@@ -89,7 +95,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .details(
                 "A twin is called as that of the parent, with the number of the sub-interface \
                  behind it: e0.100. It goes with the sub-interface, and with the parent's twin. \
-                 Sub-interfaces without exact-match have none.",
+                 Sub-interfaces without exact-match have none. A VLAN that Linux makes on a twin \
+                 becomes the twin of a sub-interface, which is made when there is none.",
             )
             .example("lcp lcp-auto-subint on")
             .run(|engine: &mut Engine, args| {
@@ -98,6 +105,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 mirror.has_automatic_twins = on;
                 let parents: Vec<InterfaceId> = mirror.pairs.keys().copied().collect();
                 parents.into_iter().for_each(|id| auto_subint::twin_made(engine, id));
+                vlan_links::fit_all(engine);
                 Ok(Output::none())
             }),
     );
@@ -205,6 +213,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
         id: args.interface(engine, "interface")?,
         host_name: args.get("name")?,
         namespace: namespace_or_default(engine, args)?,
+        kind: if args.has("tun") { TapKind::Tun } else { TapKind::Tap },
         tap: args.optional("tap-id")?,
         is_automatic: false,
     };
@@ -252,6 +261,9 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let tap = engine.get::<TapMaker>().and_then(|maker| (maker.id)(engine, pair.twin));
         if let Some(tap) = tap {
             line += &format!(" tap-id {tap}");
+        }
+        if matches!(pair.crossing, Crossing::Packets(_)) {
+            line += " tun";
         }
         config.command(format_args!("{line}"));
     }

@@ -7,6 +7,7 @@ mod apply;
 mod auto_subint;
 mod classes;
 mod commands;
+mod fdb;
 mod from_host;
 mod link_state;
 mod mirror;
@@ -22,6 +23,7 @@ mod tables;
 mod to_host;
 mod twins;
 mod upper_links;
+mod vlan_links;
 
 use quiver_control::{Registry, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
@@ -58,5 +60,6 @@ pub fn register(registry: &mut Registry) {
         engine.on_turn(tables::follow_all);
         // Behind addresses, which routes need in Linux.
         engine.on_turn(own_routes::update_linux);
+        engine.every(fdb::LOOK_NS, fdb::look);
     });
 }

@@ -7,15 +7,16 @@ use quiver_netlink::link::LinkChange;
 
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::reader::{Again, LinkFacts};
-use crate::{addresses, upper_links};
+use crate::twins::Crossing;
+use crate::{addresses, upper_links, vlan_links};
 
 /// Linux sees a carrier on the twin while the interface can send.
 pub(crate) fn show_carrier(engine: &mut Engine, id: InterfaceId) {
     let is_up = engine.interface(id).is_some_and(|interface| interface.row().up);
-    let Some(twin) = engine.get::<Mirror>().and_then(|m| m.pairs.get(&id)).map(|pair| pair.twin)
-    else {
-        return;
-    };
+    let pair = engine.get::<Mirror>().and_then(|mirror| mirror.pairs.get(&id));
+    // A VLAN of Linux has the carrier of the twin that it stands on.
+    let own = pair.filter(|pair| pair.crossing != Crossing::Tagged);
+    let Some(twin) = own.map(|pair| pair.twin) else { return };
     if engine.interface(twin).is_some_and(|twin| twin.admin_up != is_up)
         && let Err(error) = engine.set_admin_up(twin, is_up)
     {
@@ -41,6 +42,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     let Some(mirror) = engine.get::<Mirror>() else { return };
     let Some(pair) = mirror.pairs.get(&id) else { return };
     let (linux, twin, updates_linux) = (pair.linux, pair.twin, mirror.updates_linux);
+    let is_tagged = pair.crossing == Crossing::Tagged;
     match change {
         InterfaceChange::State => {
             show_carrier(engine, id);
@@ -52,13 +54,20 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
                 );
             }
         }
+        InterfaceChange::Mtu if updates_linux && is_tagged => {
+            let is_news = linux.is_some_and(|(_, linux)| linux != mtu_bytes);
+            let mtu_bytes = Some(mtu_bytes).filter(|_| is_news);
+            if mtu_bytes.is_some() {
+                update_linux(engine, id, LinkChange { mtu_bytes, ..LinkChange::default() });
+            }
+        }
         InterfaceChange::Mtu if updates_linux => {
             // The tap gives it on to its end in Linux.
             if let Err(error) = engine.set_mtu(twin, mtu_bytes) {
                 tracing::warn!("{}: {error}", engine.interface_name(twin));
             }
         }
-        InterfaceChange::Mac => {
+        InterfaceChange::Mac if !is_tagged => {
             update_linux(engine, id, LinkChange { mac: Some(mac), ..LinkChange::default() });
         }
         _ => {}
@@ -75,6 +84,9 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     let Some(mirror) = mirror(engine) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };
     let before = pair.linux.replace(now);
+    // A sub-interface has the layer 2 address of its port.
+    let follows_mac = pair.crossing == Crossing::Frames;
+    pair.is_bridge_port = facts.is_bridge_port;
     let is_own_news = before.is_none_or(|before| before.0 != now.0);
     if is_own_news {
         mirror.own.compare_all();
@@ -103,7 +115,8 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     {
         refused(engine, error);
     }
-    if facts.mac != mac
+    if follows_mac
+        && facts.mac != mac
         && facts.mac != [0; 6]
         && let Err(error) = engine.set_mac(id, facts.mac)
     {
@@ -135,6 +148,7 @@ fn pair_of(
     mirror.by_link.insert((namespace.clone(), link), id);
     mirror.report_again(namespace, Again::Link(link));
     upper_links::fit_interface(engine, id);
+    vlan_links::fit_all(engine);
     let mirror = engine.get::<Mirror>()?;
     if let (true, Some(calls)) = (mirror.updates_linux, engine.get::<InterfaceAddresses>().copied())
     {

@@ -10,21 +10,25 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_netlink::Request;
 
 use crate::classes::Limits;
+use crate::fdb::Stations;
 use crate::objects::Objects;
 use crate::own_routes::OwnRoutes;
 use crate::reader::{Again, BUFFER_BYTES, Order, OwnChange, Reader};
 use crate::routes::RouteCounts;
 use crate::segments::{HeldLists, Sids};
-use crate::twins::{Published, Twins};
+use crate::twins::{Crossing, Published, Twins};
 use crate::upper_links::UpperLinks;
+use crate::vlan_links::VlanLinks;
 
 /// A network namespace: a name of `ip netns`, or a path; none = the router's.
 pub(crate) type Namespace = Option<String>;
 
 /// An interface and its twin.
 pub(crate) struct Pair {
-    /// The tap whose other end Linux has.
+    /// The tap or tun device whose other end Linux has; that of the port, for a VLAN of Linux.
     pub twin: InterfaceId,
+    /// What crosses it.
+    pub crossing: Crossing,
     /// What Linux calls it.
     pub host_name: String,
     /// Where it is in Linux.
@@ -33,6 +37,8 @@ pub(crate) struct Pair {
     pub link: Option<u32>,
     /// What Linux last said: is it up, and its MTU.
     pub linux: Option<(bool, u32)>,
+    /// Is it a port of a bridge of Linux?
+    pub is_bridge_port: bool,
     /// Was it made because of the twin of the parent?
     pub is_automatic: bool,
     /// Configured neighbours that Linux was given.
@@ -43,6 +49,31 @@ pub(crate) struct Pair {
     pub addresses: BTreeSet<(IpAddr, u8)>,
     /// Addresses of Linux that the router refused, and why.
     pub refused: BTreeMap<(IpAddr, u8), String>,
+}
+
+impl Pair {
+    /// Of a twin that is not known to Linux's reader yet.
+    pub fn new(
+        twin: InterfaceId,
+        crossing: Crossing,
+        host_name: String,
+        namespace: Namespace,
+    ) -> Pair {
+        Pair {
+            twin,
+            crossing,
+            host_name,
+            namespace,
+            link: None,
+            linux: None,
+            is_bridge_port: false,
+            is_automatic: false,
+            written_neighbours: BTreeMap::new(),
+            linux_neighbours: BTreeSet::new(),
+            addresses: BTreeSet::new(),
+            refused: BTreeMap::new(),
+        }
+    }
 }
 
 /// Who configures routes.
@@ -112,8 +143,12 @@ pub(crate) struct Mirror {
     pub address_changes: u64,
     /// Links of Linux on twins.
     pub uppers: UpperLinks,
+    /// VLANs of Linux on twins.
+    pub vlans: VlanLinks,
     /// Local SIDs of Linux.
     pub sids: Sids,
+    /// Stations behind ports of bridges.
+    pub stations: Stations,
     /// Routes that Linux was given.
     pub own: OwnRoutes,
     /// How much of what Linux deals with reaches it.
@@ -134,7 +169,9 @@ impl Mirror {
             buffer_bytes: BUFFER_BYTES,
             address_changes: 0,
             uppers: UpperLinks::default(),
+            vlans: VlanLinks::default(),
             sids: Sids::new(),
+            stations: Stations::default(),
             own: OwnRoutes::default(),
             limits,
             twins,
@@ -143,7 +180,8 @@ impl Mirror {
 
     /// The interface whose twin this is.
     pub fn mirrored_by(&self, twin: InterfaceId) -> Option<InterfaceId> {
-        self.pairs.iter().find(|(_, pair)| pair.twin == twin).map(|(id, _)| *id)
+        let is_of = |pair: &Pair| pair.twin == twin && pair.crossing != Crossing::Tagged;
+        self.pairs.iter().find(|(_, pair)| is_of(pair)).map(|(id, _)| *id)
     }
 
     /// The interface whose twin has this number in Linux.
@@ -153,8 +191,8 @@ impl Mirror {
 
     /// Let workers see who is whose twin.
     pub fn publish(&self) {
-        let pairs = self.pairs.iter().map(|(id, pair)| (*id, pair.twin)).collect();
-        self.twins.publish(Twins::new(&pairs));
+        let pairs = self.pairs.iter().map(|(id, pair)| (*id, pair.twin, pair.crossing));
+        self.twins.publish(Twins::new(pairs));
     }
 
     /// Have Linux change something in a namespace; in words, for the log.

@@ -160,16 +160,28 @@ struct View<'m> {
     namespace: &'m Namespace,
     /// The tables that Linux's main table is there.
     main_tables: [u32; 2],
+    /// Those of the other namespaces, by family.
+    others: [HashSet<u32>; 2],
     mirror: &'m Mirror,
+}
+
+/// All namespaces with twins. What each needs is collected once for all routes of a turn.
+fn views<'m>(mirror: &'m Mirror, main_tables: &'m [(Namespace, [u32; 2])]) -> Vec<View<'m>> {
+    let view = |(namespace, main): &'m (Namespace, [u32; 2])| {
+        let others = main_tables.iter().filter(|(of, _)| of != namespace);
+        let others = [0, 1].map(|side| others.clone().map(|(_, main)| main[side]).collect());
+        View { namespace, main_tables: *main, others, mirror }
+    };
+    main_tables.iter().map(view).collect()
 }
 
 impl View<'_> {
     /// The number of a table in Linux; none when Linux has no such table.
-    fn table(&self, family: Family, id: u32, of_others: &[[u32; 2]]) -> Option<u32> {
+    fn table(&self, family: Family, id: u32) -> Option<u32> {
         let side = family as usize;
         match id {
             id if id == self.main_tables[side] => Some(routes::MAIN_TABLE),
-            id if of_others.iter().any(|main| main[side] == id) => None,
+            id if self.others[side].contains(&id) => None,
             0 | routes::DEFAULT_TABLE..=routes::LOCAL_TABLE => None,
             id => Some(id),
         }
@@ -311,8 +323,9 @@ fn compare(engine: &mut Engine, mirror: &mut Mirror, own: &mut OwnRoutes) -> Opt
     }
     let places: Vec<RoutePlace> = own.queue.drain(..own.queue.len().min(LOOKS_MAX)).collect();
     let mut changes: BTreeMap<Namespace, Vec<OwnChange>> = BTreeMap::new();
+    let views = views(mirror, &main_tables);
     for place in places {
-        look_at(fib, mirror, own, &main_tables, place, &mut changes);
+        look_at(fib, &views, own, place, &mut changes);
     }
     for (namespace, changes) in changes {
         mirror.write(&namespace, changes);
@@ -324,15 +337,14 @@ fn compare(engine: &mut Engine, mirror: &mut Mirror, own: &mut OwnRoutes) -> Opt
 /// Have each namespace with a twin follow one route.
 fn look_at(
     fib: &Fib,
-    mirror: &Mirror,
+    views: &[View<'_>],
     own: &mut OwnRoutes,
-    main_tables: &[(Namespace, [u32; 2])],
     place: RoutePlace,
     changes: &mut BTreeMap<Namespace, Vec<OwnChange>>,
 ) {
     let family = place.family();
-    let views = fib.route(place.table, place.prefix);
-    let best = views.first().filter(|view| view.source == Source::Static);
+    let known = fib.route(place.table, place.prefix);
+    let best = known.first().filter(|view| view.source == Source::Static);
     let id = fib.table_id(family, place.table);
     let (leading, is_recursive) =
         best.map(|view| leading_of(fib, view, place.table)).unwrap_or_default();
@@ -341,19 +353,18 @@ fn look_at(
         false => own.recursive.remove(&place),
     };
     let mut is_anywhere = false;
-    for (namespace, main) in main_tables {
-        let others: Vec<[u32; 2]> =
-            main_tables.iter().filter(|(of, _)| of != namespace).map(|(_, main)| *main).collect();
-        let view = View { namespace, main_tables: *main, mirror };
-        let table = id.and_then(|id| view.table(family, id, &others));
+    for view in views {
+        let namespace = view.namespace;
+        let table = id.and_then(|id| view.table(family, id));
         let wanted = table
             .zip(view.route(&leading))
             .map(|(table, route)| (RouteKey { table, prefix: place.prefix }, Arc::new(route)));
         is_anywhere |= wanted.is_some();
-        let written = own.written.entry(namespace.clone()).or_default();
-        if written.get(&place) == wanted.as_ref() {
+        let before = own.written.get(namespace).and_then(|written| written.get(&place));
+        if before == wanted.as_ref() {
             continue;
         }
+        let written = own.written.entry(namespace.clone()).or_default();
         let changes = changes.entry(namespace.clone()).or_default();
         let before = written.remove(&place);
         if let Some((key, _)) =

@@ -1,18 +1,19 @@
 //! Pairs are made and deleted.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::control::reactor::Interest;
 use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::{Family, Fib, FibError, Path, Target};
 use quiver_linux::link::check_name;
-use quiver_linux::{AttachTap, TapMaker, TapWish};
+use quiver_linux::{AttachTap, TapKind, TapMaker, TapWish};
 
 use crate::mirror::{Feed, Followed, Mirror, Namespace, Origin, Pair, mirror, name_of};
 use crate::reader::{Again, Reader};
-use crate::{apply, auto_subint, from_host, link_state, to_host, upper_links};
+use crate::twins::Crossing;
+use crate::{apply, auto_subint, fdb, from_host, link_state, to_host, upper_links};
 
 /// Who owns the taps.
 pub(crate) const OWNER: &str = "the Linux mirror";
@@ -21,6 +22,7 @@ pub(crate) const OWNER: &str = "the Linux mirror";
 #[derive(Clone, Debug)]
 pub(crate) struct PairWish {
     pub id: InterfaceId,
+    pub kind: TapKind,
     pub host_name: String,
     pub namespace: Namespace,
     pub tap: Option<u32>,
@@ -35,9 +37,7 @@ pub(crate) fn check(engine: &Engine, wish: &PairWish) -> Result<(), Refusal> {
     let Some(interface) = engine.interface(wish.id) else {
         return Err(Refusal::new("the interface is gone"));
     };
-    if interface.row().mac == [0; 6] {
-        return Err(Refusal::new(format!("{name} has no Ethernet address, so no twin")));
-    }
+    check_kind(engine, wish, &name, interface.row().mac != [0; 6])?;
     if interface.passes_on_only {
         return Err(Refusal::new(format!("{name} has not one VLAN, so no twin"))
             .remedy("create the sub-interface with exact-match, and one VLAN in each tag"));
@@ -59,6 +59,26 @@ pub(crate) fn check(engine: &Engine, wish: &PairWish) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Does a twin of this kind fit the interface?
+fn check_kind(engine: &Engine, wish: &PairWish, name: &str, has_mac: bool) -> Result<(), Refusal> {
+    let is_multipoint = engine.get::<Fib>().is_some_and(|fib| fib.is_multipoint(wish.id));
+    match wish.kind {
+        TapKind::Tap if !has_mac => {
+            Err(Refusal::new(format!("{name} has no Ethernet address, so its twin is no tap"))
+                .remedy("`lcp create … tun` makes a twin for packets without one"))
+        }
+        TapKind::Tun if has_mac => {
+            Err(Refusal::new(format!("{name} has an Ethernet address, so its twin is no tun"))
+                .remedy("leave `tun` out"))
+        }
+        TapKind::Tun if is_multipoint => {
+            Err(Refusal::new(format!("{name} is a multipoint tunnel, so it has no twin"))
+                .remedy("a tunnel with one destination (dst) can have one"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What it takes to make the twin; not on the control thread.
 pub(crate) fn prepare(
     engine: &Engine,
@@ -72,7 +92,8 @@ pub(crate) fn prepare(
         id: wish.tap,
         host_name: wish.host_name.clone(),
         host_namespace: wish.namespace.clone(),
-        host_mac: Some(row.mac),
+        kind: wish.kind,
+        host_mac: (wish.kind == TapKind::Tap).then_some(row.mac),
         mtu_bytes: row.mtu_bytes,
         owner: OWNER,
     };
@@ -103,22 +124,15 @@ pub(crate) fn finish(
 fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(), Refusal> {
     let failed =
         |error: quiver_core::control::interfaces::InterfaceError| Refusal::new(error.to_string());
-    let host = engine.node_id(to_host::NAME).ok_or_else(no_taps)?;
     engine.set_feature(twin, "device-input", from_host::NAME, true).map_err(failed)?;
-    engine.set_host_node(wish.id, Some(host)).map_err(failed)?;
+    let crossing = crossing(engine, &wish)?;
+    if let Err(refusal) = give_host(engine, wish.id) {
+        release(engine, crossing);
+        return Err(refusal);
+    }
     let PairWish { id, host_name, namespace, is_automatic, .. } = wish;
-    let pair = Pair {
-        twin,
-        host_name,
-        namespace,
-        link: None,
-        linux: None,
-        is_automatic,
-        written_neighbours: BTreeMap::new(),
-        linux_neighbours: BTreeSet::new(),
-        addresses: BTreeSet::new(),
-        refused: BTreeMap::new(),
-    };
+    let mut pair = Pair::new(twin, crossing, host_name, namespace);
+    pair.is_automatic = is_automatic;
     if let Some(mirror) = mirror(engine) {
         mirror.pairs.insert(id, pair);
         mirror.publish();
@@ -129,6 +143,37 @@ fn connect(engine: &mut Engine, wish: PairWish, twin: InterfaceId) -> Result<(),
     find_link(engine, id);
     auto_subint::twin_made(engine, id);
     Ok(())
+}
+
+/// Let Linux deal with what the router has no use for on an interface.
+pub(crate) fn give_host(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal> {
+    let host = engine.node_id(to_host::NAME).ok_or_else(no_taps)?;
+    Ok(engine.set_host_node(id, Some(host))?)
+}
+
+/// How packets cross the pair that is made.
+fn crossing(engine: &mut Engine, wish: &PairWish) -> Result<Crossing, Refusal> {
+    if wish.kind == TapKind::Tap {
+        return Ok(Crossing::Frames);
+    }
+    let fib = engine.get_mut::<Fib>().ok_or_else(no_taps)?;
+    let out = [Path::new(Target::Attached(wish.id))];
+    let refused = |error: FibError| Refusal::new(error.to_string());
+    let four = fib.hold_paths(Family::Ip4, 0, &out).map_err(refused)?;
+    match fib.hold_paths(Family::Ip6, 0, &out) {
+        Ok(six) => Ok(Crossing::Packets([four, six])),
+        Err(error) => {
+            fib.release_paths(four);
+            Err(refused(error))
+        }
+    }
+}
+
+/// Nothing crosses a pair in this way any more.
+fn release(engine: &mut Engine, crossing: Crossing) {
+    if let (Crossing::Packets(groups), Some(fib)) = (crossing, engine.get_mut::<Fib>()) {
+        groups.into_iter().for_each(|group| fib.release_paths(group));
+    }
 }
 
 /// Have all told: the pair's link, and what leads to it.
@@ -215,11 +260,16 @@ pub(crate) fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
         }
         is_last
     });
+    release(engine, pair.crossing);
+    fdb::forget(engine, id);
     upper_links::fit_interface(engine, id);
     auto_subint::twin_gone(engine, id);
     if let Some(mirror) = engine.get::<Mirror>() {
         let again = pair.link.filter(|_| !is_last).map_or(Again::All, Again::Link);
         mirror.report_again(&pair.namespace, again);
+    }
+    if pair.crossing == Crossing::Tagged {
+        return Ok(()); // its frames crossed the twin of the port
     }
     if let (Some(maker), Some(_)) = (engine.get::<TapMaker>().copied(), engine.interface(pair.twin))
     {
@@ -236,11 +286,15 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
     let Some(mirror) = engine.get::<Mirror>() else { return };
     if change == InterfaceChange::Deleted {
-        if mirror.pairs.contains_key(&id) {
+        let is_pair = mirror.pairs.contains_key(&id);
+        if let Some(mirror) = engine.get_mut::<Mirror>() {
+            mirror.vlans.forget(id);
+        }
+        if is_pair {
             if let Err(refusal) = delete(engine, id) {
                 tracing::warn!("{}: its twin stays: {refusal}", engine.interface_name(id));
             }
-        } else if let Some(of) = mirror.mirrored_by(id) {
+        } else if let Some(of) = engine.get::<Mirror>().and_then(|m| m.mirrored_by(id)) {
             let _ = delete(engine, of);
         }
         return;

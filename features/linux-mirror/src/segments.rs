@@ -74,6 +74,8 @@ pub(crate) fn take(
     });
     let sid = local.map(|(sid, link)| local_sid(engine, sid, link, meaning));
     let mut new = Vec::new();
+    // What is new is there before what was there goes: packets between find one of both. A local
+    // SID stands before the route of the feed with its prefix (`Source::Feature`).
     let done = match (&hops, sid) {
         (None, _) => {
             remove_route(engine, key, table, meaning);
@@ -81,12 +83,14 @@ pub(crate) fn take(
             put_sid(engine, holds.sids, key, table, meaning.owner, None)
         }
         (Some(_), Some(sid)) => {
+            let put = sid
+                .and_then(|sid| put_sid(engine, holds.sids, key, table, meaning.owner, Some(sid)));
             remove_route(engine, key, table, meaning);
-            sid.and_then(|sid| put_sid(engine, holds.sids, key, table, meaning.owner, Some(sid)))
+            put
         }
         (Some(hops), None) => {
-            let gone = put_sid(engine, holds.sids, key, table, meaning.owner, None);
-            gone.and_then(|()| put_route(engine, key, hops, table, meaning, &mut new))
+            let put = put_route(engine, key, hops, table, meaning, &mut new);
+            put.and(put_sid(engine, holds.sids, key, table, meaning.owner, None))
         }
     };
     // A new route has what it needs before the old one's lists go.

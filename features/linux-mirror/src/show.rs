@@ -65,6 +65,7 @@ fn pairs(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let mut table = Table::new([
         Column::left("Interface"),
         Column::left("Twin"),
+        Column::left("Type"),
         Column::left("Linux name"),
         Column::left("Namespace"),
         Column::right("Linux index").key("linux_index"),
@@ -90,6 +91,7 @@ fn pairs(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             .row()
             .cell(&name)
             .cell(engine.interface_name(pair.twin))
+            .cell(pair.crossing.word())
             .cell(&pair.host_name)
             .cell(name_of(&pair.namespace))
             .cell(pair.link.unwrap_or(0))

@@ -10,7 +10,7 @@ use quiver_wire::{EtherType, EthernetHeader, Header, MacAddress};
 
 use crate::classes::{CLASSES, Class, Limits, Policers};
 use crate::from_host::TAGS_AT;
-use crate::twins::{Published, Twins};
+use crate::twins::{Crossing, Other, Published, Twins};
 
 /// The node's name.
 pub(crate) const NAME: &str = "linux-cp-punt";
@@ -20,7 +20,7 @@ pub(crate) const NAME: &str = "linux-cp-punt";
 pub(crate) enum ToHostEvent {
     /// Dropped: the pair was deleted meanwhile.
     NoPair,
-    /// Dropped: neither IP nor a frame.
+    /// Dropped: neither IP nor a frame, or no IP for a twin that takes nothing else.
     NoHeader,
     /// Dropped: more of the class than may pass.
     Policed(Class),
@@ -84,9 +84,9 @@ fn is_addressed(packet: &Packet, row: &InterfaceRow) -> bool {
     })
 }
 
-/// The packet gets the header back that it came with, without tags; false when that is not there
-/// any more: the packet was put together of fragments, or came in another packet.
-fn take_header_back(packet: &mut Packet, row: &InterfaceRow) -> bool {
+/// The packet gets the header back that it came with, with or without tags; false when that is not
+/// there any more: the packet was put together of fragments, or came in another packet.
+fn take_header_back(packet: &mut Packet, row: &InterfaceRow, keeps_tags: bool) -> bool {
     let header_bytes = usize::from(packet.l2_bytes);
     if header_bytes < EthernetHeader::LEN || !packet.push(header_bytes) {
         return false;
@@ -94,8 +94,11 @@ fn take_header_back(packet: &mut Packet, row: &InterfaceRow) -> bool {
     let tag_bytes = header_bytes - EthernetHeader::LEN;
     let is_whole = is_addressed(packet, row);
     // What was just put in front can be taken away again.
-    let taken =
-        if is_whole { packet.remove(TAGS_AT, tag_bytes) } else { packet.pull(header_bytes) };
+    let taken = match is_whole {
+        true if keeps_tags => true,
+        true => packet.remove(TAGS_AT, tag_bytes),
+        false => packet.pull(header_bytes),
+    };
     is_whole && taken
 }
 
@@ -107,18 +110,40 @@ fn make_header(packet: &mut Packet, row: &InterfaceRow) -> Result<(), ToHostEven
     if is_written { Ok(()) } else { Err(ToHostEvent::NoHeader) }
 }
 
-/// The packet becomes the frame that it came as; the node that sends it to the twin.
-fn frame_for(cx: &Context<'_>, twins: &Twins, packet: &mut Packet) -> Result<NodeId, ToHostEvent> {
-    let twin = twins.other(packet.rx).ok_or(ToHostEvent::NoPair)?;
+/// The packet becomes what its twin takes: the frame that it came as, or the IP packet. Returns
+/// its class, and the node that sends it to the twin.
+fn prepare(
+    cx: &Context<'_>,
+    twins: &Twins,
+    packet: &mut Packet,
+) -> Result<(Class, NodeId), ToHostEvent> {
+    let Other { interface: twin, crossing } = twins.other(packet.rx).ok_or(ToHostEvent::NoPair)?;
     let row = cx.interface(packet.rx).ok_or(ToHostEvent::NoPair)?;
     let output = cx.interface(twin).ok_or(ToHostEvent::NoPair)?.output;
-    if !take_header_back(packet, row) {
-        make_header(packet, row)?;
-    }
+    let class = match crossing {
+        Crossing::Frames => {
+            if !take_header_back(packet, row, false) {
+                make_header(packet, row)?;
+            }
+            Class::of(packet.bytes())
+        }
+        Crossing::Tagged => {
+            if !take_header_back(packet, row, true) {
+                make_header(packet, row)?;
+                let is_tagged = packet.insert(TAGS_AT, row.encapsulation.bytes());
+                is_tagged.then_some(()).ok_or(ToHostEvent::NoHeader)?;
+            }
+            Class::of(packet.bytes())
+        }
+        Crossing::Packets(_) => {
+            ip_type(packet).ok_or(ToHostEvent::NoHeader)?;
+            Class::of_packet(packet.bytes())
+        }
+    };
     packet.l2_bytes = 0;
     packet.tx = twin;
     packet.arc_restart();
-    Ok(output)
+    Ok((class, output))
 }
 
 impl Node for ToHost {
@@ -126,8 +151,7 @@ impl Node for ToHost {
         let twins = self.twins.read(cx.pass);
         let cx = &*cx;
         frame.route(|packet| {
-            let output = frame_for(cx, twins, packet)?;
-            let class = Class::of(packet.bytes());
+            let (class, output) = prepare(cx, twins, packet)?;
             if !self.policers.passes(class, &self.limits, cx.now_ns) {
                 return Err(ToHostEvent::Policed(class));
             }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use quiver_core::graph::arrivals::{ArrivalSender, ArrivalSenders, NotCopied};
 use quiver_core::graph::builtin::DONE;
 use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::memory::ring::Producer;
 use quiver_core::throttle::TokenBucket;
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_wire::lldp::LLDPDU_BYTES_MAX;
 
-use crate::table::{Ends, Heard, Published};
+use crate::table::Published;
 
 /// The node's name.
 pub(crate) const NODE: &str = "lldp-input";
@@ -37,7 +37,7 @@ quiver_core::reasons! {
 
 struct LldpInput {
     enabled: Arc<Published>,
-    ring: Option<Producer<Heard>>,
+    sender: ArrivalSender<LLDPDU_BYTES_MAX>,
     bucket: TokenBucket,
 }
 
@@ -46,27 +46,13 @@ impl LldpInput {
         if !self.enabled.read(cx.pass).get(packet.rx.index()).is_some_and(|enabled| *enabled) {
             return Err(LldpDrop::NotEnabled);
         }
-        let length = packet.length();
-        if length > LLDPDU_BYTES_MAX {
-            return Err(LldpDrop::TooLong);
-        }
         if !self.bucket.take(cx.now_ns) {
             return Err(LldpDrop::TooMany);
         }
-        let mut heard =
-            Heard { interface: packet.rx, length: length as u16, data: [0; LLDPDU_BYTES_MAX] };
-        let mut place = &mut heard.data[..];
-        for segment in packet.segments() {
-            let Some((here, behind)) = place.split_at_mut_checked(segment.len()) else {
-                return Err(LldpDrop::TooLong);
-            };
-            here.copy_from_slice(segment);
-            place = behind;
-        }
-        let put = self.ring.as_mut().map(|ring| ring.put(heard).is_ok());
-        if put != Some(true) {
-            return Err(LldpDrop::Busy);
-        }
+        self.sender.send(packet, 0).map_err(|why| match why {
+            NotCopied::TooLong => LldpDrop::TooLong,
+            NotCopied::Full => LldpDrop::Busy,
+        })?;
         cx.count(LldpDrop::Taken, 1);
         Ok(DONE)
     }
@@ -78,12 +64,15 @@ impl Node for LldpInput {
     }
 }
 
-pub(crate) fn spec(enabled: &Arc<Published>, ends: Ends) -> NodeSpec {
+pub(crate) fn spec(
+    enabled: &Arc<Published>,
+    senders: ArrivalSenders<LLDPDU_BYTES_MAX>,
+) -> NodeSpec {
     let enabled = enabled.clone();
     NodeSpec::new(NODE, "Takes in what neighbours on the link say of themselves", move |wiring| {
         let bucket = TokenBucket::new(LLDPDUS_PER_SECOND_MAX, LLDPDUS_BURST);
-        let ring = ends.take(wiring.worker.index());
-        Box::new(LldpInput { enabled: enabled.clone(), ring, bucket })
+        let sender = senders.take(wiring.worker.index());
+        Box::new(LldpInput { enabled: enabled.clone(), sender, bucket })
     })
     .reasons::<LldpDrop>()
     .describe(|record, names| {

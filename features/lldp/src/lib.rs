@@ -13,6 +13,7 @@ mod text;
 mod transmit;
 
 use quiver_control::{Registry, by_interface, order};
+use quiver_core::graph::arrivals::arrivals;
 use quiver_wire::EtherType;
 
 pub use crate::config::{Lldp, Port, PortWords};
@@ -21,15 +22,15 @@ pub use crate::config::{Lldp, Port, PortWords};
 pub fn register(registry: &mut Registry) {
     registry.feature("lldp", "LLDP: who is at the other end of a link");
     let lldp = Lldp::new(registry.graph.epochs());
-    let (ends, mut rings) = table::rings(registry.graph.workers());
-    registry.graph.node(input::spec(lldp.enabled(), ends));
+    let (senders, mut received) = arrivals(registry.graph.workers(), table::LLDPDUS_WAITING_MAX);
+    registry.graph.node(input::spec(lldp.enabled(), senders));
     registry.graph.claim("ethertype", u32::from(EtherType::LLDP.0), input::NODE);
     registry.running_config(order::FEATURES, commands::write_settings);
     registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_port));
     registry.on_start(move |engine| {
         engine.insert(lldp);
         engine.on_interface_change(receive::follow_interface);
-        engine.on_turn(move |engine| receive::fetch(engine, &mut rings));
+        engine.on_turn(move |engine| receive::fetch(engine, &mut received));
         transmit::start(engine);
     });
     commands::register(registry);

@@ -9,7 +9,7 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 13] = [
+const PATHS: [(&str, &str, &str); 14] = [
     ("exec", "file", "exec /etc/hostname"),
     ("pcap trace", "file", "pcap trace rx file /etc/quiver-test.pcap"),
     (
@@ -24,6 +24,7 @@ const PATHS: [(&str, &str, &str); 13] = [
     ("bfd dplane listen", "namespace", "bfd dplane listen netns /proc/1/ns/net"),
     ("bfd dplane connect", "namespace", "bfd dplane connect netns /proc/1/ns/net"),
     ("bfd dplane listen unix", "socket", "bfd dplane listen unix /etc/quiver-test.sock"),
+    ("bfd dplane connect unix", "socket", "bfd dplane connect unix /etc/quiver-test.sock"),
     (
         "packet-generator new {",
         "pcap",

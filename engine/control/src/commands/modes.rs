@@ -3,6 +3,7 @@
 use quiver_core::Engine;
 
 use super::ids_by_name;
+use crate::aggregates::Aggregates;
 use crate::error::Refusal;
 use crate::grammar::Command;
 use crate::listing::Listing;
@@ -52,6 +53,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.on_start(|engine| {
         engine.insert(Modes::default());
+        engine.insert(Aggregates::default());
         engine.on_interface_change(follow_interface);
     });
 }

@@ -135,7 +135,7 @@ impl<S: Names + 'static> Commands<S> {
         let args = Args { access: Some(&context.access), ..self.args(form, slots) };
         self.admit(state, form, &args)?;
         if !self.only_looks(form) {
-            self.changes.set(self.changes.get() + 1);
+            self.changes.begin();
         }
         let as_json = self.forms[form].words[0] == "show" && args.has("json");
         let begun = |job| Ok(Started::Running(Execution(Kind::Job { job, as_json })));

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::flow::Flow;
 use super::{Answer, Answered, Ask, Bell, Request};
-use crate::error::Refusal;
+use crate::error::{Kind, Refusal, printable};
 use crate::files::Trust;
 use crate::grammar::Commands;
 use crate::job::{Progress, Sink, Step};
@@ -365,6 +365,10 @@ fn name_of<S: Names + 'static>(ask: &Ask, commands: &Commands<S>, state: &S) -> 
         Ask::Command(form) => form["command"].as_str().unwrap_or_default(),
         Ask::Complete { .. } => "(completion)",
         Ask::Help(_) => "help",
+        Ask::Method { method, .. } => method,
+        Ask::IfGeneration(_, ask) => return name_of(ask, commands, state),
+        Ask::Generation => "(generation)",
+        Ask::Discover => "(discover)",
         Ask::Schema => "(commands)",
         Ask::Authenticate(_) | Ask::Gone => "",
     };
@@ -393,9 +397,29 @@ fn begin<S: Names + 'static>(
         }
         Ask::Help(command) => commands.help(&*state, &command).map(Started::Done),
         Ask::Schema => Ok(Started::Done(Output::bare(commands.schema()))),
+        Ask::IfGeneration(generation, ask) => {
+            commands.check_generation(&generation)?;
+            begin(commands, state, *ask, trust)
+        }
+        Ask::Method { method, args } => {
+            let command = commands.command_of_method(&method).ok_or_else(|| no_method(&method))?;
+            let form = json!({ "command": command, "args": args });
+            commands.start_as(state, &commands.line_of_json(&form)?, trust)
+        }
+        Ask::Generation => {
+            let generation = json!({ "generation": commands.generation() });
+            Ok(Started::Done(Output::bare(Arc::new(generation))))
+        }
+        Ask::Discover => Ok(Started::Done(Output::bare(commands.openrpc()))),
         Ask::History(lines) => Ok(Started::Done(listed(commands, state, &lines))),
         Ask::Authenticate(_) | Ask::Gone => Ok(Started::Done(Output::none())),
     }
+}
+
+fn no_method(method: &str) -> Refusal {
+    Refusal::new(format!("there is no method '{}'", printable(method)))
+        .remedy("rpc.discover lists them")
+        .of_kind(Kind::NoMethod)
 }
 
 /// What a session said, each command behind its number; in JSON the commands alone.

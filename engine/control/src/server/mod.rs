@@ -12,7 +12,7 @@ mod dispatcher;
 mod flow;
 mod peer;
 mod plain;
-mod rpc;
+pub(crate) mod rpc;
 mod socket;
 mod stream;
 pub mod subscriptions;
@@ -45,7 +45,7 @@ pub use dispatcher::{ControlLoad, Dispatcher, UNITS_PER_TURN_MAX};
 use flow::Flow;
 use peer::{Entry, Seat, entry};
 use socket::Listener;
-pub use socket::group_id;
+pub use socket::{group_id, listen_unix};
 use stream::Stream;
 pub use token::Token;
 
@@ -143,6 +143,14 @@ pub(crate) enum Ask {
     Help(String),
     /// The schema of all commands.
     Schema,
+    /// A command under the name of its method.
+    Method { method: String, args: Json },
+    /// This, if the configuration is in a state still.
+    IfGeneration(String, Box<Ask>),
+    /// Which state the configuration is in.
+    Generation,
+    /// The API as a document.
+    Discover,
     /// To be served; the server deals with it.
     Authenticate(String),
     /// Nothing any more: the client is gone.
@@ -239,7 +247,8 @@ impl Server {
         let doors = [(&config.cli_socket, Protocol::Plain), (&config.api_socket, Protocol::Rpc)];
         for (path, protocol) in doors {
             if let Some(path) = path {
-                let listener = socket::listen(path, config.group.as_deref())?;
+                socket::make_folder(path)?;
+                let listener = listen_unix(path, config.group.as_deref())?;
                 listeners.push((Listener::Unix(listener), protocol));
                 paths.push(path.clone());
             }

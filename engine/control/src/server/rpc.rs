@@ -8,6 +8,9 @@
 //! | `complete` | `line`, `cursor` | `start`, `candidates`, `can_end` |
 //! | `help` | `command` | `text`, `json` |
 //! | `commands` | | the schema of all commands |
+//! | `rpc.discover` | | all methods, as an OpenRPC document |
+//! | `generation` | | `generation`: other than before when a command may have changed something |
+//! | `show_interface`, … | the command's arguments | the JSON of the command's answer |
 //! | `authenticate` | `token` | nothing; first of all where the program wants it (TCP) |
 //!
 //! While a command runs, notifications may come before its response, each with the `id` of its
@@ -21,6 +24,11 @@
 //! or `"json"`, a long answer comes in notifications `output` instead, each with a part of the
 //! text (or of the text of the JSON) as `text`, and where it belongs as `page`: `first`, `more`,
 //! `last`. The last page of a single command is its result.
+//! Each command is a method under its first words, joined by `_`. With `if_generation` it is
+//! refused ([`STALE`]) unless [`generation`](crate::Commands) answers the same still: two programs
+//! that read, decide and write do not overwrite each other's changes. Such a method's long answer
+//! that breaks off has `incomplete` beside `result`.
+//!
 //! Messages are handled in order; arrays of messages are not accepted.
 
 use std::fmt::Write as _;
@@ -29,7 +37,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::plain::HISTORY_LINES_MAX;
 use super::{Answer, Ask, Origin};
-use crate::error::Refusal;
+use crate::error::{Kind, Refusal};
+use crate::openrpc::COMMON;
 use crate::output::{Form, Output, Page};
 use crate::script::OnRefusal;
 
@@ -41,6 +50,8 @@ const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 /// The router refused; `data` says what, where and what would be right.
 const REFUSED: i32 = -32000;
+/// The configuration is not what the client has read.
+pub(crate) const STALE: i32 = -32001;
 
 /// The first line of a script is at most this, so that counting on from it is safe.
 const LINE_MAX: u64 = 1 << 31;
@@ -116,6 +127,8 @@ enum Pages {
 pub(crate) struct Responder {
     id: Json,
     pages: Pages,
+    /// The result is the answer's JSON alone.
+    is_bare: bool,
     /// A long answer is being written: what is to follow when it breaks off, and whether it is the
     /// result of the request.
     open: Option<(Page, bool)>,
@@ -153,9 +166,19 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Call>, String> {
                 Some("json") => Pages::Json,
                 _ => Pages::Joined,
             };
-            Ok(Some(Call { responder: id.map(|id| Responder { id, pages, open: None }), ask }))
+            let is_bare = is_method(&ask);
+            let responder = id.map(|id| Responder { id, pages, is_bare, open: None });
+            Ok(Some(Call { responder, ask }))
         }
         Err((code, what)) => Err(error(id_of(&id), code, &what, None)),
+    }
+}
+
+/// Is it a command under the name of its method?
+fn is_method(ask: &Ask) -> bool {
+    match ask {
+        Ask::IfGeneration(_, ask) => is_method(ask),
+        ask => matches!(ask, Ask::Method { .. }),
     }
 }
 
@@ -175,7 +198,7 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
         text(name)?.ok_or_else(|| (INVALID_PARAMS, format!("{method}: {name} is missing")))
     };
     let number = |name: &str| params.get(name).and_then(Json::as_u64);
-    Ok(match method {
+    let asked = match method {
         "cli" => Ask::Line(required("line")?),
         "script" => {
             let keep_going = params.get("keep_going").and_then(Json::as_bool).unwrap_or(false);
@@ -187,7 +210,7 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
             };
             Ask::Script { text: required("text")?, from }
         }
-        "command" => Ask::Command(Json::Object(params.clone())),
+        "command" => Ask::Command(without_common(params)),
         "complete" => {
             let line = required("line")?;
             let cursor = number("cursor")
@@ -197,13 +220,83 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
         "help" => Ask::Help(text("command")?.unwrap_or_default()),
         "history" => Ask::History(history(params)?),
         "commands" => Ask::Schema,
+        "rpc.discover" => Ask::Discover,
+        "generation" => Ask::Generation,
         "authenticate" => Ask::Authenticate(required("token")?),
-        _ => {
-            let what = "there is no such method; there are cli, script, command, complete, \
-                history, help and commands";
-            return Err((METHOD_NOT_FOUND, what.into()));
-        }
+        _ => Ask::Method { method: method.into(), args: without_common(params) },
+    };
+    Ok(match text("if_generation")? {
+        Some(generation) => Ask::IfGeneration(generation, Box::new(asked)),
+        None => asked,
     })
+}
+
+/// The parameters but for those that every method has.
+fn without_common(params: &Map<String, Json>) -> Json {
+    let own = params.iter().filter(|(name, _)| COMMON.iter().all(|(common, _)| common != name));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<String, Json>>().into()
+}
+
+/// The methods of the API itself, for its document.
+pub(crate) fn methods() -> Vec<Json> {
+    let text = || json!({ "type": "string" });
+    let method = |name: &str, summary: &str, params: &[(&str, bool, Json)], result: Json| {
+        let param = |(name, required, schema): &(&str, bool, Json)| json!({ "name": name, "required": required, "schema": schema });
+        json!({
+            "name": name, "summary": summary, "paramStructure": "by-name",
+            "params": params.iter().map(param).collect::<Vec<_>>(),
+            "result": { "name": "answer", "schema": result },
+        })
+    };
+    let both = || {
+        json!({
+            "type": "object",
+            "properties": { "text": { "type": ["string", "null"] }, "json": true },
+            "required": ["text", "json"],
+        })
+    };
+    let generation = json!({
+        "type": "object", "properties": { "generation": text() }, "required": ["generation"],
+    });
+    vec![
+        method("rpc.discover", "This document", &[], json!({ "type": "object" })),
+        method("cli", "Execute a command line", &[("line", true, text())], both()),
+        method(
+            "script",
+            "Execute many command lines",
+            &[
+                ("text", true, text()),
+                ("name", false, text()),
+                ("line", false, json!({ "type": "integer", "minimum": 1 })),
+                ("applied", false, json!({ "type": "integer", "minimum": 0 })),
+                ("keep_going", false, json!({ "type": "boolean" })),
+            ],
+            both(),
+        ),
+        method(
+            "command",
+            "Execute a command in its JSON form",
+            &[("command", true, text()), ("args", false, json!({ "type": "object" }))],
+            both(),
+        ),
+        method(
+            "complete",
+            "Say what could stand at a place of a line",
+            &[
+                ("line", true, text()),
+                ("cursor", false, json!({ "type": "integer", "minimum": 0 })),
+            ],
+            json!({ "type": "object" }),
+        ),
+        method("commands", "All commands and their schema", &[], json!({ "type": "array" })),
+        method("generation", "The state of the configuration", &[], generation),
+        method(
+            "authenticate",
+            "Say the token; first of all where the router wants it (TCP)",
+            &[("token", true, text())],
+            json!({ "type": "object" }),
+        ),
+    ]
 }
 
 /// The lines that a client said; more, and longer ones, than a session keeps are refused.
@@ -236,13 +329,22 @@ impl Responder {
                 broken.0 + &self.notify("refused", refusal.to_json())
             }
             Answer::Done(Ok(output)) => {
-                let result = output.bare_json().cloned().unwrap_or_else(|| both(output));
+                let result = match output.bare_json() {
+                    Some(json) => json.clone(),
+                    None if self.is_bare => output.to_json(),
+                    None => both(output),
+                };
                 line(&json!({"jsonrpc": "2.0", "id": self.id, "result": result}))
             }
             Answer::Done(Err(refusal)) => match self.break_off(refusal) {
                 (broken, true) => broken,
                 (broken, false) => {
-                    broken + &error(&self.id, REFUSED, &refusal.to_string(), Some(refusal))
+                    let code = match refusal.kind() {
+                        Kind::Refused => REFUSED,
+                        Kind::NoMethod => METHOD_NOT_FOUND,
+                        Kind::Stale => STALE,
+                    };
+                    broken + &error(&self.id, code, &refusal.to_string(), Some(refusal))
                 }
             },
         }
@@ -279,6 +381,9 @@ impl Responder {
         if page.first {
             let id = &self.id;
             let _ = match is_direct {
+                true if self.is_bare => {
+                    write!(text, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")
+                }
                 true => write!(text, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"json\":"),
                 false => write!(
                     text,
@@ -288,7 +393,8 @@ impl Responder {
         }
         text += &output.written(Form::Compact);
         if page.last {
-            text += ",\"text\":null}}\n";
+            text += self.end_of_message(is_direct);
+            text.push('\n');
         }
         self.open = (!page.last).then_some((page, is_direct));
         text
@@ -297,8 +403,17 @@ impl Responder {
     /// End the message of a long answer that does not go on. Says whether it was the result.
     fn break_off(&mut self, refusal: &Refusal) -> (String, bool) {
         let Some((page, is_direct)) = self.open.take() else { return (String::new(), false) };
-        let why = refusal.to_json();
-        (format!("{},\"text\":null,\"incomplete\":{why}}}}}\n", page.closing()), is_direct)
+        let (why, closing) = (refusal.to_json(), page.closing());
+        let message = match self.is_bare && is_direct {
+            true => format!("{closing},\"incomplete\":{why}}}\n"),
+            false => format!("{closing},\"text\":null,\"incomplete\":{why}}}}}\n"),
+        };
+        (message, is_direct)
+    }
+
+    /// What closes a message whose answer came in pieces.
+    fn end_of_message(&self, is_direct: bool) -> &'static str {
+        if self.is_bare && is_direct { "}" } else { ",\"text\":null}}" }
     }
 }
 
@@ -390,7 +505,8 @@ mod tests {
         let mut table = crate::Table::new([crate::Column::left("Name")]);
         table.row().cell("e0");
         let part = Answer::Part { output: Output::from(table).on_page(page), is_direct: true };
-        let mut responder = Responder { id: json!(7), pages: Pages::Joined, open: None };
+        let mut responder =
+            Responder { id: json!(7), pages: Pages::Joined, is_bare: false, open: None };
         let mut text = responder.message(&part, true);
         text += &responder.message(&Answer::Done(Err(Refusal::new("the table is gone"))), true);
         let message: Json = serde_json::from_str(&text).unwrap();

@@ -52,23 +52,33 @@ pub(crate) fn listen_tcp(address: SocketAddr) -> Result<TcpListener, Refusal> {
 /// Owner and group may talk to the router, others may not.
 const SOCKET_MODE: u32 = 0o660;
 
-/// Listen at `path`. A socket that a router left behind is replaced; one that answers is not.
-pub(crate) fn listen(path: &Path, group: Option<&str>) -> Result<UnixListener, Refusal> {
+/// Make the folder that a socket at `path` stands in.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Refusal> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.map_err(|error| {
+        Refusal::new(format!("cannot make the folder of {}: {error}", path.display()))
+    })
+}
+
+/// Listen at `path`, which the owner and the group may connect to: `group`, or that of the
+/// process. A socket that a router left behind is replaced; one that answers is not. The listener
+/// does not block, and takes no descriptors from its peers.
+///
+/// # Errors
+/// Something else is at `path`, another process answers there, there is no such group, or the
+/// system refuses.
+pub fn listen_unix(path: &Path, group: Option<&str>) -> Result<UnixListener, Refusal> {
     let name = path.display();
     let failed =
         |what: &str, error: io::Error| Refusal::new(format!("cannot {what} {name}: {error}"));
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| failed("make the folder of", error))?;
-    }
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(Refusal::new(format!("{name} exists and is not a socket"))
                 .remedy("remove it, or listen elsewhere"));
         }
         Ok(_) if UnixStream::connect(path).is_ok() => {
-            return Err(Refusal::new(format!("another process answers at {name}")).remedy(
-                "stop it, or listen elsewhere (unix { cli-listen PATH runtime-dir PATH })",
-            ));
+            return Err(Refusal::new(format!("another process answers at {name}"))
+                .remedy("stop it, or listen elsewhere"));
         }
         Ok(_) => fs::remove_file(path).map_err(|error| failed("replace", error))?,
         Err(_) => {}
@@ -111,14 +121,14 @@ mod tests {
     #[test]
     fn a_socket_left_behind_is_replaced_and_one_that_answers_is_not() {
         let path = std::env::temp_dir().join(format!("quiver-socket-{}", std::process::id()));
-        let first = listen(&path, None).unwrap();
-        let refused = listen(&path, None).unwrap_err();
+        let first = listen_unix(&path, None).unwrap();
+        let refused = listen_unix(&path, None).unwrap_err();
         assert!(refused.to_string().starts_with("another process answers"), "{refused}");
         drop(first);
-        drop(listen(&path, None).unwrap());
+        drop(listen_unix(&path, None).unwrap());
         fs::remove_file(&path).unwrap();
         fs::write(&path, "text").unwrap();
-        assert!(listen(&path, None).unwrap_err().to_string().contains("is not a socket"));
+        assert!(listen_unix(&path, None).unwrap_err().to_string().contains("is not a socket"));
         fs::remove_file(&path).unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! The graph: nodes, the vectors between them, and what both count.
 
 pub mod arc;
+pub mod arrivals;
 pub mod builder;
 pub mod builtin;
 pub mod capture;

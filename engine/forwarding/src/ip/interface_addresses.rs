@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_core::{Engine, InterfaceId};
+use quiver_wire::Ip6InterfaceAddress;
 
 /// A leased address and the length of its prefix, if there is one.
 pub type Leased = Option<(Ipv4Addr, u8)>;
@@ -19,6 +20,16 @@ pub struct InterfaceAddresses {
     /// Let an interface have this leased IPv4 address, or none. `show running-config` leaves it
     /// out.
     pub lease: fn(&mut Engine, InterfaceId, Leased) -> Result<(), String>,
+    /// Give an interface a leased IPv6 address, which is deprecated (RFC 4862 §5.5.4) or not; change
+    /// that of one that it has. `show running-config` leaves it out. It is not used before duplicate
+    /// address detection. An operator who configures the address takes it from the lease.
+    pub lease6: fn(&mut Engine, InterfaceId, Ip6InterfaceAddress, bool) -> Result<(), String>,
+    /// Take a leased IPv6 address from an interface, if it has it.
+    pub release6: fn(&mut Engine, InterfaceId, Ip6InterfaceAddress) -> Result<(), String>,
+    /// Has an interface this leased IPv6 address?
+    pub is_leased6: fn(&Engine, InterfaceId, Ip6InterfaceAddress) -> bool,
+    /// Let an interface speak IPv6 because a DHCPv6 client is on it, or for that no more.
+    pub serve_client6: fn(&mut Engine, InterfaceId, bool) -> Result<(), String>,
     /// Was somebody else heard to use an address of an interface (RFC 5227 §2)?
     pub is_claimed: fn(&Engine, InterfaceId, IpAddr) -> bool,
     /// The configured and leased addresses of an interface, with the lengths of their prefixes.

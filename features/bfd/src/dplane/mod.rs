@@ -104,8 +104,7 @@ pub(crate) fn listen(engine: &mut Engine, endpoint: Endpoint) -> Result<(), Refu
             let what = format!("a BFD daemon is waited for at {} already", listening.endpoint);
             return Err(Refusal::new(what).remedy("bfd dplane close"));
         }
-        let socket = Listener::bind(&endpoint)
-            .map_err(|error| Refusal::new(format!("BFD data plane at {endpoint}: {error}")))?;
+        let socket = Listener::bind(&endpoint)?;
         let token = match &socket {
             Some(socket) => engine.watch(socket.fd(), Interest::READ, accept),
             None => engine.every(CONNECT_NS, connect),
@@ -133,13 +132,12 @@ pub(crate) fn close(engine: &mut Engine) -> Result<(), Refusal> {
 /// Connect to the daemon that listens, if there is no connection.
 fn connect(engine: &mut Engine) {
     engine.with(|engine, dplane: &mut Dplane| {
-        let endpoint = dplane.listening.as_ref().map(|listening| &listening.endpoint);
-        let Some(Endpoint::Daemon { address, namespace }) = endpoint else { return };
+        let Some(listening) = dplane.listening.as_ref() else { return };
         if dplane.connection.is_some() {
             return;
         }
-        if let Ok(stream) = Stream::connect(*address, namespace.as_deref()) {
-            let from = address.to_string();
+        if let Some(Ok(stream)) = Stream::connect(&listening.endpoint) {
+            let from = listening.endpoint.to_string();
             tracing::info!("BFD daemon {from} is connected");
             dplane.connection = Some(Connection::new(engine, stream, from, serve));
             dplane.counts.connected += 1;
@@ -301,6 +299,7 @@ fn add(engine: &mut Engine, dplane: &mut Dplane, new: &SessionMessage) -> Result
         Some(Origin::Daemon) if is_other_number => {
             return Err(Refusal::new("the daemon has a session between these addresses"));
         }
+        Some(Origin::Bond) => return Err(Refusal::new("it is the session of a bond's member")),
         Some(Origin::Daemon) => config::modify(engine, &ends, settings)?,
         None => {
             let min_ttl = if new.is_multihop { new.min_ttl } else { 0 };
@@ -313,6 +312,7 @@ fn add(engine: &mut Engine, dplane: &mut Dplane, new: &SessionMessage) -> Result
                     origin: Origin::Daemon,
                     discriminator: Some(new.id),
                     min_ttl,
+                    bond: None,
                 },
             )?;
         }
@@ -332,7 +332,7 @@ fn ends_of(engine: &Engine, new: &SessionMessage) -> Result<Ends, Refusal> {
     }
     if new.is_multihop {
         let local = new.local.ok_or_else(|| Refusal::new("no local address over several hops"))?;
-        return Ok(Ends { interface: None, local, peer });
+        return Ok(Ends { interface: None, is_member: false, local, peer });
     }
     let Some(fib) = engine.get::<Fib>() else { return Err(config::busy()) };
     let fits = |(address, length): (IpAddr, u8)| match new.local {
@@ -353,7 +353,7 @@ fn ends_of(engine: &Engine, new: &SessionMessage) -> Result<Ends, Refusal> {
             return Err(Refusal::new(what));
         }
     };
-    Ok(Ends { interface: Some(interface), local, peer })
+    Ok(Ends { interface: Some(interface), is_member: false, local, peer })
 }
 
 fn is_in_subnet(peer: IpAddr, address: IpAddr, length: u8) -> bool {

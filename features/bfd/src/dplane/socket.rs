@@ -4,15 +4,15 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use quiver_control::Refusal;
+use quiver_control::server::listen_unix;
 use quiver_linux::in_namespace;
-
-/// Owner and group may connect, others may not.
-const MODE: u32 = 0o660;
+use quiver_linux::rights::refuse_descriptors;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 /// How long the control thread waits at most for a daemon on the same host.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
@@ -36,6 +36,8 @@ pub(crate) enum Endpoint {
         /// The namespace.
         namespace: Option<String>,
     },
+    /// Not at all: the daemon listens at a path.
+    DaemonAt(PathBuf),
 }
 
 impl std::fmt::Display for Endpoint {
@@ -44,7 +46,7 @@ impl std::fmt::Display for Endpoint {
             Endpoint::Tcp { address, .. } | Endpoint::Daemon { address, .. } => {
                 write!(f, "{address}")
             }
-            Endpoint::Unix(path) => write!(f, "{}", path.display()),
+            Endpoint::Unix(path) | Endpoint::DaemonAt(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -59,30 +61,24 @@ pub(super) enum Listener {
 impl Listener {
     /// Listen, if the endpoint says so. A socket that a router left behind is replaced, one that
     /// answers is not.
-    pub fn bind(endpoint: &Endpoint) -> io::Result<Option<Listener>> {
+    ///
+    /// # Errors
+    /// Something else is there, or the system refuses.
+    pub fn bind(endpoint: &Endpoint) -> Result<Option<Listener>, Refusal> {
         match endpoint {
-            Endpoint::Daemon { .. } => Ok(None),
+            Endpoint::Daemon { .. } | Endpoint::DaemonAt(_) => Ok(None),
             Endpoint::Tcp { address, namespace } => {
                 let address = *address;
-                let bound =
-                    in_namespace(namespace.as_deref(), move || TcpListener::bind(address))??;
-                bound.set_nonblocking(true)?;
+                let bound = in_namespace(namespace.as_deref(), move || TcpListener::bind(address));
+                let failed = |error: io::Error| {
+                    Refusal::new(format!("cannot listen at {endpoint}: {error}"))
+                };
+                let bound = bound.flatten().map_err(failed)?;
+                bound.set_nonblocking(true).map_err(failed)?;
                 Ok(Some(Listener::Tcp(bound)))
             }
             Endpoint::Unix(path) => {
-                match fs::symlink_metadata(path) {
-                    Ok(found) if !found.file_type().is_socket() => {
-                        return Err(io::Error::other("it exists and is not a socket"));
-                    }
-                    Ok(_) if UnixStream::connect(path).is_ok() => {
-                        return Err(io::Error::other("another process answers there"));
-                    }
-                    Ok(_) => fs::remove_file(path)?,
-                    Err(_) => {}
-                }
-                let bound = UnixListener::bind(path)?;
-                bound.set_nonblocking(true)?;
-                fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
+                let bound = listen_unix(path, None)?;
                 Ok(Some(Listener::Unix(bound, path.clone())))
             }
         }
@@ -119,6 +115,15 @@ impl Drop for Listener {
     }
 }
 
+/// Connect to a path without waiting: a daemon whose queue is full is not there.
+fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let _ = refuse_descriptors(&socket); // an older kernel hands them over to be closed
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
+}
+
 /// A connection.
 pub(super) enum Stream {
     Tcp(TcpStream),
@@ -132,11 +137,20 @@ impl Stream {
         Ok(Stream::Tcp(stream))
     }
 
-    /// Connect to a daemon at a loopback address, which answers at once or not at all.
-    pub fn connect(address: SocketAddr, namespace: Option<&str>) -> io::Result<Stream> {
-        let connected =
-            in_namespace(namespace, move || TcpStream::connect_timeout(&address, CONNECT_TIMEOUT));
-        Stream::tcp(connected??)
+    /// Connect to a daemon that listens on this host, which answers at once or not at all. `None`:
+    /// the router listens itself.
+    pub fn connect(endpoint: &Endpoint) -> Option<io::Result<Stream>> {
+        match endpoint {
+            Endpoint::Daemon { address, namespace } => {
+                let address = *address;
+                let connected = in_namespace(namespace.as_deref(), move || {
+                    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
+                });
+                Some(connected.flatten().and_then(Stream::tcp))
+            }
+            Endpoint::DaemonAt(path) => Some(connect_unix(path).map(Stream::Unix)),
+            Endpoint::Tcp { .. } | Endpoint::Unix(_) => None,
+        }
     }
 
     pub fn fd(&self) -> RawFd {

@@ -48,6 +48,7 @@ impl Job<Engine> for Add {
             if let Err(error) = done {
                 return Err(Refusal::of_table(engine, error).after(self.done));
             }
+            bridges.added.remove(&nth(self.first, self.done));
             self.done += 1;
         }
         if self.done == self.count {
@@ -75,6 +76,7 @@ impl Job<Engine> for Remove {
             let key = nth(self.first, self.done);
             let mine = bridges.macs.get(key).is_some_and(|entry| !entry.is_bvi());
             self.removed += u64::from(mine && bridges.macs.remove(key).is_some());
+            bridges.added.remove(&key);
             self.done += 1;
         }
         bridges.offices.forget();
@@ -110,6 +112,7 @@ impl Job<Engine> for Clear {
             });
             for key in keys {
                 bridges.macs.remove(key);
+                bridges.added.remove(&key);
             }
         }
         bridges.offices.forget();

@@ -173,6 +173,7 @@ pub(crate) fn configured_runs(engine: &Engine) -> Vec<(MacAddress, Run, usize)> 
     let Some(bridges) = engine.get::<Bridges>() else { return Vec::new() };
     let configured =
         bridges.macs.iter().filter(|(_, entry)| entry.is_configured() && !entry.is_bvi());
+    let configured = configured.filter(|(key, _)| !bridges.added.contains_key(key));
     let mut entries: Vec<(u32, u64, Run)> = configured
         .map(|(key, entry)| {
             let run = Run {

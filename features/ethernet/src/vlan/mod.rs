@@ -1,5 +1,6 @@
 //! VLANs (IEEE 802.1Q): sub-interfaces by tags, and tags rewritten.
 
+mod calls;
 mod commands;
 mod frame;
 mod input;
@@ -45,6 +46,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.running_config_in_slices(order::FEATURES, by_interface(rewrites::write_config));
     registry.on_start(move |engine| {
         engine.insert(sub_interfaces);
+        calls::start(engine);
         engine.insert(rewrites);
         engine.on_interface_change(sub_interfaces::follow_interface);
         engine.on_interface_change(rewrites::follow_interface);

@@ -6,15 +6,26 @@ use quiver_control::IpPrefix;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::ip::InterfaceAddresses;
-use quiver_wire::Ip4InterfaceAddress;
 use quiver_wire::ip6::address::is_link_local;
+use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress};
 
-use crate::addresses::interfaces;
+use crate::addresses::{interfaces, leases};
 use crate::state::IpState;
 
 /// What they call.
-pub(crate) const CALLS: InterfaceAddresses =
-    InterfaceAddresses { add, remove, lease, is_claimed, of, tables, changes };
+pub(crate) const CALLS: InterfaceAddresses = InterfaceAddresses {
+    add,
+    remove,
+    lease,
+    lease6,
+    release6,
+    is_leased6,
+    serve_client6,
+    is_claimed,
+    of,
+    tables,
+    changes,
+};
 
 fn add(engine: &mut Engine, id: InterfaceId, address: IpAddr, length: u8) -> Result<(), String> {
     match address {
@@ -40,7 +51,32 @@ fn lease(
 ) -> Result<(), String> {
     let wanted = wanted.map(|(address, length)| Ip4InterfaceAddress::new(address, length));
     let wanted = wanted.transpose().map_err(|error| error.to_string())?;
-    interfaces::lease(engine, id, wanted).map_err(|refusal| refusal.to_string())
+    leases::lease(engine, id, wanted).map_err(|refusal| refusal.to_string())
+}
+
+fn lease6(
+    engine: &mut Engine,
+    id: InterfaceId,
+    own: Ip6InterfaceAddress,
+    deprecated: bool,
+) -> Result<(), String> {
+    leases::lease6(engine, id, own, deprecated).map_err(|refusal| refusal.to_string())
+}
+
+fn release6(engine: &mut Engine, id: InterfaceId, own: Ip6InterfaceAddress) -> Result<(), String> {
+    match is_leased6(engine, id, own) {
+        true => remove(engine, id, own.address().into(), own.length()),
+        false => Ok(()),
+    }
+}
+
+fn is_leased6(engine: &Engine, id: InterfaceId, own: Ip6InterfaceAddress) -> bool {
+    let known = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id));
+    known.is_some_and(|known| known.is_leased6(own))
+}
+
+fn serve_client6(engine: &mut Engine, id: InterfaceId, wanted: bool) -> Result<(), String> {
+    leases::serve_client6(engine, id, wanted).map_err(|refusal| refusal.to_string())
 }
 
 fn is_claimed(engine: &Engine, id: InterfaceId, address: IpAddr) -> bool {

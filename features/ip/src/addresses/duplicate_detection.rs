@@ -195,8 +195,10 @@ pub(crate) fn follow(
             ip.ownerships.plan(id, address, Phase::Announced(ANNOUNCEMENTS), now_ns);
         }
         ip.interface(id).set_tentative(address, probes);
-        // RFC 4862 §5.4: what was made of a prefix is not used before.
-        let waits = config.waits || ip.interface(id).is_auto(address);
+        // RFC 4862 §5.4, RFC 8415 §18.2.10.1: what was made of a prefix, or is leased, is not used
+        // before.
+        let interface = ip.interface(id);
+        let waits = config.waits || interface.is_auto(address) || interface.has_leased6(address);
         use_or_not(ip, fib, id, (address, length), !(probes && waits))?;
     }
     Ok(())
@@ -319,7 +321,9 @@ pub(crate) fn conflict(engine: &mut Engine, id: InterfaceId, address: IpAddr, ma
                 ip.publish(fib);
                 let own = Prefix { address, length: ownership.length };
                 let removes = ip.ownerships.config(id, address.is_ipv6()).removes;
-                removed = Some(own).filter(|own| removes && ip.has(id, *own));
+                // The DHCPv6 client declines what it leased.
+                let is_leased = ip.interface(id).has_leased6(address);
+                removed = Some(own).filter(|own| removes && !is_leased && ip.has(id, *own));
             }
             Phase::Duplicate(_) => {}
             Phase::Announced(_) | Phase::Preferred => {

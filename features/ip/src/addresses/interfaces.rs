@@ -12,6 +12,7 @@ use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
 use crate::addresses::autoconfig;
 use crate::addresses::duplicate_detection;
+use crate::addresses::leases;
 use crate::addresses::unnumbered;
 use crate::neighbor::release;
 use crate::state::{InterfaceIp, IpState, with_ip};
@@ -153,6 +154,12 @@ pub(crate) fn stays(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
         return Err(Refusal::new(format!("{name} takes addresses that routers advertise"))
             .remedy(autoconfig::remedy(&name)));
     }
+    if ip.is_some_and(|ip| ip.has_client6) {
+        let name = engine.interface_name(id);
+        return Err(
+            Refusal::new(format!("{name} has a DHCPv6 client")).remedy(leases::remedy(&name))
+        );
+    }
     if !ip.is_some_and(|ip| ip.has_own() || ip.enabled6 || ip.unnumbered.is_some()) {
         return Ok(());
     }
@@ -166,10 +173,13 @@ pub(crate) fn add(engine: &mut Engine, id: InterfaceId, prefix: IpPrefix) -> Res
     check_routes(engine, id)?;
     unnumbered::refuse_borrower(engine, id)?;
     let done = with_ip(engine, |engine, ip, fib| -> Result<Result<(), FibError>, Refusal> {
-        if ip.replacing.give_address(id, prefix.address, prefix.length) && ip.has(id, prefix) {
+        let is_given = ip.has(id, prefix) && !ip.interface(id).has_leased6(prefix.address);
+        if ip.replacing.give_address(id, prefix.address, prefix.length) && is_given {
             return Ok(Ok(()));
         }
-        if let Err(error) = autoconfig::yield_address(engine, ip, fib, id, prefix.address) {
+        let yielded = autoconfig::yield_address(engine, ip, fib, id, prefix.address)
+            .and_then(|()| leases::yield_address(engine, ip, fib, id, prefix.address));
+        if let Err(error) = yielded {
             return Ok(Err(error));
         }
         let mut changed = ip.interface(id).clone();
@@ -247,6 +257,7 @@ pub(crate) fn remove(
         changed.ip4.retain(|own| !matches(own.address().into(), own.length()));
         changed.leased = changed.leased.filter(|own| changed.ip4.contains(own));
         changed.ip6.retain(|own| !matches(own.address().into(), own.length()));
+        changed.leased6.retain(|leased| changed.ip6.contains(&leased.own));
         if changed.chosen_link_local.is_some_and(|own| matches(own.address().into(), own.length()))
         {
             changed.chosen_link_local = None;
@@ -258,29 +269,8 @@ pub(crate) fn remove(
     done.map_err(|error| Refusal::of_table(engine, error))
 }
 
-/// Let an interface have this leased address, or none.
-pub(crate) fn lease(
-    engine: &mut Engine,
-    id: InterfaceId,
-    wanted: Option<Ip4InterfaceAddress>,
-) -> Result<(), Refusal> {
-    let old = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id)?.leased);
-    if old == wanted {
-        return Ok(());
-    }
-    let prefix =
-        |own: Ip4InterfaceAddress| IpPrefix { address: own.address().into(), length: own.length() };
-    if let Some(old) = old {
-        remove(engine, id, prefix(old))?;
-    }
-    let Some(new) = wanted else { return Ok(()) };
-    add(engine, id, prefix(new))?;
-    with_ip(engine, |_, ip, _| ip.interface(id).leased = Some(new));
-    Ok(())
-}
-
 /// Change the FIB first, and what workers see after it; a refused change leaves all as it was.
-fn apply(
+pub(super) fn apply(
     engine: &Engine,
     ip: &mut IpState,
     fib: &mut Fib,

@@ -6,6 +6,7 @@ use quiver_forwarding::fib::Fib;
 
 use crate::addresses::autoconfig;
 use crate::addresses::interfaces::{check_routes, fit_link_local};
+use crate::addresses::leases;
 use crate::state::{IpState, with_ip};
 
 /// Let an interface use the addresses of another.
@@ -47,6 +48,10 @@ fn check(engine: &Engine, id: InterfaceId, lender: InterfaceId) -> Result<(), Re
             "interface {name} takes addresses that routers advertise"
         ))
         .remedy(autoconfig::remedy(&name)));
+    }
+    if own.has_client6 {
+        return Err(Refusal::new(format!("interface {name} has a DHCPv6 client"))
+            .remedy(leases::remedy(&name)));
     }
     if own.has_own() {
         return Err(Refusal::new(format!("interface {name} has addresses of its own"))

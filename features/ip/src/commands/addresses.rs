@@ -145,8 +145,9 @@ fn remove_all(
         .unwrap_or_default();
     let ip4 =
         own.ip4.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
-    let ip6 =
-        own.ip6.iter().map(|own| IpPrefix { address: own.address().into(), length: own.length() });
+    let ip6 = own
+        .configured6()
+        .map(|own| IpPrefix { address: own.address().into(), length: own.length() });
     let mut removed = Vec::new();
     for address in ip4.chain(ip6) {
         if let Err(refusal) = interfaces::remove(engine, interface, address) {
@@ -186,7 +187,10 @@ fn add_row(engine: &Engine, (table, list): &mut (Table, Vec<Value>), id: Interfa
         let leased = if own.leased == Some(*address) { " (leased)" } else { "" };
         format!("{address}{leased}{}", said(address.address().into()))
     });
-    let ip6 = own.ip6.iter().map(|own| format!("{own}{}", said(own.address().into())));
+    let ip6 = own.ip6.iter().map(|address| {
+        let leased = if own.is_leased6(*address) { " (leased)" } else { "" };
+        format!("{address}{leased}{}", said(address.address().into()))
+    });
     let auto = own.auto_interface_addresses();
     let auto = auto.map(|own| format!("{own} (autoconfigured){}", said(own.address().into())));
     let link_local = own.link_local.map(|own| own.address());
@@ -247,7 +251,7 @@ pub(crate) fn write_own(engine: &Engine, interface: &Interface, config: &mut Con
         config.command(format_args!("set interface ip address {name} {address}"));
     }
     let link_local = own.chosen_link_local.iter().filter(|_| own.unnumbered.is_none());
-    for address in link_local.chain(&own.ip6) {
+    for address in link_local.chain(own.configured6()) {
         config.command(format_args!("set interface ip address {name} {address}"));
     }
     if fib.directed_broadcast(interface.id) {

@@ -73,7 +73,8 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn check_unused(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
     let own = engine.get::<IpState>().and_then(|ip| ip.interfaces.get(&id));
-    let Some(left) = own.and_then(|own| own.ip6.first().or(own.chosen_link_local.as_ref())) else {
+    let left = own.and_then(|own| own.configured6().chain(&own.chosen_link_local).next());
+    let Some(left) = left else {
         return Ok(());
     };
     let name = engine.interface_name(id);

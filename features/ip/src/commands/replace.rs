@@ -199,7 +199,7 @@ fn replace_addresses(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Ref
     for (id, own) in &ip.interfaces {
         let given = own.ip4.iter().filter(|address| own.leased != Some(**address));
         let ip4 = given.map(|own| (IpAddr::V4(own.address()), own.length()));
-        let ip6 = own.ip6.iter().chain(&own.chosen_link_local);
+        let ip6 = own.configured6().chain(&own.chosen_link_local);
         let ip6 = ip6.map(|own| (IpAddr::V6(own.address()), own.length()));
         stale.extend(ip4.chain(ip6).map(|(address, length)| (*id, address, length)));
     }

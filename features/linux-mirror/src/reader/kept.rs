@@ -15,6 +15,17 @@ pub(crate) struct Kept<K, V> {
     pub coalesced: u64,
 }
 
+/// What an object was when it was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before<V> {
+    /// The same: nothing has changed.
+    Same,
+    /// Something else.
+    Other(V),
+    /// It was not there.
+    Nothing,
+}
+
 struct Entry<V> {
     value: V,
     /// The dump that it was last seen in.
@@ -54,19 +65,24 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
         self.replace(key, value);
     }
 
-    /// [`put`](Self::put); was it a change?
-    pub fn replace(&mut self, key: K, value: V) -> bool {
+    /// [`put`](Self::put); what was it before?
+    pub fn replace(&mut self, key: K, value: V) -> Before<V> {
         let generation = self.generation;
-        match self.known.get_mut(&key) {
+        let before = match self.known.get_mut(&key) {
             Some(entry) if entry.value == value => {
                 entry.generation = generation;
-                return false;
+                return Before::Same;
             }
-            Some(entry) => *entry = Entry { value, generation },
-            None => drop(self.known.insert(key, Entry { value, generation })),
-        }
+            Some(entry) => {
+                Before::Other(std::mem::replace(entry, Entry { value, generation }).value)
+            }
+            None => {
+                self.known.insert(key, Entry { value, generation });
+                Before::Nothing
+            }
+        };
         self.note(key);
-        true
+        before
     }
 
     /// A known object is this now, because of another one: it still has to be in the dump.
@@ -77,11 +93,11 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
         }
     }
 
-    /// An object is there no more.
-    pub fn remove(&mut self, key: K) {
-        if self.known.remove(&key).is_some() {
-            self.note(key);
-        }
+    /// An object is there no more. Returns what it was.
+    pub fn remove(&mut self, key: K) -> Option<V> {
+        let gone = self.known.remove(&key)?;
+        self.note(key);
+        Some(gone.value)
     }
 
     /// What is known of an object.
@@ -105,7 +121,16 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
         let generation = self.generation;
         let gone = self.known.iter().filter(|(_, entry)| entry.generation != generation);
         let gone: Vec<K> = gone.map(|(key, _)| *key).collect();
-        gone.into_iter().for_each(|key| self.remove(key));
+        for key in gone {
+            self.remove(key);
+        }
+    }
+
+    /// Tell one again, if it is there.
+    pub fn report_one_again(&mut self, key: K) {
+        if self.known.contains_key(&key) && self.unreported.insert(key) {
+            self.queue.push_back(key);
+        }
     }
 
     /// Tell again those of which `of` is true.
@@ -126,7 +151,9 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
 
     /// Take away those of which `of` is true.
     pub fn remove_those(&mut self, of: impl Fn(&K, &V) -> bool) {
-        self.keys_of(of).into_iter().for_each(|key| self.remove(key));
+        for key in self.keys_of(of) {
+            self.remove(key);
+        }
     }
 }
 
@@ -156,7 +183,7 @@ mod tests {
         kept.remove(2);
         assert_eq!(kept.take_unreported(9), [(1, Some('b')), (2, None)]);
         assert_eq!(kept.coalesced, 2);
-        assert!(!kept.replace(1, 'b'));
+        assert_eq!(kept.replace(1, 'b'), Before::Same);
         assert_eq!(kept.unreported(), 0, "the same again is no change");
     }
 

@@ -49,6 +49,7 @@ impl Knowledge {
         model.links.begin_dump();
         model.addresses.begin_dump();
         model.neighbours.begin_dump();
+        model.stations.begin_dump();
         model.objects.begin_dump();
         model.routes.begin_dump();
     }
@@ -59,6 +60,7 @@ impl Knowledge {
         model.links.sweep();
         model.addresses.sweep();
         model.neighbours.sweep();
+        model.stations.sweep();
         model.sweep_objects();
         model.routes.sweep();
     }
@@ -79,6 +81,9 @@ impl Knowledge {
         for (key, value) in portion.neighbours {
             put(picture, "neighbour", key, value);
         }
+        for (key, value) in portion.stations {
+            put(picture, "station", key, value);
+        }
         portion.objects.into_iter().for_each(|(key, value)| put(picture, "object", key, value));
         portion.routes.into_iter().for_each(|(key, value)| put(picture, "route", key, value));
         is_some
@@ -97,6 +102,9 @@ impl Knowledge {
         for key in model.neighbours.keys_of(|_, _| true) {
             let facts: Option<NeighbourFacts> = model.neighbours.get(key).copied();
             put(&mut picture, "neighbour", key, facts);
+        }
+        for key in model.stations.keys_of(|_, _| true) {
+            put(&mut picture, "station", key, model.stations.get(key));
         }
         for key in model.objects.keys_of(|_, _| true) {
             put(&mut picture, "object", key, Some(model.hops_of(key)));

@@ -2,6 +2,7 @@
 //! routing daemon by FPM. They hand it to the control thread in portions, each when the one before
 //! was taken.
 
+mod by_object;
 mod fpm;
 mod kept;
 #[cfg(feature = "lab")]
@@ -22,7 +23,9 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use self::model::Model;
-pub(crate) use self::model::{AddressKey, LinkFacts, NeighbourFacts, Object, ObjectHops};
+pub(crate) use self::model::{
+    AddressKey, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts, StationKey,
+};
 pub(crate) use self::orders::{Again, Order};
 pub(crate) use self::own::{OwnChange, OwnRoute, neighbour};
 pub(crate) use self::routes::{Encap, Hop, RouteKey, RouteValue};
@@ -77,6 +80,7 @@ pub(crate) struct Portion {
     pub links: Vec<(u32, Option<LinkFacts>)>,
     pub addresses: Vec<(AddressKey, bool)>,
     pub neighbours: Vec<((u32, std::net::IpAddr), Option<NeighbourFacts>)>,
+    pub stations: Vec<(StationKey, Option<StationFacts>)>,
     /// Next-hop objects, as the hops that they come to.
     pub objects: Vec<(u32, Option<ObjectHops>)>,
     pub routes: Vec<(RouteKey, Option<Arc<RouteValue>>)>,
@@ -249,6 +253,7 @@ fn portion_of(model: &mut Model) -> Portion {
         links: model.links.take_unreported(PORTION_OBJECTS),
         addresses: addresses.map(|(key, value)| (key, value.is_some())).collect(),
         neighbours: model.neighbours.take_unreported(PORTION_OBJECTS),
+        stations: model.stations.take_unreported(PORTION_OBJECTS),
         objects,
         routes: routes.map(|(key, reported)| (key, reported.map(|(_, value)| value))).collect(),
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use quiver_netlink::message::flag;
 use quiver_netlink::{Message, address, family, link, neighbour, next_hop, route};
 
-use super::kept::Kept;
+use super::kept::{Before, Kept};
 use super::orders::Again;
-use super::routes::{Encap, RouteKey, RouteValue, Routes};
+use super::routes::{Encap, RouteKey, Routes};
 use crate::routes::LOCAL_TABLE;
 
 /// A link.
@@ -29,6 +29,10 @@ pub(crate) struct LinkFacts {
     pub parent: Option<u32>,
     /// Is it a macvlan?
     pub is_macvlan: bool,
+    /// The EtherType and the ID of a VLAN.
+    pub vlan: Option<(u16, u16)>,
+    /// Is it a port of a bridge?
+    pub is_bridge_port: bool,
 }
 
 /// An address of a link, with the length of its prefix.
@@ -41,6 +45,19 @@ pub(crate) struct NeighbourFacts {
     pub mac: [u8; 6],
     /// Was it configured?
     pub is_permanent: bool,
+}
+
+/// A station behind a port of a bridge: the port's link, the layer 2 address, and the VLAN, 0 for
+/// none.
+pub(crate) type StationKey = (u32, [u8; 6], u16);
+
+/// A station behind a port of a bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StationFacts {
+    /// Does it neither age nor move?
+    pub is_static: bool,
+    /// Did somebody else than the kernel learn it?
+    pub is_external: bool,
 }
 
 /// What a next-hop object says.
@@ -76,6 +93,8 @@ pub(crate) struct Model {
     pub links: Kept<u32, LinkFacts>,
     pub addresses: Kept<AddressKey, ()>,
     pub neighbours: Kept<(u32, IpAddr), NeighbourFacts>,
+    /// Stations of bridges, behind their ports.
+    pub stations: Kept<StationKey, StationFacts>,
     pub objects: Kept<u32, Object>,
     /// Objects that groups name, and that are not there.
     awaited: HashSet<u32>,
@@ -92,6 +111,7 @@ impl Model {
             links: Kept::new(),
             addresses: Kept::new(),
             neighbours: Kept::new(),
+            stations: Kept::new(),
             objects: Kept::new(),
             awaited: HashSet::new(),
             routes: Routes::new(),
@@ -154,6 +174,8 @@ impl Model {
                     is_running: read.is_running,
                     parent: read.parent,
                     is_macvlan: read.kind == Some("macvlan"),
+                    vlan: read.vlan,
+                    is_bridge_port: read.master_kind == Some("bridge"),
                 };
                 self.links.put(read.index, facts);
             }
@@ -161,6 +183,7 @@ impl Model {
                 self.links.remove(read.index);
                 self.addresses.remove_those(|(link, ..), ()| *link == read.index);
                 self.neighbours.remove_those(|(link, _), _| *link == read.index);
+                self.stations.remove_those(|(link, ..), _| *link == read.index);
             }
         }
         if was_up && !is_up {
@@ -207,7 +230,7 @@ impl Model {
             let missing = members.iter().filter(|member| self.objects.get(member.0).is_none());
             self.awaited.extend(missing.map(|member| member.0));
         }
-        let is_change = self.objects.replace(id, object);
+        let is_change = self.objects.replace(id, object) != Before::Same;
         if is_change && (self.awaited.remove(&id) || is_known) {
             self.objects.report_again(|_, object| object.has_member(|member| member == id));
         }
@@ -241,14 +264,35 @@ impl Model {
 
     fn take_neighbour(&mut self, message: &Message<'_>) {
         let Some(read) = neighbour::Neighbour::read(message.body) else { return };
-        let Some(address) = read.address.filter(|_| read.family != family::BRIDGE) else { return };
+        if read.family == family::BRIDGE {
+            return self.take_station(message.kind, &read);
+        }
+        let Some(address) = read.address else { return };
         let key = (read.link, address);
         match read.mac.filter(|_| message.kind == neighbour::NEW && read.is_usable()) {
             Some(mac) => {
                 let facts = NeighbourFacts { mac, is_permanent: read.is_permanent() };
                 self.neighbours.put(key, facts);
             }
-            None => self.neighbours.remove(key),
+            None => {
+                self.neighbours.remove(key);
+            }
+        }
+    }
+
+    /// An entry of a bridge for a station behind a port. The addresses of the ports themselves
+    /// (`NUD_PERMANENT`), and filters of links that are no ports, are none.
+    fn take_station(&mut self, kind: u16, read: &neighbour::Neighbour) {
+        let Some(mac) = read.mac.filter(|_| read.master.is_some()) else { return };
+        let key = (read.link, mac, read.vlan.unwrap_or(0));
+        match kind == neighbour::NEW && read.is_usable() && !read.is_permanent() {
+            true => {
+                let (is_static, is_external) = (read.is_static(), read.is_external);
+                self.stations.put(key, StationFacts { is_static, is_external });
+            }
+            false => {
+                self.stations.remove(key);
+            }
         }
     }
 
@@ -284,10 +328,7 @@ impl Model {
     pub fn report_again(&mut self, what: Again) {
         match what {
             Again::Link(index) => self.report_link_again(index),
-            Again::Object(id) => {
-                let by_it = RouteValue::Object(id);
-                self.routes.used.report_again(|_, (_, value)| **value == by_it);
-            }
+            Again::Object(id) => self.routes.report_again_by(id),
             Again::All => self.report_all_again(),
         }
     }
@@ -296,6 +337,7 @@ impl Model {
         self.links.report_again(|link, _| *link == index);
         self.addresses.report_again(|(link, ..), ()| *link == index);
         self.neighbours.report_again(|(link, _), _| *link == index);
+        self.stations.report_again(|(link, ..), _| *link == index);
         let of_link =
             |object: &Object| matches!(object, Object::Hop { link, .. } if *link == index);
         let objects = self.objects.keys_of(|_, object| of_link(object));
@@ -309,6 +351,7 @@ impl Model {
         self.links.report_again(|_, _| true);
         self.addresses.report_again(|_, ()| true);
         self.neighbours.report_again(|_, _| true);
+        self.stations.report_again(|_, _| true);
         self.objects.report_again(|_, _| true);
         self.routes.used.report_again(|_, _| true);
     }
@@ -318,6 +361,7 @@ impl Model {
         self.links.unreported()
             + self.addresses.unreported()
             + self.neighbours.unreported()
+            + self.stations.unreported()
             + self.objects.unreported()
             + self.routes.used.unreported()
     }
@@ -327,6 +371,7 @@ impl Model {
         self.links.coalesced
             + self.addresses.coalesced
             + self.neighbours.coalesced
+            + self.stations.coalesced
             + self.objects.coalesced
             + self.routes.used.coalesced
     }
@@ -334,6 +379,9 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
+    use quiver_netlink::Messages;
+    use quiver_netlink::request::attribute_bytes;
+
     use super::*;
 
     fn hop(last: u8) -> Object {
@@ -388,5 +436,94 @@ mod tests {
         reported(&mut model);
         model.object_went(1);
         assert_eq!(reported(&mut model), [(1, None), (2, None), (3, None)]);
+    }
+
+    /// A message of Linux, as it comes in a datagram.
+    fn message(kind: u16, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+        let attributes = attributes.iter();
+        let attributes = attributes.flat_map(|(number, value)| attribute_bytes(*number, value));
+        let body: Vec<u8> = header.iter().copied().chain(attributes).collect();
+        let mut message = (body.len() as u32 + 16).to_ne_bytes().to_vec();
+        message.extend(kind.to_ne_bytes());
+        message.resize(16, 0);
+        message.extend(body);
+        message
+    }
+
+    fn take(model: &mut Model, message: &[u8]) {
+        Messages::of(message).for_each(|message| model.take(&message));
+    }
+
+    /// `RTM_NEWLINK` of a link (linux/if_link.h).
+    fn link_message(kind: u16, number: u32, attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+        const UP: u32 = 1;
+        let mut header = [0; 16];
+        header[4..8].copy_from_slice(&number.to_ne_bytes());
+        header[8..12].copy_from_slice(&UP.to_ne_bytes());
+        message(kind, &header, attributes)
+    }
+
+    #[test]
+    fn a_vlan_of_linux_is_read_with_its_tag_and_the_link_that_it_stands_on() {
+        let info = |protocol: u16| {
+            let id = attribute_bytes(1, &100u16.to_ne_bytes());
+            let data = [id, attribute_bytes(5, &protocol.to_be_bytes())].concat();
+            [attribute_bytes(1, b"vlan\0"), attribute_bytes(2, &data)].concat()
+        };
+        let attributes = |protocol| {
+            let (name, on) = (b"e0.100\0".to_vec(), 7u32.to_ne_bytes().to_vec());
+            vec![(3, name), (5, on), (18, info(protocol))]
+        };
+        let mut model = Model::new();
+        for protocol in [0x8100, 0x88a8] {
+            take(&mut model, &link_message(link::NEW, 9, &attributes(protocol)));
+            let facts = model.links.get(9).expect("a link");
+            assert_eq!((facts.vlan, facts.parent), (Some((protocol, 100)), Some(7)));
+            assert!(facts.is_up && !facts.is_bridge_port);
+        }
+        take(&mut model, &link_message(link::DELETED, 9, &[]));
+        assert!(model.links.get(9).is_none());
+    }
+
+    /// `RTM_NEWNEIGH` of a bridge's entry (linux/neighbour.h).
+    fn entry(kind: u16, state: u16, flags: u8, attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+        let mut header = [0; 12];
+        header[0] = family::BRIDGE;
+        header[4..8].copy_from_slice(&9u32.to_ne_bytes());
+        header[8..10].copy_from_slice(&state.to_ne_bytes());
+        header[10] = flags;
+        message(kind, &header, attributes)
+    }
+
+    #[test]
+    fn stations_behind_ports_are_those_that_a_bridge_has() {
+        const REACHABLE: u16 = 2;
+        const STATIC: u16 = 0x40;
+        const PERMANENT: u16 = 0x80;
+        const EXTERNAL: u8 = 0x10;
+        let bridge = (9, 3u32.to_ne_bytes().to_vec());
+        let mac = |last: u8| [2, 0, 0, 0, 0, last];
+        let own = |last: u8| vec![(2, mac(last).to_vec()), bridge.clone()];
+        let mut model = Model::new();
+        let new = neighbour::NEW;
+        take(&mut model, &entry(new, STATIC, 0, &own(1)));
+        take(&mut model, &entry(new, REACHABLE, EXTERNAL, &own(2)));
+        let in_vlan = [own(3), vec![(5, 7u16.to_ne_bytes().to_vec())]].concat();
+        take(&mut model, &entry(new, REACHABLE, 0, &in_vlan));
+        // The port's own address, and a filter of a link that is no port.
+        take(&mut model, &entry(new, PERMANENT, 0, &own(4)));
+        take(&mut model, &entry(new, PERMANENT, 2, &[(2, mac(5).to_vec())]));
+        let facts = |last: u8, vlan| {
+            let facts = model.stations.get((9, mac(last), vlan));
+            facts.map(|facts| (facts.is_static, facts.is_external))
+        };
+        assert_eq!(facts(1, 0), Some((true, false)));
+        assert_eq!(facts(2, 0), Some((false, true)));
+        assert_eq!(facts(3, 7), Some((false, false)));
+        assert_eq!(model.stations.len(), 3);
+        take(&mut model, &entry(neighbour::DELETED, STATIC, 0, &own(1)));
+        assert_eq!(model.stations.len(), 2);
+        take(&mut model, &link_message(link::DELETED, 9, &[]));
+        assert_eq!(model.stations.len(), 0, "entries go with their port");
     }
 }

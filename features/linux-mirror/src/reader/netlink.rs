@@ -168,6 +168,11 @@ impl Thread {
         let neighbours = [neighbour::dump(family::IP4), neighbour::dump(family::IP6)];
         self.dump(&neighbours, |model| model.neighbours.begin_dump())?;
         self.model.neighbours.sweep();
+        // Kernels without bridges have no such entries.
+        let stations = [neighbour::dump(family::BRIDGE)];
+        if self.dump(&stations, |model| model.stations.begin_dump()).is_ok() {
+            self.model.stations.sweep();
+        }
         Ok(())
     }
 

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_netlink::Request;
-use quiver_netlink::neighbour::NewNeighbour;
+use quiver_netlink::neighbour::{LearnedStation, NewNeighbour};
 use quiver_netlink::route::{NewHop, NewRoute, RouteKind, protocol};
+use quiver_wire::MacAddress;
 
 use super::routes::RouteKey;
 
@@ -29,12 +30,15 @@ pub(crate) enum OwnRoute {
 pub(crate) enum OwnChange {
     Route(RouteKey, Option<Arc<OwnRoute>>),
     Neighbour(NewNeighbour, Option<[u8; 6]>),
+    /// A station behind the port of a bridge that a link is.
+    Station(u32, [u8; 6], bool),
 }
 
 impl OwnChange {
     /// Does it take something away?
     pub fn removes(&self) -> bool {
-        matches!(self, OwnChange::Route(_, None) | OwnChange::Neighbour(_, None))
+        use OwnChange::{Neighbour, Route, Station};
+        matches!(self, Route(_, None) | Neighbour(_, None) | Station(_, _, false))
     }
 
     /// In words, for the log and for `show lcp sync`.
@@ -42,6 +46,9 @@ impl OwnChange {
         match self {
             OwnChange::Route(key, _) => format!("route {} of table {}", key.prefix, key.table),
             OwnChange::Neighbour(whom, _) => format!("neighbour {}", whom.address),
+            OwnChange::Station(link, mac, _) => {
+                format!("station {} behind link {link}", MacAddress(*mac))
+            }
         }
     }
 
@@ -61,6 +68,10 @@ impl OwnChange {
             }
             OwnChange::Neighbour(whom, Some(mac)) => whom.add(*mac),
             OwnChange::Neighbour(whom, None) => whom.remove(),
+            OwnChange::Station(link, mac, is_there) => {
+                let station = LearnedStation { link: *link, mac: *mac };
+                if *is_there { station.add() } else { station.remove() }
+            }
         }
     }
 }
@@ -79,7 +90,7 @@ impl Wanted {
             OwnChange::Route(key, None) => {
                 self.0.remove(key);
             }
-            OwnChange::Neighbour(..) => {}
+            OwnChange::Neighbour(..) | OwnChange::Station(..) => {}
         }
     }
 

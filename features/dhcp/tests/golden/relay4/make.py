@@ -6,7 +6,7 @@ import json
 from scapy.all import BOOTP, DHCP, IP, UDP, Ether, Raw, wrpcap
 
 E0, E1, CLIENT, SERVER = "02:fe:00:00:00:00", "02:fe:00:00:00:01", "02:00:00:00:00:0c", "02:00:00:00:00:05"
-circuit = b"\x01\x06port-7\x02\x05rack1"
+circuit = b"\x01\x06port 7\x02\x05rack1"
 mac = bytes.fromhex(CLIENT.replace(":", ""))
 
 

@@ -1,19 +1,22 @@
 #!/usr/bin/python3
-"""A client's Solicit goes to the server in a Relay-forward (RFC 8415 §19.1), another relay agent's once more, and
-what the server's Relay-reply carries comes back."""
+"""A client's Solicit goes to the server in a Relay-forward (RFC 8415 §19.1) with a remote identifier (RFC 4649) and
+the client's MAC address (RFC 6939), another relay agent's once more, and what the server's Relay-reply carries comes
+back."""
 import json
 
 from scapy.all import UDP, Ether, IPv6, Raw, wrpcap
 from scapy.layers.dhcp6 import (
-    DHCP6_Advertise, DHCP6_RelayForward, DHCP6_RelayReply, DHCP6_Solicit, DHCP6OptClientId, DHCP6OptIfaceId,
-    DHCP6OptRelayMsg, DHCP6OptUnknown, DUID_LL,
+    DHCP6_Advertise, DHCP6_RelayForward, DHCP6_RelayReply, DHCP6_Solicit, DHCP6OptClientId, DHCP6OptClientLinkLayerAddr,
+    DHCP6OptIfaceId, DHCP6OptRelayMsg, DHCP6OptRemoteID, DHCP6OptUnknown, DUID_LL,
 )
 
 E0, E1, CLIENT, SERVER = "02:fe:00:00:00:00", "02:fe:00:00:00:01", "02:00:00:00:00:0c", "02:00:00:00:00:05"
 GROUP = "33:33:00:01:00:02"
 duid = DHCP6OptClientId(duid=DUID_LL(lladdr=CLIENT))
 interface = DHCP6OptIfaceId(ifaceid=b"e0")
+remote = DHCP6OptRemoteID(enterprisenum=9, remoteid=b"rack 1")
 vss = DHCP6OptUnknown(optcode=68, data=b"\0red")
+mac = DHCP6OptClientLinkLayerAddr(clladdr=CLIENT)
 solicit = DHCP6_Solicit(trid=7) / duid
 advertise = DHCP6_Advertise(trid=7) / duid
 link = "2001:db8:1::1"
@@ -24,10 +27,13 @@ def asks(message, sport=546):
     return ether / UDP(sport=sport, dport=547) / message
 
 
-def forward(message, hops):
+def forward(message, hops, *more):
     head = DHCP6_RelayForward(hopcount=hops, linkaddr=link, peeraddr="fe80::c")
     ether = Ether(src=E1, dst=SERVER) / IPv6(src=link, dst="2001:db8::53", hlim=64)
-    return ether / UDP(sport=547, dport=547) / head / interface / vss / DHCP6OptRelayMsg(message=message)
+    packet = ether / UDP(sport=547, dport=547) / head / interface / remote / vss
+    for option in more:
+        packet /= option
+    return packet / DHCP6OptRelayMsg(message=message)
 
 
 def reply(message):
@@ -47,7 +53,7 @@ def another(kind, hops, message):
 
 near = another(DHCP6_RelayForward, 0, solicit)
 wrpcap("01-in.e0.pcap", [asks(solicit), asks(near, 547), asks(another(DHCP6_RelayForward, 8, solicit), 547)])
-wrpcap("01-out.e1.pcap", [forward(solicit, 0), forward(near, 1)])
+wrpcap("01-out.e1.pcap", [forward(solicit, 0, mac), forward(near, 1)])
 json.dump(
     {"drops": {"dhcpv6-proxy": {"too-many-hops": 1}}, "events": {"dhcpv6-proxy": {"taken": 3, "to-server": 2}}},
     open("01-counters.json", "w"),

@@ -1,0 +1,112 @@
+"""The API for programs that wait for each answer."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from quiver_api.errors import NotConnectedError
+from quiver_api.messages import Event, Text, address_of, event_of, read, request, result_of
+from quiver_api.methods import Methods
+
+#: Where a router's API is when nobody says.
+DEFAULT = "/run/quiver/api.sock"
+
+
+class Quiver(Methods):
+    """A connection to a router. One request is under way at a time."""
+
+    def __init__(
+        self, address: str = DEFAULT, *, token: str | None = None, timeout_s: float | None = None
+    ) -> None:
+        """Connect to a Unix socket's path or to HOST:PORT, which wants the token of its token file.
+
+        Raises `NotConnectedError` when nobody is there, and `TimeoutError` where an answer takes longer
+        than `timeout_s`.
+        """
+        self._number = 0
+        try:
+            self._socket = _connect(address, timeout_s)
+        except OSError as fault:
+            raise NotConnectedError(f"no router at {address}: {fault}") from fault
+        self._file: BinaryIO = self._socket.makefile("rb")
+        if token is not None:
+            self.call("authenticate", token=token)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave. What is under way at the router ends."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+            self._socket.close()
+
+    def call(self, method: str, /, **params: Any) -> Any:
+        """Call a method; what it returns. Raises `RefusedError` when the router refuses."""
+        number = self._send(method, params)
+        while True:
+            message = self._receive()
+            if message.get("id") == number and "method" not in message:
+                return result_of(message)
+
+    def cli(self, line: str, *, if_generation: str | None = None) -> Text:
+        """Execute a command line."""
+        result = self.call("cli", line=line, if_generation=if_generation)
+        return Text(result.get("text"), result.get("json"))
+
+    def script(self, text: str, *, if_generation: str | None = None) -> Text:
+        """Execute many command lines, up to the first that is refused."""
+        result = self.call("script", text=text, if_generation=if_generation)
+        return Text(result.get("text"), result.get("json"))
+
+    def generation(self) -> str:
+        """The state of the configuration, for `if_generation`."""
+        return str(self.call("generation")["generation"])
+
+    def subscribe(self, *kinds: str) -> Iterator[Event]:
+        """Events of these kinds, until the connection is closed. It serves nothing else meanwhile."""
+        number = self._send("cli", {"line": "subscribe " + " ".join(f"event {kind}" for kind in kinds)})
+        while True:
+            message = self._receive()
+            if message.get("id") == number and "method" not in message:
+                result_of(message)
+                return
+            if (event := event_of(message)) is not None:
+                yield event
+
+    def _command(self, method: str) -> Callable[..., Any]:
+        return lambda **params: self.call(method, **params)
+
+    def _send(self, method: str, params: dict[str, Any]) -> int:
+        self._number += 1
+        try:
+            self._socket.sendall(request(self._number, method, params))
+        except OSError as fault:
+            raise NotConnectedError(f"the router is gone: {fault}") from fault
+        return self._number
+
+    def _receive(self) -> dict[str, Any]:
+        line = self._file.readline()
+        if not line.endswith(b"\n"):
+            raise NotConnectedError("the router has closed the connection")
+        return read(line)
+
+
+def _connect(address: str, timeout_s: float | None) -> socket.socket:
+    if (place := address_of(address)) is not None:
+        return socket.create_connection(place, timeout=timeout_s)
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.settimeout(timeout_s)
+    try:
+        made.connect(address)
+    except OSError:
+        made.close()
+        raise
+    return made

@@ -1,0 +1,7809 @@
+"""Types of the router's commands. Made by generate.py; do not edit."""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+AbfPolicyAddIdArgumentViaRow = TypedDict(
+    "AbfPolicyAddIdArgumentViaRow",
+    {
+        "next_hop": NotRequired[str],
+        "interface": NotRequired[str],
+        "out": NotRequired[str],
+        "drop": NotRequired[bool],
+        "unreachable": NotRequired[bool],
+        "prohibit": NotRequired[bool],
+        "table4": NotRequired[int],
+        "table6": NotRequired[int],
+        "weight": NotRequired[int],
+        "preference": NotRequired[int],
+        "next_hop_table": NotRequired[int],
+    },
+)
+
+AbfPolicyDelIdArgumentViaRow = TypedDict(
+    "AbfPolicyDelIdArgumentViaRow",
+    {
+        "next_hop": NotRequired[str],
+        "interface": NotRequired[str],
+        "out": NotRequired[str],
+        "drop": NotRequired[bool],
+        "unreachable": NotRequired[bool],
+        "prohibit": NotRequired[bool],
+        "table4": NotRequired[int],
+        "table6": NotRequired[int],
+        "weight": NotRequired[int],
+        "preference": NotRequired[int],
+        "next_hop_table": NotRequired[int],
+    },
+)
+
+IpMrouteArgumentViaRow = TypedDict(
+    "IpMrouteArgumentViaRow",
+    {
+        "interface": NotRequired[str],
+        "local": NotRequired[bool],
+        "accept": NotRequired[bool],
+        "forward": NotRequired[bool],
+        "ttl_threshold": NotRequired[int],
+    },
+)
+
+IpRouteArgumentViaRow = TypedDict(
+    "IpRouteArgumentViaRow",
+    {
+        "next_hop": NotRequired[str],
+        "interface": NotRequired[str],
+        "out": NotRequired[str],
+        "drop": NotRequired[bool],
+        "unreachable": NotRequired[bool],
+        "prohibit": NotRequired[bool],
+        "null_send_unreach": NotRequired[bool],
+        "null_send_prohibit": NotRequired[bool],
+        "local": NotRequired[bool],
+        "punt": NotRequired[bool],
+        "table4": NotRequired[int],
+        "table6": NotRequired[int],
+        "rx4": NotRequired[str],
+        "rx6": NotRequired[str],
+        "weight": NotRequired[int],
+        "preference": NotRequired[int],
+        "next_hop_table": NotRequired[int],
+        "resolve_via_host": NotRequired[bool],
+        "resolve_via_attached": NotRequired[bool],
+        "src_lookup": NotRequired[bool],
+    },
+)
+
+ShowAbfAttachRow = TypedDict(
+    "ShowAbfAttachRow",
+    {
+        "family": str,
+        "interface": str,
+        "policy": int,
+        "priority": int,
+    },
+)
+
+ShowAbfPolicyRowAttachedRow = TypedDict(
+    "ShowAbfPolicyRowAttachedRow",
+    {
+        "family": str,
+        "usable": bool,
+    },
+)
+
+ShowAbfPolicyRow = TypedDict(
+    "ShowAbfPolicyRow",
+    {
+        "attached": list[ShowAbfPolicyRowAttachedRow],
+        "bytes": int,
+        "drop_if_unusable": bool,
+        "match": str,
+        "packets": int,
+        "paths": list[str],
+        "policy": int,
+    },
+)
+
+ShowAdjRow = TypedDict(
+    "ShowAdjRow",
+    {
+        "bytes": int | None,
+        "family": str,
+        "index": int,
+        "interface": str,
+        "mtu_bytes": int,
+        "next_hop": str | None,
+        "node": str,
+        "packets": int | None,
+        "rewrite": str,
+    },
+)
+
+ShowArpProxyInterfacesRow = TypedDict(
+    "ShowArpProxyInterfacesRow",
+    {
+        "interface": str,
+    },
+)
+
+ShowArpProxyRangesRow = TypedDict(
+    "ShowArpProxyRangesRow",
+    {
+        "end": str,
+        "start": str,
+        "table": int,
+    },
+)
+
+ShowArpProxy = TypedDict(
+    "ShowArpProxy",
+    {
+        "interfaces": list[ShowArpProxyInterfacesRow],
+        "ranges": list[ShowArpProxyRangesRow],
+    },
+)
+
+ShowBfdDplaneRow = TypedDict(
+    "ShowBfdDplaneRow",
+    {
+        "address": str,
+        "connected": int,
+        "daemon": str | None,
+        "malformed": int,
+        "namespace": str | None,
+        "orphans": int,
+        "received": int,
+        "refused": int,
+        "sent": int,
+        "sessions": int,
+    },
+)
+
+ShowBfdEchoSourceRow = TypedDict(
+    "ShowBfdEchoSourceRow",
+    {
+        "interface": str,
+    },
+)
+
+ShowBfdKeysRow = TypedDict(
+    "ShowBfdKeysRow",
+    {
+        "conf_key_id": int,
+        "sessions": int,
+        "type": str,
+    },
+)
+
+ShowBfdSessionsRow = TypedDict(
+    "ShowBfdSessionsRow",
+    {
+        "authentication": NotRequired[str | None],
+        "bond": str | None,
+        "came_up": NotRequired[int],
+        "detect_mult": NotRequired[int],
+        "detection_time_ms": float,
+        "diagnostic": str,
+        "echoes_received": NotRequired[int],
+        "echoes_returned": NotRequired[int],
+        "echoes_sent": NotRequired[int],
+        "interface": str | None,
+        "is_polling": NotRequired[bool],
+        "local": str,
+        "my_discriminator": NotRequired[int],
+        "origin": str,
+        "path": NotRequired[str],
+        "peer": str,
+        "received": NotRequired[int],
+        "refused": NotRequired[int],
+        "remote_detect_mult": NotRequired[int],
+        "remote_diagnostic": NotRequired[str],
+        "remote_min_rx_ms": NotRequired[float],
+        "remote_min_tx_ms": NotRequired[float],
+        "remote_state": str,
+        "sent": NotRequired[int],
+        "since_s": NotRequired[float],
+        "state": str,
+        "transmit_interval_ms": float,
+        "went_down": int,
+        "worker": NotRequired[int],
+        "your_discriminator": NotRequired[int],
+    },
+)
+
+ShowBondRowMembersRow = TypedDict(
+    "ShowBondRowMembersRow",
+    {
+        "active": bool,
+        "alive": bool | None,
+        "interface": str,
+        "long_timeout": bool,
+        "passive": bool,
+        "weight": int,
+    },
+)
+
+ShowBondRow = TypedDict(
+    "ShowBondRow",
+    {
+        "active": NotRequired[list[str]],
+        "active_members": NotRequired[int],
+        "id": NotRequired[int],
+        "index": int,
+        "interface": str,
+        "load_balance": str | None,
+        "members": list[ShowBondRowMembersRow] | int,
+        "mode": str,
+    },
+)
+
+ShowBridgeDomainRow = TypedDict(
+    "ShowBridgeDomainRow",
+    {
+        "arp_term": bool,
+        "arp_ufwd": bool,
+        "bvi": str | None,
+        "flood": bool,
+        "forward": bool,
+        "id": int,
+        "index": int,
+        "interfaces": int,
+        "learn_limit": int,
+        "learned": int,
+        "learning": bool,
+        "mac_age_minutes": int,
+        "uu_flood": bool,
+        "uu_fwd": str | None,
+    },
+)
+
+ShowBridgeDomainArpRow = TypedDict(
+    "ShowBridgeDomainArpRow",
+    {
+        "address": str,
+        "mac": str,
+    },
+)
+
+ShowBridgeDomainDomainRow = TypedDict(
+    "ShowBridgeDomainDomainRow",
+    {
+        "arp_term": bool,
+        "arp_ufwd": bool,
+        "bvi": str | None,
+        "flood": bool,
+        "forward": bool,
+        "id": int,
+        "index": int,
+        "interfaces": int,
+        "learn_limit": int,
+        "learned": int,
+        "learning": bool,
+        "mac_age_minutes": int,
+        "uu_flood": bool,
+        "uu_fwd": str | None,
+    },
+)
+
+ShowBridgeDomainInterfacesRow = TypedDict(
+    "ShowBridgeDomainInterfacesRow",
+    {
+        "bvi": bool,
+        "flood": bool,
+        "forward": bool,
+        "index": int,
+        "interface": str,
+        "learn": bool,
+        "split_horizon_group": int,
+        "state": str,
+        "uu_fwd": bool,
+    },
+)
+
+ShowBridgeDomain = TypedDict(
+    "ShowBridgeDomain",
+    {
+        "arp": NotRequired[list[ShowBridgeDomainArpRow]],
+        "domain": list[ShowBridgeDomainDomainRow],
+        "interfaces": list[ShowBridgeDomainInterfacesRow],
+    },
+)
+
+ShowBuffersPoolsRow = TypedDict(
+    "ShowBuffersPoolsRow",
+    {
+        "avail": int,
+        "cached": int,
+        "data_bytes": int,
+        "failures": int,
+        "name": str,
+        "size_bytes": int,
+        "total": int,
+        "used": int,
+    },
+)
+
+ShowBuffers = TypedDict(
+    "ShowBuffers",
+    {
+        "pools": list[ShowBuffersPoolsRow],
+    },
+)
+
+ShowClock = TypedDict(
+    "ShowClock",
+    {
+        "unix_s": float,
+        "up_s": float,
+        "utc": str,
+    },
+)
+
+ShowControl = TypedDict(
+    "ShowControl",
+    {
+        "commands_that_rested": int,
+        "commands_under_way": int,
+        "longest_step_ms": float,
+        "longest_step_of": str,
+        "longest_turn_ms": float,
+        "most_units_in_a_turn": int,
+        "steps": int,
+        "turns_cut_short": int,
+        "turns_with_commands": int,
+        "units_in_a_turn_at_most": int,
+    },
+)
+
+ShowCopRow = TypedDict(
+    "ShowCopRow",
+    {
+        "interface": str,
+        "ip4_table": int | None,
+        "ip6_table": int | None,
+        "state": str,
+    },
+)
+
+ShowCpu = TypedDict(
+    "ShowCpu",
+    {
+        "cores": int,
+        "flags": list[str],
+        "flags_missing": list[str],
+        "model": str,
+        "tsc_hz": float,
+        "variant": str,
+        "variants": list[str],
+        "worker_cores": list[int | None],
+    },
+)
+
+ShowDhcp6ClientsRow = TypedDict(
+    "ShowDhcp6ClientsRow",
+    {
+        "addresses": str | None,
+        "declined": int,
+        "duid": str,
+        "iaid": int,
+        "interface": str,
+        "lease_left_s": int | None,
+        "left_out": int,
+        "name_servers": str | None,
+        "preference": int | None,
+        "rebind_s": int | None,
+        "received": int,
+        "refused": int,
+        "renew_s": int | None,
+        "sent": int,
+        "server_address": str | None,
+        "server_duid": str | None,
+        "state": str,
+    },
+)
+
+ShowDhcp6PdClientsRow = TypedDict(
+    "ShowDhcp6PdClientsRow",
+    {
+        "declined": int,
+        "duid": str,
+        "group": str | None,
+        "iaid": int,
+        "interface": str,
+        "lease_left_s": int | None,
+        "left_out": int,
+        "name_servers": str | None,
+        "preference": int | None,
+        "prefixes": str | None,
+        "rebind_s": int | None,
+        "received": int,
+        "refused": int,
+        "renew_s": int | None,
+        "sent": int,
+        "server_address": str | None,
+        "server_duid": str | None,
+        "state": str,
+    },
+)
+
+ShowDhcpClientRow = TypedDict(
+    "ShowDhcpClientRow",
+    {
+        "address": str | None,
+        "declined": int,
+        "interface": str,
+        "lease_left_s": int | None,
+        "name_servers": str | None,
+        "rebind_s": int | None,
+        "received": int,
+        "refused": int,
+        "renew_s": int | None,
+        "routers": str | None,
+        "sent": int,
+        "server": str | None,
+        "state": str,
+    },
+)
+
+ShowDhcpOption82Row = TypedDict(
+    "ShowDhcpOption82Row",
+    {
+        "circuit_id": str,
+        "interface": str,
+        "policy": str,
+        "remote_id": str | None,
+        "server_override": bool,
+        "state": str,
+        "vss": str | None,
+    },
+)
+
+ShowDhcpProxyRow = TypedDict(
+    "ShowDhcpProxyRow",
+    {
+        "rx_table": int,
+        "server": str,
+        "server_table": int,
+        "source_address": str | None,
+    },
+)
+
+ShowDhcpVssRow = TypedDict(
+    "ShowDhcpVssRow",
+    {
+        "oui": int | None,
+        "table": int,
+        "vpn_index": int | None,
+        "vpn_name": str | None,
+    },
+)
+
+ShowDhcpv6OptionsRow = TypedDict(
+    "ShowDhcpv6OptionsRow",
+    {
+        "enterprise": int | None,
+        "interface": str,
+        "link_layer_address": bool,
+        "remote_id": str | None,
+    },
+)
+
+ShowDhcpv6ProxyRow = TypedDict(
+    "ShowDhcpv6ProxyRow",
+    {
+        "rx_table": int,
+        "server": str,
+        "server_table": int,
+        "source_address": str | None,
+    },
+)
+
+ShowDhcpv6ProxyPrefixesRow = TypedDict(
+    "ShowDhcpv6ProxyPrefixesRow",
+    {
+        "client": str,
+        "interface": str,
+        "prefix": str,
+        "route": bool,
+        "valid_s": int | None,
+    },
+)
+
+ShowDhcpv6VssRow = TypedDict(
+    "ShowDhcpv6VssRow",
+    {
+        "oui": int | None,
+        "table": int,
+        "vpn_index": int | None,
+        "vpn_name": str | None,
+    },
+)
+
+ShowErrorsErrorsRow = TypedDict(
+    "ShowErrorsErrorsRow",
+    {
+        "count": int,
+        "node": str,
+        "reason": str,
+        "severity": str,
+        "text": str,
+    },
+)
+
+ShowErrors = TypedDict(
+    "ShowErrors",
+    {
+        "errors": list[ShowErrorsErrorsRow],
+    },
+)
+
+ShowFeaturesArcsRowFeaturesRow = TypedDict(
+    "ShowFeaturesArcsRowFeaturesRow",
+    {
+        "node": str,
+        "phase": str,
+    },
+)
+
+ShowFeaturesArcsRow = TypedDict(
+    "ShowFeaturesArcsRow",
+    {
+        "features": list[ShowFeaturesArcsRowFeaturesRow],
+        "name": str,
+    },
+)
+
+ShowFeaturesFeaturesRow = TypedDict(
+    "ShowFeaturesFeaturesRow",
+    {
+        "help": str,
+        "name": str,
+    },
+)
+
+ShowFeatures = TypedDict(
+    "ShowFeatures",
+    {
+        "arcs": list[ShowFeaturesArcsRow],
+        "features": list[ShowFeaturesFeaturesRow],
+        "pairs": list[list[str]],
+    },
+)
+
+ShowFibLimitsRow = TypedDict(
+    "ShowFibLimitsRow",
+    {
+        "limit": int,
+        "used": int,
+        "what": str,
+    },
+)
+
+ShowGraphNodesRow = TypedDict(
+    "ShowGraphNodesRow",
+    {
+        "kind": str,
+        "name": str,
+        "next": list[str],
+    },
+)
+
+ShowGraph = TypedDict(
+    "ShowGraph",
+    {
+        "nodes": list[ShowGraphNodesRow],
+    },
+)
+
+ShowGreTunnelRow = TypedDict(
+    "ShowGreTunnelRow",
+    {
+        "bytes": int,
+        "destination": str,
+        "interface": str,
+        "key": int | None,
+        "next_hop": str | None,
+        "packets": int,
+        "path_mtu_bytes": int | None,
+        "reason": str | None,
+        "source": str,
+        "state": str,
+        "table": int,
+        "type": str,
+        "underlay": str | None,
+    },
+)
+
+ShowHardwareInterfacesInterfacesRowFacts = TypedDict(
+    "ShowHardwareInterfacesInterfacesRowFacts",
+    {
+        "connects": NotRequired[int],
+        "disconnects": NotRequired[int],
+        "frames_sent_and_not_yet_looked_at": NotRequired[int],
+        "last_disconnect": NotRequired[str],
+        "linux_index": NotRequired[int],
+        "linux_mac": NotRequired[str],
+        "linux_mtu_bytes": NotRequired[int],
+        "linux_name": NotRequired[str],
+        "linux_state": NotRequired[str],
+        "mode": NotRequired[str],
+        "peer": NotRequired[str],
+        "role": NotRequired[str],
+        "rx_queues": NotRequired[int],
+        "socket": NotRequired[str],
+        "times_gone": NotRequired[int],
+        "tx_failed": NotRequired[bool],
+        "tx_file": NotRequired[str],
+        "tx_packets_written": NotRequired[int],
+        "tx_queues": NotRequired[int],
+    },
+)
+
+ShowHardwareInterfacesInterfacesRow = TypedDict(
+    "ShowHardwareInterfacesInterfacesRow",
+    {
+        "facts": ShowHardwareInterfacesInterfacesRowFacts,
+        "hardware": str,
+        "index": int,
+        "link": str,
+        "mac": str,
+        "name": str,
+        "rx_queues": int,
+        "takes_offloads": NotRequired[bool],
+    },
+)
+
+ShowHardwareInterfaces = TypedDict(
+    "ShowHardwareInterfaces",
+    {
+        "interfaces": list[ShowHardwareInterfacesInterfacesRow],
+    },
+)
+
+ShowIgmpRowGroupsRow = TypedDict(
+    "ShowIgmpRowGroupsRow",
+    {
+        "group": str,
+        "sources": list[str] | None,
+    },
+)
+
+ShowIgmpRow = TypedDict(
+    "ShowIgmpRow",
+    {
+        "groups": list[ShowIgmpRowGroupsRow],
+        "interface": str,
+        "not_sent": int,
+        "querier": str | None,
+        "queries": int,
+        "sent": int,
+        "version": int,
+    },
+)
+
+ShowIgmpConfigRow = TypedDict(
+    "ShowIgmpConfigRow",
+    {
+        "address": str | None,
+        "foreign": int,
+        "groups": int,
+        "interface": str,
+        "mode": str,
+        "not_sent": int,
+        "querier": str | None,
+        "queries_sent": int,
+        "records": int,
+        "refused": int,
+    },
+)
+
+ShowIgmpGroupsRow = TypedDict(
+    "ShowIgmpGroupsRow",
+    {
+        "ends_s": float,
+        "filter": str,
+        "group": str,
+        "interface": str,
+        "sources": list[str],
+    },
+)
+
+ShowIgmpProxyDevRow = TypedDict(
+    "ShowIgmpProxyDevRow",
+    {
+        "groups_joined": int,
+        "interfaces": list[str],
+        "routes_failed": int,
+        "table": int,
+        "upstream": str | None,
+    },
+)
+
+ShowIgmpTimersRow = TypedDict(
+    "ShowIgmpTimersRow",
+    {
+        "interface": str,
+        "last_member_interval_ms": int,
+        "membership_interval_s": int,
+        "query_interval_s": int,
+        "response_interval_ms": int,
+        "robustness": int,
+        "version": int,
+    },
+)
+
+ShowInterfaceInterfacesRowCounters = TypedDict(
+    "ShowInterfaceInterfacesRowCounters",
+    {
+        "drops": int,
+        "ip4": int,
+        "ip6": int,
+        "punt": int,
+        "rx_bytes": int,
+        "rx_error": int,
+        "rx_no_buffer": int,
+        "rx_packets": int,
+        "tx_bytes": int,
+        "tx_error": int,
+        "tx_packets": int,
+    },
+)
+
+ShowInterfaceInterfacesRowFeaturesRow = TypedDict(
+    "ShowInterfaceInterfacesRowFeaturesRow",
+    {
+        "arc": str,
+        "features": list[str],
+    },
+)
+
+ShowInterfaceInterfacesRowRxQueuesRow = TypedDict(
+    "ShowInterfaceInterfacesRowRxQueuesRow",
+    {
+        "mode": str,
+        "node": str,
+        "queue": int,
+        "worker": int,
+    },
+)
+
+ShowInterfaceInterfacesRow = TypedDict(
+    "ShowInterfaceInterfacesRow",
+    {
+        "counters": ShowInterfaceInterfacesRowCounters,
+        "features": list[ShowInterfaceInterfacesRowFeaturesRow],
+        "index": int,
+        "input": str,
+        "kind": str,
+        "link": str,
+        "mac": str,
+        "mtu_bytes": int,
+        "mtu_ip4_bytes": int | None,
+        "mtu_ip6_bytes": int | None,
+        "name": str,
+        "promiscuous": bool,
+        "rx_queues": list[ShowInterfaceInterfacesRowRxQueuesRow],
+        "state": str,
+        "tag": str | None,
+        "takes_offloads": NotRequired[bool],
+    },
+)
+
+ShowInterface = TypedDict(
+    "ShowInterface",
+    {
+        "interfaces": list[ShowInterfaceInterfacesRow],
+    },
+)
+
+ShowInterfaceAddressRow = TypedDict(
+    "ShowInterfaceAddressRow",
+    {
+        "addresses": list[str],
+        "autoconfigured": list[str],
+        "interface": str,
+        "ip4_table": int,
+        "ip6_table": int,
+        "link_local": str | None,
+        "state": str,
+        "unnumbered": str | None,
+    },
+)
+
+ShowInterfaceFeaturesArcsRow = TypedDict(
+    "ShowInterfaceFeaturesArcsRow",
+    {
+        "arc": str,
+        "features": list[str],
+    },
+)
+
+ShowInterfaceFeatures = TypedDict(
+    "ShowInterfaceFeatures",
+    {
+        "arcs": list[ShowInterfaceFeaturesArcsRow],
+        "interface": str,
+    },
+)
+
+ShowInterfaceL2TagRewriteInterfacesRowPushRow = TypedDict(
+    "ShowInterfaceL2TagRewriteInterfacesRowPushRow",
+    {
+        "kind": str,
+        "vlan": int,
+    },
+)
+
+ShowInterfaceL2TagRewriteInterfacesRow = TypedDict(
+    "ShowInterfaceL2TagRewriteInterfacesRow",
+    {
+        "interface": str,
+        "pop": int,
+        "push": list[ShowInterfaceL2TagRewriteInterfacesRowPushRow],
+    },
+)
+
+ShowInterfaceL2TagRewrite = TypedDict(
+    "ShowInterfaceL2TagRewrite",
+    {
+        "interfaces": list[ShowInterfaceL2TagRewriteInterfacesRow],
+    },
+)
+
+ShowInterfaceRxPlacementQueuesRow = TypedDict(
+    "ShowInterfaceRxPlacementQueuesRow",
+    {
+        "interface": str,
+        "mode": str,
+        "node": str,
+        "queue": int,
+        "worker": int,
+    },
+)
+
+ShowInterfaceRxPlacement = TypedDict(
+    "ShowInterfaceRxPlacement",
+    {
+        "queues": list[ShowInterfaceRxPlacementQueuesRow],
+    },
+)
+
+ShowInterfaceSpanRow = TypedDict(
+    "ShowInterfaceSpanRow",
+    {
+        "destination": str,
+        "directions": str,
+        "source": str,
+    },
+)
+
+ShowInterfaceTagRow = TypedDict(
+    "ShowInterfaceTagRow",
+    {
+        "interface": str,
+        "tag": str,
+    },
+)
+
+ShowIp4FullReassemblyInterfacesRow = TypedDict(
+    "ShowIp4FullReassemblyInterfacesRow",
+    {
+        "interface": str,
+        "needed_by": list[str] | str,
+    },
+)
+
+ShowIp4FullReassemblyPacketsRow = TypedDict(
+    "ShowIp4FullReassemblyPacketsRow",
+    {
+        "age_s": float,
+        "bytes": int,
+        "destination": str,
+        "for": str,
+        "fragments": int,
+        "id": int,
+        "of": int | None,
+        "protocol": str | None,
+        "source": str,
+        "state": str,
+        "worker": int,
+    },
+)
+
+ShowIp4FullReassembly = TypedDict(
+    "ShowIp4FullReassembly",
+    {
+        "buffers_held": int,
+        "expire_walk_interval_ms": int,
+        "interfaces": list[ShowIp4FullReassemblyInterfacesRow],
+        "most_buffers_all_kinds": int,
+        "most_fragments_per_packet": int,
+        "most_packets_per_worker": int,
+        "packets": NotRequired[list[ShowIp4FullReassemblyPacketsRow]],
+        "packets_under_way": int,
+        "timeout_ms": int,
+    },
+)
+
+ShowIp4SvReassemblyInterfacesRow = TypedDict(
+    "ShowIp4SvReassemblyInterfacesRow",
+    {
+        "interface": str,
+        "needed_by": list[str] | str,
+    },
+)
+
+ShowIp4SvReassemblyPacketsRow = TypedDict(
+    "ShowIp4SvReassemblyPacketsRow",
+    {
+        "age_s": float,
+        "bytes": int,
+        "destination": str,
+        "for": str,
+        "fragments": int,
+        "id": int,
+        "of": int | None,
+        "protocol": str,
+        "source": str,
+        "state": str,
+        "worker": int,
+    },
+)
+
+ShowIp4SvReassembly = TypedDict(
+    "ShowIp4SvReassembly",
+    {
+        "buffers_held": int,
+        "expire_walk_interval_ms": int,
+        "interfaces": list[ShowIp4SvReassemblyInterfacesRow],
+        "most_buffers_all_kinds": int,
+        "most_fragments_per_packet": int,
+        "most_packets_per_worker": int,
+        "packets": NotRequired[list[ShowIp4SvReassemblyPacketsRow]],
+        "packets_under_way": int,
+        "timeout_ms": int,
+    },
+)
+
+ShowIp6AddressesRow = TypedDict(
+    "ShowIp6AddressesRow",
+    {
+        "address": str | None,
+        "given": str,
+        "group": str,
+        "in_use": bool,
+        "interface": str,
+        "reason": str | None,
+    },
+)
+
+ShowIp6AutoconfigInterfacesRow = TypedDict(
+    "ShowIp6AutoconfigInterfacesRow",
+    {
+        "advertisements": int,
+        "asking": bool,
+        "default_route": bool,
+        "hop_limit": int | None,
+        "ignored_mtus": int,
+        "ignored_prefixes": int,
+        "ignored_routers": int,
+        "ignored_routes": int,
+        "interface": str,
+        "invalid": int,
+        "mtu_bytes": int | None,
+        "solicitations": int,
+    },
+)
+
+ShowIp6AutoconfigPrefixesRow = TypedDict(
+    "ShowIp6AutoconfigPrefixesRow",
+    {
+        "address": str | None,
+        "interface": str,
+        "on_link": bool,
+        "preferred_s": int | None,
+        "prefix": str,
+        "state": str | None,
+        "valid_s": int | None,
+    },
+)
+
+ShowIp6Autoconfig = TypedDict(
+    "ShowIp6Autoconfig",
+    {
+        "interfaces": list[ShowIp6AutoconfigInterfacesRow],
+        "prefixes": list[ShowIp6AutoconfigPrefixesRow],
+    },
+)
+
+ShowIp6FibRowHopsRow = TypedDict(
+    "ShowIp6FibRowHopsRow",
+    {
+        "index": int,
+        "interface": str | None,
+        "next_hop": str | None,
+        "node": str,
+        "table": int | None,
+        "weight": int,
+    },
+)
+
+ShowIp6FibRowStatesRow = TypedDict(
+    "ShowIp6FibRowStatesRow",
+    {
+        "state": str,
+        "text": str,
+    },
+)
+
+ShowIp6FibRow = TypedDict(
+    "ShowIp6FibRow",
+    {
+        "best": NotRequired[bool],
+        "count": NotRequired[int],
+        "hops": NotRequired[list[ShowIp6FibRowHopsRow]],
+        "length_bits": NotRequired[int],
+        "load_balance": NotRequired[int | None],
+        "paths": NotRequired[list[str]],
+        "prefix": NotRequired[str],
+        "source": NotRequired[str],
+        "states": NotRequired[list[ShowIp6FibRowStatesRow]],
+        "table": int,
+    },
+)
+
+ShowIp6FullReassemblyInterfacesRow = TypedDict(
+    "ShowIp6FullReassemblyInterfacesRow",
+    {
+        "interface": str,
+        "needed_by": list[str] | str,
+    },
+)
+
+ShowIp6FullReassemblyPacketsRow = TypedDict(
+    "ShowIp6FullReassemblyPacketsRow",
+    {
+        "age_s": float,
+        "bytes": int,
+        "destination": str,
+        "for": str,
+        "fragments": int,
+        "id": int,
+        "of": int | None,
+        "source": str,
+        "state": str,
+        "worker": int,
+    },
+)
+
+ShowIp6FullReassembly = TypedDict(
+    "ShowIp6FullReassembly",
+    {
+        "buffers_held": int,
+        "expire_walk_interval_ms": int,
+        "interfaces": list[ShowIp6FullReassemblyInterfacesRow],
+        "most_buffers_all_kinds": int,
+        "most_fragments_per_packet": int,
+        "most_packets_per_worker": int,
+        "packets": NotRequired[list[ShowIp6FullReassemblyPacketsRow]],
+        "packets_under_way": int,
+        "timeout_ms": int,
+    },
+)
+
+ShowIp6InterfaceRow = TypedDict(
+    "ShowIp6InterfaceRow",
+    {
+        "addresses": list[str],
+        "dad_probes": int,
+        "dad_waits": bool,
+        "groups": list[str],
+        "interface": str,
+        "link_local": str | None,
+        "mtu_bytes": int,
+        "state": str,
+        "table": int | None,
+    },
+)
+
+ShowIp6MfibRowForwardRow = TypedDict(
+    "ShowIp6MfibRowForwardRow",
+    {
+        "interface": str,
+        "state": str,
+        "ttl_threshold": int,
+    },
+)
+
+ShowIp6MfibRow = TypedDict(
+    "ShowIp6MfibRow",
+    {
+        "accept": list[str],
+        "bytes": int,
+        "flags": list[str],
+        "forward": list[ShowIp6MfibRowForwardRow],
+        "group": str,
+        "packets": int,
+        "rpf_failures": int,
+        "source": str,
+        "table": int | None,
+    },
+)
+
+ShowIp6NdRowInterval = TypedDict(
+    "ShowIp6NdRowInterval",
+    {
+        "max_s": int,
+        "min_s": int,
+    },
+)
+
+ShowIp6NdRow = TypedDict(
+    "ShowIp6NdRow",
+    {
+        "advertisements": int,
+        "flags": list[str],
+        "inconsistent": int,
+        "interface": str,
+        "interval": ShowIp6NdRowInterval,
+        "lifetime_s": int,
+        "not_sent": int,
+        "prefixes": list[str],
+        "sent": int,
+        "sent_unicast": int,
+        "solicitations": int,
+        "state": str,
+    },
+)
+
+ShowIp6NdProxyRow = TypedDict(
+    "ShowIp6NdProxyRow",
+    {
+        "address": str,
+        "interface": str,
+        "kind": str,
+    },
+)
+
+ShowIp6NdRoutersRow = TypedDict(
+    "ShowIp6NdRoutersRow",
+    {
+        "address": str,
+        "interface": str,
+        "lifetime_s": int | None,
+        "preference": str,
+        "prefix": str,
+        "used": bool,
+    },
+)
+
+ShowIp6NeighborsRow = TypedDict(
+    "ShowIp6NeighborsRow",
+    {
+        "address": str,
+        "age_s": float,
+        "interface": str,
+        "mac": str | None,
+        "state": str,
+    },
+)
+
+ShowIp6PrefixesRow = TypedDict(
+    "ShowIp6PrefixesRow",
+    {
+        "discard_route": bool,
+        "group": str,
+        "interface": str,
+        "preferred_s": int | None,
+        "prefix": str,
+        "valid_s": int | None,
+    },
+)
+
+ShowIp6PuntRedirectRow = TypedDict(
+    "ShowIp6PuntRedirectRow",
+    {
+        "interface": str,
+        "next_hop": str,
+        "received_on": str,
+    },
+)
+
+ShowIp6RaRow = TypedDict(
+    "ShowIp6RaRow",
+    {
+        "address": str,
+        "age_s": float,
+        "contradicts": list[str],
+        "flags": list[str] | str,
+        "hop_limit": int,
+        "interface": str,
+        "lifetime_s": int,
+        "mtu_bytes": int,
+        "prefixes": list[str],
+    },
+)
+
+ShowIp6SvReassemblyInterfacesRow = TypedDict(
+    "ShowIp6SvReassemblyInterfacesRow",
+    {
+        "interface": str,
+        "needed_by": list[str] | str,
+    },
+)
+
+ShowIp6SvReassemblyPacketsRow = TypedDict(
+    "ShowIp6SvReassemblyPacketsRow",
+    {
+        "age_s": float,
+        "bytes": int,
+        "destination": str,
+        "for": str,
+        "fragments": int,
+        "id": int,
+        "of": int | None,
+        "source": str,
+        "state": str,
+        "worker": int,
+    },
+)
+
+ShowIp6SvReassembly = TypedDict(
+    "ShowIp6SvReassembly",
+    {
+        "buffers_held": int,
+        "expire_walk_interval_ms": int,
+        "interfaces": list[ShowIp6SvReassemblyInterfacesRow],
+        "most_buffers_all_kinds": int,
+        "most_fragments_per_packet": int,
+        "most_packets_per_worker": int,
+        "packets": NotRequired[list[ShowIp6SvReassemblyPacketsRow]],
+        "packets_under_way": int,
+        "timeout_ms": int,
+    },
+)
+
+ShowIp6TableRow = TypedDict(
+    "ShowIp6TableRow",
+    {
+        "flow_hash": str,
+        "name": str | None,
+        "routes": int,
+        "table": int,
+    },
+)
+
+ShowIpDadRow = TypedDict(
+    "ShowIpDadRow",
+    {
+        "address": str,
+        "claimed_by": str | None,
+        "conflicts": int,
+        "in_use": bool,
+        "interface": str,
+        "state": str,
+    },
+)
+
+ShowIpFibRowHopsRow = TypedDict(
+    "ShowIpFibRowHopsRow",
+    {
+        "index": int,
+        "interface": str | None,
+        "next_hop": str | None,
+        "node": str,
+        "table": int | None,
+        "weight": int,
+    },
+)
+
+ShowIpFibRowStatesRow = TypedDict(
+    "ShowIpFibRowStatesRow",
+    {
+        "state": str,
+        "text": str,
+    },
+)
+
+ShowIpFibRow = TypedDict(
+    "ShowIpFibRow",
+    {
+        "best": NotRequired[bool],
+        "count": NotRequired[int],
+        "hops": NotRequired[list[ShowIpFibRowHopsRow]],
+        "length_bits": NotRequired[int],
+        "load_balance": NotRequired[int | None],
+        "paths": NotRequired[list[str]],
+        "prefix": NotRequired[str],
+        "source": NotRequired[str],
+        "states": NotRequired[list[ShowIpFibRowStatesRow]],
+        "table": int,
+    },
+)
+
+ShowIpIcmpRateLimitRow = TypedDict(
+    "ShowIpIcmpRateLimitRow",
+    {
+        "burst": int,
+        "family": str,
+        "per_second": int,
+    },
+)
+
+ShowIpMfibRowForwardRow = TypedDict(
+    "ShowIpMfibRowForwardRow",
+    {
+        "interface": str,
+        "state": str,
+        "ttl_threshold": int,
+    },
+)
+
+ShowIpMfibRow = TypedDict(
+    "ShowIpMfibRow",
+    {
+        "accept": list[str],
+        "bytes": int,
+        "flags": list[str],
+        "forward": list[ShowIpMfibRowForwardRow],
+        "group": str,
+        "packets": int,
+        "rpf_failures": int,
+        "source": str,
+        "table": int | None,
+    },
+)
+
+ShowIpNeighborConfigRow = TypedDict(
+    "ShowIpNeighborConfigRow",
+    {
+        "age_s": int,
+        "delay_s": int,
+        "dynamic": int,
+        "family": str,
+        "incomplete": int,
+        "limit": int,
+        "not_learned": int,
+        "probes": int,
+        "reachable_s": int,
+        "recycled": int,
+        "retransmit_s": float,
+        "static": int,
+        "when_full": str,
+    },
+)
+
+ShowIpNeighborCountersRow = TypedDict(
+    "ShowIpNeighborCountersRow",
+    {
+        "interface": str,
+        "protocol": str,
+        "rx_gratuitous": int,
+        "rx_replies": int,
+        "rx_requests": int,
+        "tx_gratuitous": int,
+        "tx_replies": int,
+        "tx_requests": int,
+    },
+)
+
+ShowIpNeighborsRow = TypedDict(
+    "ShowIpNeighborsRow",
+    {
+        "address": str,
+        "age_s": float,
+        "interface": str,
+        "mac": str | None,
+        "state": str,
+    },
+)
+
+ShowIpPmtuRow = TypedDict(
+    "ShowIpPmtuRow",
+    {
+        "destination": str,
+        "left_s": int | None,
+        "mtu_bytes": int,
+        "table": int,
+    },
+)
+
+ShowIpPuntRedirectRow = TypedDict(
+    "ShowIpPuntRedirectRow",
+    {
+        "interface": str,
+        "next_hop": str,
+        "received_on": str,
+    },
+)
+
+ShowIpTableRow = TypedDict(
+    "ShowIpTableRow",
+    {
+        "flow_hash": str,
+        "name": str | None,
+        "routes": int,
+        "table": int,
+    },
+)
+
+ShowIpipTunnelRow = TypedDict(
+    "ShowIpipTunnelRow",
+    {
+        "bytes": int,
+        "destination": str,
+        "interface": str,
+        "next_hop": str | None,
+        "packets": int,
+        "path_mtu_bytes": int | None,
+        "reason": str | None,
+        "source": str,
+        "state": str,
+        "table": int,
+        "underlay": str | None,
+    },
+)
+
+ShowL2fibEntriesRow = TypedDict(
+    "ShowL2fibEntriesRow",
+    {
+        "age_minutes": int | None,
+        "bvi": bool,
+        "domain": int,
+        "filter": bool,
+        "interface": str | None,
+        "learned": bool,
+        "mac": str,
+        "static": bool,
+    },
+)
+
+ShowL2fib = TypedDict(
+    "ShowL2fib",
+    {
+        "aged_since_start": int,
+        "entries": list[ShowL2fibEntriesRow] | int,
+        "entries_at_most": int,
+        "learned": int,
+        "learned_at_most": int,
+        "learned_since_start": int,
+        "memory_bytes": int,
+        "moved_since_start": int,
+        "not_learned_at_a_limit": int,
+        "not_shown": NotRequired[int],
+    },
+)
+
+ShowL2fibEventsEventsRow = TypedDict(
+    "ShowL2fibEventsEventsRow",
+    {
+        "domain": int,
+        "event": str,
+        "from": str | None,
+        "interface": str,
+        "mac": str,
+        "number": int,
+        "time_s": float,
+    },
+)
+
+ShowL2fibEvents = TypedDict(
+    "ShowL2fibEvents",
+    {
+        "events": list[ShowL2fibEventsEventsRow],
+        "last": int | None,
+    },
+)
+
+ShowL2patchRow = TypedDict(
+    "ShowL2patchRow",
+    {
+        "rx": str,
+        "tx": str,
+    },
+)
+
+ShowLacpRowActorState = TypedDict(
+    "ShowLacpRowActorState",
+    {
+        "activity": bool,
+        "aggregation": bool,
+        "collecting": bool,
+        "defaulted": bool,
+        "distributing": bool,
+        "expired": bool,
+        "synchronization": bool,
+        "timeout": bool,
+    },
+)
+
+ShowLacpRowActor = TypedDict(
+    "ShowLacpRowActor",
+    {
+        "key": int,
+        "port": int,
+        "port_priority": int,
+        "state": ShowLacpRowActorState,
+        "system": str,
+        "system_priority": int,
+    },
+)
+
+ShowLacpRowPartnerState = TypedDict(
+    "ShowLacpRowPartnerState",
+    {
+        "activity": bool,
+        "aggregation": bool,
+        "collecting": bool,
+        "defaulted": bool,
+        "distributing": bool,
+        "expired": bool,
+        "synchronization": bool,
+        "timeout": bool,
+    },
+)
+
+ShowLacpRowPartner = TypedDict(
+    "ShowLacpRowPartner",
+    {
+        "key": int,
+        "port": int,
+        "port_priority": int,
+        "state": ShowLacpRowPartnerState,
+        "system": str,
+        "system_priority": int,
+    },
+)
+
+ShowLacpRow = TypedDict(
+    "ShowLacpRow",
+    {
+        "actor": NotRequired[ShowLacpRowActor],
+        "actor_state": NotRequired[str],
+        "bond": str,
+        "interface": str,
+        "key": NotRequired[int],
+        "mux": str,
+        "note": str,
+        "partner": ShowLacpRowPartner | str,
+        "partner_state": NotRequired[str],
+        "port": NotRequired[int],
+        "receive": str,
+        "received": NotRequired[int],
+        "selected": NotRequired[bool],
+        "sent": NotRequired[int],
+        "timeouts": NotRequired[int],
+    },
+)
+
+ShowLcpRow = TypedDict(
+    "ShowLcpRow",
+    {
+        "addresses": int,
+        "interface": str,
+        "linux_index": int,
+        "linux_mtu_bytes": int,
+        "linux_name": str,
+        "linux_state": str,
+        "namespace": str,
+        "twin": str,
+        "type": str,
+    },
+)
+
+ShowLcpPuntRow = TypedDict(
+    "ShowLcpPuntRow",
+    {
+        "burst": int,
+        "class": str,
+        "passed": int,
+        "policed": int,
+        "rate_pps": int,
+    },
+)
+
+ShowLcpSyncRow = TypedDict(
+    "ShowLcpSyncRow",
+    {
+        "buffer_bytes": int,
+        "changes_read": int,
+        "coalesced": int,
+        "dumps": int,
+        "elsewhere": int,
+        "from": str,
+        "given": int,
+        "lag": int,
+        "linux_refused": int,
+        "namespace": str,
+        "objects": int,
+        "overruns": int,
+        "refused": int,
+        "removed": int,
+        "routes": int,
+        "to_linux": int,
+        "waiting": int,
+        "written": int,
+    },
+)
+
+ShowLldpRow = TypedDict(
+    "ShowLldpRow",
+    {
+        "last_heard_s": float | None,
+        "last_sent_s": float | None,
+        "local_interface": str,
+        "peer_chassis_id": str | None,
+        "remote_port_id": str | None,
+        "status": str,
+        "system_name": str | None,
+    },
+)
+
+ShowLldpInterfacesRowNeighboursRowManagementAddressesRow = TypedDict(
+    "ShowLldpInterfacesRowNeighboursRowManagementAddressesRow",
+    {
+        "address": str,
+        "interface": int,
+        "oid": str | None,
+    },
+)
+
+ShowLldpInterfacesRowNeighboursRow = TypedDict(
+    "ShowLldpInterfacesRowNeighboursRow",
+    {
+        "capabilities": list[str] | None,
+        "chassis_id": str,
+        "chassis_subtype": int,
+        "enabled": list[str] | None,
+        "left_s": int,
+        "management_addresses": list[ShowLldpInterfacesRowNeighboursRowManagementAddressesRow],
+        "port_description": str | None,
+        "port_id": str,
+        "port_subtype": int,
+        "port_vlan": int | None,
+        "system_description": str | None,
+        "system_name": str | None,
+        "ttl_s": int,
+    },
+)
+
+ShowLldpInterfacesRowStatistics = TypedDict(
+    "ShowLldpInterfacesRowStatistics",
+    {
+        "ageouts": int,
+        "frames_discarded": int,
+        "frames_in": int,
+        "frames_out": int,
+        "tlvs_discarded": int,
+        "tlvs_unrecognized": int,
+        "too_many_neighbours": int,
+    },
+)
+
+ShowLldpInterfacesRow = TypedDict(
+    "ShowLldpInterfacesRow",
+    {
+        "interface": str,
+        "neighbours": list[ShowLldpInterfacesRowNeighboursRow],
+        "statistics": ShowLldpInterfacesRowStatistics,
+    },
+)
+
+ShowLldp = TypedDict(
+    "ShowLldp",
+    {
+        "chassis_id": str,
+        "interfaces": list[ShowLldpInterfacesRow],
+        "system_name": str,
+        "ttl_s": int,
+        "tx_hold": int,
+        "tx_interval_s": int,
+    },
+)
+
+ShowLoadBalanceRowHopsRow = TypedDict(
+    "ShowLoadBalanceRowHopsRow",
+    {
+        "index": int,
+        "interface": str | None,
+        "next_hop": str | None,
+        "node": str,
+        "table": int | None,
+        "weight": int,
+    },
+)
+
+ShowLoadBalanceRow = TypedDict(
+    "ShowLoadBalanceRow",
+    {
+        "buckets": int,
+        "family": str,
+        "hops": list[ShowLoadBalanceRowHopsRow],
+        "index": int | None,
+        "routes": int,
+    },
+)
+
+ShowLoggingRow = TypedDict(
+    "ShowLoggingRow",
+    {
+        "class": str,
+        "level": str,
+        "message": str,
+        "time": str,
+    },
+)
+
+ShowLoggingConfigurationClassesRow = TypedDict(
+    "ShowLoggingConfigurationClassesRow",
+    {
+        "class": str,
+        "level": str,
+        "rate_limit_per_s": int,
+        "syslog_level": str,
+    },
+)
+
+ShowLoggingConfiguration = TypedDict(
+    "ShowLoggingConfiguration",
+    {
+        "buffer_messages": int,
+        "classes": list[ShowLoggingConfigurationClassesRow],
+        "default_level": str,
+        "default_rate_limit_per_s": int,
+        "default_syslog_level": str,
+        "unthrottle_time_s": int,
+    },
+)
+
+ShowMemifDescriptorsRow = TypedDict(
+    "ShowMemifDescriptorsRow",
+    {
+        "interface": str,
+        "length_bytes": int,
+        "next": bool,
+        "offset_bytes": int,
+        "queue": int,
+        "region": int,
+        "ring": str,
+        "slot": int,
+    },
+)
+
+ShowMemifInterfacesRow = TypedDict(
+    "ShowMemifInterfacesRow",
+    {
+        "connects": int,
+        "interface": str,
+        "link": str,
+        "mode": str,
+        "peer": str,
+        "reason": str,
+        "role": str,
+        "zero_copy": bool,
+    },
+)
+
+ShowMemifRegionsRow = TypedDict(
+    "ShowMemifRegionsRow",
+    {
+        "bytes": int,
+        "interface": str,
+        "made_by": str,
+        "region": int,
+    },
+)
+
+ShowMemifRingsRow = TypedDict(
+    "ShowMemifRingsRow",
+    {
+        "head": int,
+        "interface": str,
+        "interrupts": str,
+        "queue": int,
+        "ring": str,
+        "size_descriptors": int,
+        "tail": int,
+    },
+)
+
+ShowMemifSocketsRow = TypedDict(
+    "ShowMemifSocketsRow",
+    {
+        "listens": bool,
+        "path": str,
+        "socket": int,
+    },
+)
+
+ShowMemif = TypedDict(
+    "ShowMemif",
+    {
+        "descriptors": NotRequired[list[ShowMemifDescriptorsRow]],
+        "interfaces": list[ShowMemifInterfacesRow],
+        "regions": NotRequired[list[ShowMemifRegionsRow]],
+        "rings": NotRequired[list[ShowMemifRingsRow]],
+        "sockets": NotRequired[list[ShowMemifSocketsRow]],
+    },
+)
+
+ShowMemoryMemoryRow = TypedDict(
+    "ShowMemoryMemoryRow",
+    {
+        "bytes": int,
+        "name": str,
+        "page_bytes": int | None,
+    },
+)
+
+ShowMemory = TypedDict(
+    "ShowMemory",
+    {
+        "memory": list[ShowMemoryMemoryRow],
+    },
+)
+
+ShowMfibSignalsRow = TypedDict(
+    "ShowMfibSignalsRow",
+    {
+        "age_s": float,
+        "count": int,
+        "group": str,
+        "interface": str,
+        "source": str,
+        "why": str,
+    },
+)
+
+ShowMldRowGroupsRow = TypedDict(
+    "ShowMldRowGroupsRow",
+    {
+        "group": str,
+        "sources": list[str] | None,
+    },
+)
+
+ShowMldRow = TypedDict(
+    "ShowMldRow",
+    {
+        "groups": list[ShowMldRowGroupsRow],
+        "interface": str,
+        "not_sent": int,
+        "querier": str | None,
+        "queries": int,
+        "sent": int,
+        "version": int,
+    },
+)
+
+ShowMldConfigRow = TypedDict(
+    "ShowMldConfigRow",
+    {
+        "address": str | None,
+        "foreign": int,
+        "groups": int,
+        "interface": str,
+        "mode": str,
+        "not_sent": int,
+        "querier": str | None,
+        "queries_sent": int,
+        "records": int,
+        "refused": int,
+    },
+)
+
+ShowMldGroupsRow = TypedDict(
+    "ShowMldGroupsRow",
+    {
+        "ends_s": float,
+        "filter": str,
+        "group": str,
+        "interface": str,
+        "sources": list[str],
+    },
+)
+
+ShowMldProxyDevRow = TypedDict(
+    "ShowMldProxyDevRow",
+    {
+        "groups_joined": int,
+        "interfaces": list[str],
+        "routes_failed": int,
+        "table": int,
+        "upstream": str | None,
+    },
+)
+
+ShowMldTimersRow = TypedDict(
+    "ShowMldTimersRow",
+    {
+        "interface": str,
+        "last_member_interval_ms": int,
+        "membership_interval_s": int,
+        "query_interval_s": int,
+        "response_interval_ms": int,
+        "robustness": int,
+        "version": int,
+    },
+)
+
+ShowModeRow = TypedDict(
+    "ShowModeRow",
+    {
+        "interface": str,
+        "mode": str,
+        "with": str,
+    },
+)
+
+ShowNodeNodesRowReasonsRow = TypedDict(
+    "ShowNodeNodesRowReasonsRow",
+    {
+        "count": int,
+        "reason": str,
+        "severity": str,
+        "text": str,
+    },
+)
+
+ShowNodeNodesRow = TypedDict(
+    "ShowNodeNodesRow",
+    {
+        "help": str,
+        "id": int,
+        "kind": str,
+        "name": str,
+        "next": list[str],
+        "previous": list[str],
+        "reasons": list[ShowNodeNodesRowReasonsRow],
+    },
+)
+
+ShowNodeReasonsRow = TypedDict(
+    "ShowNodeReasonsRow",
+    {
+        "count": int,
+        "reason": str,
+        "severity": str,
+        "text": str,
+    },
+)
+
+ShowNode = TypedDict(
+    "ShowNode",
+    {
+        "help": NotRequired[str],
+        "id": NotRequired[int],
+        "kind": NotRequired[str],
+        "name": NotRequired[str],
+        "next": NotRequired[list[str]],
+        "nodes": NotRequired[list[ShowNodeNodesRow]],
+        "previous": NotRequired[list[str]],
+        "reasons": NotRequired[list[ShowNodeReasonsRow]],
+    },
+)
+
+ShowPacketGeneratorRow = TypedDict(
+    "ShowPacketGeneratorRow",
+    {
+        "interface": str,
+        "limit": int | None,
+        "name": str,
+        "no_buffer": int,
+        "node": str,
+        "packets": int,
+        "rate_pps": float | None,
+        "sent": int,
+        "size": str,
+        "state": str,
+    },
+)
+
+ShowPcapRow = TypedDict(
+    "ShowPcapRow",
+    {
+        "interface": str,
+        "loop": bool,
+        "rx_file": str,
+        "rx_packets": int,
+        "rx_packets_in_file": int,
+        "state": str,
+        "tx_file": str,
+        "tx_packets_written": int,
+    },
+)
+
+ShowPluginsRow = TypedDict(
+    "ShowPluginsRow",
+    {
+        "description": str,
+        "name": str,
+        "version": str,
+    },
+)
+
+ShowRunningConfig = TypedDict(
+    "ShowRunningConfig",
+    {
+        "commands": list[str],
+    },
+)
+
+ShowRuntimeThreadsRowLongPassesRow = TypedDict(
+    "ShowRuntimeThreadsRowLongPassesRow",
+    {
+        "count": int,
+        "from_us": int,
+    },
+)
+
+ShowRuntimeThreadsRowLongWorkerCallsRow = TypedDict(
+    "ShowRuntimeThreadsRowLongWorkerCallsRow",
+    {
+        "count": int,
+        "from_us": int,
+    },
+)
+
+ShowRuntimeThreadsRowNodesRow = TypedDict(
+    "ShowRuntimeThreadsRowNodesRow",
+    {
+        "calls": int,
+        "calls_in_block_driver": int,
+        "clocks": int,
+        "clocks_per_packet": float | None,
+        "max_clocks": int,
+        "max_vectors": int,
+        "name": str,
+        "state": str,
+        "suspends": int,
+        "vectors": int,
+        "vectors_per_call": float | None,
+    },
+)
+
+ShowRuntimeThreadsRow = TypedDict(
+    "ShowRuntimeThreadsRow",
+    {
+        "core": int | None,
+        "elapsed_s": float,
+        "events_lost": int,
+        "id": int,
+        "internal_vectors_per_call": float,
+        "long_passes": list[ShowRuntimeThreadsRowLongPassesRow],
+        "long_worker_calls": list[ShowRuntimeThreadsRowLongWorkerCallsRow],
+        "loops_per_s": float,
+        "name": str,
+        "nodes": list[ShowRuntimeThreadsRowNodesRow],
+        "packets_without_vector": int,
+        "passes": int,
+        "sleeps": int,
+        "vector_rate_drop": float,
+        "vector_rate_in": float,
+        "vector_rate_out": float,
+        "vector_rate_punt": float,
+        "worker_call_us": float,
+        "worker_calls": int,
+    },
+)
+
+ShowRuntime = TypedDict(
+    "ShowRuntime",
+    {
+        "threads": list[ShowRuntimeThreadsRow],
+    },
+)
+
+ShowSrEncapsHopLimitRow = TypedDict(
+    "ShowSrEncapsHopLimitRow",
+    {
+        "hop_limit": str,
+        "of_this_router": bool | None,
+        "source_address": str | None,
+    },
+)
+
+ShowSrEncapsSourceAddrRow = TypedDict(
+    "ShowSrEncapsSourceAddrRow",
+    {
+        "hop_limit": str,
+        "of_this_router": bool | None,
+        "source_address": str | None,
+    },
+)
+
+ShowSrHmacRow = TypedDict(
+    "ShowSrHmacRow",
+    {
+        "algorithm": str,
+        "key": int,
+        "text": str,
+    },
+)
+
+ShowSrHmacPolicyRow = TypedDict(
+    "ShowSrHmacPolicyRow",
+    {
+        "hmac": str,
+        "interface": str,
+    },
+)
+
+ShowSrL2TunnelsRowGroupsRow = TypedDict(
+    "ShowSrL2TunnelsRowGroupsRow",
+    {
+        "flood": str,
+        "group": int,
+    },
+)
+
+ShowSrL2TunnelsRow = TypedDict(
+    "ShowSrL2TunnelsRow",
+    {
+        "flood": str | None,
+        "groups": list[ShowSrL2TunnelsRowGroupsRow],
+        "interface": str,
+        "state": str,
+        "unicast": str | None,
+    },
+)
+
+ShowSrLocalsidsRow = TypedDict(
+    "ShowSrLocalsidsRow",
+    {
+        "bad_bytes": int,
+        "bad_packets": int,
+        "behavior": str,
+        "bytes": int,
+        "packets": int,
+        "sid": str,
+        "table": int,
+    },
+)
+
+ShowSrOamRow = TypedDict(
+    "ShowSrOamRow",
+    {
+        "interface": str,
+        "sid": str,
+        "text": str,
+        "time_s": float,
+    },
+)
+
+ShowSrPoliciesListsRow = TypedDict(
+    "ShowSrPoliciesListsRow",
+    {
+        "bytes": int,
+        "list": int,
+        "packets": int,
+        "path_mtu_bytes": int | None,
+        "path_mtu_left_s": int | None,
+        "policy": str,
+        "segments": list[str],
+        "weight": int,
+    },
+)
+
+ShowSrPoliciesPoliciesRow = TypedDict(
+    "ShowSrPoliciesPoliciesRow",
+    {
+        "behavior": str,
+        "bsid": str,
+        "bytes": int,
+        "packets": int,
+        "source": str | None,
+        "table": int,
+    },
+)
+
+ShowSrPolicies = TypedDict(
+    "ShowSrPolicies",
+    {
+        "lists": list[ShowSrPoliciesListsRow],
+        "policies": list[ShowSrPoliciesPoliciesRow],
+    },
+)
+
+ShowSrProxiesRow = TypedDict(
+    "ShowSrProxiesRow",
+    {
+        "back_bad_bytes": int,
+        "back_bad_packets": int,
+        "back_by": str,
+        "back_bytes": int,
+        "back_packets": int,
+        "behavior": str,
+        "sid": str,
+        "to_bad_packets": int,
+        "to_bytes": int,
+        "to_packets": int,
+    },
+)
+
+ShowSrSteeringPoliciesRow = TypedDict(
+    "ShowSrSteeringPoliciesRow",
+    {
+        "bsid": str,
+        "steered": str,
+    },
+)
+
+ShowSrVlanTablesRow = TypedDict(
+    "ShowSrVlanTablesRow",
+    {
+        "inner_vlan": str,
+        "interface": str,
+        "table": int,
+        "vlan": str,
+    },
+)
+
+ShowSubscriptionsRowFieldsRow = TypedDict(
+    "ShowSubscriptionsRowFieldsRow",
+    {
+        "help": str,
+        "name": str,
+    },
+)
+
+ShowSubscriptionsRow = TypedDict(
+    "ShowSubscriptionsRow",
+    {
+        "event": str,
+        "fields": list[ShowSubscriptionsRowFieldsRow],
+        "help": str,
+        "published": int,
+        "subscribers": int,
+        "waiting": int,
+    },
+)
+
+ShowTapRow = TypedDict(
+    "ShowTapRow",
+    {
+        "linux_mac": str,
+        "linux_mtu_bytes": int,
+        "linux_name": str,
+        "linux_state": str,
+        "name": str,
+        "namespace": str,
+        "rx_queues": int,
+    },
+)
+
+ShowTeibRow = TypedDict(
+    "ShowTeibRow",
+    {
+        "interface": str,
+        "nh": str,
+        "nh_table_id": int,
+        "peer": str,
+    },
+)
+
+ShowThreadsThreadsRow = TypedDict(
+    "ShowThreadsThreadsRow",
+    {
+        "id": int,
+        "lcore": int | None,
+        "lwp": int | None,
+        "name": str,
+        "passes": int | None,
+        "sleeps": int | None,
+        "state": str,
+        "type": str,
+    },
+)
+
+ShowThreads = TypedDict(
+    "ShowThreads",
+    {
+        "threads": list[ShowThreadsThreadsRow],
+    },
+)
+
+ShowTraceThreadsRowPacketsRowNodesRow = TypedDict(
+    "ShowTraceThreadsRowPacketsRowNodesRow",
+    {
+        "bytes": int,
+        "data": str,
+        "next": str | None,
+        "node": str,
+        "rx": str,
+        "text": str,
+        "time_s": float,
+    },
+)
+
+ShowTraceThreadsRowPacketsRow = TypedDict(
+    "ShowTraceThreadsRowPacketsRow",
+    {
+        "from": str | None,
+        "nodes": list[ShowTraceThreadsRowPacketsRowNodesRow],
+        "packet": int,
+    },
+)
+
+ShowTraceThreadsRow = TypedDict(
+    "ShowTraceThreadsRow",
+    {
+        "cut": int,
+        "id": int,
+        "name": str,
+        "packets": list[ShowTraceThreadsRowPacketsRow],
+    },
+)
+
+ShowTrace = TypedDict(
+    "ShowTrace",
+    {
+        "threads": list[ShowTraceThreadsRow],
+    },
+)
+
+ShowUrpfRow = TypedDict(
+    "ShowUrpfRow",
+    {
+        "default_route": str,
+        "direction": str,
+        "family": str,
+        "interface": str,
+        "mode": str,
+        "table": int | None,
+    },
+)
+
+ShowUrpfChecksRow = TypedDict(
+    "ShowUrpfChecksRow",
+    {
+        "default_route": str,
+        "direction": str,
+        "family": str,
+        "interface": str,
+        "mode": str,
+        "table": int | None,
+    },
+)
+
+ShowUrpfExemptRow = TypedDict(
+    "ShowUrpfExemptRow",
+    {
+        "exempt": str,
+        "table": int | None,
+    },
+)
+
+ShowUrpf = TypedDict(
+    "ShowUrpf",
+    {
+        "checks": list[ShowUrpfChecksRow],
+        "exempt": list[ShowUrpfExemptRow],
+    },
+)
+
+ShowVersion = TypedDict(
+    "ShowVersion",
+    {
+        "commit": str | None,
+        "date": str | None,
+        "features": list[str],
+        "kernel": str,
+        "name": str,
+        "process": int,
+        "profile": str,
+        "refused_at_start": int,
+        "target": str,
+        "version": str,
+    },
+)
+
+ShowVlanRow = TypedDict(
+    "ShowVlanRow",
+    {
+        "input": str,
+        "interface": str,
+        "parent": str,
+        "tag_rewrite": str,
+        "takes": str,
+    },
+)
+
+ShowVrrpVrRow = TypedDict(
+    "ShowVrrpVrRow",
+    {
+        "accept_mode": bool,
+        "addresses": list[str],
+        "became_master": int,
+        "configured_priority": int,
+        "family": str,
+        "heard_from": str | None,
+        "heard_priority": int | None,
+        "interface": str,
+        "interval_cs": int,
+        "master_interval_cs": int,
+        "other_addresses": int,
+        "preempt": bool,
+        "priority": int,
+        "received": int,
+        "sent": int,
+        "since_s": float,
+        "started": bool,
+        "state": str,
+        "unicast": bool,
+        "virtual_mac": str,
+        "vr_id": int,
+    },
+)
+
+ShowWorkersWaiting = TypedDict(
+    "ShowWorkersWaiting",
+    {
+        "retired": int,
+        "retired_max": int,
+        "stretches": int,
+        "stretches_max": int,
+        "worker_calls": int,
+        "worker_calls_max": int,
+    },
+)
+
+ShowWorkersWorkersRow = TypedDict(
+    "ShowWorkersWorkersRow",
+    {
+        "activity": str,
+        "core": int | None,
+        "idle_clocks": int,
+        "internal_calls": int,
+        "internal_packets": int,
+        "longest_stall_s": float,
+        "name": str,
+        "node": str | None,
+        "node_clocks": int,
+        "passes": int,
+        "sleeps": int,
+        "stalled_s": float | None,
+        "stalls": int,
+        "state": str,
+        "worker": int,
+        "worker_calls_waiting": int,
+    },
+)
+
+ShowWorkers = TypedDict(
+    "ShowWorkers",
+    {
+        "clocks_per_s": float,
+        "now_ns": int,
+        "stall_timeout_ms": int,
+        "waiting": ShowWorkersWaiting,
+        "workers": list[ShowWorkersWorkersRow],
+    },
+)
+
+SrLocalsidAddressArgumentInterfaceRow = TypedDict(
+    "SrLocalsidAddressArgumentInterfaceRow",
+    {
+        "interface": str,
+        "next_hop": str,
+    },
+)
+
+SrLocalsidAddressArgumentFromRow = TypedDict(
+    "SrLocalsidAddressArgumentFromRow",
+    {
+        "source": str,
+        "by": str,
+    },
+)
+
+SrLocalsidAddressArgumentNextRow = TypedDict(
+    "SrLocalsidAddressArgumentNextRow",
+    {
+        "segment": str,
+    },
+)
+
+SrPolicyAddBsidArgumentNextRow = TypedDict(
+    "SrPolicyAddBsidArgumentNextRow",
+    {
+        "sid": str,
+    },
+)
+
+SrPolicyModBsidArgumentNextRow = TypedDict(
+    "SrPolicyModBsidArgumentNextRow",
+    {
+        "sid": str,
+    },
+)
+
+class Methods:
+    def abf_attach(
+        self,
+        *,
+        policy: int | str,
+        interface: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        del_: bool | None = None,
+        priority: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def abf_policy_add_id(
+        self,
+        *,
+        id: int | str,
+        src: str | None = None,
+        dst: str | None = None,
+        proto: int | Literal["tcp", "udp", "icmp", "icmp6"] | None = None,
+        sport: str | None = None,
+        dport: str | None = None,
+        dscp: int | str | None = None,
+        drop_if_unusable: bool | None = None,
+        via: list[AbfPolicyAddIdArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def abf_policy_del_id(
+        self,
+        *,
+        id: int | str,
+        via: list[AbfPolicyDelIdArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def adjacency_counters(
+        self,
+        *,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_dplane_close(self, *, if_generation: str | None = None) -> Any: ...
+    def bfd_dplane_connect(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_dplane_connect_unix(self, *, socket: str, if_generation: str | None = None) -> Any: ...
+    def bfd_dplane_listen(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_dplane_listen_unix(self, *, socket: str, if_generation: str | None = None) -> Any: ...
+    def bfd_key_del_conf_key_id(self, *, conf_key_id: int | str, if_generation: str | None = None) -> Any: ...
+    def bfd_key_set(
+        self,
+        *,
+        conf_key_id: int | str,
+        type: Literal["keyed-sha1", "meticulous-keyed-sha1", "keyed-md5", "meticulous-keyed-md5"],
+        secret: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_bond_add(
+        self,
+        *,
+        bond: str,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        conf_key_id: int | str | None = None,
+        bfd_key_id: int | str | None = None,
+        group_mac: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_bond_del(
+        self,
+        *,
+        bond: str,
+        local_addr: str,
+        peer_addr: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_bond_mod(
+        self,
+        *,
+        bond: str,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_bond_set_flags(
+        self,
+        *,
+        bond: str,
+        state: Literal["up", "down"],
+        local_addr: str,
+        peer_addr: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_echo_source_del(self, *, if_generation: str | None = None) -> Any: ...
+    def bfd_udp_echo_source_set_interface(
+        self,
+        *,
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_session_add(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        conf_key_id: int | str | None = None,
+        bfd_key_id: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_session_auth_activate(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        conf_key_id: int | str,
+        bfd_key_id: int | str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        delayed: Literal["yes", "no"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_session_auth_deactivate(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        delayed: Literal["yes", "no"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_session_del(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_session_mod(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bfd_udp_session_set_flags(
+        self,
+        *,
+        state: Literal["up", "down"],
+        local_addr: str,
+        peer_addr: str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bond_add(
+        self,
+        *,
+        bond: str,
+        interface: str,
+        passive: bool | None = None,
+        long_timeout: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def bond_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def clear_counters(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_dhcpv6_proxy_prefixes(
+        self,
+        *,
+        prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def clear_errors(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_hardware_interfaces(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_igmp_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def clear_interface_tag(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def clear_interfaces(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_ip4_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def clear_ip6_neighbor(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def clear_ip6_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def clear_ip_neighbor_counters(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def clear_ip_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def clear_ip_pmtu(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_l2fib(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_logging(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_sr_oam(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_sr_pmtu(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_trace(self, *, if_generation: str | None = None) -> Any: ...
+    def comment(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
+    def cop_interface(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def cop_whitelist(
+        self,
+        *,
+        interface: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        fib_id: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_bond_mode(
+        self,
+        *,
+        mode: Literal["lacp", "xor", "active-backup", "round-robin", "broadcast"],
+        balance: Literal["l2", "l23", "l34"] | None = None,
+        hw_addr: str | None = None,
+        number: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_bridge_domain(
+        self,
+        *,
+        domain: int | str,
+        learn: int | str | None = None,
+        forward: int | str | None = None,
+        flood: int | str | None = None,
+        uu_flood: int | str | None = None,
+        arp_term: int | str | None = None,
+        arp_ufwd: int | str | None = None,
+        mac_age: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_gre_tunnel_src(
+        self,
+        *,
+        src: str,
+        dst: str | None = None,
+        multipoint: bool | None = None,
+        instance: int | str | None = None,
+        outer_table_id: int | str | None = None,
+        teb: bool | None = None,
+        key: int | str | None = None,
+        ttl: int | str | None = None,
+        dscp: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_host_interface(
+        self,
+        *,
+        linux_name: str,
+        num_rx_queues: int | str | None = None,
+        num_tx_queues: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_interface_af_xdp(
+        self,
+        *,
+        linux_name: str,
+        name: str | None = None,
+        queues: int | str | None = None,
+        frames: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_interface_memif(
+        self,
+        *,
+        id: int | str,
+        socket_id: int | str | None = None,
+        master: bool | None = None,
+        slave: bool | None = None,
+        mode: Literal["ethernet", "ip"] | None = None,
+        ring_size: int | str | None = None,
+        buffer_size: int | str | None = None,
+        rx_queues: int | str | None = None,
+        tx_queues: int | str | None = None,
+        zero_copy: bool | None = None,
+        secret: str | None = None,
+        hw_addr: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_ipip_tunnel_src(
+        self,
+        *,
+        src: str,
+        dst: str | None = None,
+        multipoint: bool | None = None,
+        instance: int | str | None = None,
+        outer_table_id: int | str | None = None,
+        ttl: int | str | None = None,
+        dscp: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_loopback_interface(
+        self,
+        *,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_memif_socket_id(
+        self,
+        *,
+        id: int | str,
+        filename: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_packet_generator_interface(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    def create_pcap(
+        self,
+        *,
+        id: int | str,
+        rx: str | None = None,
+        tx: str | None = None,
+        loop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_sr_l2_tunnel(
+        self,
+        *,
+        unicast_bsid: str | None = None,
+        flood_bsid: str | None = None,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_sub_interfaces(
+        self,
+        *,
+        interface: str,
+        id: str,
+        default: bool | None = None,
+        untagged: bool | None = None,
+        dot1q: int | Literal["any"] | None = None,
+        dot1ad: int | Literal["any"] | None = None,
+        inner_dot1q: int | Literal["any"] | None = None,
+        exact_match: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_tap(
+        self,
+        *,
+        id: int | str | None = None,
+        host_if_name: str | None = None,
+        host_ns: str | None = None,
+        host_ip4_addr: str | None = None,
+        host_ip6_addr: str | None = None,
+        host_mac_addr: str | None = None,
+        host_mtu_size: int | str | None = None,
+        num_rx_queues: int | str | None = None,
+        rx_ring_size: int | str | None = None,
+        tx_ring_size: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_teib_interface(
+        self,
+        *,
+        interface: str,
+        peer: str,
+        nh: str,
+        nh_table_id: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_host_interface_name(self, *, linux_name: str, if_generation: str | None = None) -> Any: ...
+    def delete_interface_af_xdp(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_interface_memif(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_ipip_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_loopback_interface_intfc(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_memif_socket_id(self, *, id: int | str, if_generation: str | None = None) -> Any: ...
+    def delete_packet_generator_interface(
+        self,
+        *,
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def delete_pcap(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_sr_l2_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_sub_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_tap(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_teib_interface(
+        self,
+        *,
+        interface: str,
+        peer: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def dhcp6_client(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def dhcp6_pd_client(
+        self,
+        *,
+        interface: str,
+        group: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def disable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def echo(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
+    def enable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def exec(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    def exit(self, *, if_generation: str | None = None) -> Any: ...
+    def igmp(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        host: bool | None = None,
+        router: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def igmp_listen(
+        self,
+        *,
+        interface: str,
+        address: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        group: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def igmp_proxy_dev(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def igmp_proxy_dev_itf(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip6_nd(
+        self,
+        *,
+        interface: str,
+        negate: Literal["no"] | None = None,
+        ra_suppress: bool | None = None,
+        ra_managed_config_flag: bool | None = None,
+        ra_other_config_flag: bool | None = None,
+        ra_suppress_link_layer: bool | None = None,
+        ra_send_unicast: bool | None = None,
+        ra_cease: bool | None = None,
+        ra_lifetime: bool | None = None,
+        ra_initial: bool | None = None,
+        ra_interval: bool | None = None,
+        ra_hop_limit: bool | None = None,
+        ra_reachable_time: bool | None = None,
+        ra_retransmit_time: bool | None = None,
+        ra_mtu: bool | None = None,
+        ra_preference: bool | None = None,
+        prefix: str | None = None,
+        route: str | None = None,
+        server: str | None = None,
+        domain: str | None = None,
+        lifetime: int | str | None = None,
+        count: int | str | None = None,
+        every: int | str | None = None,
+        max: int | str | None = None,
+        min: int | str | None = None,
+        hop_limit: int | str | None = None,
+        reachable: int | str | None = None,
+        retransmit: int | str | None = None,
+        mtu: int | str | None = None,
+        preference: Literal["high", "medium", "low"] | None = None,
+        valid: int | str | None = None,
+        preferred: int | str | None = None,
+        default: bool | None = None,
+        infinite: bool | None = None,
+        off_link: bool | None = None,
+        no_autoconfig: bool | None = None,
+        no_onlink: bool | None = None,
+        no_advertise: bool | None = None,
+        seconds: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip6_nd_address_autoconfig(
+        self,
+        *,
+        interface: str,
+        default_route: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip6_nd_proxy(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip6_punt_policer_rate(
+        self,
+        *,
+        rate: int | str,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip6_punt_redirect(
+        self,
+        *,
+        add: bool | None = None,
+        del_: bool | None = None,
+        all: bool | None = None,
+        rx: str | None = None,
+        next_hop: str | None = None,
+        out: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip6_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip6_table_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_mroute(
+        self,
+        *,
+        add: bool | None = None,
+        del_: bool | None = None,
+        table: int | str | None = None,
+        groups: str | None = None,
+        address: str | None = None,
+        group: str | None = None,
+        via: list[IpMrouteArgumentViaRow] | None = None,
+        signal: bool | None = None,
+        drop: bool | None = None,
+        accept_all: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_neighbor(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        mac: str | None = None,
+        static: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_neighbor_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_punt_policer_rate(
+        self,
+        *,
+        rate: int | str,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_punt_redirect(
+        self,
+        *,
+        add: bool | None = None,
+        del_: bool | None = None,
+        all: bool | None = None,
+        rx: str | None = None,
+        next_hop: str | None = None,
+        out: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_route(
+        self,
+        *,
+        prefix: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        table: int | str | None = None,
+        count: int | str | None = None,
+        via: list[IpRouteArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def ip_table_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def l2fib_add(
+        self,
+        *,
+        mac: str,
+        domain: int | str,
+        nowhere: Literal["filter", "drop"] | None = None,
+        interface: str | None = None,
+        static: bool | None = None,
+        filter: bool | None = None,
+        count: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def l2fib_del(
+        self,
+        *,
+        mac: str,
+        domain: int | str,
+        count: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def l2fib_flush_mac_all(self, *, if_generation: str | None = None) -> Any: ...
+    def l2fib_flush_mac_bridge_domain(
+        self,
+        *,
+        domain: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def l2fib_flush_mac_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def lcp_create(
+        self,
+        *,
+        interface: str,
+        name: str,
+        namespace: str | None = None,
+        tap_id: int | str | None = None,
+        tun: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lcp_default_netns(self, *, namespace: str | None = None, if_generation: str | None = None) -> Any: ...
+    def lcp_delete(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def lcp_fpm_listen(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lcp_lcp_auto_subint(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lcp_lcp_sync(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lcp_netlink_rx_buffer_size(self, *, size: int | str, if_generation: str | None = None) -> Any: ...
+    def lcp_punt_class(
+        self,
+        *,
+        rate: int | str,
+        bfd: bool | None = None,
+        link: bool | None = None,
+        igp: bool | None = None,
+        vrrp: bool | None = None,
+        bgp: bool | None = None,
+        neighbor: bool | None = None,
+        dhcp: bool | None = None,
+        icmp: bool | None = None,
+        other: bool | None = None,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lcp_resync(self, *, if_generation: str | None = None) -> Any: ...
+    def loopback_create_interface(
+        self,
+        *,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def loopback_delete_interface_intfc(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def mld(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        host: bool | None = None,
+        router: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def mld_listen(
+        self,
+        *,
+        interface: str,
+        address: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        group: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def mld_proxy_dev(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def mld_proxy_dev_itf(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def packet_generator_delete(
+        self,
+        *,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def packet_generator_disable_stream(
+        self,
+        *,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def packet_generator_enable_stream(
+        self,
+        *,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def packet_generator_new(
+        self,
+        *,
+        name: str,
+        limit: int | str | None = None,
+        rate: str | None = None,
+        size: str | None = None,
+        interface: str | None = None,
+        node: str | None = None,
+        worker: int | str | None = None,
+        maxframe: int | str | None = None,
+        pcap: str | None = None,
+        data: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def pcap_trace(
+        self,
+        *,
+        rx: bool | None = None,
+        tx: bool | None = None,
+        drop: bool | None = None,
+        max: int | str | None = None,
+        any: bool | None = None,
+        interface: str | None = None,
+        file: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def pcap_trace_off(self, *, if_generation: str | None = None) -> Any: ...
+    def ping(
+        self,
+        *,
+        address: str | None = None,
+        on: str | None = None,
+        source: str | None = None,
+        table_id: int | str | None = None,
+        repeat: int | str | None = None,
+        size: int | str | None = None,
+        interval: str | None = None,
+        burst: int | str | None = None,
+        df_bit: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def quit(self, *, if_generation: str | None = None) -> Any: ...
+    def send_gratuitous_arp(
+        self,
+        *,
+        interface: str,
+        address: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_arp_proxy(
+        self,
+        *,
+        first: str,
+        last: str,
+        table: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_arp_entry(
+        self,
+        *,
+        domain: int | str,
+        address: str,
+        mac: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_arp_term(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_arp_ufwd(
+        self,
+        *,
+        domain: int | str,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_flood(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_forward(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_learn(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_learn_limit(
+        self,
+        *,
+        domain: int | str,
+        limit: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_mac_age(
+        self,
+        *,
+        domain: int | str,
+        minutes: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_bridge_domain_uu_flood(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_dhcp_client(
+        self,
+        *,
+        intfc: str,
+        hostname: str | None = None,
+        client_id: str | None = None,
+        set_broadcast_flag: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_dhcp_option_82_vss(
+        self,
+        *,
+        table: int | str,
+        oui: int | str | None = None,
+        vpn_index: int | str | None = None,
+        vpn_ascii_id: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_dhcp_proxy(
+        self,
+        *,
+        server: str,
+        src_address: str | None = None,
+        server_fib_id: int | str | None = None,
+        rx_fib_id: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_dhcpv6_proxy(
+        self,
+        *,
+        server: str,
+        src_address: str | None = None,
+        server_fib_id: int | str | None = None,
+        rx_fib_id: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_dhcpv6_vss(
+        self,
+        *,
+        table: int | str,
+        oui: int | str | None = None,
+        vpn_index: int | str | None = None,
+        vpn_ascii_id: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_fib_limit(
+        self,
+        *,
+        limit: int | str,
+        ip4_routes: bool | None = None,
+        ip6_routes: bool | None = None,
+        path_lists: bool | None = None,
+        adjacencies: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_igmp_querier(
+        self,
+        *,
+        interface: str,
+        version: int | str | None = None,
+        robustness: int | str | None = None,
+        query_interval: int | str | None = None,
+        response_interval: int | str | None = None,
+        last_member_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_bond(
+        self,
+        *,
+        interface: str,
+        weight: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_dhcp_option_82(
+        self,
+        *,
+        interface: str,
+        circuit_id: str | None = None,
+        remote_id: str | None = None,
+        server_override: bool | None = None,
+        policy: Literal["drop", "keep", "replace", "append"] | None = None,
+        disable: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_dhcpv6_options(
+        self,
+        *,
+        interface: str,
+        remote_id: str | None = None,
+        enterprise: int | str | None = None,
+        link_layer_address: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_feature_gro(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_feature_gso(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_feature_tx_checksum_offload(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip6_nd_mirror_proxy(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip6_table(
+        self,
+        *,
+        interface: str,
+        table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip_addr(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        address: str | None = None,
+        all: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        address: str | None = None,
+        all: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip_address_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip_directed_broadcast(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip_table(
+        self,
+        *,
+        interface: str,
+        table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_l2_bridge(
+        self,
+        *,
+        interface: str,
+        domain: int | str,
+        bvi: bool | None = None,
+        uu_fwd: bool | None = None,
+        group: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_l2_flood(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_l2_forward(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_l2_learn(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_l2_tag_rewrite(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        count: int | str | None = None,
+        dot1q: bool | None = None,
+        dot1ad: bool | None = None,
+        tag1: int | str | None = None,
+        tag2: int | str | None = None,
+        _1_1: bool | None = None,
+        _2_1: bool | None = None,
+        _1_2: bool | None = None,
+        _2_2: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_l2_xconnect(
+        self,
+        *,
+        interface: str,
+        peer: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_l3(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def set_interface_lldp(
+        self,
+        *,
+        interface: str,
+        port_desc: str | None = None,
+        mgmt_ip4: str | None = None,
+        mgmt_ip6: str | None = None,
+        mgmt_oid: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_mac_address(
+        self,
+        *,
+        interface: str,
+        mac: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_mtu(
+        self,
+        *,
+        mtu: int | str,
+        interface: str,
+        packet: bool | None = None,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_name(self, *, interface: str, name: str, if_generation: str | None = None) -> Any: ...
+    def set_interface_promiscuous(
+        self,
+        *,
+        state: Literal["on", "off"],
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_proxy_arp(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_reassembly(
+        self,
+        *,
+        interface: str,
+        full: bool | None = None,
+        virtual: bool | None = None,
+        on: bool | None = None,
+        off: bool | None = None,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_rx_mode(
+        self,
+        *,
+        interface: str,
+        mode: Literal["polling", "interrupt", "adaptive"],
+        queue: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_rx_placement(
+        self,
+        *,
+        interface: str,
+        worker: int | str,
+        queue: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_span(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        destination: str | None = None,
+        directions: Literal["rx", "tx", "both"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_state(
+        self,
+        *,
+        interface: str,
+        state: Literal["up", "down"],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_tag(self, *, interface: str, tag: str, if_generation: str | None = None) -> Any: ...
+    def set_interface_unnumbered(
+        self,
+        *,
+        interface: str,
+        lender: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_unnumbered_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def set_ip6_address(
+        self,
+        *,
+        interface: str,
+        group: str,
+        address: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip6_flow_hash(
+        self,
+        *,
+        table: int | str | None = None,
+        src: bool | None = None,
+        dst: bool | None = None,
+        sport: bool | None = None,
+        dport: bool | None = None,
+        proto: bool | None = None,
+        reverse: bool | None = None,
+        symmetric: bool | None = None,
+        gtpv1teid: bool | None = None,
+        flowlabel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip6_hop_by_hop(
+        self,
+        *,
+        interface: str,
+        policy: Literal["ignore", "process", "drop", "punt"],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip6_link_local_address(
+        self,
+        *,
+        interface: str,
+        address: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip6_nd_proxy(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_dad(
+        self,
+        *,
+        transmits: int | str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        interface: str | None = None,
+        wait: bool | None = None,
+        auto_remove: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_flow_hash(
+        self,
+        *,
+        table: int | str | None = None,
+        src: bool | None = None,
+        dst: bool | None = None,
+        sport: bool | None = None,
+        dport: bool | None = None,
+        proto: bool | None = None,
+        reverse: bool | None = None,
+        symmetric: bool | None = None,
+        gtpv1teid: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_flow_hash_seed(self, *, seed: int | str, if_generation: str | None = None) -> Any: ...
+    def set_ip_icmp_rate_limit(
+        self,
+        *,
+        per_second: int | str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_neighbor(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        mac: str | None = None,
+        static: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_neighbor_config(
+        self,
+        *,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        age: int | str | None = None,
+        limit: int | str | None = None,
+        recycle: bool | None = None,
+        norecycle: bool | None = None,
+        reachable: int | str | None = None,
+        delay: int | str | None = None,
+        retransmit: str | None = None,
+        probes: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_neighbor_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_pmtu_del_peer(
+        self,
+        *,
+        address: str,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_pmtu_peer(
+        self,
+        *,
+        address: str,
+        mtu: int | str,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_reassembly(
+        self,
+        *,
+        full: bool | None = None,
+        virtual: bool | None = None,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        timeout: int | str | None = None,
+        max_reassemblies: int | str | None = None,
+        max_reassembly_length: int | str | None = None,
+        expire_walk_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_ip_reassembly_max_buffers(
+        self,
+        *,
+        max_buffers: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
+    def set_l2fib_entries_max(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
+    def set_l2fib_events(self, *, events: int | str, if_generation: str | None = None) -> Any: ...
+    def set_lldp(
+        self,
+        *,
+        system_name: str | None = None,
+        tx_hold: int | str | None = None,
+        tx_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_logging_class(
+        self,
+        *,
+        class_: str,
+        rate_limit: int | str | None = None,
+        level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_logging_default(
+        self,
+        *,
+        rate_limit: int | str | None = None,
+        level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_logging_size(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
+    def set_logging_unthrottle_time(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
+    def set_mld_querier(
+        self,
+        *,
+        interface: str,
+        version: int | str | None = None,
+        robustness: int | str | None = None,
+        query_interval: int | str | None = None,
+        response_interval: int | str | None = None,
+        last_member_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_sr_encaps_hop_limit(
+        self,
+        *,
+        hops: int | str | None = None,
+        propagate: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_sr_encaps_source_addr(self, *, address: str, if_generation: str | None = None) -> Any: ...
+    def set_sr_hmac_policy(
+        self,
+        *,
+        interface: str,
+        ignore: bool | None = None,
+        if_present: bool | None = None,
+        required: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_sr_l2_tunnel(
+        self,
+        *,
+        interface: str,
+        frames: Literal["unicast"] | None = None,
+        unicast_bsid: str | None = None,
+        del_: bool | None = None,
+        group: int | str | None = None,
+        flood_bsid: str | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_urpf(
+        self,
+        *,
+        interface: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        rx: bool | None = None,
+        tx: bool | None = None,
+        off: bool | None = None,
+        loose: bool | None = None,
+        strict: bool | None = None,
+        table: int | str | None = None,
+        no_default: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_urpf_accept(
+        self,
+        *,
+        prefix: str,
+        table: int | str | None = None,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_watchdog_timeout(self, *, milliseconds: int | str, if_generation: str | None = None) -> Any: ...
+    def show_abf_attach(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAbfAttachRow]: ...
+    def show_abf_policy(
+        self,
+        *,
+        policy: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAbfPolicyRow]: ...
+    def show_adj(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowAdjRow]: ...
+    def show_adjacency(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_arp_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowArpProxy: ...
+    def show_bfd_dplane(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdDplaneRow]: ...
+    def show_bfd_echo_source(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdEchoSourceRow]: ...
+    def show_bfd_keys(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdKeysRow]: ...
+    def show_bfd_sessions(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdSessionsRow]: ...
+    def show_bond(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBondRow]: ...
+    def show_bridge_domain(
+        self,
+        *,
+        domain: int | str | None = None,
+        detail: bool | None = None,
+        int: bool | None = None,
+        arp: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBridgeDomainRow] | ShowBridgeDomain: ...
+    def show_buffers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowBuffers: ...
+    def show_clock(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowClock: ...
+    def show_control(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowControl: ...
+    def show_cop(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowCopRow]: ...
+    def show_cpu(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowCpu: ...
+    def show_dhcp6_clients(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcp6ClientsRow]: ...
+    def show_dhcp6_pd_clients(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcp6PdClientsRow]: ...
+    def show_dhcp_client(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpClientRow]: ...
+    def show_dhcp_option_82(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpOption82Row]: ...
+    def show_dhcp_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpProxyRow]: ...
+    def show_dhcp_vss(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpVssRow]: ...
+    def show_dhcpv6_options(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6OptionsRow]: ...
+    def show_dhcpv6_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6ProxyRow]: ...
+    def show_dhcpv6_proxy_prefixes(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6ProxyPrefixesRow]: ...
+    def show_dhcpv6_vss(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6VssRow]: ...
+    def show_errors(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowErrors: ...
+    def show_features(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowFeatures: ...
+    def show_fib_limits(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowFibLimitsRow]: ...
+    def show_graph(
+        self,
+        *,
+        dot: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowGraph: ...
+    def show_gre_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowGreTunnelRow]: ...
+    def show_hardware_interfaces(
+        self,
+        *,
+        interface: str | None = None,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowHardwareInterfaces: ...
+    def show_igmp(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpRow]: ...
+    def show_igmp_config(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpConfigRow]: ...
+    def show_igmp_groups(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpGroupsRow]: ...
+    def show_igmp_proxy_dev(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpProxyDevRow]: ...
+    def show_igmp_timers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpTimersRow]: ...
+    def show_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterface: ...
+    def show_interface_addr(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_interface_address(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInterfaceAddressRow]: ...
+    def show_interface_features(
+        self,
+        *,
+        interface: str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterfaceFeatures: ...
+    def show_interface_l2_tag_rewrite(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterfaceL2TagRewrite: ...
+    def show_interface_rx_placement(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterfaceRxPlacement: ...
+    def show_interface_span(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInterfaceSpanRow]: ...
+    def show_interface_tag(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInterfaceTagRow]: ...
+    def show_interface_vtr(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_ip4_full_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp4FullReassembly: ...
+    def show_ip4_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_ip4_sv_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp4SvReassembly: ...
+    def show_ip6_addresses(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6AddressesRow]: ...
+    def show_ip6_autoconfig(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp6Autoconfig: ...
+    def show_ip6_fib(
+        self,
+        *,
+        table: int | str | None = None,
+        prefix: str | None = None,
+        address: str | None = None,
+        summary: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6FibRow]: ...
+    def show_ip6_full_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp6FullReassembly: ...
+    def show_ip6_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6InterfaceRow]: ...
+    def show_ip6_mfib(
+        self,
+        *,
+        table: int | str | None = None,
+        group: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6MfibRow]: ...
+    def show_ip6_nd(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NdRow]: ...
+    def show_ip6_nd_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NdProxyRow]: ...
+    def show_ip6_nd_routers(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NdRoutersRow]: ...
+    def show_ip6_neighbor(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_ip6_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NeighborsRow]: ...
+    def show_ip6_prefixes(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6PrefixesRow]: ...
+    def show_ip6_punt_redirect(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6PuntRedirectRow]: ...
+    def show_ip6_ra(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6RaRow]: ...
+    def show_ip6_sv_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp6SvReassembly: ...
+    def show_ip6_table(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6TableRow]: ...
+    def show_ip_arp(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_ip_arp_proxy(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_ip_dad(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpDadRow]: ...
+    def show_ip_fib(
+        self,
+        *,
+        table: int | str | None = None,
+        prefix: str | None = None,
+        address: str | None = None,
+        summary: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpFibRow]: ...
+    def show_ip_icmp_rate_limit(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpIcmpRateLimitRow]: ...
+    def show_ip_mfib(
+        self,
+        *,
+        table: int | str | None = None,
+        group: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpMfibRow]: ...
+    def show_ip_neighbor(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_ip_neighbor_config(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpNeighborConfigRow]: ...
+    def show_ip_neighbor_counters(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpNeighborCountersRow]: ...
+    def show_ip_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpNeighborsRow]: ...
+    def show_ip_pmtu(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpPmtuRow]: ...
+    def show_ip_punt_redirect(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpPuntRedirectRow]: ...
+    def show_ip_table(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpTableRow]: ...
+    def show_ipip_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpipTunnelRow]: ...
+    def show_l2fib(
+        self,
+        *,
+        all: bool | None = None,
+        verbose: bool | None = None,
+        learn: bool | None = None,
+        add: bool | None = None,
+        domain: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowL2fib: ...
+    def show_l2fib_events(
+        self,
+        *,
+        since: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowL2fibEvents: ...
+    def show_l2patch(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowL2patchRow]: ...
+    def show_lacp(
+        self,
+        *,
+        interface: str | None = None,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLacpRow]: ...
+    def show_lcp(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLcpRow]: ...
+    def show_lcp_punt(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLcpPuntRow]: ...
+    def show_lcp_sync(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLcpSyncRow]: ...
+    def show_lldp(
+        self,
+        *,
+        detail: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLldpRow] | ShowLldp: ...
+    def show_load_balance(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLoadBalanceRow]: ...
+    def show_logging(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLoggingRow]: ...
+    def show_logging_configuration(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowLoggingConfiguration: ...
+    def show_memif(
+        self,
+        *,
+        interface: str | None = None,
+        descriptors: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMemif: ...
+    def show_memory(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowMemory: ...
+    def show_mfib_signals(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMfibSignalsRow]: ...
+    def show_mld(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldRow]: ...
+    def show_mld_config(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldConfigRow]: ...
+    def show_mld_groups(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldGroupsRow]: ...
+    def show_mld_proxy_dev(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldProxyDevRow]: ...
+    def show_mld_timers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldTimersRow]: ...
+    def show_mode(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowModeRow]: ...
+    def show_node(
+        self,
+        *,
+        node: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNode: ...
+    def show_node_counters(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_packet_generator(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPacketGeneratorRow]: ...
+    def show_pcap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPcapRow]: ...
+    def show_plugins(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPluginsRow]: ...
+    def show_run(
+        self,
+        *,
+        max: bool | None = None,
+        what: Literal["summary", "verbose"] | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_running_config(
+        self,
+        *,
+        secrets: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowRunningConfig: ...
+    def show_runtime(
+        self,
+        *,
+        max: bool | None = None,
+        what: Literal["summary", "verbose"] | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowRuntime: ...
+    def show_schema(
+        self,
+        *,
+        command: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_sr_encaps_hop_limit(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrEncapsHopLimitRow]: ...
+    def show_sr_encaps_source_addr(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrEncapsSourceAddrRow]: ...
+    def show_sr_hmac(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrHmacRow]: ...
+    def show_sr_hmac_policy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrHmacPolicyRow]: ...
+    def show_sr_l2_tunnels(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrL2TunnelsRow]: ...
+    def show_sr_localsids(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrLocalsidsRow]: ...
+    def show_sr_oam(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrOamRow]: ...
+    def show_sr_policies(
+        self,
+        *,
+        bsid: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowSrPolicies: ...
+    def show_sr_proxies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrProxiesRow]: ...
+    def show_sr_steering_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrSteeringPoliciesRow]: ...
+    def show_sr_vlan_tables(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrVlanTablesRow]: ...
+    def show_subscriptions(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSubscriptionsRow]: ...
+    def show_tap(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowTapRow]: ...
+    def show_teib(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowTeibRow]: ...
+    def show_threads(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowThreads: ...
+    def show_trace(
+        self,
+        *,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowTrace: ...
+    def show_urpf(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowUrpfRow] | ShowUrpf: ...
+    def show_version(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowVersion: ...
+    def show_vlan(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowVlanRow]: ...
+    def show_vrrp_vr(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowVrrpVrRow]: ...
+    def show_workers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowWorkers: ...
+    def sr_hmac_key(
+        self,
+        *,
+        id: int | str,
+        secret: str,
+        sha1: bool | None = None,
+        sha256: bool | None = None,
+        linux: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_hmac_key_del(self, *, id: int | str, if_generation: str | None = None) -> Any: ...
+    def sr_localsid_address(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        fib_table: int | str | None = None,
+        behavior: Literal["end"] | None = None,
+        psp: bool | None = None,
+        usp: bool | None = None,
+        usd: bool | None = None,
+        table: int | str | None = None,
+        interface: list[SrLocalsidAddressArgumentInterfaceRow] | None = None,
+        from_: list[SrLocalsidAddressArgumentFromRow] | None = None,
+        arg_fe2: int | str | None = None,
+        csid_bits: int | str | None = None,
+        function: str | None = None,
+        oif: str | None = None,
+        iif: str | None = None,
+        src: str | None = None,
+        next: list[SrLocalsidAddressArgumentNextRow] | None = None,
+        reduced: bool | None = None,
+        hops: int | str | None = None,
+        bypass: bool | None = None,
+        flows: int | str | None = None,
+        nat: bool | None = None,
+        cache: bool | None = None,
+        position: int | str | None = None,
+        v4src: str | None = None,
+        lookup_table: int | str | None = None,
+        uplink: bool | None = None,
+        sr_prefix: str | None = None,
+        nhtype: Literal["ipv4", "ipv6", "non-ip"] | None = None,
+        source: str | None = None,
+        drop_in: bool | None = None,
+        zero_checksum: bool | None = None,
+        mapped: str | None = None,
+        mapped_prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_localsid_del_address(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_policy_add_bsid(
+        self,
+        *,
+        bsid: str,
+        next: list[SrPolicyAddBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        fib_table: int | str | None = None,
+        spray: bool | None = None,
+        encap: bool | None = None,
+        encap_red: bool | None = None,
+        insert: bool | None = None,
+        insert_red: bool | None = None,
+        hmac: int | str | None = None,
+        encap_src: str | None = None,
+        t_m_gtp4_d: bool | None = None,
+        h_m_gtp4_d: bool | None = None,
+        sr_prefix: str | None = None,
+        v6src: str | None = None,
+        nhtype: Literal["ipv4", "ipv6", "non-ip"] | None = None,
+        lookup_table: int | str | None = None,
+        drop_in: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_policy_del_bsid(self, *, bsid: str, if_generation: str | None = None) -> Any: ...
+    def sr_policy_mod_bsid(
+        self,
+        *,
+        bsid: str,
+        next: list[SrPolicyModBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        deleted: int | str | None = None,
+        index: int | str | None = None,
+        to: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_steer_del_l2(
+        self,
+        *,
+        interface: str,
+        bsid: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_steer_del_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: str | None = None,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_steer_l2(self, *, interface: str, bsid: str, if_generation: str | None = None) -> Any: ...
+    def sr_steer_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: str,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_vlan_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        untagged: bool | None = None,
+        vlan: int | str | None = None,
+        inner_vlan: int | str | None = None,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def test_l2patch_rx(
+        self,
+        *,
+        rx: str,
+        tx: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def trace_add(
+        self,
+        *,
+        node: str,
+        packets: int | str,
+        verbose: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def trace_filter(
+        self,
+        *,
+        node: str,
+        include: bool | None = None,
+        exclude: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def trace_filter_none(self, *, if_generation: str | None = None) -> Any: ...
+    def traceroute(
+        self,
+        *,
+        address: str | None = None,
+        on: str | None = None,
+        source: str | None = None,
+        table_id: int | str | None = None,
+        hops: int | str | None = None,
+        probes: int | str | None = None,
+        wait: str | None = None,
+        size: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_peers(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        peer: list[str],
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_proto(
+        self,
+        *,
+        action: Literal["start", "stop"],
+        interface: str,
+        vr_id: int | str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_vr_add(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        address: list[str],
+        priority: int | str | None = None,
+        interval: int | str | None = None,
+        no_preempt: bool | None = None,
+        accept_mode: bool | None = None,
+        unicast: bool | None = None,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_vr_del(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_vr_track_bfd_add(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        peer_addr: str,
+        priority: int | str,
+        ipv6: bool | None = None,
+        track_interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_vr_track_bfd_del(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        peer_addr: str,
+        ipv6: bool | None = None,
+        track_interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_vr_track_if_add(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        track_interface: str,
+        priority: int | str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def vrrp_vr_track_if_del(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        track_interface: str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+
+class AsyncMethods:
+    async def abf_attach(
+        self,
+        *,
+        policy: int | str,
+        interface: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        del_: bool | None = None,
+        priority: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def abf_policy_add_id(
+        self,
+        *,
+        id: int | str,
+        src: str | None = None,
+        dst: str | None = None,
+        proto: int | Literal["tcp", "udp", "icmp", "icmp6"] | None = None,
+        sport: str | None = None,
+        dport: str | None = None,
+        dscp: int | str | None = None,
+        drop_if_unusable: bool | None = None,
+        via: list[AbfPolicyAddIdArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def abf_policy_del_id(
+        self,
+        *,
+        id: int | str,
+        via: list[AbfPolicyDelIdArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def adjacency_counters(
+        self,
+        *,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_dplane_close(self, *, if_generation: str | None = None) -> Any: ...
+    async def bfd_dplane_connect(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_dplane_connect_unix(self, *, socket: str, if_generation: str | None = None) -> Any: ...
+    async def bfd_dplane_listen(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_dplane_listen_unix(self, *, socket: str, if_generation: str | None = None) -> Any: ...
+    async def bfd_key_del_conf_key_id(
+        self,
+        *,
+        conf_key_id: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_key_set(
+        self,
+        *,
+        conf_key_id: int | str,
+        type: Literal["keyed-sha1", "meticulous-keyed-sha1", "keyed-md5", "meticulous-keyed-md5"],
+        secret: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_bond_add(
+        self,
+        *,
+        bond: str,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        conf_key_id: int | str | None = None,
+        bfd_key_id: int | str | None = None,
+        group_mac: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_bond_del(
+        self,
+        *,
+        bond: str,
+        local_addr: str,
+        peer_addr: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_bond_mod(
+        self,
+        *,
+        bond: str,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_bond_set_flags(
+        self,
+        *,
+        bond: str,
+        state: Literal["up", "down"],
+        local_addr: str,
+        peer_addr: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_echo_source_del(self, *, if_generation: str | None = None) -> Any: ...
+    async def bfd_udp_echo_source_set_interface(
+        self,
+        *,
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_session_add(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        conf_key_id: int | str | None = None,
+        bfd_key_id: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_session_auth_activate(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        conf_key_id: int | str,
+        bfd_key_id: int | str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        delayed: Literal["yes", "no"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_session_auth_deactivate(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        delayed: Literal["yes", "no"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_session_del(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_session_mod(
+        self,
+        *,
+        local_addr: str,
+        peer_addr: str,
+        desired_min_tx: int | str,
+        required_min_rx: int | str,
+        detect_mult: int | str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bfd_udp_session_set_flags(
+        self,
+        *,
+        state: Literal["up", "down"],
+        local_addr: str,
+        peer_addr: str,
+        interface: str | None = None,
+        multihop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bond_add(
+        self,
+        *,
+        bond: str,
+        interface: str,
+        passive: bool | None = None,
+        long_timeout: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def bond_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def clear_counters(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_dhcpv6_proxy_prefixes(
+        self,
+        *,
+        prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def clear_errors(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_hardware_interfaces(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_igmp_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def clear_interface_tag(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def clear_interfaces(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_ip4_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def clear_ip6_neighbor(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def clear_ip6_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def clear_ip_neighbor_counters(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def clear_ip_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def clear_ip_pmtu(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_l2fib(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_logging(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_sr_oam(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_sr_pmtu(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_trace(self, *, if_generation: str | None = None) -> Any: ...
+    async def comment(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
+    async def cop_interface(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def cop_whitelist(
+        self,
+        *,
+        interface: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        fib_id: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_bond_mode(
+        self,
+        *,
+        mode: Literal["lacp", "xor", "active-backup", "round-robin", "broadcast"],
+        balance: Literal["l2", "l23", "l34"] | None = None,
+        hw_addr: str | None = None,
+        number: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_bridge_domain(
+        self,
+        *,
+        domain: int | str,
+        learn: int | str | None = None,
+        forward: int | str | None = None,
+        flood: int | str | None = None,
+        uu_flood: int | str | None = None,
+        arp_term: int | str | None = None,
+        arp_ufwd: int | str | None = None,
+        mac_age: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_gre_tunnel_src(
+        self,
+        *,
+        src: str,
+        dst: str | None = None,
+        multipoint: bool | None = None,
+        instance: int | str | None = None,
+        outer_table_id: int | str | None = None,
+        teb: bool | None = None,
+        key: int | str | None = None,
+        ttl: int | str | None = None,
+        dscp: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_host_interface(
+        self,
+        *,
+        linux_name: str,
+        num_rx_queues: int | str | None = None,
+        num_tx_queues: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_interface_af_xdp(
+        self,
+        *,
+        linux_name: str,
+        name: str | None = None,
+        queues: int | str | None = None,
+        frames: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_interface_memif(
+        self,
+        *,
+        id: int | str,
+        socket_id: int | str | None = None,
+        master: bool | None = None,
+        slave: bool | None = None,
+        mode: Literal["ethernet", "ip"] | None = None,
+        ring_size: int | str | None = None,
+        buffer_size: int | str | None = None,
+        rx_queues: int | str | None = None,
+        tx_queues: int | str | None = None,
+        zero_copy: bool | None = None,
+        secret: str | None = None,
+        hw_addr: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_ipip_tunnel_src(
+        self,
+        *,
+        src: str,
+        dst: str | None = None,
+        multipoint: bool | None = None,
+        instance: int | str | None = None,
+        outer_table_id: int | str | None = None,
+        ttl: int | str | None = None,
+        dscp: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_loopback_interface(
+        self,
+        *,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_memif_socket_id(
+        self,
+        *,
+        id: int | str,
+        filename: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_packet_generator_interface(
+        self,
+        *,
+        name: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_pcap(
+        self,
+        *,
+        id: int | str,
+        rx: str | None = None,
+        tx: str | None = None,
+        loop: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_sr_l2_tunnel(
+        self,
+        *,
+        unicast_bsid: str | None = None,
+        flood_bsid: str | None = None,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_sub_interfaces(
+        self,
+        *,
+        interface: str,
+        id: str,
+        default: bool | None = None,
+        untagged: bool | None = None,
+        dot1q: int | Literal["any"] | None = None,
+        dot1ad: int | Literal["any"] | None = None,
+        inner_dot1q: int | Literal["any"] | None = None,
+        exact_match: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_tap(
+        self,
+        *,
+        id: int | str | None = None,
+        host_if_name: str | None = None,
+        host_ns: str | None = None,
+        host_ip4_addr: str | None = None,
+        host_ip6_addr: str | None = None,
+        host_mac_addr: str | None = None,
+        host_mtu_size: int | str | None = None,
+        num_rx_queues: int | str | None = None,
+        rx_ring_size: int | str | None = None,
+        tx_ring_size: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_teib_interface(
+        self,
+        *,
+        interface: str,
+        peer: str,
+        nh: str,
+        nh_table_id: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_host_interface_name(
+        self,
+        *,
+        linux_name: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def delete_interface_af_xdp(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_interface_memif(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_ipip_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_loopback_interface_intfc(
+        self,
+        *,
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def delete_memif_socket_id(self, *, id: int | str, if_generation: str | None = None) -> Any: ...
+    async def delete_packet_generator_interface(
+        self,
+        *,
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def delete_pcap(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_sr_l2_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_sub_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_tap(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_teib_interface(
+        self,
+        *,
+        interface: str,
+        peer: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def dhcp6_client(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def dhcp6_pd_client(
+        self,
+        *,
+        interface: str,
+        group: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def disable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def echo(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
+    async def enable_ip6_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def exec(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    async def exit(self, *, if_generation: str | None = None) -> Any: ...
+    async def igmp(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        host: bool | None = None,
+        router: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def igmp_listen(
+        self,
+        *,
+        interface: str,
+        address: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        group: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def igmp_proxy_dev(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def igmp_proxy_dev_itf(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip6_nd(
+        self,
+        *,
+        interface: str,
+        negate: Literal["no"] | None = None,
+        ra_suppress: bool | None = None,
+        ra_managed_config_flag: bool | None = None,
+        ra_other_config_flag: bool | None = None,
+        ra_suppress_link_layer: bool | None = None,
+        ra_send_unicast: bool | None = None,
+        ra_cease: bool | None = None,
+        ra_lifetime: bool | None = None,
+        ra_initial: bool | None = None,
+        ra_interval: bool | None = None,
+        ra_hop_limit: bool | None = None,
+        ra_reachable_time: bool | None = None,
+        ra_retransmit_time: bool | None = None,
+        ra_mtu: bool | None = None,
+        ra_preference: bool | None = None,
+        prefix: str | None = None,
+        route: str | None = None,
+        server: str | None = None,
+        domain: str | None = None,
+        lifetime: int | str | None = None,
+        count: int | str | None = None,
+        every: int | str | None = None,
+        max: int | str | None = None,
+        min: int | str | None = None,
+        hop_limit: int | str | None = None,
+        reachable: int | str | None = None,
+        retransmit: int | str | None = None,
+        mtu: int | str | None = None,
+        preference: Literal["high", "medium", "low"] | None = None,
+        valid: int | str | None = None,
+        preferred: int | str | None = None,
+        default: bool | None = None,
+        infinite: bool | None = None,
+        off_link: bool | None = None,
+        no_autoconfig: bool | None = None,
+        no_onlink: bool | None = None,
+        no_advertise: bool | None = None,
+        seconds: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip6_nd_address_autoconfig(
+        self,
+        *,
+        interface: str,
+        default_route: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip6_nd_proxy(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip6_punt_policer_rate(
+        self,
+        *,
+        rate: int | str,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip6_punt_redirect(
+        self,
+        *,
+        add: bool | None = None,
+        del_: bool | None = None,
+        all: bool | None = None,
+        rx: str | None = None,
+        next_hop: str | None = None,
+        out: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip6_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip6_table_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_mroute(
+        self,
+        *,
+        add: bool | None = None,
+        del_: bool | None = None,
+        table: int | str | None = None,
+        groups: str | None = None,
+        address: str | None = None,
+        group: str | None = None,
+        via: list[IpMrouteArgumentViaRow] | None = None,
+        signal: bool | None = None,
+        drop: bool | None = None,
+        accept_all: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_neighbor(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        mac: str | None = None,
+        static: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_neighbor_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_punt_policer_rate(
+        self,
+        *,
+        rate: int | str,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_punt_redirect(
+        self,
+        *,
+        add: bool | None = None,
+        del_: bool | None = None,
+        all: bool | None = None,
+        rx: str | None = None,
+        next_hop: str | None = None,
+        out: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_route(
+        self,
+        *,
+        prefix: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        table: int | str | None = None,
+        count: int | str | None = None,
+        via: list[IpRouteArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def ip_table_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def l2fib_add(
+        self,
+        *,
+        mac: str,
+        domain: int | str,
+        nowhere: Literal["filter", "drop"] | None = None,
+        interface: str | None = None,
+        static: bool | None = None,
+        filter: bool | None = None,
+        count: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def l2fib_del(
+        self,
+        *,
+        mac: str,
+        domain: int | str,
+        count: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def l2fib_flush_mac_all(self, *, if_generation: str | None = None) -> Any: ...
+    async def l2fib_flush_mac_bridge_domain(
+        self,
+        *,
+        domain: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def l2fib_flush_mac_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def lcp_create(
+        self,
+        *,
+        interface: str,
+        name: str,
+        namespace: str | None = None,
+        tap_id: int | str | None = None,
+        tun: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_default_netns(
+        self,
+        *,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_delete(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def lcp_fpm_listen(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_lcp_auto_subint(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_lcp_sync(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_netlink_rx_buffer_size(
+        self,
+        *,
+        size: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_punt_class(
+        self,
+        *,
+        rate: int | str,
+        bfd: bool | None = None,
+        link: bool | None = None,
+        igp: bool | None = None,
+        vrrp: bool | None = None,
+        bgp: bool | None = None,
+        neighbor: bool | None = None,
+        dhcp: bool | None = None,
+        icmp: bool | None = None,
+        other: bool | None = None,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_resync(self, *, if_generation: str | None = None) -> Any: ...
+    async def loopback_create_interface(
+        self,
+        *,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def loopback_delete_interface_intfc(
+        self,
+        *,
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mld(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        host: bool | None = None,
+        router: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mld_listen(
+        self,
+        *,
+        interface: str,
+        address: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        group: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mld_proxy_dev(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mld_proxy_dev_itf(
+        self,
+        *,
+        table: int | str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def packet_generator_delete(
+        self,
+        *,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def packet_generator_disable_stream(
+        self,
+        *,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def packet_generator_enable_stream(
+        self,
+        *,
+        name: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def packet_generator_new(
+        self,
+        *,
+        name: str,
+        limit: int | str | None = None,
+        rate: str | None = None,
+        size: str | None = None,
+        interface: str | None = None,
+        node: str | None = None,
+        worker: int | str | None = None,
+        maxframe: int | str | None = None,
+        pcap: str | None = None,
+        data: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def pcap_trace(
+        self,
+        *,
+        rx: bool | None = None,
+        tx: bool | None = None,
+        drop: bool | None = None,
+        max: int | str | None = None,
+        any: bool | None = None,
+        interface: str | None = None,
+        file: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def pcap_trace_off(self, *, if_generation: str | None = None) -> Any: ...
+    async def ping(
+        self,
+        *,
+        address: str | None = None,
+        on: str | None = None,
+        source: str | None = None,
+        table_id: int | str | None = None,
+        repeat: int | str | None = None,
+        size: int | str | None = None,
+        interval: str | None = None,
+        burst: int | str | None = None,
+        df_bit: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def quit(self, *, if_generation: str | None = None) -> Any: ...
+    async def send_gratuitous_arp(
+        self,
+        *,
+        interface: str,
+        address: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_arp_proxy(
+        self,
+        *,
+        first: str,
+        last: str,
+        table: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_arp_entry(
+        self,
+        *,
+        domain: int | str,
+        address: str,
+        mac: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_arp_term(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_arp_ufwd(
+        self,
+        *,
+        domain: int | str,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_flood(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_forward(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_learn(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_learn_limit(
+        self,
+        *,
+        domain: int | str,
+        limit: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_mac_age(
+        self,
+        *,
+        domain: int | str,
+        minutes: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_bridge_domain_uu_flood(
+        self,
+        *,
+        domain: int | str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_dhcp_client(
+        self,
+        *,
+        intfc: str,
+        hostname: str | None = None,
+        client_id: str | None = None,
+        set_broadcast_flag: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_dhcp_option_82_vss(
+        self,
+        *,
+        table: int | str,
+        oui: int | str | None = None,
+        vpn_index: int | str | None = None,
+        vpn_ascii_id: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_dhcp_proxy(
+        self,
+        *,
+        server: str,
+        src_address: str | None = None,
+        server_fib_id: int | str | None = None,
+        rx_fib_id: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_dhcpv6_proxy(
+        self,
+        *,
+        server: str,
+        src_address: str | None = None,
+        server_fib_id: int | str | None = None,
+        rx_fib_id: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_dhcpv6_vss(
+        self,
+        *,
+        table: int | str,
+        oui: int | str | None = None,
+        vpn_index: int | str | None = None,
+        vpn_ascii_id: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_fib_limit(
+        self,
+        *,
+        limit: int | str,
+        ip4_routes: bool | None = None,
+        ip6_routes: bool | None = None,
+        path_lists: bool | None = None,
+        adjacencies: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_igmp_querier(
+        self,
+        *,
+        interface: str,
+        version: int | str | None = None,
+        robustness: int | str | None = None,
+        query_interval: int | str | None = None,
+        response_interval: int | str | None = None,
+        last_member_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_bond(
+        self,
+        *,
+        interface: str,
+        weight: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_dhcp_option_82(
+        self,
+        *,
+        interface: str,
+        circuit_id: str | None = None,
+        remote_id: str | None = None,
+        server_override: bool | None = None,
+        policy: Literal["drop", "keep", "replace", "append"] | None = None,
+        disable: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_dhcpv6_options(
+        self,
+        *,
+        interface: str,
+        remote_id: str | None = None,
+        enterprise: int | str | None = None,
+        link_layer_address: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_feature_gro(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_feature_gso(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_feature_tx_checksum_offload(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip6_nd_mirror_proxy(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip6_table(
+        self,
+        *,
+        interface: str,
+        table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip_addr(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        address: str | None = None,
+        all: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        address: str | None = None,
+        all: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip_address_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip_directed_broadcast(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip_table(
+        self,
+        *,
+        interface: str,
+        table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_l2_bridge(
+        self,
+        *,
+        interface: str,
+        domain: int | str,
+        bvi: bool | None = None,
+        uu_fwd: bool | None = None,
+        group: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_l2_flood(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_l2_forward(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_l2_learn(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_l2_tag_rewrite(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        count: int | str | None = None,
+        dot1q: bool | None = None,
+        dot1ad: bool | None = None,
+        tag1: int | str | None = None,
+        tag2: int | str | None = None,
+        _1_1: bool | None = None,
+        _2_1: bool | None = None,
+        _1_2: bool | None = None,
+        _2_2: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_l2_xconnect(
+        self,
+        *,
+        interface: str,
+        peer: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_l3(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def set_interface_lldp(
+        self,
+        *,
+        interface: str,
+        port_desc: str | None = None,
+        mgmt_ip4: str | None = None,
+        mgmt_ip6: str | None = None,
+        mgmt_oid: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_mac_address(
+        self,
+        *,
+        interface: str,
+        mac: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_mtu(
+        self,
+        *,
+        mtu: int | str,
+        interface: str,
+        packet: bool | None = None,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_name(
+        self,
+        *,
+        interface: str,
+        name: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_promiscuous(
+        self,
+        *,
+        state: Literal["on", "off"],
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_proxy_arp(
+        self,
+        *,
+        interface: str,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_reassembly(
+        self,
+        *,
+        interface: str,
+        full: bool | None = None,
+        virtual: bool | None = None,
+        on: bool | None = None,
+        off: bool | None = None,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_rx_mode(
+        self,
+        *,
+        interface: str,
+        mode: Literal["polling", "interrupt", "adaptive"],
+        queue: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_rx_placement(
+        self,
+        *,
+        interface: str,
+        worker: int | str,
+        queue: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_span(
+        self,
+        *,
+        interface: str,
+        disable: bool | None = None,
+        destination: str | None = None,
+        directions: Literal["rx", "tx", "both"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_state(
+        self,
+        *,
+        interface: str,
+        state: Literal["up", "down"],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_tag(
+        self,
+        *,
+        interface: str,
+        tag: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_unnumbered(
+        self,
+        *,
+        interface: str,
+        lender: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_unnumbered_del(
+        self,
+        *,
+        interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip6_address(
+        self,
+        *,
+        interface: str,
+        group: str,
+        address: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip6_flow_hash(
+        self,
+        *,
+        table: int | str | None = None,
+        src: bool | None = None,
+        dst: bool | None = None,
+        sport: bool | None = None,
+        dport: bool | None = None,
+        proto: bool | None = None,
+        reverse: bool | None = None,
+        symmetric: bool | None = None,
+        gtpv1teid: bool | None = None,
+        flowlabel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip6_hop_by_hop(
+        self,
+        *,
+        interface: str,
+        policy: Literal["ignore", "process", "drop", "punt"],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip6_link_local_address(
+        self,
+        *,
+        interface: str,
+        address: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip6_nd_proxy(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_dad(
+        self,
+        *,
+        transmits: int | str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        interface: str | None = None,
+        wait: bool | None = None,
+        auto_remove: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_flow_hash(
+        self,
+        *,
+        table: int | str | None = None,
+        src: bool | None = None,
+        dst: bool | None = None,
+        sport: bool | None = None,
+        dport: bool | None = None,
+        proto: bool | None = None,
+        reverse: bool | None = None,
+        symmetric: bool | None = None,
+        gtpv1teid: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_flow_hash_seed(self, *, seed: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_ip_icmp_rate_limit(
+        self,
+        *,
+        per_second: int | str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        burst: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_neighbor(
+        self,
+        *,
+        interface: str,
+        address: str,
+        del_: bool | None = None,
+        mac: str | None = None,
+        static: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_neighbor_config(
+        self,
+        *,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        age: int | str | None = None,
+        limit: int | str | None = None,
+        recycle: bool | None = None,
+        norecycle: bool | None = None,
+        reachable: int | str | None = None,
+        delay: int | str | None = None,
+        retransmit: str | None = None,
+        probes: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_neighbor_replace(
+        self,
+        *,
+        begin: bool | None = None,
+        end: bool | None = None,
+        cancel: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_pmtu_del_peer(
+        self,
+        *,
+        address: str,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_pmtu_peer(
+        self,
+        *,
+        address: str,
+        mtu: int | str,
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_reassembly(
+        self,
+        *,
+        full: bool | None = None,
+        virtual: bool | None = None,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        timeout: int | str | None = None,
+        max_reassemblies: int | str | None = None,
+        max_reassembly_length: int | str | None = None,
+        expire_walk_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_ip_reassembly_max_buffers(
+        self,
+        *,
+        max_buffers: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_l2fib_entries_max(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_l2fib_events(self, *, events: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_lldp(
+        self,
+        *,
+        system_name: str | None = None,
+        tx_hold: int | str | None = None,
+        tx_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_logging_class(
+        self,
+        *,
+        class_: str,
+        rate_limit: int | str | None = None,
+        level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_logging_default(
+        self,
+        *,
+        rate_limit: int | str | None = None,
+        level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_logging_size(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_logging_unthrottle_time(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_mld_querier(
+        self,
+        *,
+        interface: str,
+        version: int | str | None = None,
+        robustness: int | str | None = None,
+        query_interval: int | str | None = None,
+        response_interval: int | str | None = None,
+        last_member_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_sr_encaps_hop_limit(
+        self,
+        *,
+        hops: int | str | None = None,
+        propagate: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_sr_encaps_source_addr(self, *, address: str, if_generation: str | None = None) -> Any: ...
+    async def set_sr_hmac_policy(
+        self,
+        *,
+        interface: str,
+        ignore: bool | None = None,
+        if_present: bool | None = None,
+        required: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_sr_l2_tunnel(
+        self,
+        *,
+        interface: str,
+        frames: Literal["unicast"] | None = None,
+        unicast_bsid: str | None = None,
+        del_: bool | None = None,
+        group: int | str | None = None,
+        flood_bsid: str | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_urpf(
+        self,
+        *,
+        interface: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        rx: bool | None = None,
+        tx: bool | None = None,
+        off: bool | None = None,
+        loose: bool | None = None,
+        strict: bool | None = None,
+        table: int | str | None = None,
+        no_default: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_urpf_accept(
+        self,
+        *,
+        prefix: str,
+        table: int | str | None = None,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_watchdog_timeout(
+        self,
+        *,
+        milliseconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_abf_attach(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAbfAttachRow]: ...
+    async def show_abf_policy(
+        self,
+        *,
+        policy: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAbfPolicyRow]: ...
+    async def show_adj(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowAdjRow]: ...
+    async def show_adjacency(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    async def show_arp_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowArpProxy: ...
+    async def show_bfd_dplane(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdDplaneRow]: ...
+    async def show_bfd_echo_source(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdEchoSourceRow]: ...
+    async def show_bfd_keys(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdKeysRow]: ...
+    async def show_bfd_sessions(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBfdSessionsRow]: ...
+    async def show_bond(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBondRow]: ...
+    async def show_bridge_domain(
+        self,
+        *,
+        domain: int | str | None = None,
+        detail: bool | None = None,
+        int: bool | None = None,
+        arp: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowBridgeDomainRow] | ShowBridgeDomain: ...
+    async def show_buffers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowBuffers: ...
+    async def show_clock(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowClock: ...
+    async def show_control(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowControl: ...
+    async def show_cop(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowCopRow]: ...
+    async def show_cpu(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowCpu: ...
+    async def show_dhcp6_clients(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcp6ClientsRow]: ...
+    async def show_dhcp6_pd_clients(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcp6PdClientsRow]: ...
+    async def show_dhcp_client(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpClientRow]: ...
+    async def show_dhcp_option_82(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpOption82Row]: ...
+    async def show_dhcp_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpProxyRow]: ...
+    async def show_dhcp_vss(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpVssRow]: ...
+    async def show_dhcpv6_options(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6OptionsRow]: ...
+    async def show_dhcpv6_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6ProxyRow]: ...
+    async def show_dhcpv6_proxy_prefixes(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6ProxyPrefixesRow]: ...
+    async def show_dhcpv6_vss(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDhcpv6VssRow]: ...
+    async def show_errors(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowErrors: ...
+    async def show_features(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowFeatures: ...
+    async def show_fib_limits(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowFibLimitsRow]: ...
+    async def show_graph(
+        self,
+        *,
+        dot: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowGraph: ...
+    async def show_gre_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowGreTunnelRow]: ...
+    async def show_hardware_interfaces(
+        self,
+        *,
+        interface: str | None = None,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowHardwareInterfaces: ...
+    async def show_igmp(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpRow]: ...
+    async def show_igmp_config(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpConfigRow]: ...
+    async def show_igmp_groups(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpGroupsRow]: ...
+    async def show_igmp_proxy_dev(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpProxyDevRow]: ...
+    async def show_igmp_timers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIgmpTimersRow]: ...
+    async def show_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterface: ...
+    async def show_interface_addr(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_interface_address(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInterfaceAddressRow]: ...
+    async def show_interface_features(
+        self,
+        *,
+        interface: str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterfaceFeatures: ...
+    async def show_interface_l2_tag_rewrite(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterfaceL2TagRewrite: ...
+    async def show_interface_rx_placement(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowInterfaceRxPlacement: ...
+    async def show_interface_span(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInterfaceSpanRow]: ...
+    async def show_interface_tag(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowInterfaceTagRow]: ...
+    async def show_interface_vtr(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_ip4_full_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp4FullReassembly: ...
+    async def show_ip4_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_ip4_sv_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp4SvReassembly: ...
+    async def show_ip6_addresses(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6AddressesRow]: ...
+    async def show_ip6_autoconfig(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp6Autoconfig: ...
+    async def show_ip6_fib(
+        self,
+        *,
+        table: int | str | None = None,
+        prefix: str | None = None,
+        address: str | None = None,
+        summary: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6FibRow]: ...
+    async def show_ip6_full_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp6FullReassembly: ...
+    async def show_ip6_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6InterfaceRow]: ...
+    async def show_ip6_mfib(
+        self,
+        *,
+        table: int | str | None = None,
+        group: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6MfibRow]: ...
+    async def show_ip6_nd(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NdRow]: ...
+    async def show_ip6_nd_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NdProxyRow]: ...
+    async def show_ip6_nd_routers(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NdRoutersRow]: ...
+    async def show_ip6_neighbor(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_ip6_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6NeighborsRow]: ...
+    async def show_ip6_prefixes(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6PrefixesRow]: ...
+    async def show_ip6_punt_redirect(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6PuntRedirectRow]: ...
+    async def show_ip6_ra(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6RaRow]: ...
+    async def show_ip6_sv_reassembly(
+        self,
+        *,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIp6SvReassembly: ...
+    async def show_ip6_table(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIp6TableRow]: ...
+    async def show_ip_arp(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_ip_arp_proxy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_ip_dad(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpDadRow]: ...
+    async def show_ip_fib(
+        self,
+        *,
+        table: int | str | None = None,
+        prefix: str | None = None,
+        address: str | None = None,
+        summary: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpFibRow]: ...
+    async def show_ip_icmp_rate_limit(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpIcmpRateLimitRow]: ...
+    async def show_ip_mfib(
+        self,
+        *,
+        table: int | str | None = None,
+        group: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpMfibRow]: ...
+    async def show_ip_neighbor(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_ip_neighbor_config(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpNeighborConfigRow]: ...
+    async def show_ip_neighbor_counters(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpNeighborCountersRow]: ...
+    async def show_ip_neighbors(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpNeighborsRow]: ...
+    async def show_ip_pmtu(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpPmtuRow]: ...
+    async def show_ip_punt_redirect(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpPuntRedirectRow]: ...
+    async def show_ip_table(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpTableRow]: ...
+    async def show_ipip_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowIpipTunnelRow]: ...
+    async def show_l2fib(
+        self,
+        *,
+        all: bool | None = None,
+        verbose: bool | None = None,
+        learn: bool | None = None,
+        add: bool | None = None,
+        domain: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowL2fib: ...
+    async def show_l2fib_events(
+        self,
+        *,
+        since: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowL2fibEvents: ...
+    async def show_l2patch(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowL2patchRow]: ...
+    async def show_lacp(
+        self,
+        *,
+        interface: str | None = None,
+        details: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLacpRow]: ...
+    async def show_lcp(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLcpRow]: ...
+    async def show_lcp_punt(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLcpPuntRow]: ...
+    async def show_lcp_sync(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLcpSyncRow]: ...
+    async def show_lldp(
+        self,
+        *,
+        detail: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLldpRow] | ShowLldp: ...
+    async def show_load_balance(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLoadBalanceRow]: ...
+    async def show_logging(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLoggingRow]: ...
+    async def show_logging_configuration(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowLoggingConfiguration: ...
+    async def show_memif(
+        self,
+        *,
+        interface: str | None = None,
+        descriptors: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMemif: ...
+    async def show_memory(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMemory: ...
+    async def show_mfib_signals(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMfibSignalsRow]: ...
+    async def show_mld(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldRow]: ...
+    async def show_mld_config(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldConfigRow]: ...
+    async def show_mld_groups(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldGroupsRow]: ...
+    async def show_mld_proxy_dev(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldProxyDevRow]: ...
+    async def show_mld_timers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMldTimersRow]: ...
+    async def show_mode(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowModeRow]: ...
+    async def show_node(
+        self,
+        *,
+        node: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNode: ...
+    async def show_node_counters(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_packet_generator(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPacketGeneratorRow]: ...
+    async def show_pcap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPcapRow]: ...
+    async def show_plugins(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowPluginsRow]: ...
+    async def show_run(
+        self,
+        *,
+        max: bool | None = None,
+        what: Literal["summary", "verbose"] | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_running_config(
+        self,
+        *,
+        secrets: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowRunningConfig: ...
+    async def show_runtime(
+        self,
+        *,
+        max: bool | None = None,
+        what: Literal["summary", "verbose"] | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowRuntime: ...
+    async def show_schema(
+        self,
+        *,
+        command: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_sr_encaps_hop_limit(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrEncapsHopLimitRow]: ...
+    async def show_sr_encaps_source_addr(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrEncapsSourceAddrRow]: ...
+    async def show_sr_hmac(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrHmacRow]: ...
+    async def show_sr_hmac_policy(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrHmacPolicyRow]: ...
+    async def show_sr_l2_tunnels(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrL2TunnelsRow]: ...
+    async def show_sr_localsids(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrLocalsidsRow]: ...
+    async def show_sr_oam(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrOamRow]: ...
+    async def show_sr_policies(
+        self,
+        *,
+        bsid: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowSrPolicies: ...
+    async def show_sr_proxies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrProxiesRow]: ...
+    async def show_sr_steering_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrSteeringPoliciesRow]: ...
+    async def show_sr_vlan_tables(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSrVlanTablesRow]: ...
+    async def show_subscriptions(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSubscriptionsRow]: ...
+    async def show_tap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowTapRow]: ...
+    async def show_teib(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowTeibRow]: ...
+    async def show_threads(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowThreads: ...
+    async def show_trace(
+        self,
+        *,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowTrace: ...
+    async def show_urpf(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowUrpfRow] | ShowUrpf: ...
+    async def show_version(
+        self,
+        *,
+        verbose: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowVersion: ...
+    async def show_vlan(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowVlanRow]: ...
+    async def show_vrrp_vr(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowVrrpVrRow]: ...
+    async def show_workers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowWorkers: ...
+    async def sr_hmac_key(
+        self,
+        *,
+        id: int | str,
+        secret: str,
+        sha1: bool | None = None,
+        sha256: bool | None = None,
+        linux: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_hmac_key_del(self, *, id: int | str, if_generation: str | None = None) -> Any: ...
+    async def sr_localsid_address(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        fib_table: int | str | None = None,
+        behavior: Literal["end"] | None = None,
+        psp: bool | None = None,
+        usp: bool | None = None,
+        usd: bool | None = None,
+        table: int | str | None = None,
+        interface: list[SrLocalsidAddressArgumentInterfaceRow] | None = None,
+        from_: list[SrLocalsidAddressArgumentFromRow] | None = None,
+        arg_fe2: int | str | None = None,
+        csid_bits: int | str | None = None,
+        function: str | None = None,
+        oif: str | None = None,
+        iif: str | None = None,
+        src: str | None = None,
+        next: list[SrLocalsidAddressArgumentNextRow] | None = None,
+        reduced: bool | None = None,
+        hops: int | str | None = None,
+        bypass: bool | None = None,
+        flows: int | str | None = None,
+        nat: bool | None = None,
+        cache: bool | None = None,
+        position: int | str | None = None,
+        v4src: str | None = None,
+        lookup_table: int | str | None = None,
+        uplink: bool | None = None,
+        sr_prefix: str | None = None,
+        nhtype: Literal["ipv4", "ipv6", "non-ip"] | None = None,
+        source: str | None = None,
+        drop_in: bool | None = None,
+        zero_checksum: bool | None = None,
+        mapped: str | None = None,
+        mapped_prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_localsid_del_address(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_policy_add_bsid(
+        self,
+        *,
+        bsid: str,
+        next: list[SrPolicyAddBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        fib_table: int | str | None = None,
+        spray: bool | None = None,
+        encap: bool | None = None,
+        encap_red: bool | None = None,
+        insert: bool | None = None,
+        insert_red: bool | None = None,
+        hmac: int | str | None = None,
+        encap_src: str | None = None,
+        t_m_gtp4_d: bool | None = None,
+        h_m_gtp4_d: bool | None = None,
+        sr_prefix: str | None = None,
+        v6src: str | None = None,
+        nhtype: Literal["ipv4", "ipv6", "non-ip"] | None = None,
+        lookup_table: int | str | None = None,
+        drop_in: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_policy_del_bsid(self, *, bsid: str, if_generation: str | None = None) -> Any: ...
+    async def sr_policy_mod_bsid(
+        self,
+        *,
+        bsid: str,
+        next: list[SrPolicyModBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        deleted: int | str | None = None,
+        index: int | str | None = None,
+        to: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_steer_del_l2(
+        self,
+        *,
+        interface: str,
+        bsid: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_steer_del_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: str | None = None,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_steer_l2(self, *, interface: str, bsid: str, if_generation: str | None = None) -> Any: ...
+    async def sr_steer_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: str,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_vlan_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        untagged: bool | None = None,
+        vlan: int | str | None = None,
+        inner_vlan: int | str | None = None,
+        interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def test_l2patch_rx(
+        self,
+        *,
+        rx: str,
+        tx: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def trace_add(
+        self,
+        *,
+        node: str,
+        packets: int | str,
+        verbose: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def trace_filter(
+        self,
+        *,
+        node: str,
+        include: bool | None = None,
+        exclude: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def trace_filter_none(self, *, if_generation: str | None = None) -> Any: ...
+    async def traceroute(
+        self,
+        *,
+        address: str | None = None,
+        on: str | None = None,
+        source: str | None = None,
+        table_id: int | str | None = None,
+        hops: int | str | None = None,
+        probes: int | str | None = None,
+        wait: str | None = None,
+        size: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_peers(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        peer: list[str],
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_proto(
+        self,
+        *,
+        action: Literal["start", "stop"],
+        interface: str,
+        vr_id: int | str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_vr_add(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        address: list[str],
+        priority: int | str | None = None,
+        interval: int | str | None = None,
+        no_preempt: bool | None = None,
+        accept_mode: bool | None = None,
+        unicast: bool | None = None,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_vr_del(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_vr_track_bfd_add(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        peer_addr: str,
+        priority: int | str,
+        ipv6: bool | None = None,
+        track_interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_vr_track_bfd_del(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        peer_addr: str,
+        ipv6: bool | None = None,
+        track_interface: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_vr_track_if_add(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        track_interface: str,
+        priority: int | str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def vrrp_vr_track_if_del(
+        self,
+        *,
+        interface: str,
+        vr_id: int | str,
+        track_interface: str,
+        ipv6: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...

@@ -1,0 +1,55 @@
+//! Layer 2 for features that configure it beside the operator: addresses behind the ports of bridge
+//! domains, and sub-interfaces by VLAN. An error is a sentence for the operator, and changes
+//! nothing.
+
+use quiver_core::{Engine, InterfaceId};
+
+/// An address behind a port of a bridge domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Station {
+    /// The port.
+    pub port: InterfaceId,
+    /// The address.
+    pub mac: [u8; 6],
+}
+
+/// What is called with each station.
+pub type Visit<'a> = &'a mut dyn FnMut(Station);
+
+/// Calls into `quiver-bridge`, which puts them into the engine when it starts.
+#[derive(Clone, Copy)]
+pub struct BridgeFdb {
+    /// The number of the bridge domain that an interface is a port of; the domain's own routed
+    /// interface is none.
+    pub domain: fn(&Engine, InterfaceId) -> Option<u32>,
+    /// Add an entry for a station, which is no part of the configuration. A static one stands
+    /// until it is removed, another one until its address is seen at another port.
+    pub add: fn(&mut Engine, Station, bool) -> Result<(), String>,
+    /// Remove an entry that was added, if it still is as it was added.
+    pub remove: fn(&mut Engine, Station),
+    /// Visit stations that were learned, in a part of the table that begins at a place (0 at
+    /// first). Returns where the next part begins; none at the end.
+    pub learned: fn(&Engine, u32, Visit<'_>) -> Option<u32>,
+}
+
+/// A sub-interface that takes the frames of one VLAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VlanOf {
+    /// The interface that it is a part of.
+    pub parent: InterfaceId,
+    /// The EtherType of the tag: 0x8100, or 0x88a8.
+    pub ether_type: u16,
+    /// The VLAN, 1 to 4094.
+    pub vlan: u16,
+}
+
+/// Calls into `quiver-ethernet`, which puts them into the engine when it starts.
+#[derive(Clone, Copy)]
+pub struct VlanInterfaces {
+    /// The sub-interface that takes the frames of a VLAN, exactly these.
+    pub find: fn(&Engine, VlanOf) -> Option<InterfaceId>,
+    /// Make it. Its number is that of the VLAN.
+    pub create: fn(&mut Engine, VlanOf) -> Result<InterfaceId, String>,
+    /// Delete a sub-interface.
+    pub delete: fn(&mut Engine, InterfaceId) -> Result<(), String>,
+}

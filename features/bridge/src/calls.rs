@@ -1,0 +1,70 @@
+//! What other features call ([`BridgeFdb`]): they add entries to the MAC table that are no part of
+//! the configuration, and read what was learned.
+
+use quiver_control::layer_two::{BridgeFdb, Station, Visit};
+use quiver_core::{Engine, InterfaceId};
+use quiver_tables::mac::{Configured, MacKey, StampMinutes};
+use quiver_wire::MacAddress;
+
+use crate::state::{Bridges, PortKind};
+
+/// Let features find the calls.
+pub(crate) fn start(engine: &mut Engine) {
+    engine.insert(BridgeFdb { domain, add, remove, learned });
+}
+
+fn domain(engine: &Engine, id: InterfaceId) -> Option<u32> {
+    let port = engine.get::<Bridges>()?.ports.get(&id)?;
+    (port.kind == PortKind::Normal).then_some(port.domain)
+}
+
+fn key(bridges: &Bridges, station: Station) -> Option<MacKey> {
+    let port = bridges.ports.get(&station.port).filter(|port| port.kind == PortKind::Normal)?;
+    let domain = bridges.domains.get(&port.domain)?;
+    Some(MacKey::new(domain.index, MacAddress(station.mac)))
+}
+
+fn add(engine: &mut Engine, station: Station, is_static: bool) -> Result<(), String> {
+    let now = StampMinutes::from_ns(engine.now_ns());
+    engine.with(|_, bridges: &mut Bridges| {
+        let key = key(bridges, station).ok_or("the interface is no port of a bridge domain")?;
+        if station.mac[0] & 1 == 1 || station.mac == [0; 6] {
+            return Err("a station's address is not zero and no group's".to_owned());
+        }
+        let is_others = bridges.macs.get(key).is_some_and(|known| known.is_configured())
+            && !bridges.added.contains_key(&key);
+        if is_others {
+            return Err(format!("{} is configured already", key.mac()));
+        }
+        let port = Some(station.port);
+        let entry = Configured { port, is_static, is_filter: false, is_bvi: false };
+        bridges.macs.configure(key, entry, now).map_err(|error| error.to_string())?;
+        bridges.added.insert(key, station.port);
+        Ok(())
+    })
+}
+
+fn remove(engine: &mut Engine, station: Station) {
+    engine.with(|_, bridges: &mut Bridges| {
+        // A port that has left its domain has taken its entries along.
+        let Some(key) = key(bridges, station) else { return };
+        if bridges.added.get(&key) != Some(&station.port) {
+            return;
+        }
+        bridges.added.remove(&key);
+        let known = bridges.macs.get(key);
+        if known.is_some_and(|known| known.is_configured() && known.port() == station.port) {
+            bridges.macs.remove(key);
+            bridges.offices.forget();
+        }
+    });
+}
+
+fn learned(engine: &Engine, from: u32, each: Visit<'_>) -> Option<u32> {
+    let macs = &engine.get::<Bridges>()?.macs;
+    macs.scan(from, |key, entry| {
+        if !entry.is_configured() && macs.holds(key, entry) {
+            each(Station { port: entry.port(), mac: key.mac().0 });
+        }
+    })
+}

@@ -1,0 +1,172 @@
+//! Stations behind ports of bridge domains, where the twin of a port is a port of a Linux bridge.
+//! Entries of Linux's forwarding database become entries of the bridge domain, and go with them.
+//! What the bridge domain has learned Linux gets as learned elsewhere (`NTF_EXT_LEARNED`).
+//!
+//! The MAC table is walked a part at a time; at the end of a walk the differences are written.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use quiver_control::layer_two::{BridgeFdb, Station};
+use quiver_core::{Engine, InterfaceId};
+
+use crate::mirror::{Mirror, Namespace, mirror};
+use crate::reader::{OwnChange, StationFacts, StationKey};
+
+/// How often a part of the MAC table is looked at.
+pub(crate) const LOOK_NS: u64 = 20_000_000;
+/// Segments of the table in a part: less than a millisecond.
+const SEGMENTS_PER_LOOK: usize = 16;
+/// Learned stations that Linux gets at most.
+const WRITTEN_MAX: usize = 65_536;
+
+/// What either side has of the other.
+#[derive(Default)]
+pub(crate) struct Stations {
+    /// By VLAN (0 for none): what Linux has.
+    linux: BTreeMap<Station, BTreeMap<u16, StationFacts>>,
+    /// Added to bridge domains: is the entry static, and which domain is it?
+    added: BTreeMap<Station, (bool, u32)>,
+    /// Written to Linux.
+    written: HashSet<Station>,
+    /// Where the walk goes on.
+    at: u32,
+    /// What the walk has found.
+    found: HashSet<Station>,
+}
+
+/// Linux says something of a station behind a link.
+pub(crate) fn take_station(
+    engine: &mut Engine,
+    namespace: &Namespace,
+    (link, mac, vlan): StationKey,
+    facts: Option<StationFacts>,
+) {
+    let Some(mirror) = mirror(engine) else { return };
+    let Some(port) = mirror.by_link(namespace, link) else { return };
+    let station = Station { port, mac };
+    let all = mirror.stations.linux.entry(station).or_default();
+    match facts {
+        Some(facts) => drop(all.insert(vlan, facts)),
+        None => drop(all.remove(&vlan)),
+    }
+    if all.is_empty() {
+        mirror.stations.linux.remove(&station);
+        // It is written again when the bridge domain still has it.
+        mirror.stations.written.remove(&station);
+    }
+    fit(engine, station);
+}
+
+/// Let a bridge domain have a station of Linux, or no more.
+fn fit(engine: &mut Engine, station: Station) {
+    let Some(calls) = engine.get::<BridgeFdb>().copied() else { return };
+    let domain = (calls.domain)(engine, station.port);
+    let Some(mirror) = mirror(engine) else { return };
+    let all = mirror.stations.linux.get(&station).into_iter().flat_map(BTreeMap::values);
+    let own = all.filter(|facts| !facts.is_external).map(|facts| facts.is_static);
+    let wanted = own.reduce(|one, other| one | other).zip(domain);
+    let has = mirror.stations.added.remove(&station);
+    if has.is_some_and(|has| Some(has) != wanted) {
+        (calls.remove)(engine, station);
+    }
+    let Some((is_static, domain)) = wanted else { return };
+    if has != wanted
+        && let Err(why) = (calls.add)(engine, station, is_static)
+    {
+        tracing::debug!("{}: a station of Linux: {why}", engine.interface_name(station.port));
+        return;
+    }
+    if let Some(mirror) = engine.get_mut::<Mirror>() {
+        mirror.stations.added.insert(station, (is_static, domain));
+    }
+}
+
+/// An interface has no twin in Linux any more: its bridge domain loses the stations of Linux.
+pub(crate) fn forget(engine: &mut Engine, port: InterfaceId) {
+    let Some(mirror) = mirror(engine) else { return };
+    let stations = &mut mirror.stations;
+    stations.linux.retain(|station, _| station.port != port);
+    stations.written.retain(|station| station.port != port);
+    let added: Vec<Station> = stations.added.keys().filter(|s| s.port == port).copied().collect();
+    added.into_iter().for_each(|station| fit(engine, station));
+}
+
+/// Ports of bridge domains whose twins are ports of Linux bridges.
+fn ports(engine: &Engine, mirror: &Mirror, calls: BridgeFdb) -> BTreeSet<InterfaceId> {
+    let bridged = mirror.pairs.iter().filter(|(_, pair)| pair.is_bridge_port);
+    bridged.map(|(id, _)| *id).filter(|id| (calls.domain)(engine, *id).is_some()).collect()
+}
+
+/// Look at a part of the MAC table.
+pub(crate) fn look(engine: &mut Engine) {
+    let Some(calls) = engine.get::<BridgeFdb>().copied() else { return };
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    if mirror.pairs.values().all(|pair| !pair.is_bridge_port) && mirror.stations.is_empty() {
+        return;
+    }
+    let ports = ports(engine, mirror, calls);
+    let updates_linux = mirror.updates_linux;
+    let (mut at, mut found) = (Some(mirror.stations.at), HashSet::new());
+    for _ in 0..SEGMENTS_PER_LOOK {
+        let Some(from) = at.filter(|_| updates_linux && !ports.is_empty()) else { break };
+        at = (calls.learned)(engine, from, &mut |station| {
+            if ports.contains(&station.port) {
+                found.insert(station);
+            }
+        });
+    }
+    let Some(mirror) = engine.get_mut::<Mirror>() else { return };
+    let stations = &mut mirror.stations;
+    let left = WRITTEN_MAX.saturating_sub(stations.found.len());
+    stations.found.extend(found.into_iter().take(left));
+    stations.at = at.unwrap_or(0);
+    let is_whole = at.is_none() || ports.is_empty() || !updates_linux;
+    if is_whole {
+        write(mirror);
+        fit_moved(engine, calls);
+    }
+}
+
+/// A walk is over: have Linux get what is new, and lose what is gone.
+fn write(mirror: &mut Mirror) {
+    mirror.stations.at = 0;
+    let found = std::mem::take(&mut mirror.stations.found);
+    let known = &mirror.stations.written;
+    let gone: Vec<Station> = known.difference(&found).copied().collect();
+    let new: Vec<Station> = found.difference(known).copied().collect();
+    let mut changes: BTreeMap<Namespace, Vec<OwnChange>> = BTreeMap::new();
+    for (stations, is_there) in [(gone, false), (new, true)] {
+        for station in stations {
+            let pair = mirror.pairs.get(&station.port);
+            let link = pair.filter(|pair| pair.is_bridge_port).and_then(|pair| pair.link);
+            // Linux takes entries away with the port of its bridge.
+            if let Some((pair, link)) = pair.zip(link) {
+                let change = OwnChange::Station(link, station.mac, is_there);
+                changes.entry(pair.namespace.clone()).or_default().push(change);
+            }
+            match is_there {
+                true => mirror.stations.written.insert(station),
+                false => mirror.stations.written.remove(&station),
+            };
+        }
+    }
+    changes.into_iter().for_each(|(namespace, changes)| mirror.write(&namespace, changes));
+}
+
+/// Stations of Linux whose port is in another bridge domain than before.
+fn fit_moved(engine: &mut Engine, calls: BridgeFdb) {
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    let stations = &mirror.stations;
+    let is_moved = |station: &&Station| {
+        let domain = (calls.domain)(engine, station.port);
+        stations.added.get(station).map(|(_, domain)| *domain) != domain
+    };
+    let moved: Vec<Station> = stations.linux.keys().filter(is_moved).copied().collect();
+    moved.into_iter().for_each(|station| fit(engine, station));
+}
+
+impl Stations {
+    fn is_empty(&self) -> bool {
+        self.linux.is_empty() && self.written.is_empty()
+    }
+}
