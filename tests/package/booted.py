@@ -80,13 +80,13 @@ class Booted:
         """Run a script as root would in a terminal there, in /root."""
         return self.run("bash", "-ec", script).stdout
 
-    def shown(self, name: str, unit: str = "quiver.service") -> str:
+    def property_of(self, name: str, unit: str = "quiver.service") -> str:
         """One property of a unit."""
         return self.run("systemctl", "show", "--value", f"--property={name}", unit).stdout.strip()
 
     def wait_active(self) -> None:
         """Wait until the service serves."""
-        wait_until("quiver.service is active", lambda: self.shown("ActiveState") == "active", 60.0)
+        wait_until("quiver.service is active", lambda: self.property_of("ActiveState") == "active", 60.0)
 
     def end(self) -> None:
         """End all of it."""

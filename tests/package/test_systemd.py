@@ -68,7 +68,7 @@ def test_the_five_commands_of_the_readme_make_a_router_that_stays(
     assert crosses(hosts)
     booted.run("systemctl", "restart", "quiver")
     assert crosses(hosts)
-    wait_until("the status says it", lambda: "2 of 2 interfaces are up" in booted.shown("StatusText"))
+    wait_until("the status says it", lambda: "2 of 2 interfaces are up" in booted.property_of("StatusText"))
 
 
 def test_the_sandbox_lets_every_kind_of_interface_be_made(booted: Booted) -> None:
@@ -96,9 +96,9 @@ def test_the_sandbox_lets_every_kind_of_interface_be_made(booted: Booted) -> Non
 
 
 def test_a_reload_changes_nothing_but_the_log(booted: Booted, hosts: list[Namespace]) -> None:
-    before = booted.shown("MainPID")
+    before = booted.property_of("MainPID")
     booted.run("systemctl", "reload", "quiver")
-    assert (booted.shown("MainPID"), booted.shown("ActiveState")) == (before, "active")
+    assert (booted.property_of("MainPID"), booted.property_of("ActiveState")) == (before, "active")
     assert crosses(hosts)
 
 
@@ -109,11 +109,11 @@ def test_a_silent_and_a_killed_router_are_started_again(booted: Booted, hosts: l
         "systemctl daemon-reload; systemctl restart quiver"
     )
     for number, word in ((1, "STOP"), (2, "ABRT")):
-        before = booted.shown("MainPID")
+        before = booted.property_of("MainPID")
         booted.shell(f"kill -{word} {before}")
-        wait_until("it is started again", lambda: booted.shown("NRestarts") == str(number), 30.0)  # noqa: B023
+        wait_until("it is started again", lambda: booted.property_of("NRestarts") == str(number), 30.0)  # noqa: B023
         booted.wait_active()
-        assert booted.shown("MainPID") != before
+        assert booted.property_of("MainPID") != before
         assert crosses(hosts)
 
 
@@ -121,13 +121,13 @@ def test_an_upgrade_cuts_no_traffic_and_removal_stops_the_router(
     booted: Booted, hosts: list[Namespace], newer: Path, root: CleanRoot
 ) -> None:
     shutil.copy(newer, root.path("/root"))
-    before = booted.shown("MainPID")
+    before = booted.property_of("MainPID")
     ping = hosts[0].start("ping", "-c100", "-i0.1", "-W1", "198.51.100.2")
     done = booted.run("dpkg", "--force-confold", "--install", f"/root/{newer.name}")
     assert "goes on as version" in done.stdout
     assert ping.wait(60) == 0
     assert " 0% packet loss" in ping.text()
-    assert booted.shown("MainPID") == before
+    assert booted.property_of("MainPID") == before
     booted.run("dpkg", "--purge", "quiver")
     assert booted.run("pgrep", "quiverd", check=False).returncode == 1
     assert not crosses(hosts)
