@@ -54,6 +54,7 @@ const LEFT_OUT: &[&str] = &[
     "delete interface af_xdp",
     "send gratuitous-arp",
     "packet-generator enable-stream",
+    "prom ",
     "create test",
     "subscribe",
     "traceroute",

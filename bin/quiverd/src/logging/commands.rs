@@ -9,7 +9,7 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 
-use super::settings::{self, Differs, Level};
+use super::settings::{self, Differs, Format, Level};
 use super::store::Log;
 
 const GROUP: &str = "Log";
@@ -103,6 +103,19 @@ pub fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let seconds: u32 = args.get("seconds")?;
                 log(engine)?.change(|settings| settings.unthrottle_s = seconds);
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set logging format <format:text|json>")
+            .group(GROUP)
+            .help("Say what a line of the log file or of standard error is")
+            .details("A line of JSON is an object with time, level, class, message and fields.")
+            .example("set logging format json")
+            .run(|engine: &mut Engine, args| {
+                let is_json = args.get::<&str>("format")? == "json";
+                let format = if is_json { Format::Json } else { Format::Text };
+                log(engine)?.change(|settings| settings.format = format);
                 Ok(Output::none())
             }),
     );
@@ -202,6 +215,9 @@ fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     if settings.unthrottle_s != settings::UNTHROTTLE_S {
         config.command(format_args!("set logging unthrottle-time {}", settings.unthrottle_s));
     }
+    if settings.format == Format::Json {
+        config.command(format_args!("set logging format json"));
+    }
     let (is, usual) = (settings.usual, settings::USUAL);
     let differs = Differs {
         level: Some(is.level).filter(|level| *level != usual.level),
@@ -233,6 +249,7 @@ pub fn startup() -> StartupPart {
             "unthrottle-time <:0-86400>",
             "seconds for which a class that says too much is silent",
         )
+        .entry("format <format:text|json>", "what a line of the log file is; text when not given")
         .entry(
             "default-log-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>",
             "the least grave that is kept",
@@ -258,6 +275,9 @@ fn commands(args: &Args<'_>) -> Result<Vec<String>, Refusal> {
     }
     if let Some(seconds) = args.optional::<u64>("unthrottle-time")? {
         lines.push(format!("set logging unthrottle-time {seconds}"));
+    }
+    if let Some(format) = args.optional::<&str>("format")? {
+        lines.push(format!("set logging format {format}"));
     }
     for (entry, word) in
         [("default-log-level", "level"), ("default-syslog-log-level", "syslog-level")]
