@@ -108,6 +108,8 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging format <format:text|json>")
+            .undo("set logging format text")
+            .replaces(&[])
             .group(GROUP)
             .help("Say what a line of the log file or of standard error is")
             .details("A line of JSON is an object with time, level, class, message and fields.")
