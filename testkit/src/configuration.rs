@@ -35,6 +35,7 @@ const LEFT_OUT: &[&str] = &[
     "show",
     "help",
     "exec",
+    "configuration",
     "ping",
     "clear",
     "trace",

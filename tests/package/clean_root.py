@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,8 +64,8 @@ class CleanRoot:
     """A clean system in a folder, with a network of its own."""
 
     def __init__(self, tarball: Path) -> None:
-        self.folder = SCRATCH / "clean-root"
-        self.folder.mkdir()
+        self.folder = Path(tempfile.mkdtemp(prefix="clean-root-", dir=SCRATCH))
+        self.folder.chmod(0o755)
         run("tar", "-xf", str(tarball), "-C", str(self.folder), "--exclude=./dev/*", patience_s=300.0)
         for name in ("proc", "sys", "dev"):
             run("mount", "--rbind", "--make-rslave", f"/{name}", str(self.folder / name))

@@ -79,7 +79,7 @@ def test_the_router_takes_the_links_that_come_late_and_forwards(
         assert "eth0" not in interfaces
 
 
-def test_a_wish_that_cannot_be_met_ends_the_container_with_a_reason(
+def test_a_setting_that_cannot_be_met_ends_the_container_with_a_reason(
     nodes: tuple[Namespace, Namespace, Namespace],
 ) -> None:
     node = nodes[0]

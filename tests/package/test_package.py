@@ -1,61 +1,21 @@
 """The packages in a clean Debian 12: installed, started as the unit says, upgraded, removed, purged.
 
-The tests of this file are one life of the package, in this order. systemd does not run in the clean
-system: the test starts the router as the unit file says and listens at its notification socket, and
-`systemd-analyze` reads the units.
+The tests of this file are one life of the package, in this order. The test stands in the place of
+systemd: it starts the router as the unit file says, and reads every message of the notification
+socket. `test_systemd.py` has systemd itself.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from package.clean_root import CleanRoot, Service, build_packages, clean_tarball, running
+from package.clean_root import CleanRoot, Service, running
+from package.conftest import deb
 from peers.namespace import Namespace
 from peers.processes import SCRATCH, need, run
-
-OLD, NEW = "1.0.0", "1.0.1"
-
-
-@pytest.fixture(scope="module")
-def packages() -> Path:
-    """A folder with the packages of the programs that are built."""
-    need("dh", "dpkg-deb")
-    folder = SCRATCH / "packages"
-    build_packages(folder, OLD)
-    return folder
-
-
-def deb(folder: Path, name: str, version: str = OLD) -> Path:
-    """One package."""
-    return folder / f"{name}_{version}_amd64.deb"
-
-
-@pytest.fixture(scope="module")
-def newer(packages: Path) -> Path:
-    """The same package with a later version, and another start-up file."""
-    tree = SCRATCH / "newer"
-    run("dpkg-deb", "--raw-extract", str(deb(packages, "quiver")), str(tree))
-    control = tree / "DEBIAN" / "control"
-    control.write_text(control.read_text().replace(f"Version: {OLD}", f"Version: {NEW}"))
-    with (tree / "etc/quiver/startup.conf").open("a") as config:
-        config.write("# a line of the later version\n")
-    package = deb(packages, "quiver", NEW)
-    run("dpkg-deb", "-Znone", "--root-owner-group", "--build", str(tree), str(package))
-    return package
-
-
-@pytest.fixture(scope="module")
-def root() -> Iterator[CleanRoot]:
-    """A clean system."""
-    made = CleanRoot(clean_tarball())
-    try:
-        yield made
-    finally:
-        made.remove()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ use crate::metadata::root;
 const SUMMARY: &str = "docs/SUMMARY.md";
 const SETTINGS: &str = "docs/book.toml";
 /// Pages below these folders are in the book.
-const FOLDERS: [&str; 6] = ["docs", "features", "drivers", "bin", "lab", "packaging"];
+const FOLDERS: [&str; 7] = ["docs", "features", "drivers", "bin", "clients", "lab", "packaging"];
 /// The line of the summary in whose place stand all pages below a folder.
 const ALL_OF: &str = "<!-- all of ";
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_told_from_the_root() {
+    fn the_summary_has_links_from_the_root() {
         assert_eq!(
             from_root("- [A](guide/a.md)\n- [B](../README.md)\n"),
             "- [A](docs/guide/a.md)\n- [B](README.md)\n"

@@ -23,8 +23,10 @@ pub fn register(registry: &mut Registry) {
         Command::new(
             "set logging class <class:word> {[rate-limit <:u32>] \
              [level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] \
-             [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>]}",
+             [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] [del]}",
         )
+        .undo("set logging class <class> del")
+        .amends(&["class"])
         .group(GROUP)
         .help("Say what is kept and written of the messages of one class")
         .word("rate-limit", "messages a second; more are left out for the unthrottle-time")
@@ -33,12 +35,18 @@ pub fn register(registry: &mut Registry) {
             "syslog-level",
             "the least grave that is written to the log file or to standard error",
         )
+        .word("del", "what is said of all classes holds for it again")
         .example("set logging class memif level debug")
         .run(|engine: &mut Engine, args| {
             let class: String = args.get("class")?;
             check_class(engine, args, &class)?;
             let new = differs(args)?;
+            let is_usual = args.has("del");
             log(engine)?.change(|settings| {
+                if is_usual {
+                    settings.classes.remove(&class);
+                    return;
+                }
                 let own = settings.classes.entry(class).or_default();
                 own.level = new.level.or(own.level);
                 own.written = new.written.or(own.written);
@@ -54,6 +62,8 @@ pub fn register(registry: &mut Registry) {
              [level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] \
              [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>]}",
         )
+        .undo("set logging default level info syslog-level info rate-limit 50")
+        .amends(&[])
         .group(GROUP)
         .help(
             "Say what is kept and written of the messages of classes of which nothing else is said",
@@ -72,6 +82,8 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging size <entries:0-100000>")
+            .undo("set logging size 512")
+            .replaces(&[])
             .group(GROUP)
             .help("Say how many messages are kept for `show logging`")
             .example("set logging size 2000")
@@ -83,6 +95,8 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging unthrottle-time <seconds:0-86400>")
+            .undo("set logging unthrottle-time 3")
+            .replaces(&[])
             .group(GROUP)
             .help("Say for how many seconds a class that says too much is silent")
             .example("set logging unthrottle-time 10")
@@ -94,6 +108,8 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging format <format:text|json>")
+            .undo("set logging format text")
+            .replaces(&[])
             .group(GROUP)
             .help("Say what a line of the log file or of standard error is")
             .details("A line of JSON is an object with time, level, class, message and fields.")
