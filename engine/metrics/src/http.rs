@@ -177,7 +177,8 @@ fn date(now: SystemTime) -> String {
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (mut year, mut left) = (1970, days);
-    let is_leap = |year: u64| year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
     while left >= 365 + u64::from(is_leap(year)) && year < 9999 {
         left -= 365 + u64::from(is_leap(year));
         year += 1;

@@ -78,8 +78,10 @@ pub struct Counts {
 /// The server thread; dropping it ends the connections and frees the port.
 pub struct Server {
     stop: Arc<AtomicBool>,
+    /// Wakes the thread.
+    thread_bell: Bell,
+    /// Wakes the control thread.
     bell: Bell,
-    own_bell: Bell,
     asked: Receiver<Asked>,
     answers: Sender<(u64, Arc<str>)>,
     counts: Arc<Counts>,
@@ -94,7 +96,7 @@ impl Server {
     pub fn start(address: SocketAddr) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let (bell, own_bell) = (Bell::new()?, Bell::new()?);
+        let (thread_bell, bell) = (Bell::new()?, Bell::new()?);
         let (ask, asked) = channel();
         let (answers, answered) = channel();
         let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Counts::default()));
@@ -105,20 +107,20 @@ impl Server {
             cannot_accept: false,
             ask,
             answered,
-            bell: bell.clone(),
-            control_bell: own_bell.clone(),
+            bell: thread_bell.clone(),
+            control_bell: bell.clone(),
             counts: counts.clone(),
             stop: stop.clone(),
         };
         let thread = std::thread::Builder::new()
             .name("quiver-metrics".into())
             .spawn(move || serving.serve())?;
-        Ok(Server { stop, bell, own_bell, asked, answers, counts, thread: Some(thread) })
+        Ok(Server { stop, thread_bell, bell, asked, answers, counts, thread: Some(thread) })
     }
 
     /// Rings when clients ask.
     pub fn bell(&self) -> &Bell {
-        &self.own_bell
+        &self.bell
     }
 
     /// The next client that asks.
@@ -130,7 +132,7 @@ impl Server {
     pub fn answer(&self, client: u64, document: &Arc<str>) {
         // A thread that is gone has no clients.
         let _ = self.answers.send((client, document.clone()));
-        self.bell.ring();
+        self.thread_bell.ring();
     }
 
     /// What it counts.
@@ -142,7 +144,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        self.bell.ring();
+        self.thread_bell.ring();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -85,7 +85,7 @@ fn write(engine: &Engine, text: &mut Text) {
         "Routes of Linux that the router refused",
     ));
     for (labels, feed) in &feeds {
-        text.count(labels, feed.routes.refused as u64);
+        text.count(labels, feed.routes.refused);
     }
     text.family(&Family::gauge("quiver_linux_mirror_pairs", "Interfaces that have a twin"));
     text.count(&Labels::default(), mirror.pairs.len() as u64);

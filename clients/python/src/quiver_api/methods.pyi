@@ -2022,6 +2022,26 @@ ShowPluginsRow = TypedDict(
     },
 )
 
+ShowProm = TypedDict(
+    "ShowProm",
+    {
+        "accepted": int,
+        "address": str,
+        "all_stats": bool,
+        "answers": int,
+        "bytes": int,
+        "clients": int,
+        "control_thread_ms": float,
+        "elapsed_ms": float,
+        "late": int,
+        "longest_turn_ms": float,
+        "names": str,
+        "samples": int,
+        "scrapes": int,
+        "turned_away": int,
+    },
+)
+
 ShowRunningConfig = TypedDict(
     "ShowRunningConfig",
     {
@@ -3382,6 +3402,16 @@ class Methods:
         df_bit: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def prom_disable(self, *, if_generation: str | None = None) -> Any: ...
+    def prom_enable(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        all_stats: bool | None = None,
+        names: Literal["vpp", "quiver", "both"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def quit(self, *, if_generation: str | None = None) -> Any: ...
     def send_gratuitous_arp(
         self,
@@ -3978,6 +4008,12 @@ class Methods:
         rate_limit: int | str | None = None,
         level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
         syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_logging_format(
+        self,
+        *,
+        format: Literal["text", "json"],
         if_generation: str | None = None,
     ) -> Any: ...
     def set_logging_size(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
@@ -4715,6 +4751,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPluginsRow]: ...
+    def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     def show_run(
         self,
         *,
@@ -6011,6 +6048,16 @@ class AsyncMethods:
         df_bit: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def prom_disable(self, *, if_generation: str | None = None) -> Any: ...
+    async def prom_enable(
+        self,
+        *,
+        address: str | None = None,
+        port: int | str | None = None,
+        all_stats: bool | None = None,
+        names: Literal["vpp", "quiver", "both"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def quit(self, *, if_generation: str | None = None) -> Any: ...
     async def send_gratuitous_arp(
         self,
@@ -6624,6 +6671,12 @@ class AsyncMethods:
         rate_limit: int | str | None = None,
         level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
         syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_logging_format(
+        self,
+        *,
+        format: Literal["text", "json"],
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_logging_size(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
@@ -7396,6 +7449,7 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPluginsRow]: ...
+    async def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     async def show_run(
         self,
         *,
