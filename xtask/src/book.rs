@@ -16,8 +16,7 @@ use crate::metadata::root;
 const SUMMARY: &str = "docs/SUMMARY.md";
 const SETTINGS: &str = "docs/book.toml";
 /// Pages below these folders are in the book.
-const FOLDERS: [&str; 7] =
-    ["docs", "features", "drivers", "bin", "clients", "lab", "packaging"];
+const FOLDERS: [&str; 7] = ["docs", "features", "drivers", "bin", "clients", "lab", "packaging"];
 /// The line of the summary in whose place stand all pages below a folder.
 const ALL_OF: &str = "<!-- all of ";
 
