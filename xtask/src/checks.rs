@@ -56,7 +56,7 @@ fn layer(folder: &Path) -> u32 {
         () if starts("engine/forwarding") || starts("engine/netlink") => 2,
         () if starts("engine/linux") => 3,
         () if starts("engine/control") => 4,
-        () if starts("engine/encap") => 5,
+        () if starts("engine/encap") || starts("engine/metrics") => 5,
         () if starts("features") || starts("drivers") => 6,
         () if starts("fused") => 7,
         () if starts("testkit") => 8,

@@ -4,6 +4,7 @@
 
 mod complete;
 mod connection;
+mod document;
 mod exec;
 mod pager;
 mod pipe;
@@ -26,6 +27,9 @@ use print::Printer;
 /// With a command, executes it: `quiverctl show interface`. Without one, executes the commands on
 /// standard input; from a terminal that is a session with history, completion by Tab and help by ?.
 /// `quiverctl top` shows live what the router does (`quiverctl top --help`).
+/// `quiverctl check FILE` tells the mistakes of a configuration in a file, `diff FILE` how it
+/// differs from the one that runs, `apply FILE` makes the router what it says, and `export` prints
+/// the one that runs, secrets and all.
 /// The exit code is 0 when all went well, 1 when a command was refused, 3 when the router cannot be
 /// reached.
 #[derive(Parser)]
@@ -101,7 +105,9 @@ fn first_of(words: &[String]) -> Option<(&str, &[String])> {
 /// Commands for the router.
 fn talk(arguments: &Arguments, socket: &Path, printer: &mut Printer) -> Result<(), Failure> {
     let mut connection = Connection::open(socket)?;
-    if !arguments.command.is_empty() {
+    if let Some(line) = document::line_of(&arguments.command) {
+        connection.command(&line, printer)
+    } else if !arguments.command.is_empty() {
         exec::command(&mut connection, &line_of(&arguments.command), printer)
     } else if stdin().is_terminal() {
         session::run(connection, socket, printer)

@@ -11,6 +11,7 @@ pub fn register(registry: &mut Registry) {
 /// Register drivers, then features.
 pub fn built_in(registry: &mut Registry) {
     crate::logging::register(registry);
+    quiver_metrics::register(registry);
     quiver_af_packet::register(registry);
     quiver_af_xdp::register(registry);
     quiver_memif::register(registry);
@@ -50,5 +51,5 @@ pub fn startup() -> Vec<StartupPart> {
         .into_iter()
         .chain(quiver_bridge::startup())
         .chain(quiver_linux_mirror::startup());
-    [crate::logging::startup()].into_iter().chain(features).collect()
+    [crate::logging::startup(), quiver_metrics::startup()].into_iter().chain(features).collect()
 }

@@ -24,7 +24,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use quiverd::features;
-use quiverd::logging::{self, Log};
+use quiverd::logging::{self, Journal, Log};
 
 use crate::instance;
 use crate::notification::{SOCKET_VARIABLE, ServiceManager};
@@ -321,7 +321,7 @@ fn log_to(settings: &Settings) -> Result<Arc<Log>> {
     let path = settings.unix.log.as_deref();
     let log = Log::open(path)
         .with_context(|| format!("log {}", path.unwrap_or("".as_ref()).display()))?;
-    let log = Arc::new(log);
+    let log = Arc::new(log.with_journal(Journal::of_this_process()));
     logging::install(log.clone());
     Ok(log)
 }

@@ -4,6 +4,7 @@ mod answers;
 mod arcs;
 mod circles;
 mod configurations;
+mod document;
 mod features_on_arcs;
 mod guide;
 mod memory_limits;

@@ -13,6 +13,8 @@ pub(crate) fn register(registry: &mut Registry) {
             "create host-interface \
              {name <linux-name:word> [num-rx-queues <:1-64>] [num-tx-queues <:1-64>]}",
         )
+        .undo("delete host-interface name <linux-name>")
+        .makes("interface host-<linux-name>")
         .group(GROUP)
         .help(
             "Use a Linux network device: its frames come in as host-NAME, and Linux sees what is \

@@ -19,6 +19,10 @@ pub(crate) fn register(registry: &mut Registry) {
             "create interface af_xdp {host-if <linux-name:word> [name <name:word>] \
              [num-rx-queues <queues:1-64>] [rx-queue-size <frames:64-32768>]}",
         )
+        .undo("delete interface af_xdp <name>")
+        .undo("delete interface af_xdp <linux-name>/0")
+        .makes("interface <name>")
+        .makes("interface <linux-name>/0")
         .group(GROUP)
         .help(
             "Use a Linux network device by AF_XDP sockets: its frames come to the router, not to \

@@ -18,6 +18,8 @@ const GROUP: &str = "memif";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create memif socket id <:1-4294967295> filename <:path>")
+            .undo("delete memif socket id <id>")
+            .makes("memif socket <id>")
             .group(GROUP)
             .help("Name a socket for memif interfaces")
             .details(
@@ -86,6 +88,9 @@ fn create_interface() -> Command<Engine> {
          [ring-size <:u32>] [buffer-size <:u32>] [rx-queues <:u16>] [tx-queues <:u16>] [zero-copy] \
          [secret <:secret>] [hw-addr <:mac>]}",
     )
+    .undo("delete interface memif memif<socket-id=0>/<id>")
+    .makes("interface memif<socket-id=0>/<id>")
+    .stands_on("memif socket <socket-id=0>")
     .group(GROUP)
     .help("Create a memif interface, memifSOCKET/ID")
     .details(

@@ -19,6 +19,8 @@ const GROUP: &str = "Packet generator";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create packet-generator interface <name:word>")
+            .undo("delete packet-generator interface <name>")
+            .makes("interface <name>")
             .group(GROUP)
             .help(
                 "Create an interface on which streams send, and which only counts what is sent to \
@@ -41,6 +43,8 @@ pub(crate) fn register(registry: &mut Registry) {
              [interface <:interface>] [node <:node>] [worker <:u16>] [maxframe <:1-256>] [pcap \
              <:path>] [data <:block>]} '}'",
         )
+        .undo("packet-generator delete <name>")
+        .makes("stream <name>")
         .group(GROUP)
         .help("Make a stream of packets; `enable-stream` lets it send")
         .details(
@@ -62,6 +66,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("packet-generator enable-stream [<name:word>]")
+            .undo("packet-generator disable-stream <name>")
+            .stands_on("stream <name>")
             .group(GROUP)
             .help("Let a stream send, or all")
             .example("packet-generator enable-stream x")

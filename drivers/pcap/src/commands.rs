@@ -16,6 +16,8 @@ const GROUP: &str = "Pcap interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create pcap {id <:u32> [rx <:path>] [tx <:path>] [loop]}")
+            .undo("delete pcap pcap<id>")
+            .makes("interface pcap<id>")
             .group(GROUP)
             .help(
                 "Create an interface that receives from a pcap file, sends to one, or both: pcapN",

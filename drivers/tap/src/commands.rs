@@ -24,6 +24,8 @@ pub(crate) fn register(registry: &mut Registry) {
              <:68-65535>] [num-rx-queues <:1-64>] [rx-ring-size <:16-65536>] [tx-ring-size \
              <:16-65536>]}",
         )
+        .undo("delete tap tap<id>")
+        .makes("interface tap<id>")
         .group(GROUP)
         .help("Create a network device of Linux whose other end is the interface tapN")
         .details("It needs CAP_NET_ADMIN, and for another namespace CAP_SYS_ADMIN.")

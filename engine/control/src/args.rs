@@ -21,6 +21,13 @@ pub(crate) struct Slot<'a> {
     pub(crate) word: u16,
 }
 
+impl Slot<'_> {
+    /// Its name, of the command's names.
+    pub(crate) fn name_in(&self, names: &[&'static str]) -> &'static str {
+        names[self.name as usize]
+    }
+}
+
 /// The arguments of one command, or of one repetition of a group in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {

@@ -88,6 +88,24 @@ impl Refusal {
         self
     }
 
+    /// Say of which command it speaks, where several were to be executed.
+    pub(crate) fn of_command(mut self, command: &str) -> Refusal {
+        self.0.what = format!("`{command}` is refused: {}", self.0.what);
+        self
+    }
+
+    /// What was done before it was taken back.
+    pub(crate) fn taken_back(mut self) -> Refusal {
+        self.0.what += "; what was done before it was taken back";
+        self
+    }
+
+    /// And something could not be taken back.
+    pub(crate) fn but(mut self, other: &Refusal) -> Refusal {
+        self.0.what += &format!("; this was not taken back: {}", other.what());
+        self
+    }
+
     /// Say what a program is to make of it.
     pub(crate) fn of_kind(mut self, kind: Kind) -> Refusal {
         self.0.kind = kind;

@@ -4,6 +4,7 @@
 use crate::automaton;
 use crate::error::Refusal;
 use crate::grammar::Commands;
+use crate::inverse::Given;
 use crate::matcher::Matcher;
 use crate::names::Names;
 use crate::syntax::{Choice, Node};
@@ -28,7 +29,8 @@ impl<S: Names + 'static> Commands<S> {
         examples.map(|line| line.to_string()).collect()
     }
 
-    /// Parse every sample and every declared example, and each abbreviated as far as it goes.
+    /// Parse every sample and every declared example, each abbreviated as far as it goes, and what
+    /// takes it back.
     /// The error names the first that fails: a fault in a declaration, for tests to find.
     ///
     /// # Errors
@@ -41,6 +43,16 @@ impl<S: Names + 'static> Commands<S> {
             let failed =
                 |refusal: Refusal| Refusal::new(format!("'{line}' does not parse: {refusal}"));
             let form = self.parse_words(&(), &line, &mut words, &mut slots).map_err(failed)?;
+            let names = &self.matcher.automata[form].names;
+            let given = Given { names, slots: &slots, line: &line, words: &words };
+            let inverse = &self.registered(form).inverse;
+            if let Some(undo) = inverse.undo.iter().find_map(|template| template.fill(&given)) {
+                let (mut words, mut slots) = (Vec::new(), Vec::new());
+                let parsed = self.parse_words(&(), &undo, &mut words, &mut slots);
+                parsed.map_err(|refusal| {
+                    Refusal::new(format!("'{undo}', which takes back '{line}': {refusal}"))
+                })?;
+            }
             let short = self.abbreviated(form, &line);
             let (mut words, mut slots) = (Vec::new(), Vec::new());
             let again = self.parse_words(&(), &short, &mut words, &mut slots).map_err(failed)?;

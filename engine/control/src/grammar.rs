@@ -13,12 +13,14 @@ use crate::batch::{Batch, BatchRefusal};
 use crate::error::Refusal;
 use crate::files::Places;
 use crate::generation::Changes;
+use crate::inverse::{Declared, Inverse};
 use crate::job::Job;
 use crate::journal::Journal;
 use crate::matcher::Matcher;
 use crate::names::Names;
 use crate::output::{Output, key_of};
 use crate::running::Contributor;
+use crate::script::document::Purpose;
 use crate::syntax::{self, Choice, Node};
 use crate::types::{Types, ValueType};
 use crate::words::{self, End, Word};
@@ -48,7 +50,7 @@ const UNGATED: [&str; 10] =
     ["show", "help", "exec", "ping", "clear", "echo", "comment", "history", "quit", "exit"];
 
 /// Words of commands that make nothing.
-const FREES: [&str; 5] = ["delete", "del", "disable", "off", "flush"];
+pub(crate) const FREES: [&str; 5] = ["delete", "del", "disable", "off", "flush"];
 
 /// A command under declaration; [`Commands::add`] registers it.
 pub struct Command<S> {
@@ -62,6 +64,7 @@ pub struct Command<S> {
     action: Option<Action<S>>,
     /// And the value that varies from one to the next.
     many: Option<(&'static str, RunMany<S>)>,
+    declared: Declared,
 }
 
 /// What a command leads to.
@@ -71,6 +74,7 @@ pub(crate) enum Action<S> {
     RunOrBegin(RunOrBegin<S>),
     Help,
     RunningConfig,
+    Document(Purpose),
     Exec,
     Quit,
 }
@@ -88,6 +92,7 @@ impl<S> Command<S> {
             examples: Vec::new(),
             action: None,
             many: None,
+            declared: Declared::default(),
         }
     }
 
@@ -167,6 +172,77 @@ impl<S> Command<S> {
         self
     }
 
+    /// The command that takes a line back: words over its arguments, such as `"ip route del
+    /// <prefix> [table <table>]"`. `[…]` is left out unless what is in it was given; `<a=1>` is 1
+    /// where `a` was left out, `<a!>` is nothing, but `a` must have been given. Of several the
+    /// first whose arguments were given is taken. A command without one is no part of a
+    /// configuration.
+    pub fn undo(mut self, template: &'static str) -> Self {
+        self.declared.undo.push(template);
+        self
+    }
+
+    /// A line with the same values of these arguments replaces an earlier one, which needs not be
+    /// taken back before.
+    pub fn replaces(mut self, arguments: &'static [&'static str]) -> Self {
+        self.declared.replaces = Some(arguments);
+        self
+    }
+
+    /// An object that the line makes: its kind and its name over the arguments, as `"interface
+    /// loop<instance>"`. Lines that need it are taken back before it, and come again when it is
+    /// made anew.
+    pub fn makes(mut self, object: &'static str) -> Self {
+        self.declared.makes.push(object);
+        self
+    }
+
+    /// An object that the line needs, as another line [makes](Self::makes) it. Interfaces that it
+    /// names need not be declared.
+    pub fn stands_on(mut self, object: &'static str) -> Self {
+        self.declared.stands_on.push(object);
+        self
+    }
+
+    /// Nothing takes the line back alone: this object is made anew without it.
+    pub fn goes_with(mut self, object: &'static str) -> Self {
+        self.declared.goes_with = Some(object);
+        self
+    }
+
+    /// As [`replaces`](Self::replaces), but what the later line leaves out stays as the earlier one
+    /// said it.
+    pub fn amends(mut self, arguments: &'static [&'static str]) -> Self {
+        self.declared.amends = true;
+        self.replaces(arguments)
+    }
+
+    /// Executed before a line that [amends](Self::amends) another and leaves out an argument of it;
+    /// the [inverse](Self::undo) unless it is declared.
+    pub fn reset(mut self, template: &'static str) -> Self {
+        self.declared.reset = Some(template);
+        self
+    }
+
+    /// Nothing takes the line back while the router runs: `why` completes "it cannot be taken back:
+    /// …".
+    pub fn stays(mut self, why: &'static str) -> Self {
+        self.declared.stays = Some(why);
+        self
+    }
+
+    /// It refuses what is more than there is, and is lifted while other lines are added.
+    pub fn is_limit(mut self) -> Self {
+        self.declared.is_limit = true;
+        self
+    }
+
+    /// Arguments that say the same when they are left out, with these values.
+    pub fn usual(mut self, values: &'static [(&'static str, &'static str)]) -> Self {
+        self.declared.usual = values;
+        self
+    }
+
     pub(crate) fn action(mut self, action: Action<S>) -> Self {
         self.action = Some(action);
         self
@@ -208,6 +284,10 @@ pub(crate) struct Registered<S> {
     pub(crate) examples: Vec<&'static str>,
     pub(crate) action: Action<S>,
     pub(crate) many: Option<(&'static str, RunMany<S>)>,
+    /// How its lines are taken back.
+    pub(crate) inverse: Inverse,
+    /// Its arguments that name interfaces.
+    pub(crate) interfaces: Vec<&'static str>,
 }
 
 /// All commands of a router whose state is `S`.
@@ -293,7 +373,43 @@ impl<S: Names + 'static> Commands<S> {
                 )
                 .action(Action::RunningConfig),
         );
+        commands.add_documents();
         commands
+    }
+
+    /// Commands for a whole configuration in a file.
+    fn add_documents(&mut self) {
+        self.add(
+            Command::new("configuration check <file:path>")
+                .group("Session")
+                .help("Tell all mistakes of a file that says what this router is to be")
+                .details(
+                    "The file has the commands of `show running-config secrets`, in an order in \
+                     which they can be executed. What does not stand in it is not to be there.",
+                )
+                .example("configuration check /etc/quiver/router.cli")
+                .action(Action::Document(Purpose::Check)),
+        );
+        self.add(
+            Command::new("configuration diff <file:path>")
+                .group("Session")
+                .help("Show what this router has and a file does not say (-), and what is new (+)")
+                .details("In JSON, `commands` are those that `configuration apply` executes.")
+                .example("configuration diff /etc/quiver/router.cli")
+                .action(Action::Document(Purpose::Diff)),
+        );
+        self.add(
+            Command::new("configuration apply <file:path>")
+                .group("Session")
+                .help("Make this router what a file says")
+                .details(
+                    "The file is checked whole. Then the fewest commands that lead there are \
+                     executed: what is in both stays untouched, with its traffic. When one of \
+                     them is refused, what was done before is taken back.",
+                )
+                .example("configuration apply /etc/quiver/router.cli")
+                .action(Action::Document(Purpose::Apply)),
+        );
     }
 
     /// The commands that sessions and scripts have.
@@ -347,6 +463,7 @@ impl<S: Names + 'static> Commands<S> {
     pub fn add(&mut self, command: Command<S>) {
         let syntax = command.forms[0];
         let action = command.action.unwrap_or_else(|| panic!("nothing runs: {syntax}"));
+        let (mut names, mut interfaces) = (Vec::new(), Vec::new());
         for (index, syntax) in command.forms.iter().enumerate() {
             let mut tree = syntax::parse(syntax, &self.types);
             let words = tree.leading_words();
@@ -357,6 +474,10 @@ impl<S: Names + 'static> Commands<S> {
             }
             check_keys(&tree, syntax);
             self.matcher.add(&words, automaton::compile(&tree.clone().without_leading_words()));
+            if index == 0 {
+                names = tree.recorded_names();
+                interfaces = interface_names(&tree);
+            }
             let form = Form {
                 name: words.join(" "),
                 words,
@@ -374,6 +495,8 @@ impl<S: Names + 'static> Commands<S> {
             examples: command.examples,
             action,
             many: command.many,
+            inverse: command.declared.read(&names, syntax),
+            interfaces,
         });
         self.matcher.check();
         self.schema.take();
@@ -431,7 +554,7 @@ impl<S: Names + 'static> Commands<S> {
     /// May this command be done now?
     pub(crate) fn admit(&self, state: &mut S, form: usize, args: &Args<'_>) -> Result<(), Refusal> {
         let words = &self.forms[form].words;
-        if UNGATED.contains(&words[0]) {
+        if self.only_looks(form) {
             return Ok(());
         }
         self.gate.as_ref().map_or(Ok(()), |gate| gate(state))?;
@@ -445,7 +568,11 @@ impl<S: Names + 'static> Commands<S> {
 
     /// Does this form only look at the router?
     pub(crate) fn only_looks(&self, form: usize) -> bool {
-        UNGATED.contains(&self.forms[form].words[0])
+        let looks = match self.registered(form).action {
+            Action::Document(purpose) => purpose != Purpose::Apply,
+            _ => false,
+        };
+        looks || UNGATED.contains(&self.forms[form].words[0])
     }
 
     /// Parse a line without doing anything; `then` sees the arguments.
@@ -493,6 +620,24 @@ impl<S: Names + 'static> Commands<S> {
     pub(crate) fn registered(&self, form: usize) -> &Registered<S> {
         &self.commands[self.forms[form].command]
     }
+}
+
+/// The arguments that name interfaces.
+fn interface_names(tree: &Node) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    tree.walk(&mut |node| {
+        let Node::Value { name, choices } = node else { return };
+        let is_interface = |choice: &Choice| match choice {
+            Choice::Type(value_type) => {
+                matches!(value_type.reads, crate::types::Reads::Name("interface"))
+            }
+            Choice::Word(_) => false,
+        };
+        if choices.iter().any(is_interface) {
+            found.push(*name);
+        }
+    });
+    found
 }
 
 /// Our own faults: two arguments of a command must differ in JSON, too.

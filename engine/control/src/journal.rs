@@ -94,6 +94,11 @@ impl<S: Names + 'static> Commands<S> {
     /// The command in one line, short, and with `<hidden>` for secrets. What does not fit the
     /// grammar is left out when it could be a secret.
     pub(crate) fn masked(&self, names: &dyn Names, line: &str) -> String {
+        self.masked_within(names, line, LINE_CHARS_MAX)
+    }
+
+    /// The same, of so many characters.
+    pub(crate) fn masked_within(&self, names: &dyn Names, line: &str, chars_max: usize) -> String {
         let mut split = Vec::new();
         let is_whole = words::split(line, &mut split).is_ok();
         let command = &split[..pipe_of(line, &split).unwrap_or(split.len())];
@@ -102,7 +107,7 @@ impl<S: Names + 'static> Commands<S> {
         let shown = if is_cut && secrets.rest_may_be { secrets.fitting } else { split.len() };
         let mut out = String::new();
         for (at, word) in split[..shown].iter().enumerate() {
-            if out.chars().count() > LINE_CHARS_MAX {
+            if out.chars().count() > chars_max {
                 out.push_str(" …");
                 return out;
             }
@@ -115,7 +120,7 @@ impl<S: Names + 'static> Commands<S> {
                 word.text(line).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
             let mark = if word.quoted { "\"" } else { "" };
             out.push_str(mark);
-            out.extend(clean.take(LINE_CHARS_MAX));
+            out.extend(clean.take(chars_max));
             out.push_str(mark);
         }
         if shown < split.len() {

@@ -16,6 +16,9 @@ pub(crate) fn register(registry: &mut Registry) {
              <:1000-60000000> required-min-rx <:1000-60000000> detect-mult <:1-255> [conf-key-id \
              <:u32>] [bfd-key-id <:u8>] [group-mac]}",
         )
+        .undo("bfd udp bond del <bond> local-addr <local-addr> peer-addr <peer-addr>")
+        .makes("micro-BFD <bond> <local-addr> <peer-addr>")
+        .stands_on("BFD key <conf-key-id>")
         .group(GROUP)
         .help("Watch each member of a bond by a BFD session of its own (RFC 7130)")
         .details(
@@ -48,6 +51,10 @@ pub(crate) fn register(registry: &mut Registry) {
             "bfd udp bond set-flags <bond:interface> {admin <state:up|down> local-addr <:ip> \
              peer-addr <:ip>}",
         )
+        .undo(
+            "bfd udp bond set-flags <bond> admin up local-addr <local-addr> peer-addr <peer-addr>",
+        )
+        .stands_on("micro-BFD <bond> <local-addr> <peer-addr>")
         .group(GROUP)
         .help("Take the BFD sessions on the members of a bond down, or let them come up")
         .details("Members whose sessions are taken down send as if there were no sessions.")

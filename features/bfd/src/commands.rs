@@ -25,6 +25,8 @@ pub(crate) fn register(registry: &mut Registry) {
     register_dplane(registry);
     registry.command(
         Command::new("bfd udp echo-source set interface <interface>")
+            .undo("bfd udp echo-source del")
+            .replaces(&[])
             .group(GROUP)
             .help("Watch paths by echo packets, which come from beside an address of an interface")
             .details(
@@ -65,6 +67,7 @@ fn register_sessions(registry: &mut Registry) {
              <:ip> desired-min-tx <:1000-60000000> required-min-rx <:1000-60000000> detect-mult \
              <:1-255> [conf-key-id <:u32>] [bfd-key-id <:u8>]}",
         )
+.undo("bfd udp session del [interface <interface>] [multihop] local-addr <local-addr> peer-addr <peer-addr>").makes("BFD [<interface>] <local-addr> <peer-addr>").stands_on("BFD key <conf-key-id>")
         .group(GROUP)
         .help("Add a BFD session with a neighbour, or over several hops")
         .details(
@@ -113,6 +116,7 @@ fn register_sessions(registry: &mut Registry) {
             "bfd udp session set-flags {admin <state:up|down> [interface <:interface>] [multihop] \
              local-addr <:ip> peer-addr <:ip>}",
         )
+.undo("bfd udp session set-flags admin up [interface <interface>] [multihop] local-addr <local-addr> peer-addr <peer-addr>").stands_on("BFD [<interface>] <local-addr> <peer-addr>")
         .group(GROUP)
         .help("Take a BFD session down, or let it come up")
         .details("A session that is taken down says nothing of the path: routes use it.")
@@ -161,6 +165,8 @@ fn register_authentication(registry: &mut Registry) {
             "bfd key set {conf-key-id <:u32> type <type:keyed-sha1|meticulous-keyed-sha1|\
              keyed-md5|meticulous-keyed-md5> secret <:secret>}",
         )
+        .undo("bfd key del conf-key-id <conf-key-id>")
+        .makes("BFD key <conf-key-id>")
         .group(GROUP)
         .help("Set a key that BFD packets are signed with")
         .word("secret", "hexadecimal digits: 1 to 20 bytes for SHA-1, 1 to 16 for MD5")
@@ -183,6 +189,7 @@ fn register_dplane(registry: &mut Registry) {
         Command::new(
             "bfd dplane listen [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}",
         )
+        .undo("bfd dplane close")
         .group(GROUP)
         .help("Have the BFD sessions of a routing daemon that connects (FRR's bfdd --dplaneaddr)")
         .details(
@@ -204,6 +211,7 @@ fn register_dplane(registry: &mut Registry) {
         Command::new(
             "bfd dplane connect [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}",
         )
+        .undo("bfd dplane close")
         .group(GROUP)
         .help("Have the BFD sessions of a routing daemon that listens (FRR's bfdd --dplaneaddr)")
         .details("The router connects, and looks once a second for a daemon that is not there.")
@@ -223,6 +231,7 @@ fn register_dplane(registry: &mut Registry) {
     );
     registry.command(
         Command::new("bfd dplane listen unix <socket:path>")
+            .undo("bfd dplane close")
             .group(GROUP)
             .help("Have the BFD sessions of a routing daemon that connects to a Unix socket")
             .details(
@@ -239,6 +248,7 @@ fn register_dplane(registry: &mut Registry) {
     );
     registry.command(
         Command::new("bfd dplane connect unix <socket:path>")
+            .undo("bfd dplane close")
             .group(GROUP)
             .help("Have the BFD sessions of a routing daemon that listens at a Unix socket")
             .details("The router connects, and looks once a second for a daemon that is not there.")

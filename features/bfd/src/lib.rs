@@ -13,6 +13,7 @@ pub mod echo;
 mod follow;
 mod input;
 mod member;
+mod metrics;
 mod peers;
 mod reasons;
 pub mod session;
@@ -46,5 +47,8 @@ pub fn register(registry: &mut Registry) {
     show::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
     let bfd = Bfd::new(writer, registry.graph.workers());
-    registry.on_start(move |engine| follow::start(engine, bfd));
+    registry.on_start(move |engine| {
+        follow::start(engine, bfd);
+        metrics::start(engine);
+    });
 }

@@ -17,6 +17,8 @@ pub(crate) fn register(registry: &mut Registry) {
             "create bond mode <mode:lacp|xor|active-backup|round-robin|broadcast> \
              {[load-balance <balance:l2|l23|l34>] [hw-addr <:mac>] [id <number:0-16383>]}",
         )
+        .undo("delete bond BondEthernet<number>")
+        .makes("interface BondEthernet<number>")
         .group(GROUP)
         .help("Create a bond: several links as one interface, BondEthernetN")
         .details(
@@ -41,6 +43,9 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("bond add <bond:interface> <interface> {[passive] [long-timeout]}")
+            .undo("bond del <interface>")
+            .makes("member <interface>")
+            .stands_on("own of <interface>")
             .group(GROUP)
             .help("Let an interface be a member of a bond")
             .details(
@@ -74,6 +79,9 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface bond <interface> weight <:0-1000000>")
+            .undo("set interface bond <interface> weight 0")
+            .replaces(&["interface"])
+            .stands_on("member <interface>")
             .group(GROUP)
             .help("Prefer a member of an active-backup bond to those of less weight")
             .details("Members of equal weight take turns only when the one that sends goes down.")

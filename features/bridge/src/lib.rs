@@ -17,6 +17,7 @@ mod learn;
 mod learn_requests;
 mod learning;
 mod membership;
+mod metrics;
 mod nodes;
 mod startup;
 mod state;
@@ -84,5 +85,6 @@ pub fn register(registry: &mut Registry) {
         calls::start(engine);
         engine.on_interface_change(membership::follow_interface);
         learning::start(engine);
+        metrics::start(engine);
     });
 }

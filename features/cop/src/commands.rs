@@ -12,6 +12,8 @@ const GROUP: &str = "Layer 3";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("cop interface <interface> [disable]")
+            .undo("cop interface <interface> disable")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Let an interface's whitelists decide which sources pass (COP)")
             .details("A protocol that has no whitelist there passes.")
@@ -25,6 +27,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("cop whitelist <interface> ip4|ip6 {[fib-id <:u32>] [disable]}")
+            .undo("cop whitelist <interface> [ip4] [ip6] disable")
+            .stands_on("table <fib-id>")
             .group(GROUP)
             .help("Say which table lists the sources that may come by an interface")
             .details(

@@ -14,6 +14,7 @@ use crate::{clients6, leases6};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("dhcp6 client [disable] <interface>")
+            .undo("dhcp6 client disable <interface>")
             .group(GROUP)
             .help("Let an interface get IPv6 addresses from DHCPv6 servers")
             .details(
@@ -33,6 +34,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("dhcp6 pd client <interface> (prefix group <group:text> | disable)")
+            .undo("dhcp6 pd client <interface> disable")
             .group(GROUP)
             .help("Let a DHCPv6 server delegate prefixes to this router")
             .details(
@@ -47,6 +49,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "set ip6 address <interface> prefix group <group:text> <address:prefix6> [del]",
         )
+        .undo("set ip6 address <interface> prefix group <group> <address> del")
         .group(GROUP)
         .help("Give an interface an address of each delegated prefix of a group")
         .details(

@@ -14,6 +14,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "set dhcp client {intfc <:interface> [hostname <:text>] [client-id <:text>] \
              [set-broadcast-flag] [del]}",
         )
+        .undo("set dhcp client intfc <intfc> del")
         .group(GROUP)
         .help("Let an interface get its IPv4 address from a DHCP server")
         .details(

@@ -35,6 +35,16 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         registry.command(
             Command::new(line)
+                .undo(match line.starts_with("set dhcpv6") {
+                    false => {
+                        "set dhcp proxy server <server> [src-address <src-address>] \
+                         [server-fib-id <server-fib-id>] [rx-fib-id <rx-fib-id>] del"
+                    }
+                    true => {
+                        "set dhcpv6 proxy server <server> [src-address <src-address>] \
+                         [server-fib-id <server-fib-id>] [rx-fib-id <rx-fib-id>] del"
+                    }
+                })
                 .group(GROUP)
                 .help(help)
                 .details(DETAILS)
@@ -61,6 +71,10 @@ pub(crate) fn register(registry: &mut Registry) {
         let is_ip6 = line.starts_with("set dhcpv6");
         registry.command(
             Command::new(line)
+                .undo(match is_ip6 {
+                    false => "set dhcp option-82 vss table <table> del",
+                    true => "set dhcpv6 vss table <table> del",
+                })
                 .group(GROUP)
                 .help(help)
                 .details(
@@ -76,6 +90,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "set interface dhcp option-82 <interface> {[circuit-id <:text>] [remote-id <:text>] \
              [server-override] [policy <policy:drop|keep|replace|append>] [disable] [del]}",
         )
+        .undo("set interface dhcp option-82 <interface> del")
         .group(GROUP)
         .help("Set what servers are told of the clients of an interface (DHCP option 82)")
         .details(
@@ -93,6 +108,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "set interface dhcpv6 options <interface> {[remote-id <:text>] [enterprise <:u32>] \
              [link-layer-address] [del]}",
         )
+        .undo("set interface dhcpv6 options <interface> del")
         .group(GROUP)
         .help("Set what servers are told of the DHCPv6 clients of an interface")
         .details(

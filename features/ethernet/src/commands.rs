@@ -11,6 +11,8 @@ const GROUP: &str = "Layer 2";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface l2 xconnect <interface> <peer:interface>")
+            .undo("set interface l3 <interface>")
+            .makes("layer of <interface>")
             .group(GROUP)
             .help("Send every frame that an interface receives out of another")
             .details(
@@ -27,6 +29,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("test l2patch rx <rx:interface> tx <tx:interface> [del]")
+            .undo("test l2patch rx <rx> tx <tx> del")
             .group(GROUP)
             .help("Send every frame of an interface out of another, before anything looks at it")
             .example("test l2patch rx memif0/0 tx memif0/1")

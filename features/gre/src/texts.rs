@@ -29,6 +29,8 @@ pub(crate) const TEXTS: TunnelTexts = TunnelTexts {
         examples: &[],
     },
     list: "gre_tunnels",
+    undo: "delete gre tunnel gre<instance>",
+    makes: "interface gre<instance>",
     none: "no GRE tunnels; `create gre tunnel` makes one",
     no_such_ends: "there is no GRE tunnel with these ends, table and key",
     remedy: "`show gre tunnel`",

@@ -9,6 +9,8 @@ use crate::{ARC, node};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface feature gro <interface> [enable|disable]")
+            .undo("set interface feature gro <interface> enable")
+            .replaces(&["interface"])
             .group("Interfaces")
             .help("Coalesce the TCP segments that an interface sends, or not")
             .details(

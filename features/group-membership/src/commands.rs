@@ -20,6 +20,7 @@ const DETAILS: &str = "Routers of the link are told, and packets to the group ar
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("igmp listen [enable|disable] int <interface> <address:ip4> [<group:ip4>]")
+            .undo("igmp listen disable int <interface> <address> [<group>]")
             .group(GROUP)
             .help("Listen to an IPv4 group on an interface, or no more")
             .details(DETAILS)
@@ -30,6 +31,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("mld listen [enable|disable] int <interface> <address:ip6> [<group:ip6>]")
+            .undo("mld listen disable int <interface> <address> [<group>]")
             .group(GROUP)
             .help("Listen to an IPv6 group on an interface, or no more")
             .details(DETAILS)

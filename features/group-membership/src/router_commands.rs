@@ -43,6 +43,8 @@ pub(crate) fn register(registry: &mut Registry) {
 fn enable_command(registry: &mut Registry, family: Family, word: &'static str, ip: &str) {
     registry.command(
         Command::new(format!("{word} enable|disable {{[host|router]}} <interface>").leak())
+            .undo(format!("{word} disable router <interface>").leak())
+            .makes(format!("{word} router <interface>").leak())
             .group(GROUP)
             .help(
                 format!("Ask hosts of a link which {ip} groups they listen to, or ask no more")
@@ -101,6 +103,7 @@ fn no_router(engine: &Engine, id: InterfaceId, word: &str) -> Refusal {
 }
 
 fn timers_command(registry: &mut Registry, family: Family, word: &'static str) {
+    let usual_version = if family == Family::Ip4 { 3 } else { 2 };
     let versions = if family == Family::Ip4 { "1-3" } else { "1-2" };
     let syntax = format!(
         "set {word} querier <interface> {{[version <:{versions}>] [robustness <:1-7>] \
@@ -109,6 +112,15 @@ fn timers_command(registry: &mut Registry, family: Family, word: &'static str) {
     );
     registry.command(
         Command::new(syntax.leak())
+            .undo(
+                format!(
+                    "set {word} querier <interface> version {usual_version} robustness 2 \
+                     query-interval 125 response-interval 10000 last-member-interval 1000"
+                )
+                .leak(),
+            )
+            .amends(&["interface"])
+            .stands_on(format!("{word} router <interface>").leak())
             .group(GROUP)
             .help("Set the timers of a router's side of a link; what is not said is as it was")
             .details(
@@ -188,6 +200,8 @@ fn clear(engine: &mut Engine, key: (InterfaceId, Family), word: &str) -> Result<
 fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, ip: &str) {
     registry.command(
         Command::new(format!("{word} proxy-dev add|del vrf-id <table:u32> <interface>").leak())
+            .undo(format!("{word} proxy-dev del vrf-id <table> <interface>").leak())
+            .makes(format!("{word} proxy <table>").leak())
             .group(GROUP)
             .help(
                 format!(
@@ -210,6 +224,8 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
     );
     registry.command(
         Command::new(format!("{word} proxy-dev itf add|del vrf-id <table:u32> <interface>").leak())
+            .undo(format!("{word} proxy-dev itf del vrf-id <table> <interface>").leak())
+            .stands_on(format!("{word} router <interface>").leak())
             .group(GROUP)
             .help(
                 format!(

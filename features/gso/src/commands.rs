@@ -16,6 +16,8 @@ const OFFLOADS: [(&str, &str); 2] = [("gso", GSO_OUTPUT), ("tx-checksum-offload"
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface feature gso <interface> [enable|disable]")
+            .undo("set interface feature gso <interface> enable")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Give an interface's device super-frames, or cut them before")
             .details(
@@ -27,6 +29,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface feature tx-checksum-offload <interface> [enable|disable]")
+            .undo("set interface feature tx-checksum-offload <interface> enable")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Leave open checksums to an interface's device, or complete them before")
             .details(

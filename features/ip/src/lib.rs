@@ -9,6 +9,7 @@ mod ip4;
 mod ip6;
 mod ip_input;
 mod local;
+mod metrics;
 mod neighbor;
 mod nodes;
 mod notifications;
@@ -95,5 +96,6 @@ pub fn register(registry: &mut Registry) {
         engine.on_interface_change(interfaces::follow_interface);
         modes::ask_before_hold(engine, interfaces::stays);
         control::start(engine);
+        metrics::start(engine);
     });
 }

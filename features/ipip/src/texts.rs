@@ -28,6 +28,8 @@ pub(crate) const TEXTS: TunnelTexts = TunnelTexts {
         examples: &[],
     },
     list: "ipip_tunnels",
+    undo: "delete ipip tunnel ipip<instance>",
+    makes: "interface ipip<instance>",
     none: "no IP in IP tunnels; `create ipip tunnel` makes one",
     no_such_ends: "there is no IP in IP tunnel with these ends and table",
     remedy: "`show ipip tunnel`",

@@ -27,6 +27,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "lcp create <interface> host-if <name:word> {[netns <namespace:path>] [tap-id \
              <:0-65535>] [tun]}",
         )
+        .undo("lcp delete <interface>")
         .group(GROUP)
         .help("Give an interface a twin in Linux")
         .details(
@@ -58,6 +59,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp default netns [<namespace:path>]")
+            .undo("lcp default netns")
+            .replaces(&[])
             .group(GROUP)
             .help("Say in which network namespace twins are made; the router's without a name")
             .example("lcp default netns dataplane")
@@ -71,6 +74,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp lcp-sync on|off")
+            .undo("lcp lcp-sync on")
+            .replaces(&[])
             .group(GROUP)
             .help(
                 "Say whether Linux follows the router: state, MTU and addresses of interfaces, \
@@ -90,6 +95,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp lcp-auto-subint on|off")
+            .undo("lcp lcp-auto-subint off")
+            .replaces(&[])
             .group(GROUP)
             .help("Say whether sub-interfaces of interfaces with twins get twins by themselves")
             .details(
@@ -111,6 +118,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp netlink rx-buffer-size <size:65536-1073741824>")
+            .undo("lcp netlink rx-buffer-size 268435456")
+            .replaces(&[])
             .group(GROUP)
             .help("Say how many bytes of changes may wait in the kernel")
             .details(
@@ -128,9 +137,10 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new(
-            "lcp punt class bfd|link|igp|vrrp|bgp|neighbor|dhcp|icmp|other rate <rate:0-100000000> \
-             [burst <burst:1-1000000>]",
+            "lcp punt class bfd|link|igp|vrrp|bgp|neighbor|dhcp|icmp|other \
+             (rate <rate:0-100000000> [burst <burst:1-1000000>] | default)",
         )
+.undo("lcp punt class [bfd] [link] [igp] [vrrp] [bgp] [neighbor] [dhcp] [icmp] [other] default").replaces(&["bfd", "link", "igp", "vrrp", "bgp", "neighbor", "dhcp", "icmp", "other"])
         .group(GROUP)
         .help("Limit how many packets of a class a worker gives to Linux")
         .details(
@@ -146,17 +156,22 @@ pub(crate) fn register(registry: &mut Registry) {
         .word("burst", "packets at once; a tenth of the rate")
         .example("lcp punt class other rate 1000")
         .run(|engine: &mut Engine, args| {
-            let packets: u32 = args.get("rate")?;
-            let burst = args.or("burst", (packets / 10).max(1))?;
             let class = Class::ALL.into_iter().find(|class| args.has(class.word()));
             if let (Some(class), Some(mirror)) = (class, mirror(engine)) {
-                mirror.limits.set(class, Limit { packets, burst });
+                let limit = match args.optional::<u32>("rate")? {
+                    Some(packets) => {
+                        Limit { packets, burst: args.or("burst", (packets / 10).max(1))? }
+                    }
+                    None => Limit::of(class),
+                };
+                mirror.limits.set(class, limit);
             }
             Ok(Output::none())
         }),
     );
     registry.command(
         Command::new("lcp fpm listen [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}")
+            .stays("daemons of that port are listened to until the router ends")
             .group(GROUP)
             .help("Take routes from a routing daemon that connects (FRR's dplane_fpm_nl)")
             .details(

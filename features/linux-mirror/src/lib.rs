@@ -10,6 +10,7 @@ mod commands;
 mod fdb;
 mod from_host;
 mod link_state;
+mod metrics;
 mod mirror;
 mod objects;
 mod own_routes;
@@ -60,6 +61,7 @@ pub fn register(registry: &mut Registry) {
         engine.on_turn(tables::follow_all);
         // Behind addresses, which routes need in Linux.
         engine.on_turn(own_routes::update_linux);
+        metrics::start(engine);
         engine.every(fdb::LOOK_NS, fdb::look);
     });
 }

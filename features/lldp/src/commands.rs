@@ -12,6 +12,8 @@ pub(crate) const GROUP: &str = "Interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set lldp {[system-name <:text>] [tx-hold <:1-100>] [tx-interval <:1-3600>]}")
+            .undo("set lldp system-name \"\" tx-hold 4 tx-interval 30")
+            .amends(&[])
             .group(GROUP)
             .help("Set what LLDP says of this router, and how often")
             .details(
@@ -27,6 +29,8 @@ pub(crate) fn register(registry: &mut Registry) {
              {[port-desc <:text>] [mgmt-ip4 <:ip4>] [mgmt-ip6 <:ip6>] [mgmt-oid <:word>] \
              [disable]}",
         )
+        .undo("set interface lldp <interface> disable")
+        .replaces(&["interface"])
         .group(GROUP)
         .help("Tell who this router is on an interface's link, and hear who is there")
         .details(
@@ -40,13 +44,15 @@ pub(crate) fn register(registry: &mut Registry) {
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let name: Option<&str> = args.optional("system-name")?;
-    if let Some(name) = name {
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
         check_text("system name", name)?;
     }
     let lldp = config::lldp(engine)?;
     lldp.tx_hold = args.or("tx-hold", lldp.tx_hold)?;
     lldp.tx_interval_s = args.or("tx-interval", lldp.tx_interval_s)?;
-    lldp.system_name = name.map(str::to_owned).or(lldp.system_name.take());
+    if let Some(name) = name {
+        lldp.system_name = Some(name).filter(|name| !name.is_empty()).map(str::to_owned);
+    }
     lldp.say_all();
     Ok(Output::none())
 }

@@ -21,6 +21,8 @@ pub(crate) fn register(registry: &mut Registry) {
         [Drop] [Accept-all]}";
     registry.command(
         Command::new(syntax)
+            .undo("<groups!> ip mroute del [table <table>] <groups>")
+            .undo("ip mroute del [table <table>] <address> [<group>]")
             .group(GROUP)
             .help("Add or delete a multicast route, IPv4 or IPv6")
             .details(

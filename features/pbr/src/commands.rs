@@ -36,6 +36,8 @@ pub(crate) fn register(registry: &mut Registry) {
              unreachable | prohibit | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table \
              <table6:u32>) {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
         )
+        .undo("abf policy del id <id>")
+        .makes("policy <id>")
         .group(GROUP)
         .help(
             "Add a policy: packets that match go by these paths, not by their destination's route",
@@ -81,6 +83,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("abf attach ip4|ip6 [del] policy <policy:u32> [priority <:u32>] <interface>")
+            .undo("abf attach [ip4] [ip6] del policy <policy> <interface>")
+            .stands_on("policy <policy>")
             .group(GROUP)
             .help("Let a policy decide about what an interface receives, or no more")
             .details("Policies with a lower priority number are asked first.")

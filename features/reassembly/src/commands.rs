@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, Value,
+};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 use quiver_core::memory::packet::handover::Handover;
@@ -18,6 +20,8 @@ const GROUP: &str = "IP reassembly";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface reassembly <interface> [full|virtual] [on|off|ip4|ip6]")
+            .undo("set interface reassembly <interface> [full] [virtual] off")
+            .replaces(&["interface", "full", "virtual"])
             .group(GROUP)
             .help("Put fragments together that arrive on an interface")
             .details(
@@ -36,6 +40,7 @@ pub(crate) fn register(registry: &mut Registry) {
              { [timeout <:1-600000>] [max-reassemblies <:1-65536>] [max-reassembly-length \
              <:1-8192>] [expire-walk-interval <:10-60000>] }",
         )
+.undo("<full!> set ip reassembly full [ip4] [ip6] timeout 60000 max-reassemblies 1024 max-reassembly-length 128 expire-walk-interval 100").undo("<virtual!> set ip reassembly virtual [ip4] [ip6] timeout 2000 max-reassemblies 1024 max-reassembly-length 128 expire-walk-interval 100").amends(&["full", "virtual", "ip4", "ip6"])
         .group(GROUP)
         .help("Say how long and how many packets wait for their fragments")
         .details(
@@ -48,12 +53,17 @@ pub(crate) fn register(registry: &mut Registry) {
         .run(set),
     );
     registry.command(
-        Command::new("set ip reassembly max-buffers <:64-16777216>")
+        Command::new("set ip reassembly max-buffers <:64-16777216|default>")
+            .undo("set ip reassembly max-buffers default")
+            .replaces(&[])
             .group(GROUP)
             .help("Say how many buffers fragments that wait may hold, all together")
             .example("set ip reassembly max-buffers 8192")
             .run(|engine: &mut Engine, args| {
-                let buffers: u32 = args.get("max-buffers")?;
+                let buffers: u32 = match args.get("max-buffers")? {
+                    Value::Word(_) => config::buffers_default(engine) as u32,
+                    _ => args.get("max-buffers")?,
+                };
                 let total = engine.pool().total();
                 if buffers as usize > total / 2 {
                     let what = format!(

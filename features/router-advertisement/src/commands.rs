@@ -34,6 +34,17 @@ const SYNTAX: &str = "ip6 nd <interface> ( <negate:'no'> ( {[ra-suppress] [ra-ma
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(SYNTAX)
+            .undo("<negate!> ip6 nd <interface> ra-suppress")
+            .undo("ip6 nd <interface> no prefix <prefix>")
+            .undo("ip6 nd <interface> no ra-route <route>")
+            .undo("ip6 nd <interface> no ra-dns-server <server>")
+            .undo("ip6 nd <interface> no ra-dns-search <domain>")
+            .undo(
+                "ip6 nd <interface> no ra-managed-config-flag ra-other-config-flag \
+                 ra-suppress-link-layer ra-send-unicast ra-cease ra-lifetime ra-initial \
+                 ra-interval ra-hop-limit ra-reachable-time ra-retransmit-time ra-mtu \
+                 ra-preference",
+            )
             .group(GROUP)
             .help("Say what the router advertises to the IPv6 hosts on an interface")
             .details(

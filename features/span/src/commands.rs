@@ -14,6 +14,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "set interface span <interface> [disable] [destination <destination:interface>] \
              [<directions:rx|tx|both>]",
         )
+        .undo("set interface span <interface> disable destination <destination>")
         .group(GROUP)
         .help("Let copies of what an interface receives, sends, or both leave by another interface")
         .details(

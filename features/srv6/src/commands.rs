@@ -18,6 +18,8 @@ pub(crate) const GROUP: &str = "Labels and segments";
 /// Register them; `kinds` are the behaviours that a SID can have.
 pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
     let mut add = Command::new(local_sids::syntax(&kinds))
+        .undo("<sid!> sr localsid del address <sid> [fib-table <fib-table>]")
+        .undo("sr localsid del address <locator> [fib-table <fib-table>]")
         .group(GROUP)
         .help("Add a local SID: what this router does with packets to an address, or to a prefix")
         .details(local_sids::DETAILS);

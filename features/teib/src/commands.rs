@@ -19,6 +19,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "create teib interface <interface> peer <peer:ip> nh <nh:ip> [nh-table-id \
              <nh-table-id:u32>]",
         )
+        .undo("delete teib interface <interface> peer <peer>")
         .group(GROUP)
         .help("Say behind which outer address a next hop on a multipoint tunnel is")
         .details("Routes by the tunnel's interface via that peer are encapsulated to nh.")

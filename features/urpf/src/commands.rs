@@ -18,6 +18,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "set urpf ip4|ip6 rx|tx off|loose|strict <interface> {[table <:u32>] [no-default]}",
         )
+        .undo("set urpf [ip4] [ip6] [rx] [tx] off <interface>")
         .group(GROUP)
         .help("Check that packets can come from where they come (uRPF)")
         .details(
@@ -35,6 +36,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set urpf-accept [table <:u32>] add|del <prefix>")
+            .undo("set urpf-accept [table <table>] del <prefix>")
             .group(GROUP)
             .help("Let sources of a prefix pass the uRPF check whatever the routes say")
             .word("table", "where sources are looked up in this table; 0")

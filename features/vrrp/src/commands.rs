@@ -22,6 +22,8 @@ pub(crate) fn register(registry: &mut Registry) {
     register_tracked_sessions(registry);
     registry.command(
         Command::new("vrrp proto <action:start|stop> <interface> vr_id <:1-255> [ipv6]")
+            .undo("vrrp proto stop <interface> vr_id <vr_id> [ipv6]")
+            .stands_on("VRRP <interface> <vr_id> [ipv6]")
             .group(GROUP)
             .help("Start a virtual router, or stop it")
             .example("vrrp proto start e0 vr_id 7")
@@ -33,6 +35,9 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("vrrp peers <interface> vr_id <:1-255> [ipv6] <peer:ip>...")
+            .goes_with("VRRP <interface> <vr_id> [ipv6]")
+            .replaces(&["interface", "vr_id", "ipv6"])
+            .stands_on("VRRP <interface> <vr_id> [ipv6]")
             .group(GROUP)
             .help("Set whom a virtual router with `unicast` advertises to")
             .example("vrrp peers e0 vr_id 7 192.0.2.3")
@@ -49,6 +54,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "vrrp vr track-if add <interface> {vr_id <:1-255> [ipv6] track-interface \
              <track-interface:interface> priority <:1-254>}",
         )
+.undo("vrrp vr track-if del <interface> vr_id <vr_id> [ipv6] track-interface <track-interface>").stands_on("VRRP <interface> <vr_id> [ipv6]")
         .group(GROUP)
         .help("Let another interface take priority from a virtual router while it is down")
         .example("vrrp vr track-if add e0 vr_id 7 track-interface e1 priority 50")
@@ -80,6 +86,7 @@ fn register_tracked_sessions(registry: &mut Registry) {
             "vrrp vr track-bfd add <interface> {vr_id <:1-255> [ipv6] [track-interface \
              <track-interface:interface>] peer-addr <:ip> priority <:1-254>}",
         )
+.undo("vrrp vr track-bfd del <interface> vr_id <vr_id> [ipv6] [track-interface <track-interface>] peer-addr <peer-addr>").stands_on("VRRP <interface> <vr_id> [ipv6]")
         .group(GROUP)
         .help("Let a BFD session take priority from a virtual router while it is down")
         .details(
@@ -122,6 +129,8 @@ fn register_routers(registry: &mut Registry) {
             "vrrp vr add <interface> {vr_id <:1-255> [priority <:1-255>] [interval <:1-4095>] \
              [no_preempt] [accept_mode] [unicast] [ipv6]} <address:ip>...",
         )
+        .undo("vrrp vr del <interface> vr_id <vr_id> [ipv6]")
+        .makes("VRRP <interface> <vr_id> [ipv6]")
         .group(GROUP)
         .help("Add a virtual router, which is not started")
         .details(

@@ -9,6 +9,7 @@ pub mod frames;
 mod guard;
 mod input;
 pub mod machine;
+mod metrics;
 mod reasons;
 mod routers;
 mod shared;
@@ -35,5 +36,8 @@ pub fn register(registry: &mut Registry) {
     show::register(registry);
     registry.running_config(order::FEATURES, commands::write_config);
     let vrrp = Vrrp::new(shared, registry.graph.workers());
-    registry.on_start(move |engine| follow::start(engine, vrrp));
+    registry.on_start(move |engine| {
+        follow::start(engine, vrrp);
+        metrics::start(engine);
+    });
 }

@@ -9,7 +9,7 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 
-use super::settings::{self, Differs, Level};
+use super::settings::{self, Differs, Format, Level};
 use super::store::Log;
 
 const GROUP: &str = "Log";
@@ -23,8 +23,10 @@ pub fn register(registry: &mut Registry) {
         Command::new(
             "set logging class <class:word> {[rate-limit <:u32>] \
              [level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] \
-             [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>]}",
+             [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] [del]}",
         )
+        .undo("set logging class <class> del")
+        .amends(&["class"])
         .group(GROUP)
         .help("Say what is kept and written of the messages of one class")
         .word("rate-limit", "messages a second; more are left out for the unthrottle-time")
@@ -33,12 +35,18 @@ pub fn register(registry: &mut Registry) {
             "syslog-level",
             "the least grave that is written to the log file or to standard error",
         )
+        .word("del", "what is said of all classes holds for it again")
         .example("set logging class memif level debug")
         .run(|engine: &mut Engine, args| {
             let class: String = args.get("class")?;
             check_class(engine, args, &class)?;
             let new = differs(args)?;
+            let is_usual = args.has("del");
             log(engine)?.change(|settings| {
+                if is_usual {
+                    settings.classes.remove(&class);
+                    return;
+                }
                 let own = settings.classes.entry(class).or_default();
                 own.level = new.level.or(own.level);
                 own.written = new.written.or(own.written);
@@ -54,6 +62,8 @@ pub fn register(registry: &mut Registry) {
              [level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] \
              [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>]}",
         )
+        .undo("set logging default level info syslog-level info rate-limit 50")
+        .amends(&[])
         .group(GROUP)
         .help(
             "Say what is kept and written of the messages of classes of which nothing else is said",
@@ -72,6 +82,8 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging size <entries:0-100000>")
+            .undo("set logging size 512")
+            .replaces(&[])
             .group(GROUP)
             .help("Say how many messages are kept for `show logging`")
             .example("set logging size 2000")
@@ -83,12 +95,29 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging unthrottle-time <seconds:0-86400>")
+            .undo("set logging unthrottle-time 3")
+            .replaces(&[])
             .group(GROUP)
             .help("Say for how many seconds a class that says too much is silent")
             .example("set logging unthrottle-time 10")
             .run(|engine: &mut Engine, args| {
                 let seconds: u32 = args.get("seconds")?;
                 log(engine)?.change(|settings| settings.unthrottle_s = seconds);
+                Ok(Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("set logging format <format:text|json>")
+            .undo("set logging format text")
+            .replaces(&[])
+            .group(GROUP)
+            .help("Say what a line of the log file or of standard error is")
+            .details("A line of JSON is an object with time, level, class, message and fields.")
+            .example("set logging format json")
+            .run(|engine: &mut Engine, args| {
+                let is_json = args.get::<&str>("format")? == "json";
+                let format = if is_json { Format::Json } else { Format::Text };
+                log(engine)?.change(|settings| settings.format = format);
                 Ok(Output::none())
             }),
     );
@@ -188,6 +217,9 @@ fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     if settings.unthrottle_s != settings::UNTHROTTLE_S {
         config.command(format_args!("set logging unthrottle-time {}", settings.unthrottle_s));
     }
+    if settings.format == Format::Json {
+        config.command(format_args!("set logging format json"));
+    }
     let (is, usual) = (settings.usual, settings::USUAL);
     let differs = Differs {
         level: Some(is.level).filter(|level| *level != usual.level),
@@ -219,6 +251,7 @@ pub fn startup() -> StartupPart {
             "unthrottle-time <:0-86400>",
             "seconds for which a class that says too much is silent",
         )
+        .entry("format <format:text|json>", "what a line of the log file is; text when not given")
         .entry(
             "default-log-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>",
             "the least grave that is kept",
@@ -244,6 +277,9 @@ fn commands(args: &Args<'_>) -> Result<Vec<String>, Refusal> {
     }
     if let Some(seconds) = args.optional::<u64>("unthrottle-time")? {
         lines.push(format!("set logging unthrottle-time {seconds}"));
+    }
+    if let Some(format) = args.optional::<&str>("format")? {
+        lines.push(format!("set logging format {format}"));
     }
     for (entry, word) in
         [("default-log-level", "level"), ("default-syslog-log-level", "syslog-level")]

@@ -55,20 +55,26 @@ impl<S: Subscriber> Layer<S> for ToLog {
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
-        let mut text = Text(String::new());
+        let mut text = Text::default();
         event.record(&mut text);
-        self.0.add(now(), level_of(metadata), &class_of(metadata.target()), text.0);
+        let Text { message, fields } = text;
+        let class = class_of(metadata.target());
+        self.0.add(now(), level_of(metadata), &class, message, &fields);
     }
 }
 
 /// The message, and what else the event has.
-struct Text(String);
+#[derive(Default)]
+struct Text {
+    message: String,
+    fields: Vec<(String, String)>,
+}
 
 impl Visit for Text {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let _ = match field.name() {
-            "message" => write!(self.0, "{value:?}"),
-            name => write!(self.0, " {name}={value:?}"),
-        };
+        match field.name() {
+            "message" => drop(write!(self.message, "{value:?}")),
+            name => self.fields.push((name.to_owned(), format!("{value:?}"))),
+        }
     }
 }

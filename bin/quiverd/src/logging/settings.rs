@@ -65,6 +65,16 @@ pub struct Differs {
     pub rate_per_s: Option<u32>,
 }
 
+/// What a line of the log file or of standard error is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Time, level and message.
+    #[default]
+    Text,
+    /// A JSON object with a member for each field.
+    Json,
+}
+
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -72,6 +82,8 @@ pub struct Settings {
     pub size: usize,
     /// Seconds after which a class that was throttled is heard again.
     pub unthrottle_s: u32,
+    /// What a line of the log file is.
+    pub format: Format,
     /// For classes of which nothing else is said.
     pub usual: Class,
     /// Classes of which something is.
@@ -87,7 +99,13 @@ pub const USUAL: Class = Class { level: Level::Info, written: Level::Info, rate_
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { size: SIZE, unthrottle_s: UNTHROTTLE_S, usual: USUAL, classes: BTreeMap::new() }
+        Settings {
+            size: SIZE,
+            unthrottle_s: UNTHROTTLE_S,
+            format: Format::Text,
+            usual: USUAL,
+            classes: BTreeMap::new(),
+        }
     }
 }
 

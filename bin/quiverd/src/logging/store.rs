@@ -1,6 +1,7 @@
 //! Messages that are kept, and where they are written.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::settings::{Level, Settings};
+use serde_json::{Value, json};
+
+use super::journal::Journal;
+use super::settings::{Format, Level, Settings};
 
 /// A message that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +25,55 @@ pub struct Entry {
     pub class: String,
     /// What.
     pub message: String,
+}
+
+/// A message as it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// When, in UTC, as RFC 3339 writes it.
+    pub time: &'a str,
+    /// How grave it is.
+    pub level: Level,
+    /// Who says so.
+    pub class: &'a str,
+    /// What, without the fields.
+    pub text: &'a str,
+    /// Names and values that belong to it.
+    pub fields: &'a [(String, String)],
+}
+
+impl Message<'_> {
+    /// The text, and the fields behind it.
+    fn whole(&self) -> String {
+        let mut whole = self.text.to_owned();
+        for (name, value) in self.fields {
+            let _ = write!(whole, " {name}={value}");
+        }
+        whole
+    }
+
+    /// As a line of the log.
+    fn line(&self, format: Format) -> String {
+        if format == Format::Json {
+            let mut line = json!({
+                "time": self.time,
+                "level": self.level.word(),
+                "class": self.class,
+                "message": self.text,
+            });
+            if let Some(members) = line.as_object_mut() {
+                for (name, value) in self.fields {
+                    members.entry(name).or_insert(Value::from(value.as_str()));
+                }
+            }
+            return format!("{line}\n");
+        }
+        let word = match self.level {
+            Level::Err => "ERROR".to_owned(),
+            level => level.word().to_uppercase(),
+        };
+        format!("{} {word:>5} {}\n", self.time, self.whole())
+    }
 }
 
 /// How much a class says.
@@ -51,6 +104,7 @@ enum Sink {
 pub struct Log {
     state: Mutex<State>,
     sink: Mutex<Sink>,
+    journal: Option<Journal>,
     /// The least grave level that anybody takes, so that the rest costs nothing.
     least: AtomicU8,
 }
@@ -73,7 +127,7 @@ impl Log {
     fn to(sink: Sink) -> Log {
         let state = State::default();
         let least = AtomicU8::new(state.settings.least() as u8);
-        Log { state: Mutex::new(state), sink: Mutex::new(sink), least }
+        Log { state: Mutex::new(state), sink: Mutex::new(sink), journal: None, least }
     }
 
     /// A log that is written to this file, or to standard error without one.
@@ -85,6 +139,11 @@ impl Log {
             Some(path) => Sink::File { path: path.to_owned(), file: open(path)? },
             None => Sink::StandardError,
         }))
+    }
+
+    /// Send messages to this journal, too: in place of standard error, which leads there.
+    pub fn with_journal(self, journal: Option<Journal>) -> Log {
+        Log { journal, ..self }
     }
 
     /// Open the file again, by its name: what logrotate moved away is not written to any more. When
@@ -129,8 +188,15 @@ impl Log {
         held(&self.state).entries.iter().cloned().collect()
     }
 
-    /// Take a message.
-    pub fn add(&self, time: String, level: Level, class: &str, mut message: String) {
+    /// Take a message with its fields.
+    pub fn add(
+        &self,
+        time: String,
+        level: Level,
+        class: &str,
+        mut text: String,
+        fields: &[(String, String)],
+    ) {
         let mut state = held(&self.state);
         let taken = state.settings.of(class);
         if level > taken.level && level > taken.written {
@@ -138,30 +204,30 @@ impl Log {
         }
         match state.throttle(class, taken.rate_per_s) {
             Heard::Yes => {}
-            Heard::Last => message += " (more of this class follows too fast and is left out)",
+            Heard::Last => text += " (more of this class follows too fast and is left out)",
             Heard::No => return,
         }
+        let message = Message { time: &time, level, class, text: &text, fields };
         if level <= taken.written {
-            self.write(&time, level, &message);
+            self.write(&message, state.settings.format);
         }
         if level <= taken.level && state.settings.size > 0 {
             let most = state.settings.size;
             if state.entries.len() >= most {
                 state.entries.pop_front();
             }
+            let message = message.whole();
             state.entries.push_back(Entry { time, level, class: class.to_owned(), message });
         }
     }
 
     /// One line. A log that cannot be written has nowhere to say so.
-    fn write(&self, time: &str, level: Level, message: &str) {
-        let word = match level {
-            Level::Err => "ERROR".to_owned(),
-            level => level.word().to_uppercase(),
-        };
-        let line = format!("{time} {word:>5} {message}\n");
+    fn write(&self, message: &Message<'_>, format: Format) {
+        let is_sent = self.journal.as_ref().is_some_and(|journal| journal.send(message).is_ok());
+        let line = message.line(format);
         let _ = match &mut *held(&self.sink) {
             Sink::None => Ok(()),
+            Sink::StandardError if is_sent => Ok(()),
             Sink::StandardError => io::stderr().write_all(line.as_bytes()),
             Sink::File { file, .. } => file.write_all(line.as_bytes()),
         };
@@ -206,7 +272,7 @@ mod tests {
     use super::*;
 
     fn say(log: &Log, level: Level, class: &str, message: &str) {
-        log.add("t".into(), level, class, message.into());
+        log.add("t".into(), level, class, message.into(), &[]);
     }
 
     #[test]
@@ -237,6 +303,20 @@ mod tests {
         assert_eq!(entries.iter().filter(|entry| entry.class == "loud").count(), 3);
         assert!(entries[2].message.ends_with("is left out)"));
         assert_eq!(entries[3].message, "once");
+    }
+
+    #[test]
+    fn a_line_is_text_or_json_with_the_fields_of_its_message() {
+        let fields = [("peer", "a \"b\""), ("level", "x")].map(|(n, v)| (n.into(), v.into()));
+        let (level, class) = (Level::Notice, "bfd");
+        let message = Message { time: "t", level, class, text: "went down", fields: &fields };
+        assert_eq!(message.line(Format::Text), "t NOTICE went down peer=a \"b\" level=x\n");
+        let line: Value = serde_json::from_str(&message.line(Format::Json)).unwrap();
+        let expected = json!({
+            "time": "t", "level": "notice", "class": "bfd", "message": "went down",
+            "peer": "a \"b\"",
+        });
+        assert_eq!(line, expected, "no field takes the place of what every line has");
     }
 
     #[test]

@@ -9,7 +9,10 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 14] = [
+const PATHS: [(&str, &str, &str); 17] = [
+    ("configuration apply", "file", "configuration apply /etc/hostname"),
+    ("configuration check", "file", "configuration check /etc/hostname"),
+    ("configuration diff", "file", "configuration diff /etc/hostname"),
     ("exec", "file", "exec /etc/hostname"),
     ("pcap trace", "file", "pcap trace rx file /etc/quiver-test.pcap"),
     (

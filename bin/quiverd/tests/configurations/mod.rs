@@ -6,6 +6,7 @@
 //! lead to it.
 
 mod case;
+mod changes;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,36 @@ fn every_configuration_that_commands_reach_loads_again() {
         }
         let (lines, fault) = case::shrink(lines, &fault, folder);
         let text = format!("seed {seed}: after\n  {}\n{}\n", lines.join("\n  "), fault.text);
+        println!("=== {}\n{text}", fault.kind);
+        faults.insert(fault.kind, text);
+    }
+    let _ = std::fs::remove_dir_all(folder);
+    assert!(
+        faults.is_empty(),
+        "{} kinds of fault:\n{}",
+        faults.len(),
+        faults.values().cloned().collect::<String>()
+    );
+}
+
+#[test]
+fn the_changes_between_two_configurations_lead_from_the_one_to_the_other_and_back() {
+    let folder = folder("changes");
+    let first = number("QUIVER_FUZZ_SEED", 1);
+    let mut faults: BTreeMap<String, String> = BTreeMap::new();
+    for seed in first..first + number("QUIVER_FUZZ_CASES", CASES) {
+        let lines = changes::pair(seed, folder);
+        let Some(fault) = changes::fault(&lines[0], &lines[1], folder) else { continue };
+        if faults.contains_key(&fault.kind) {
+            continue;
+        }
+        let ([from, to], fault) = changes::shrink(lines, &fault, folder);
+        let text = format!(
+            "seed {seed}: from\n  {}\nto\n  {}\n{}\n",
+            from.join("\n  "),
+            to.join("\n  "),
+            fault.text
+        );
         println!("=== {}\n{text}", fault.kind);
         faults.insert(fault.kind, text);
     }

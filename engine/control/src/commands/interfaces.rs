@@ -30,6 +30,8 @@ struct AsCreated(HashMap<InterfaceId, ([u8; 6], u32)>);
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface state <interface> <state:up|down>")
+            .undo("set interface state <interface> down")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Let packets in and out of an interface, or not")
             .example("set interface state e0 up")
@@ -37,6 +39,9 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface mtu [packet|ip4|ip6] <mtu:0-65535> <interface>")
+            .undo("set interface mtu [packet] [ip4] [ip6] 0 <interface>")
+            .makes("own of <interface>")
+            .replaces(&["interface", "packet", "ip4", "ip6"])
             .group(GROUP)
             .help(
                 "Set the largest layer 3 packet of an interface, in bytes, for all protocols or \
@@ -48,7 +53,10 @@ pub(super) fn register(registry: &mut Registry) {
             .run(set_mtu),
     );
     registry.command(
-        Command::new("set interface mac address <interface> <mac>")
+        Command::new("set interface mac address <interface> (<mac>|default)")
+            .undo("set interface mac address <interface> default")
+            .makes("own of <interface>")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Set the layer 2 address of an interface")
             .example("set interface mac address e0 02:fe:00:00:00:01")
@@ -56,6 +64,9 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface promiscuous <state:on|off> <interface>")
+            .undo("set interface promiscuous off <interface>")
+            .makes("own of <interface>")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Take frames for any layer 2 address, or only those for the interface's own")
             .example("set interface promiscuous on e0")
@@ -129,7 +140,10 @@ fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
             return Ok(Output::none());
         }
     }
-    let mtu = args.get("mtu")?;
+    let mtu = match args.get("mtu")? {
+        0 => created(engine, id).1,
+        mtu => mtu,
+    };
     engine.set_mtu(id, mtu).map_err(|error| refuse_interface(engine, args, id, error))?;
     let now = engine.interface(id).map_or(mtu, |interface| interface.row().mtu_bytes);
     let name = engine.interface_name(id);
@@ -142,13 +156,26 @@ fn set_mtu(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     })
 }
 
+/// The layer 2 address and the MTU that an interface was made with; a sub-interface has its
+/// parent's MTU.
+fn created(engine: &Engine, id: InterfaceId) -> ([u8; 6], u32) {
+    let Some(row) = engine.interface(id).map(Interface::row) else { return ([0; 6], 0) };
+    let parent = engine.interface(row.parent).filter(|_| row.is_sub_interface());
+    let known = engine.get::<AsCreated>().and_then(|created| created.0.get(&id)).copied();
+    let (mac, mtu) = known.unwrap_or((row.mac, row.mtu_bytes));
+    (mac, parent.map_or(mtu, |parent| parent.row().mtu_bytes))
+}
+
 /// Protocols that can have an MTU of their own: the least, and who says so.
 const PROTOCOL_MTUS: [(&str, u16, &str); 2] =
     [("ip4", 68, "RFC 791 §3.2"), ("ip6", 1280, "RFC 8200 §5")];
 
 fn set_mac(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
-    let mac: [u8; 6] = args.get("mac")?;
+    let mac = match args.optional("mac")? {
+        Some(mac) => mac,
+        None => created(engine, id).0,
+    };
     // IEEE 802 §8.2.2: the group bit, and the address that nobody has.
     if mac[0] & 1 == 1 || mac == [0; 6] {
         return Err(args

@@ -108,6 +108,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("create loopback interface {[mac <:mac>] [instance <:0-16383>]}")
+            .undo("delete loopback interface intfc loop<instance>")
+            .makes("interface loop<instance>")
             .also("loopback create-interface {[mac <:mac>] [instance <:0-16383>]}")
             .group(GROUP)
             .help("Create a loopback, an interface of the router's own")

@@ -26,6 +26,8 @@ struct Tags(BTreeMap<InterfaceId, String>);
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface name <interface> <name:word>")
+            .undo("set interface name <name> <interface>")
+            .makes("interface <name>")
             .group(GROUP)
             .help("Give an interface another name")
             .details(
@@ -37,6 +39,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface tag <interface> <tag:text>")
+            .undo("clear interface tag <interface>")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Put a note on an interface")
             .example("set interface tag memif0/0 customer-17")

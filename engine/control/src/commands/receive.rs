@@ -22,8 +22,11 @@ const GROUP: &str = "Interfaces";
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "set interface rx-mode <interface> [queue <:u16>] <mode:polling|interrupt|adaptive>",
+            "set interface rx-mode <interface> [queue <:u16>] <mode:polling|interrupt|adaptive|default>",
         )
+.undo("set interface rx-mode <interface> [queue <queue>] default")
+            .makes("rx-mode of <interface>")
+            .stands_on("rx-mode of <interface>").replaces(&["interface", "queue"])
         .group(GROUP)
         .help("Say how the receive queues of an interface are served")
         .details(
@@ -35,7 +38,9 @@ pub(super) fn register(registry: &mut Registry) {
         .run(set_mode),
     );
     registry.command(
-        Command::new("set interface rx-placement <interface> [queue <:u16>] worker <:u16>")
+        Command::new("set interface rx-placement <interface> [queue <:u16>] worker <:u16|default>")
+            .undo("set interface rx-placement <interface> [queue <queue>] worker default")
+            .replaces(&["interface", "queue"])
             .group(GROUP)
             .help("Say which worker serves a receive queue of an interface (queue 0 unless given)")
             .word("worker", "the worker, counted from 0")
@@ -53,6 +58,7 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn set_mode(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let mode = match args.get("mode")? {
+        "default" => return forget(engine, args, args.optional("queue")?, (false, true)),
         "polling" => RxMode::Polling,
         "interrupt" => RxMode::Interrupt,
         _ => RxMode::Adaptive,
@@ -61,6 +67,9 @@ fn set_mode(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 }
 
 fn set_placement(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    if matches!(args.get("worker")?, crate::value::Value::Word(_)) {
+        return forget(engine, args, Some(args.or("queue", 0)?), (true, false));
+    }
     let worker = WorkerId(args.get("worker")?);
     if worker.index() >= engine.worker_count() {
         let last = engine.worker_count() - 1;
@@ -72,6 +81,19 @@ fn set_placement(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal
         args,
         RxWish { queue: Some(args.or("queue", 0)?), worker: Some(worker), mode: None },
     )
+}
+
+/// Forget the worker, or the mode, that was said of a queue.
+fn forget(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    queue: Option<u16>,
+    (worker, mode): (bool, bool),
+) -> Result<Output, Refusal> {
+    let id = args.interface(engine, "interface")?;
+    let forgotten = engine.forget_rx_wish(id, queue, worker, mode);
+    forgotten.map_err(|error| refuse_interface(engine, args, id, error))?;
+    Ok(Output::none())
 }
 
 fn wish(engine: &mut Engine, args: &Args<'_>, wish: RxWish) -> Result<Output, Refusal> {

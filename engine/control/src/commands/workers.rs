@@ -38,6 +38,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set watchdog timeout <milliseconds:10-3600000>")
+            .undo("set watchdog timeout 1000")
+            .replaces(&[])
             .group(GROUP)
             .help("Say how long a worker may take for a pass before it counts as stalled (1000)")
             .example("set watchdog timeout 500")

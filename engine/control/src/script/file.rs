@@ -144,6 +144,16 @@ impl Reading {
         Ok(Reading { path: path.to_owned(), text, context: context.clone() })
     }
 
+    /// The file, for messages.
+    pub(super) fn name(&self) -> String {
+        printable_path(&self.path)
+    }
+
+    /// The text, once the file is read.
+    pub(super) fn look_text(&mut self) -> Result<Option<String>, Refusal> {
+        Ok(self.text.look()?.map(|(text, _)| text))
+    }
+
     /// The script, once the file is read.
     pub(super) fn look<S: Names + 'static>(&mut self) -> Result<Option<Script<S>>, Refusal> {
         let Some((text, id)) = self.text.look()? else { return Ok(None) };

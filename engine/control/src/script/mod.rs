@@ -1,6 +1,7 @@
 //! Executing commands: one line, or many from a file or a pipe, in steps that leave the control
 //! loop its time.
 
+pub(crate) mod document;
 mod file;
 mod run;
 mod start;
@@ -17,6 +18,7 @@ use crate::grammar::Commands;
 use crate::job::{Job, Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
+use document::Documented;
 use file::{FileId, Reading};
 use run::Script;
 
@@ -48,6 +50,8 @@ enum Kind<S> {
     Script(Box<Script<S>>),
     /// A file of commands, while a thread of its own reads it.
     Reading(Reading),
+    /// A configuration in a file.
+    Documented(Box<Documented<S>>),
     /// The configuration, part by part.
     Configuration {
         writing: Box<Configuration<S>>,
@@ -103,6 +107,7 @@ impl<S: Names + 'static> Execution<S> {
                 }
                 None => Ok(Elsewhere::<String>::pause()),
             },
+            Kind::Documented(documented) => documented.step(commands, state, sink),
             Kind::Configuration { writing, as_json: false } => {
                 Ok(writing.step(commands, state, sink))
             }
@@ -136,7 +141,7 @@ impl<S: Names + 'static> Execution<S> {
         match &self.0 {
             Kind::Script(_) | Kind::Reading(_) => true,
             Kind::Filtered { inner, .. } => inner.is_script(),
-            Kind::Job { .. } | Kind::Configuration { .. } => false,
+            Kind::Job { .. } | Kind::Configuration { .. } | Kind::Documented(_) => false,
         }
     }
 
@@ -145,7 +150,10 @@ impl<S: Names + 'static> Execution<S> {
         match &self.0 {
             Kind::Script(_) => true,
             Kind::Filtered { inner, .. } => inner.keeps_refusals(),
-            Kind::Job { .. } | Kind::Configuration { .. } | Kind::Reading(_) => false,
+            Kind::Job { .. }
+            | Kind::Configuration { .. }
+            | Kind::Documented(_)
+            | Kind::Reading(_) => false,
         }
     }
 
@@ -154,6 +162,7 @@ impl<S: Names + 'static> Execution<S> {
         match &self.0 {
             Kind::Job { job, .. } => job.must_end(),
             Kind::Reading(_) | Kind::Configuration { .. } => false,
+            Kind::Documented(documented) => documented.must_end(),
             Kind::Filtered { inner, .. } => inner.must_end(),
             Kind::Script(script) => {
                 script.child.as_ref().is_some_and(|(child, _)| child.must_end())

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
+use super::document::Documented;
 use super::file::Reading;
 use super::run::Script;
 use super::{Context, Execution, Kind, OnRefusal, Started};
@@ -154,6 +155,11 @@ impl<S: Names + 'static> Commands<S> {
             Action::Exec => {
                 let reading = Reading::begin(Path::new(args.get::<&str>("file")?), context)?;
                 return Ok(Started::Running(Execution(Kind::Reading(reading))));
+            }
+            Action::Document(purpose) => {
+                let path = Path::new(args.get::<&str>("file")?);
+                let documented = Box::new(Documented::begin(*purpose, path, context)?);
+                return Ok(Started::Running(Execution(Kind::Documented(documented))));
             }
             Action::Quit => Output::none(),
         };

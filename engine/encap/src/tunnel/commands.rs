@@ -38,6 +38,10 @@ pub struct TunnelTexts {
     pub show: CommandText,
     /// The name of the list in JSON.
     pub list: &'static str,
+    /// The command that deletes a tunnel, over the arguments of the one that creates it.
+    pub undo: &'static str,
+    /// The interface that a tunnel is, over the same.
+    pub makes: &'static str,
     /// What `show … tunnel` prints where there is no tunnel.
     pub none: &'static str,
     /// The refusal where no tunnel has the ends that a command names.
@@ -80,6 +84,8 @@ fn create_command<P: TunnelProtocol>() -> Command<Engine> {
         command = command.word("key", "the tunnel among those between the same ends (RFC 2890)");
     }
     command
+        .undo(P::TEXTS.undo)
+        .makes(P::TEXTS.makes)
         .word("ttl", "of the outer header")
         .word("dscp", "of the outer header")
         .word("del", "delete it")

@@ -318,5 +318,5 @@ fn fit(first: u128, len: u8) -> u64 {
     }
     let number = first >> (128 - u32::from(len));
     let last = u128::MAX >> (128 - u32::from(len));
-    u64::try_from(last - number + 1).unwrap_or(u64::MAX)
+    u64::try_from((last - number).saturating_add(1)).unwrap_or(u64::MAX)
 }

@@ -12,6 +12,9 @@ use super::{GROUP, bridges_mut};
 use crate::events::EVENTS_KEPT;
 use crate::state::{BridgeDomain, Bridges, STATIONS_MAX, Switches};
 
+/// A learn limit of so many is none.
+const LEARN_LIMIT_MAX: usize = 1 << 24;
+
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
@@ -19,6 +22,17 @@ pub(crate) fn register(registry: &mut Registry) {
              {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] \
              [arp-ufwd <:0-1>] [mac-age <:0-255>]} [del]",
         )
+        .undo("create bridge-domain <domain> del")
+        .makes("bridge domain <domain>")
+        .usual(&[
+            ("learn", "1"),
+            ("forward", "1"),
+            ("flood", "1"),
+            ("uu-flood", "1"),
+            ("arp-term", "0"),
+            ("arp-ufwd", "0"),
+            ("mac-age", "0"),
+        ])
         .group(GROUP)
         .help("Create a bridge domain, or delete one")
         .details(
@@ -48,6 +62,9 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set bridge-domain learn-limit <domain:1-16777215> <limit:0-16777216>")
+            .undo("set bridge-domain learn-limit <domain> 16777216")
+            .replaces(&["domain"])
+            .stands_on("bridge domain <domain>")
             .group(GROUP)
             .help("Say how many addresses a bridge domain learns at most")
             .example("set bridge-domain learn-limit 10 1000")
@@ -55,7 +72,7 @@ pub(crate) fn register(registry: &mut Registry) {
                 let (number, limit) = (args.get("domain")?, args.get::<u64>("limit")? as usize);
                 let bridges = bridges_mut(engine)?;
                 let domain = bridges.domain_mut(number)?;
-                domain.learn_limit = Some(limit);
+                domain.learn_limit = Some(limit).filter(|limit| *limit < LEARN_LIMIT_MAX);
                 let index = domain.index;
                 bridges.macs.set_domain_learn_limit(index, limit);
                 Ok(Output::none())
@@ -63,6 +80,9 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set l2 learn limit <limit:0-16777216>")
+            .undo("set l2 learn limit 8500000")
+            .replaces(&[])
+            .is_limit()
             .group(GROUP)
             .help("Say how many addresses all bridge domains together learn at most")
             .details(
@@ -78,6 +98,9 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set l2fib entries-max <entries:1-16777216>")
+            .undo("set l2fib entries-max 8500000")
+            .replaces(&[])
+            .is_limit()
             .group(GROUP)
             .help("Say how many entries the MAC table has at most")
             .details(
@@ -93,6 +116,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set l2fib events <events:0-1000000>")
+            .undo("set l2fib events 1024")
+            .replaces(&[])
             .group(GROUP)
             .help("Say how many events (learned, moved, aged) are kept for `show l2fib events`")
             .example("set l2fib events 10000")
@@ -104,6 +129,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set bridge-domain arp entry <domain:1-16777215> <address:ip> <mac> [del]")
+            .undo("set bridge-domain arp entry <domain> <address> <mac> del")
+            .stands_on("bridge domain <domain>")
             .group(GROUP)
             .help("Say who has an address, so that the bridge domain answers who asks for it")
             .details("Answers are given when arp-term is on for the domain.")

@@ -60,45 +60,60 @@ pub(super) fn register(registry: &mut Registry) {
             },
         ));
     }
-    let of_port: [Flag<BridgePort>; 3] = [
+    let of_port: [(Flag<BridgePort>, &str); 3] = [
         (
-            "set interface l2 learn <interface> [enable|disable]",
-            "Learn the sources of a bridged interface's frames, or not",
-            "set interface l2 learn memif0/0 disable",
-            |port| &mut port.learn,
+            (
+                "set interface l2 learn <interface> [enable|disable]",
+                "Learn the sources of a bridged interface's frames, or not",
+                "set interface l2 learn memif0/0 disable",
+                |port| &mut port.learn,
+            ),
+            "set interface l2 learn <interface> enable",
         ),
         (
-            "set interface l2 forward <interface> [enable|disable]",
-            "Forward a bridged interface's frames to one station, or drop them",
-            "set interface l2 forward memif0/0 disable",
-            |port| &mut port.forward,
+            (
+                "set interface l2 forward <interface> [enable|disable]",
+                "Forward a bridged interface's frames to one station, or drop them",
+                "set interface l2 forward memif0/0 disable",
+                |port| &mut port.forward,
+            ),
+            "set interface l2 forward <interface> enable",
         ),
         (
-            "set interface l2 flood <interface> [enable|disable]",
-            "Flood a bridged interface's frames to groups and unknown stations, or drop them",
-            "set interface l2 flood memif0/0 disable",
-            |port| &mut port.flood,
+            (
+                "set interface l2 flood <interface> [enable|disable]",
+                "Flood a bridged interface's frames to groups and unknown stations, or drop them",
+                "set interface l2 flood memif0/0 disable",
+                |port| &mut port.flood,
+            ),
+            "set interface l2 flood <interface> enable",
         ),
     ];
-    for (syntax, help, example, switch) in of_port {
-        registry.command(Command::new(syntax).group(GROUP).help(help).example(example).run(
-            move |engine: &mut Engine, args| {
-                let id = args.interface(engine, "interface")?;
-                let name = engine.interface_name(id);
-                let bridges = bridges_mut(engine)?;
-                let Some(port) = bridges.ports.get_mut(&id) else {
-                    let refusal =
-                        args.refuse("interface", format!("{name} is in no bridge domain"));
-                    return Err::<Output, Refusal>(
-                        refusal
-                            .remedy(format!("`set interface l2 bridge {name} N` puts it into one")),
-                    );
-                };
-                *switch(port) = !args.has("disable");
-                let number = port.domain;
-                bridges.publish(number);
-                Ok(Output::none())
-            },
-        ));
+    for ((syntax, help, example, switch), undo) in of_port {
+        registry.command(
+            Command::new(syntax)
+                .undo(undo)
+                .replaces(&["interface"])
+                .stands_on("layer of <interface>")
+                .group(GROUP)
+                .help(help)
+                .example(example)
+                .run(move |engine: &mut Engine, args| {
+                    let id = args.interface(engine, "interface")?;
+                    let name = engine.interface_name(id);
+                    let bridges = bridges_mut(engine)?;
+                    let Some(port) = bridges.ports.get_mut(&id) else {
+                        let refusal =
+                            args.refuse("interface", format!("{name} is in no bridge domain"));
+                        return Err::<Output, Refusal>(refusal.remedy(format!(
+                            "`set interface l2 bridge {name} N` puts it into one"
+                        )));
+                    };
+                    *switch(port) = !args.has("disable");
+                    let number = port.domain;
+                    bridges.publish(number);
+                    Ok(Output::none())
+                }),
+        );
     }
 }

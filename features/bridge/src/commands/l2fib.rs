@@ -15,6 +15,9 @@ pub(crate) fn register(registry: &mut Registry) {
             "l2fib add <mac> <domain:1-16777215> (<nowhere:filter|drop>|<interface>) \
              {[static] [filter] [count <:1-16777216>]}",
         )
+        .undo("l2fib del <mac> <domain> [count <count>]")
+        .stands_on("bridge domain <domain>")
+        .stands_on("layer of <interface>")
         .group(GROUP)
         .help("Say behind which interface of a bridge domain an address is")
         .details(

@@ -13,6 +13,9 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "set interface l2 bridge <interface> <domain:1-16777215> [bvi|uu-fwd] [<group:0-255>]",
         )
+        .undo("set interface l3 <interface>")
+        .makes("layer of <interface>")
+        .stands_on("bridge domain <domain>")
         .group(GROUP)
         .help("Put an interface into a bridge domain")
         .details(

@@ -25,6 +25,8 @@ pub(crate) fn register(registry: &mut Registry) {
              [(dot1q <:1-4094|any> | dot1ad <:1-4094|any>) [inner-dot1q <:1-4094|any>] \
              [exact-match]]",
         )
+        .undo("delete sub-interface <interface>.<id>")
+        .makes("interface <interface>.<id>")
         .group(GROUP)
         .help("Create a sub-interface, which takes frames of an interface by their VLAN tags")
         .details(
@@ -68,6 +70,8 @@ pub(crate) fn register(registry: &mut Registry) {
              | push (dot1q|dot1ad) <tag1:1-4094> [<tag2:1-4094>] \
              | translate (1-1|2-1|1-2|2-2) (dot1q|dot1ad) <tag1:1-4094> [<tag2:1-4094>])",
         )
+        .undo("set interface l2 tag-rewrite <interface> disable")
+        .replaces(&["interface"])
         .group(GROUP_LAYER_2)
         .help(
             "Change the VLAN tags of frames that an interface receives, and change them back when \

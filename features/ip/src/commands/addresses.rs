@@ -19,6 +19,10 @@ const GROUP: &str = "Interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface ip address [del] <interface> (<address:prefix> | all)")
+            .undo("set interface ip address del <interface> <address>")
+            .stands_on("<address!.> IPv4 table of <interface>")
+            .stands_on("<address!:> IPv6 table of <interface>")
+            .stands_on("<address!:> IPv6 on <interface>")
             .also("set interface ip addr [del] <interface> (<address:prefix> | all)")
             .group(GROUP)
             .help("Give an interface an address, or take it away")
@@ -47,6 +51,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip table <interface> <table:u32>")
+            .undo("set interface ip table <interface> 0")
+            .makes("IPv4 table of <interface>")
             .group(GROUP)
             .help("Look IPv4 packets of an interface up in a table")
             .example("set interface ip table e0 10")
@@ -58,6 +64,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip6 table <interface> <table:u32>")
+            .undo("set interface ip6 table <interface> 0")
+            .makes("IPv6 table of <interface>")
             .group(GROUP)
             .help("Look IPv6 packets of an interface up in a table")
             .example("set interface ip6 table e0 10")
@@ -83,6 +91,7 @@ pub(crate) fn register(registry: &mut Registry) {
 fn register_unnumbered(registry: &mut Registry) {
     registry.command(
         Command::new("set interface unnumbered <interface> use <lender:interface>")
+            .undo("set interface unnumbered del <interface>")
             .group(GROUP)
             .help("Let an interface use the addresses of another, having none of its own")
             .details(
@@ -112,6 +121,8 @@ fn register_unnumbered(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip directed-broadcast <interface> enable|disable")
+            .undo("set interface ip directed-broadcast <interface> disable")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Forward broadcasts into the IPv4 subnets of an interface, or drop them")
             .details(

@@ -14,40 +14,51 @@ use crate::state::{IpState, with_ip};
 
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
-        Command::new("set ip dad ip4|ip6 [<interface>] transmits <:0-16> {[wait] [auto-remove]}")
-            .group(GROUP)
-            .help("Say how others are asked for an address before it counts as the router's own")
-            .details(
-                "Duplicate address detection (RFC 4862, RFC 5227) of addresses that are \
+        Command::new(
+            "set ip dad ip4|ip6 [<interface>] (transmits <:0-16> {[wait] [auto-remove]} | default)",
+        )
+        .undo("set ip dad [ip4] [ip6] [<interface>] default")
+        .replaces(&["ip4", "ip6", "interface"])
+        .group(GROUP)
+        .help("Say how others are asked for an address before it counts as the router's own")
+        .details(
+            "Duplicate address detection (RFC 4862, RFC 5227) of addresses that are \
                  configured from now on, and of all when their interface comes up. Without an \
                  interface, it is said of all interfaces that have nothing of their own. A \
                  duplicate is not used. Usually, IPv6 addresses are asked for once and used \
                  meanwhile; with `wait`, they are not. With `auto-remove` a duplicate is taken \
                  from its interface, as by `set interface ip address del`.",
-            )
-            .word("transmits", "how often; 0 for not at all")
-            .word("wait", "do not use the address before")
-            .word("auto-remove", "take a duplicate from its interface")
-            .example("set ip dad ip6 e0 transmits 1 wait")
-            .example("set ip dad ip4 transmits 3")
-            .run(|engine: &mut Engine, args| {
-                let interface = args.optional_interface(engine, "interface")?;
-                let config = DadConfig {
-                    transmits: args.get("transmits")?,
+        )
+        .word("transmits", "how often; 0 for not at all")
+        .word("wait", "do not use the address before")
+        .word("auto-remove", "take a duplicate from its interface")
+        .example("set ip dad ip6 e0 transmits 1 wait")
+        .example("set ip dad ip4 transmits 3")
+        .run(|engine: &mut Engine, args| {
+            let interface = args.optional_interface(engine, "interface")?;
+            let six = args.has("ip6");
+            let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
+            let config = match args.optional("transmits")? {
+                Some(transmits) => DadConfig {
+                    transmits,
                     waits: args.has("wait"),
                     removes: args.has("auto-remove"),
-                };
-                let six = args.has("ip6");
-                let ip = engine.get_mut::<IpState>().ok_or_else(super::busy)?;
-                match interface {
-                    Some(id) if config == ip.ownerships.usual[usize::from(six)] => {
-                        ip.ownerships.said.remove(&(id, six));
-                    }
-                    Some(id) => drop(ip.ownerships.said.insert((id, six), config)),
-                    None => ip.ownerships.usual[usize::from(six)] = config,
+                },
+                None if interface.is_some() => ip.ownerships.usual[usize::from(six)],
+                None => DadConfig::USUAL[usize::from(six)],
+            };
+            match interface {
+                Some(id) if config == ip.ownerships.usual[usize::from(six)] => {
+                    ip.ownerships.said.remove(&(id, six));
                 }
-                Ok(Output::none())
-            }),
+                Some(id) => drop(ip.ownerships.said.insert((id, six), config)),
+                None => {
+                    ip.ownerships.usual[usize::from(six)] = config;
+                    ip.ownerships.said.retain(|(_, of), own| *of != six || *own != config);
+                }
+            }
+            Ok(Output::none())
+        }),
     );
     registry.command(
         Command::new("show ip dad [<interface>]")

@@ -27,7 +27,13 @@ pub(crate) fn register(registry: &mut Registry) {
         ),
     ] {
         debug_assert!(syntax.contains(words));
+        let undo = match family {
+            Family::Ip4 => "set ip flow-hash table <table=0>",
+            Family::Ip6 => "set ip6 flow-hash table <table=0>",
+        };
         let mut command = Command::new(syntax)
+            .undo(undo)
+            .replaces(&["table"])
             .group(GROUP)
             .help("Say which fields make a flow, where the routes of a table have several paths")
             .details(
@@ -48,6 +54,8 @@ pub(crate) fn register(registry: &mut Registry) {
     }
     registry.command(
         Command::new("set ip flow-hash seed <seed:u32>")
+            .undo("set ip flow-hash seed 0")
+            .replaces(&[])
             .group(GROUP)
             .help(
                 "Say what is mixed into flow hashes of both families, where routes have several \

@@ -26,6 +26,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("adjacency counters enable|disable")
+            .undo("adjacency counters disable")
+            .replaces(&[])
             .group(GROUP)
             .help("Count packets and bytes by adjacency, from zero, or no more")
             .details(

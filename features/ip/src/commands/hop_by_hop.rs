@@ -10,6 +10,8 @@ use crate::ip6::hop_by_hop::{ARC, POLICIES};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set ip6 hop-by-hop <interface> <policy:ignore|process|drop|punt>")
+            .undo("set ip6 hop-by-hop <interface> ignore")
+            .replaces(&["interface"])
             .group(GROUP)
             .help(
                 "Say what becomes of IPv6 packets with hop-by-hop options that arrive on an \

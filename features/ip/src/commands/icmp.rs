@@ -19,6 +19,8 @@ pub(super) fn register(registry: &mut Registry) {
 fn rate_limit(registry: &mut Registry) {
     registry.command(
         Command::new("set ip icmp-rate-limit [ip4|ip6] <per-second:0-1000000> [burst <:1-100000>]")
+            .undo("set ip icmp-rate-limit [ip4] [ip6] 1000 burst 100")
+            .replaces(&["ip4", "ip6"])
             .group(GROUP)
             .help("Say how many ICMP errors each worker may send in a second, and at once")
             .details("Without `ip4` or `ip6`, it is said of both families. With 0, none are sent.")
@@ -62,6 +64,8 @@ fn rate_limit(registry: &mut Registry) {
 fn path_mtu(registry: &mut Registry) {
     registry.command(
         Command::new("set ip pmtu peer <address:ip> [table <:u32>] path-mtu <mtu:68-65535>")
+            .undo("set ip pmtu del peer <address> [table <table>]")
+            .replaces(&["address", "table"])
             .group(GROUP)
             .help("Say how long packets of the router's own to a destination may be")
             .word("table", "the table in which they are looked up; 0")

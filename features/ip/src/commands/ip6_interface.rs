@@ -16,6 +16,7 @@ const GROUP: &str = "Interfaces";
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set ip6 link-local address <interface> <address:ip6>")
+            .undo("set interface ip address del <interface> <address>/128")
             .group(GROUP)
             .help("Choose an interface's link-local address")
             .details(
@@ -36,6 +37,9 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("enable ip6 interface <interface>")
+            .undo("disable ip6 interface <interface>")
+            .stands_on("IPv6 table of <interface>")
+            .makes("IPv6 on <interface>")
             .group(GROUP)
             .help("Let an interface speak IPv6 with a link-local address alone")
             .example("enable ip6 interface e0")

@@ -3,6 +3,7 @@
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Section, StartupPart, Table,
+    Value,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibLimits};
@@ -24,8 +25,9 @@ const LIMITED: [(&str, Place); 4] = [
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "set fib limit ip4-routes|ip6-routes|path-lists|adjacencies <limit:1-100000000>",
+            "set fib limit ip4-routes|ip6-routes|path-lists|adjacencies <limit:1-100000000|default>",
         )
+.undo("set fib limit [ip4-routes] [ip6-routes] [path-lists] [adjacencies] default").replaces(&["ip4-routes", "ip6-routes", "path-lists", "adjacencies"]).is_limit()
         .group(GROUP)
         .help("Say how much the forwarding tables take at most")
         .details(
@@ -53,9 +55,12 @@ fn ceiling(word: &str) -> usize {
 }
 
 fn set(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let limit: usize = args.get("limit")?;
     let Some((word, place)) = LIMITED.iter().find(|(word, _)| args.has(word)) else {
         return Ok(Output::none());
+    };
+    let limit: usize = match args.get("limit")? {
+        Value::Word(_) => ceiling(word),
+        _ => args.get("limit")?,
     };
     if limit > ceiling(word) {
         let what = format!("there is room for {} {word} at most", ceiling(word));

@@ -17,6 +17,8 @@ use crate::state::{IpState, with_ip};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("ip neighbor [del] <interface> <address:ip> [<mac>] [static]")
+            .undo("ip neighbor del <interface> <address>")
+            .replaces(&["interface", "address"])
             .also("set ip neighbor [del] <interface> <address:ip> [<mac>] [static]")
             .group(GROUP)
             .help("Say which MAC address a neighbour has, or forget the neighbour")

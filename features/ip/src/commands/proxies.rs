@@ -17,6 +17,8 @@ use crate::state::{IpState, with_ip};
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface proxy-arp <interface> enable|disable")
+            .undo("set interface proxy-arp <interface> disable")
+            .replaces(&["interface"])
             .group("Interfaces")
             .help("Answer ARP on an interface for the addresses of `set arp proxy`")
             .details(
@@ -33,6 +35,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set arp proxy [table-id <table:u32>] start <first:ip4> end <last:ip4> [del]")
+            .undo("set arp proxy [table-id <table>] start <first> end <last> del")
             .group(GROUP)
             .help(
                 "Answer ARP for a range of addresses, on the interfaces that have proxy ARP \
@@ -46,6 +49,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set ip6 nd proxy <interface> [del] <address:ip6>")
+            .undo("set ip6 nd proxy <interface> del <address>")
+            .stands_on("IPv6 table of <interface>")
             .also("ip6 nd proxy <interface> [del] <address:ip6>")
             .group(GROUP)
             .help(
@@ -66,6 +71,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip6-nd-mirror-proxy <interface> enable|disable")
+            .undo("set interface ip6-nd-mirror-proxy <interface> disable")
+            .replaces(&["interface"])
             .group("Interfaces")
             .help(
                 "Answer solicitations on an interface for every address that a route leads to \
@@ -104,7 +111,9 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn arp_proxy(engine: &mut Engine, args: &Args<'_>) -> Result<(), Refusal> {
     let id = args.or("table", 0u32)?;
-    super::table_of(engine, args, Family::Ip4, "table")?;
+    if !args.has("del") {
+        super::table_of(engine, args, Family::Ip4, "table")?;
+    }
     let (first, last): (Ipv4Addr, Ipv4Addr) = (args.get("first")?, args.get("last")?);
     if last < first {
         return Err(

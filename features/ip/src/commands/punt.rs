@@ -28,6 +28,11 @@ pub(super) fn register(registry: &mut Registry) {
     ] {
         registry.command(
             Command::new(redirect)
+                .undo(match family {
+                    Family::Ip4 => "ip punt redirect del rx <rx=all>",
+                    Family::Ip6 => "ip6 punt redirect del rx <rx=all>",
+                })
+                .replaces(&["rx"])
                 .group(GROUP)
                 .help(
                     "Send packets for the host to a next hop, by the interface that received them",
@@ -48,6 +53,11 @@ pub(super) fn register(registry: &mut Registry) {
         );
         registry.command(
             Command::new(policer)
+                .undo(match family {
+                    Family::Ip4 => "ip punt policer rate 0",
+                    Family::Ip6 => "ip6 punt policer rate 0",
+                })
+                .replaces(&[])
                 .group(GROUP)
                 .help("Limit how many packets for the host a worker lets pass")
                 .details("What is more dies as `policed`. A rate of 0 is no limit.")

@@ -28,6 +28,7 @@ pub(crate) fn register(registry: &mut Registry) {
     debug_assert!(syntax.contains(COUNT));
     registry.command(
         Command::new(syntax)
+            .undo("ip route del <prefix> [table <table>] [count <count>]")
             .group(GROUP)
             .help("Add or delete a route, IPv4 or IPv6")
             .details(

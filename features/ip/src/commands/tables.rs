@@ -7,7 +7,7 @@ use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 
 use super::{GROUP, fib};
-use crate::state::with_ip;
+use crate::state::{IpState, with_ip};
 
 pub(crate) fn register(registry: &mut Registry) {
     registry.on_start(|engine| engine.insert(TableNames::default()));
@@ -27,19 +27,31 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         registry.command(
             Command::new(change)
+                .undo(match family {
+                    Family::Ip4 => "ip table del <table>",
+                    Family::Ip6 => "ip6 table del <table>",
+                })
+                .amends(&["table"])
+                .reset(match family {
+                    Family::Ip4 => "ip table add <table> name \"\"",
+                    Family::Ip6 => "ip6 table add <table> name \"\"",
+                })
                 .group(GROUP)
                 .help("Add a table, or delete it with all its routes")
                 .details(
-                    "Table 0 is always there. A table that an interface or a route uses stays. \
-                     Without `add` or `del` it is added; a table that is there already gets the \
-                     name.",
+                    "Table 0 is always there, and can only lose its name. A table that an \
+                     interface or a route uses stays. Without `add` or `del` it is added; a table \
+                     that is there already gets the name.",
                 )
-                .word("name", "what operators call it; shown beside the number")
+                .word(
+                    "name",
+                    "what operators call it, shown beside the number; an empty one takes it off",
+                )
                 .example(example)
                 .run(move |engine: &mut Engine, args| {
                     let id: u32 = args.get("table")?;
                     let name: Option<String> = args.optional("name")?;
-                    if name.as_deref().is_some_and(|name| !is_name(name)) {
+                    if name.as_deref().is_some_and(|name| !name.is_empty() && !is_name(name)) {
                         let what = format!(
                             "a table's name has 1 to {NAME_CHARS_MAX} printable characters"
                         );
@@ -101,6 +113,14 @@ fn change_table(
     name: Option<String>,
     delete: bool,
 ) -> Result<(), Refusal> {
+    let place = (family == Family::Ip6, id);
+    // Table 0 stays, and loses its name.
+    if delete
+        && id == 0
+        && engine.get_mut::<TableNames>().is_some_and(|names| names.0.remove(&place).is_some())
+    {
+        return Ok(());
+    }
     let done = with_ip(engine, |_, ip, fib| {
         let index = fib.table_index(family, id);
         if !delete {
@@ -112,17 +132,32 @@ fn change_table(
         if let Some(index) = index {
             ip.path_mtus.forget_table(index, family == Family::Ip6);
         }
+        if family == Family::Ip4 {
+            forget_proxies(ip, fib, id);
+        }
         Ok(())
     });
     done.map_err(|error| Refusal::of_table(engine, error))?;
     let Some(names) = engine.get_mut::<TableNames>() else { return Ok(()) };
-    let place = (family == Family::Ip6, id);
     match name {
+        Some(name) if name.is_empty() => drop(names.0.remove(&place)),
         _ if delete => drop(names.0.remove(&place)),
         Some(name) => drop(names.0.insert(place, name)),
         None => {}
     }
     Ok(())
+}
+
+/// ARP is answered for nobody in a table that is not there.
+fn forget_proxies(ip: &mut IpState, fib: &mut Fib, id: u32) {
+    let of_table = ip.arp_proxies.iter().filter(|(table, ..)| *table == id);
+    let ranges: Vec<_> = of_table.map(|(_, first, last)| (first, last)).collect();
+    if ranges.is_empty() {
+        return;
+    }
+    ranges.into_iter().for_each(|range| ip.arp_proxies.remove(id, range));
+    ip.touch_arp_proxies();
+    ip.publish(fib);
 }
 
 /// The part of `show running-config`.

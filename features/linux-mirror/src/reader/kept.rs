@@ -1,15 +1,17 @@
 //! What is known of one kind of objects, and which of it somebody has not been told yet: however
 //! often an object changes meanwhile, it is told once, as it is then.
 
+use std::collections::hash_map::Entry as Place;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 
 /// Objects by key.
 pub(crate) struct Kept<K, V> {
     known: HashMap<K, Entry<V>>,
-    unreported: HashSet<K>,
-    /// The same, in the order in which they changed first.
+    /// What is to be told, in the order in which it changed first.
     queue: VecDeque<K>,
+    /// Those of the queue that are gone.
+    gone: HashSet<K>,
     generation: u32,
     /// Changes that went into one that was not told yet.
     pub coalesced: u64,
@@ -30,14 +32,16 @@ struct Entry<V> {
     value: V,
     /// The dump that it was last seen in.
     generation: u32,
+    /// It is in the queue.
+    is_queued: bool,
 }
 
 impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
     pub fn new() -> Kept<K, V> {
         Kept {
             known: HashMap::new(),
-            unreported: HashSet::new(),
             queue: VecDeque::new(),
+            gone: HashSet::new(),
             generation: 0,
             coalesced: 0,
         }
@@ -50,14 +54,7 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
 
     /// How many changes are to be told.
     pub fn unreported(&self) -> usize {
-        self.unreported.len()
-    }
-
-    fn note(&mut self, key: K) {
-        match self.unreported.insert(key) {
-            true => self.queue.push_back(key),
-            false => self.coalesced += 1,
-        }
+        self.queue.len()
     }
 
     /// An object is this now. What it was already is no change.
@@ -68,36 +65,51 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
     /// [`put`](Self::put); what was it before?
     pub fn replace(&mut self, key: K, value: V) -> Before<V> {
         let generation = self.generation;
-        let before = match self.known.get_mut(&key) {
-            Some(entry) if entry.value == value => {
-                entry.generation = generation;
-                return Before::Same;
-            }
-            Some(entry) => {
-                Before::Other(std::mem::replace(entry, Entry { value, generation }).value)
-            }
-            None => {
-                self.known.insert(key, Entry { value, generation });
-                Before::Nothing
+        let mut place = match self.known.entry(key) {
+            Place::Occupied(place) => place,
+            Place::Vacant(place) => {
+                let was_queued = !self.gone.is_empty() && self.gone.remove(&key);
+                place.insert(Entry { value, generation, is_queued: true });
+                match was_queued {
+                    true => self.coalesced += 1,
+                    false => self.queue.push_back(key),
+                }
+                return Before::Nothing;
             }
         };
-        self.note(key);
-        before
+        let entry = place.get_mut();
+        entry.generation = generation;
+        if entry.value == value {
+            return Before::Same;
+        }
+        let before = std::mem::replace(&mut entry.value, value);
+        match std::mem::replace(&mut entry.is_queued, true) {
+            true => self.coalesced += 1,
+            false => self.queue.push_back(key),
+        }
+        Before::Other(before)
     }
 
     /// A known object is this now, because of another one: it still has to be in the dump.
     pub fn amend(&mut self, key: K, value: V) {
         if let Some(entry) = self.known.get_mut(&key) {
             entry.value = value;
-            self.note(key);
+            match std::mem::replace(&mut entry.is_queued, true) {
+                true => self.coalesced += 1,
+                false => self.queue.push_back(key),
+            }
         }
     }
 
     /// An object is there no more. Returns what it was.
     pub fn remove(&mut self, key: K) -> Option<V> {
-        let gone = self.known.remove(&key)?;
-        self.note(key);
-        Some(gone.value)
+        let entry = self.known.remove(&key)?;
+        self.gone.insert(key);
+        match entry.is_queued {
+            true => self.coalesced += 1,
+            false => self.queue.push_back(key),
+        }
+        Some(entry.value)
     }
 
     /// What is known of an object.
@@ -128,16 +140,18 @@ impl<K: Copy + Eq + Hash, V: PartialEq> Kept<K, V> {
 
     /// Tell one again, if it is there.
     pub fn report_one_again(&mut self, key: K) {
-        if self.known.contains_key(&key) && self.unreported.insert(key) {
+        if let Some(entry) = self.known.get_mut(&key)
+            && !std::mem::replace(&mut entry.is_queued, true)
+        {
             self.queue.push_back(key);
         }
     }
 
     /// Tell again those of which `of` is true.
     pub fn report_again(&mut self, of: impl Fn(&K, &V) -> bool) {
-        let again = self.known.iter().filter(|(key, entry)| of(key, &entry.value));
-        for (key, _) in again {
-            if self.unreported.insert(*key) {
+        let again = self.known.iter_mut().filter(|(key, entry)| of(key, &entry.value));
+        for (key, entry) in again {
+            if !std::mem::replace(&mut entry.is_queued, true) {
                 self.queue.push_back(*key);
             }
         }
@@ -162,9 +176,15 @@ impl<K: Copy + Eq + Hash, V: PartialEq + Clone> Kept<K, V> {
     pub fn take_unreported(&mut self, most: usize) -> Vec<(K, Option<V>)> {
         let count = self.queue.len().min(most);
         let keys: Vec<K> = self.queue.drain(..count).collect();
-        let report = |key: K| {
-            self.unreported.remove(&key);
-            (key, self.known.get(&key).map(|entry| entry.value.clone()))
+        let report = |key: K| match self.known.get_mut(&key) {
+            Some(entry) => {
+                entry.is_queued = false;
+                (key, Some(entry.value.clone()))
+            }
+            None => {
+                self.gone.remove(&key);
+                (key, None)
+            }
         };
         keys.into_iter().map(report).collect()
     }
@@ -185,6 +205,22 @@ mod tests {
         assert_eq!(kept.coalesced, 2);
         assert_eq!(kept.replace(1, 'b'), Before::Same);
         assert_eq!(kept.unreported(), 0, "the same again is no change");
+    }
+
+    #[test]
+    fn what_goes_and_comes_again_before_it_is_told_is_told_once() {
+        let mut kept = Kept::new();
+        kept.put(1, 'a');
+        assert_eq!(kept.take_unreported(9), [(1, Some('a'))]);
+        kept.remove(1);
+        kept.put(1, 'a');
+        kept.report_one_again(1);
+        assert_eq!(kept.unreported(), 1);
+        assert_eq!(kept.take_unreported(9), [(1, Some('a'))]);
+        kept.remove(1);
+        assert_eq!(kept.take_unreported(9), [(1, None)]);
+        kept.put(1, 'b');
+        assert_eq!((kept.take_unreported(9), kept.unreported()), (vec![(1, Some('b'))], 0));
     }
 
     #[test]

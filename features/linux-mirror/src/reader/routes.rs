@@ -1,6 +1,7 @@
 //! Linux's routes: of several with one prefix the one with the lowest metric is used.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -15,12 +16,24 @@ use super::kept::{Before, Kept};
 const SETS_MIN: usize = 4096;
 
 /// Which route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RouteKey {
     /// Linux's number of the table.
     pub table: u32,
     /// For which destinations.
     pub prefix: IpPrefix,
+}
+
+impl Hash for RouteKey {
+    /// In two pieces: a table of a million routes is hashed in each dump.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (family, address, length) = match self.prefix {
+            IpPrefix::V4(prefix) => (4, u128::from(prefix.first()), prefix.len()),
+            IpPrefix::V6(prefix) => (6, prefix.first(), prefix.len()),
+        };
+        state.write_u128(address);
+        state.write_u64(u64::from(self.table) << 32 | family << 8 | u64::from(length));
+    }
 }
 
 /// A hop of a route.

@@ -12,6 +12,7 @@ use crate::commands::GROUP;
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("ip6 nd address autoconfig <interface> [default-route|disable]")
+            .undo("ip6 nd address autoconfig <interface> disable")
             .group(GROUP)
             .help("Let an interface take IPv6 addresses that routers on its link advertise")
             .details(

@@ -104,6 +104,7 @@ pub(crate) fn register(registry: &mut Registry) -> Arc<Views> {
             "sr vlan-table add|del <table:0-4095> (untagged | vlan <vlan:1-4094> [inner-vlan \
              <inner-vlan:1-4094>]) [<interface>]",
         )
+        .undo("sr vlan-table del <table> [untagged] [vlan <vlan>] [inner-vlan <inner-vlan>]")
         .group(GROUP)
         .help("Say which interface the VLAN tags of inner frames lead to, for SIDs with End.DX2V")
         .details(

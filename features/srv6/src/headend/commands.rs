@@ -27,6 +27,8 @@ pub(super) fn register(registry: &mut Registry) {
             )
             .leak(),
         )
+        .undo("sr policy del bsid <bsid>")
+        .makes("SR policy <bsid>")
         .group(GROUP)
         .help("Add an SR policy: a list of segments that packets are sent along")
         .details(
@@ -93,6 +95,8 @@ pub(super) fn register(registry: &mut Registry) {
             "sr policy mod bsid <bsid:ip6> (add sl (next <sid:ip6>)... [weight <:1-65535>] | del \
              sl index <deleted:u32> | mod sl index <index:u32> weight <to:1-65535>)",
         )
+        .goes_with("SR policy <bsid>")
+        .stands_on("SR policy <bsid>")
         .group(GROUP)
         .help("Add a segment list to an SR policy, delete one, or give one another weight")
         .details(

@@ -191,6 +191,8 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
     registry.graph.feature(FeatureSpec { arc: ARC, node: NODE, phase, after: &[] });
     registry.command(
         Command::new("set sr hmac-policy <interface> (ignore|if-present|required)")
+            .undo("set sr hmac-policy <interface> ignore")
+            .replaces(&["interface"])
             .group(GROUP)
             .help("Say whether packets to SIDs that come in by an interface must be signed")
             .details(

@@ -153,6 +153,8 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new(
             "sr hmac key <id:1-4294967295> algo (sha1|sha256) secret <secret:secret> [linux]",
         )
+        .undo("sr hmac key del <id>")
+        .replaces(&["id"])
         .group(GROUP)
         .help("Set a key that SRHs are signed and verified with")
         .details(

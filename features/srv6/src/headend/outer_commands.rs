@@ -15,6 +15,8 @@ use crate::commands::GROUP;
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set sr encaps source addr <address:ip6>")
+            .undo("set sr encaps source addr ::")
+            .replaces(&[])
             .group(GROUP)
             .help(
                 "Set the source address of outer headers, of policies that are there and those to \
@@ -29,7 +31,9 @@ pub(super) fn register(registry: &mut Registry) {
             .example("set sr encaps source addr fc00:0:1::1")
             .run(|engine: &mut Engine, args| {
                 let source: Ipv6Addr = args.get("address")?;
-                check_routed(args, "address", source, "the source of outer headers")?;
+                if !source.is_unspecified() {
+                    check_routed(args, "address", source, "the source of outer headers")?;
+                }
                 let done = change(
                     engine,
                     |policies| std::mem::replace(&mut policies.source, source),
@@ -42,6 +46,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set sr encaps hop-limit (<hops:1-255>|propagate)")
+            .undo("set sr encaps hop-limit 64")
+            .replaces(&[])
             .group(GROUP)
             .help(
                 "Set the hop limit of outer headers, of policies that are there and those to come",

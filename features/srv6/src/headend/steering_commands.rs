@@ -17,6 +17,8 @@ use crate::commands::GROUP;
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("sr steer l3 <prefix> via bsid <bsid:ip6> [fib-table <fib-table:u32>]")
+            .undo("sr steer del l3 <prefix> [fib-table <fib-table>]")
+            .stands_on("SR policy <bsid>")
             .group(GROUP)
             .help("Send packets to a prefix along an SR policy")
             .details(
@@ -53,6 +55,9 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("sr steer l2 <interface> via bsid <bsid:ip6>")
+            .undo("sr steer del l2 <interface>")
+            .stands_on("SR policy <bsid>")
+            .makes("layer of <interface>")
             .group(GROUP)
             .help("Send all frames that an interface receives along an SR policy")
             .details(

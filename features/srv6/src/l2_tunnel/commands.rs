@@ -15,6 +15,8 @@ pub(super) fn register(registry: &mut Registry) {
             "create sr l2-tunnel {[unicast bsid <unicast-bsid:ip6>] [flood bsid <flood-bsid:ip6>] \
              [mac <:mac>] [instance <:0-16383>]}",
         )
+        .undo("delete sr l2-tunnel sr_l2_tunnel<instance>")
+        .makes("interface sr_l2_tunnel<instance>")
         .group(GROUP)
         .help(
             "Create an interface that sends frames by SR policies, to be a member of a bridge \
@@ -41,6 +43,10 @@ pub(super) fn register(registry: &mut Registry) {
             "set sr l2-tunnel <interface> (<frames:'unicast'> (bsid <unicast-bsid:ip6> | del) \
              | <frames:'flood'> [group <group:1-255>] (bsid <flood-bsid:ip6> | off | del))",
         )
+        .undo("<unicast-bsid!> set sr l2-tunnel <interface> unicast del")
+        .undo("set sr l2-tunnel <interface> flood [group <group>] del")
+        .stands_on("SR policy <unicast-bsid>")
+        .stands_on("SR policy <flood-bsid>")
         .group(GROUP)
         .help("Say which SR policies a layer 2 tunnel sends by")
         .details(

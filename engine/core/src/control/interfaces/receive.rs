@@ -45,6 +45,14 @@ impl Interface {
         self.rx_wishes.retain(|w| w.worker.is_some() || w.mode.is_some());
     }
 
+    fn forget(&mut self, queue: Option<u16>, worker: bool, mode: bool) {
+        for old in self.rx_wishes.iter_mut().filter(|wish| wish.queue == queue) {
+            old.worker = old.worker.filter(|_| !worker);
+            old.mode = old.mode.filter(|_| !mode);
+        }
+        self.rx_wishes.retain(|w| w.worker.is_some() || w.mode.is_some());
+    }
+
     /// The configured value of a queue: its own, or else the one for all queues.
     fn wish<T>(&self, queue: u16, of: impl Fn(&RxWish) -> Option<T>) -> Option<T> {
         let own = self.rx_wishes.iter().filter(|w| w.queue == Some(queue)).find_map(&of);
@@ -170,6 +178,26 @@ impl Engine {
         if let Some(Some(interface)) = self.interfaces.list.get_mut(id.index()) {
             interface.remember(wish);
         }
+        Ok(())
+    }
+
+    /// Forget what [`wish_rx`](Self::wish_rx) was told of a queue, or of all: its worker, its mode.
+    /// Queues stay as they are.
+    ///
+    /// # Errors
+    /// The interface does not exist.
+    pub fn forget_rx_wish(
+        &mut self,
+        id: InterfaceId,
+        queue: Option<u16>,
+        worker: bool,
+        mode: bool,
+    ) -> Result<(), InterfaceError> {
+        let interface = self.interfaces.list.get_mut(id.index());
+        interface
+            .and_then(Option::as_mut)
+            .ok_or(InterfaceError::Unknown)?
+            .forget(queue, worker, mode);
         Ok(())
     }
 

@@ -1,0 +1,302 @@
+//! A configuration in a file, against the one that runs: checked, compared, applied.
+//!
+//! It is applied as the smallest list of commands that leads there. When one of them is refused,
+//! what was done is taken back, by the commands that lead from where that is to where it began.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::file::Reading;
+use super::{Context, Execution, Started};
+use crate::background::Elsewhere;
+use crate::changes::{Change, Changes, Mistake};
+use crate::configuration::Configuration;
+use crate::error::Refusal;
+use crate::grammar::{Commands, closed};
+use crate::job::{Collected, Progress, Sink, Step};
+use crate::names::Names;
+use crate::output::Output;
+use crate::words::{self, COMMAND_BYTES_MAX};
+
+/// What is done with a configuration in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Look for mistakes.
+    Check,
+    /// Say which commands lead there.
+    Diff,
+    /// Execute them.
+    Apply,
+}
+
+/// A mistake more than these is counted, not told.
+const MISTAKES_TOLD_MAX: usize = 100;
+
+/// A configuration in a file, under way.
+pub(super) struct Documented<S> {
+    purpose: Purpose,
+    context: Context,
+    name: String,
+    at: At<S>,
+}
+
+enum At<S> {
+    /// A thread of its own reads the file.
+    Reading(Reading),
+    /// The running configuration is written.
+    Writing { wanted: Option<String>, running: Box<Configuration<S>>, written: Collected },
+    /// The commands are executed.
+    Executing(Box<Executing<S>>),
+}
+
+/// Commands that lead from one configuration to another.
+struct Executing<S> {
+    /// The configuration before the first of them.
+    before: String,
+    left: VecDeque<Change>,
+    done: u64,
+    total: u64,
+    child: Option<Execution<S>>,
+    /// Why what was done is taken back.
+    taking_back: Option<Refusal>,
+}
+
+impl<S: Names + 'static> Documented<S> {
+    pub(super) fn begin(
+        purpose: Purpose,
+        path: &Path,
+        context: &Context,
+    ) -> Result<Documented<S>, Refusal> {
+        let reading = Reading::begin(path, context)?;
+        let name = reading.name();
+        Ok(Documented { purpose, context: context.clone(), name, at: At::Reading(reading) })
+    }
+
+    /// Would stopping now leave it half applied?
+    pub(super) fn must_end(&self) -> bool {
+        matches!(self.at, At::Executing(_))
+    }
+
+    pub(super) fn step(
+        &mut self,
+        commands: &Commands<S>,
+        state: &mut S,
+        sink: &mut dyn Sink,
+    ) -> Result<Step, Refusal> {
+        match &mut self.at {
+            At::Reading(reading) => {
+                let Some(wanted) = reading.look_text()? else {
+                    return Ok(Elsewhere::<String>::pause());
+                };
+                if self.purpose == Purpose::Check {
+                    return self.checked(&commands.mistakes_in(&*state, &wanted));
+                }
+                self.at = writing(commands, Some(wanted));
+                Ok(Step::Again)
+            }
+            At::Writing { wanted, running, written } => {
+                match running.step(commands, state, &mut Quiet { written, sink }) {
+                    Step::Done(last) => written.output(last),
+                    step => return Ok(step),
+                }
+                let outputs = std::mem::take(&mut written.outputs);
+                let running: String = outputs.iter().map(Output::to_text).collect();
+                match wanted.take() {
+                    Some(wanted) => self.compared(commands, state, running, &wanted),
+                    None => Ok(Step::Again),
+                }
+            }
+            At::Executing(executing) => executing.step(commands, state, sink, &self.context),
+        }
+    }
+
+    fn checked(&self, mistakes: &[Mistake]) -> Result<Step, Refusal> {
+        match self.told(mistakes) {
+            Some(refusal) => Err(refusal),
+            None => Ok(Step::Done(Output::text(format!("{} has no mistakes\n", self.name)))),
+        }
+    }
+
+    fn compared(
+        &mut self,
+        commands: &Commands<S>,
+        state: &mut S,
+        running: String,
+        wanted: &str,
+    ) -> Result<Step, Refusal> {
+        let changes = match commands.changes_between(&*state, &running, wanted) {
+            Ok(changes) => changes,
+            Err(mistakes) => {
+                let mistakes = self.told(&mistakes);
+                return Err(mistakes.unwrap_or_else(|| Refusal::new("it cannot be compared")));
+            }
+        };
+        if self.purpose == Purpose::Diff {
+            let hides = |line: &str| commands.masked_within(&*state, line, COMMAND_BYTES_MAX);
+            return Ok(Step::Done(listed(&changes, &hides)));
+        }
+        let total = changes.commands.len() as u64;
+        let (left, child) = (changes.commands.into(), None);
+        self.at = At::Executing(Box::new(Executing {
+            before: running,
+            left,
+            done: 0,
+            total,
+            child,
+            taking_back: None,
+        }));
+        Ok(Step::Again)
+    }
+
+    /// All mistakes in one refusal.
+    fn told(&self, mistakes: &[Mistake]) -> Option<Refusal> {
+        let first = mistakes.first()?;
+        if mistakes.len() == 1 {
+            return Some(match first.line {
+                0 => first.refusal.clone(),
+                line => first.refusal.clone().in_file(self.name.clone(), line),
+            });
+        }
+        let mut text = format!("{} has {} mistakes", self.name, mistakes.len());
+        for mistake in mistakes.iter().take(MISTAKES_TOLD_MAX) {
+            let _ = write!(text, "\n  line {}: {}", mistake.line, mistake.refusal);
+        }
+        if let Some(more) = mistakes.len().checked_sub(MISTAKES_TOLD_MAX).filter(|more| *more > 0) {
+            let _ = write!(text, "\n  and {more} more");
+        }
+        Some(Refusal::new(text))
+    }
+}
+
+fn writing<S: Names + 'static>(commands: &Commands<S>, wanted: Option<String>) -> At<S> {
+    let running = Box::new(Configuration::new(commands, false));
+    At::Writing { wanted, running, written: Collected::default() }
+}
+
+/// The changes, as `diff` prints them, without secrets.
+fn listed(changes: &Changes, hides: &dyn Fn(&str) -> String) -> Output {
+    let all = |lines: &[String]| lines.iter().map(|line| hides(line)).collect::<Vec<String>>();
+    let (removed, added) = (all(&changes.removed), all(&changes.added));
+    let commands: Vec<String> =
+        changes.commands.iter().map(|change| hides(&change.command)).collect();
+    let lines = removed.iter().map(|line| format!("- {line}\n"));
+    let text: String = lines.chain(added.iter().map(|line| format!("+ {line}\n"))).collect();
+    Output::text(text)
+        .json("removed", json!(removed))
+        .json("added", json!(added))
+        .json("commands", json!(commands))
+}
+
+impl<S: Names + 'static> Executing<S> {
+    fn step(
+        &mut self,
+        commands: &Commands<S>,
+        state: &mut S,
+        sink: &mut dyn Sink,
+        context: &Context,
+    ) -> Result<Step, Refusal> {
+        loop {
+            if let Some(child) = &mut self.child {
+                match child.step(commands, state, &mut Collected::default()) {
+                    Ok(Step::Done(_)) => (self.child, self.done) = (None, self.done + 1),
+                    Ok(step) => return Ok(step),
+                    Err(refusal) => {
+                        self.child = None;
+                        self.refused(commands, state, refusal)?;
+                    }
+                }
+                continue;
+            }
+            let Some(change) = self.left.pop_front() else { return self.finished() };
+            if sink.must_pause() {
+                self.left.push_front(change);
+                let what = format!("{} commands", self.done);
+                sink.progress(Progress { what, done: self.done, total: self.total });
+                return Ok(Step::Again);
+            }
+            sink.spend(1);
+            match start(commands, state, &change.command, context) {
+                Ok(Started::Done(_)) => self.done += 1,
+                Ok(Started::Running(child)) => self.child = Some(child),
+                Err(refusal) => self.refused(commands, state, refusal)?,
+            }
+        }
+    }
+
+    fn finished(&mut self) -> Result<Step, Refusal> {
+        match self.taking_back.take() {
+            Some(refusal) => Err(refusal),
+            None => Ok(Step::Done(Output::none().json("commands", json!(self.done)))),
+        }
+    }
+
+    /// A command was refused: take back what was done before it.
+    fn refused(
+        &mut self,
+        commands: &Commands<S>,
+        state: &mut S,
+        refusal: Refusal,
+    ) -> Result<(), Refusal> {
+        if let Some(first) = self.taking_back.take() {
+            // What cannot be taken back is told, and the rest is.
+            self.taking_back = Some(first.but(&refusal));
+            return Ok(());
+        }
+        let running = commands.running_config(state);
+        let back = commands.changes_between(&*state, &running, &self.before);
+        let (back, refusal) = match back {
+            Ok(changes) => (changes.commands, refusal.taken_back()),
+            Err(_) => (Vec::new(), refusal.after(self.done)),
+        };
+        self.left = back.into();
+        self.taking_back = Some(refusal);
+        Ok(())
+    }
+}
+
+fn start<S: Names + 'static>(
+    commands: &Commands<S>,
+    state: &mut S,
+    line: &str,
+    context: &Context,
+) -> Result<Started<S>, Refusal> {
+    let mut split = Vec::new();
+    words::split(line, &mut split).and_then(|end| closed(end, split.len()))?;
+    let started = commands.start_words(state, line, &split, &mut Vec::new(), context);
+    started.map_err(|refused| {
+        let (refusal, is_command) = refused.parts();
+        commands.note_refused(&*state, line, &refusal, is_command);
+        refusal.of_command(&commands.masked(&*state, line))
+    })
+}
+
+/// Collects pages, and pauses when its client says so.
+struct Quiet<'a> {
+    written: &'a mut Collected,
+    sink: &'a mut dyn Sink,
+}
+
+impl Sink for Quiet<'_> {
+    fn output(&mut self, output: Output) {
+        self.written.output(output);
+    }
+
+    fn refused(&mut self, refusal: Refusal) {
+        self.sink.refused(refusal);
+    }
+
+    fn spend(&mut self, units: u64) {
+        self.sink.spend(units);
+    }
+
+    fn must_pause(&self) -> bool {
+        self.sink.must_pause()
+    }
+
+    fn units_left(&self) -> u64 {
+        self.sink.units_left()
+    }
+}
