@@ -4,8 +4,8 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 
-import typer  # noqa: E402 (the libraries are in the folder that is named)
-from quiver_lab.cli import app  # noqa: E402
+import typer  # the libraries are in the folder that is named
+from quiver_lab.cli import app
 
 
 def escaped(text: str) -> str:

@@ -156,8 +156,8 @@ mod tests {
             rendered(
                 "# Commands\n\nA `word` is cut.\n\n## Bonds\n\n### bond add\n\n```\na -b\n.c\n```\n"
             ),
-            ".PP\nA \\fBword\\fR is cut.\n.SH \"BONDS\"\n.SS \"bond add\"\n.PP\n.RS 4\n.nf\na \\-b\n\
-             \\&.c\n.fi\n.RE\n"
+            ".PP\nA \\fBword\\fR is cut.\n.SH \"BONDS\"\n.SS \"bond add\"\n.PP\n.RS 4\n.nf\n\
+             a \\-b\n\\&.c\n.fi\n.RE\n"
         );
     }
 
