@@ -92,7 +92,8 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("set l2 learn limit 1000000")
             .run(|engine: &mut Engine, args| {
                 let limit = args.get::<u64>("limit")? as usize;
-                bridges_mut(engine)?.macs.set_learn_limit(limit);
+                let macs = &mut bridges_mut(engine)?.macs;
+                macs.set_learn_limit(limit.min(macs.entries_max()));
                 Ok(Output::none())
             }),
     );
