@@ -285,7 +285,6 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let before = router.cli("show running-config");
     let long = "x".repeat(256);
     for (line, why) in [
-        ("set lldp system-name \"\"", "1 to 255 bytes"),
         (&format!("set lldp tx-hold 7 system-name {long}"), "1 to 255 bytes"),
         ("set lldp tx-interval 0", "1 to 3600"),
         ("set interface lldp e0 mgmt-oid 1.3.6", "says what is managed at an address"),
@@ -297,6 +296,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         let refusal = router.refused(line);
         assert!(refusal.contains(why), "{line}: {refusal}");
     }
+    assert_eq!(router.cli("show running-config"), before);
+    // An empty name takes the name back.
+    router.cli("set lldp system-name north");
+    router.cli("set lldp system-name \"\"");
     assert_eq!(router.cli("show running-config"), before);
 }
 

@@ -335,7 +335,7 @@ fn what_is_refused_changes_nothing() {
         ("sr policy add bsid fc00:0:1::b2 next fe80::1", "cannot be a SID"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 fib-table 9", "9"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 encap insert", "leave one of them out"),
-        ("set sr encaps source addr ::", "cannot be the source of outer headers"),
+        ("set sr encaps source addr ff02::1", "cannot be the source of outer headers"),
         ("sr hmac key del 9", "no HMAC key 9: `show sr hmac`"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 hmac 9", "no HMAC key 9"),
         ("sr policy add bsid fc00:0:1::b2 next fc00:0:2::1 insert hmac 9", "no HMAC key 9"),
