@@ -2785,6 +2785,9 @@ class Methods:
     def clear_sr_pmtu(self, *, if_generation: str | None = None) -> Any: ...
     def clear_trace(self, *, if_generation: str | None = None) -> Any: ...
     def comment(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
+    def configuration_apply(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    def configuration_check(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    def configuration_diff(self, *, file: str, if_generation: str | None = None) -> Any: ...
     def cop_interface(
         self,
         *,
@@ -3282,7 +3285,6 @@ class Methods:
     def lcp_punt_class(
         self,
         *,
-        rate: int | str,
         bfd: bool | None = None,
         link: bool | None = None,
         igp: bool | None = None,
@@ -3292,7 +3294,9 @@ class Methods:
         dhcp: bool | None = None,
         icmp: bool | None = None,
         other: bool | None = None,
+        rate: int | str | None = None,
         burst: int | str | None = None,
+        default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def lcp_resync(self, *, if_generation: str | None = None) -> Any: ...
@@ -3552,7 +3556,7 @@ class Methods:
     def set_fib_limit(
         self,
         *,
-        limit: int | str,
+        limit: int | Literal["default"],
         ip4_routes: bool | None = None,
         ip6_routes: bool | None = None,
         path_lists: bool | None = None,
@@ -3752,7 +3756,8 @@ class Methods:
         self,
         *,
         interface: str,
-        mac: str,
+        mac: str | None = None,
+        default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_interface_mtu(
@@ -3797,7 +3802,7 @@ class Methods:
         self,
         *,
         interface: str,
-        mode: Literal["polling", "interrupt", "adaptive"],
+        mode: Literal["polling", "interrupt", "adaptive", "default"],
         queue: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -3805,7 +3810,7 @@ class Methods:
         self,
         *,
         interface: str,
-        worker: int | str,
+        worker: int | Literal["default"],
         queue: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -3883,12 +3888,13 @@ class Methods:
     def set_ip_dad(
         self,
         *,
-        transmits: int | str,
         ip4: bool | None = None,
         ip6: bool | None = None,
         interface: str | None = None,
+        transmits: int | str | None = None,
         wait: bool | None = None,
         auto_remove: bool | None = None,
+        default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_ip_flow_hash(
@@ -3979,7 +3985,7 @@ class Methods:
     def set_ip_reassembly_max_buffers(
         self,
         *,
-        max_buffers: int | str,
+        max_buffers: int | Literal["default"],
         if_generation: str | None = None,
     ) -> Any: ...
     def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
@@ -4000,6 +4006,7 @@ class Methods:
         rate_limit: int | str | None = None,
         level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
         syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_logging_default(
@@ -5401,6 +5408,9 @@ class AsyncMethods:
     async def clear_sr_pmtu(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_trace(self, *, if_generation: str | None = None) -> Any: ...
     async def comment(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
+    async def configuration_apply(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    async def configuration_check(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    async def configuration_diff(self, *, file: str, if_generation: str | None = None) -> Any: ...
     async def cop_interface(
         self,
         *,
@@ -5923,7 +5933,6 @@ class AsyncMethods:
     async def lcp_punt_class(
         self,
         *,
-        rate: int | str,
         bfd: bool | None = None,
         link: bool | None = None,
         igp: bool | None = None,
@@ -5933,7 +5942,9 @@ class AsyncMethods:
         dhcp: bool | None = None,
         icmp: bool | None = None,
         other: bool | None = None,
+        rate: int | str | None = None,
         burst: int | str | None = None,
+        default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def lcp_resync(self, *, if_generation: str | None = None) -> Any: ...
@@ -6198,7 +6209,7 @@ class AsyncMethods:
     async def set_fib_limit(
         self,
         *,
-        limit: int | str,
+        limit: int | Literal["default"],
         ip4_routes: bool | None = None,
         ip6_routes: bool | None = None,
         path_lists: bool | None = None,
@@ -6398,7 +6409,8 @@ class AsyncMethods:
         self,
         *,
         interface: str,
-        mac: str,
+        mac: str | None = None,
+        default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_interface_mtu(
@@ -6449,7 +6461,7 @@ class AsyncMethods:
         self,
         *,
         interface: str,
-        mode: Literal["polling", "interrupt", "adaptive"],
+        mode: Literal["polling", "interrupt", "adaptive", "default"],
         queue: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -6457,7 +6469,7 @@ class AsyncMethods:
         self,
         *,
         interface: str,
-        worker: int | str,
+        worker: int | Literal["default"],
         queue: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -6546,12 +6558,13 @@ class AsyncMethods:
     async def set_ip_dad(
         self,
         *,
-        transmits: int | str,
         ip4: bool | None = None,
         ip6: bool | None = None,
         interface: str | None = None,
+        transmits: int | str | None = None,
         wait: bool | None = None,
         auto_remove: bool | None = None,
+        default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_ip_flow_hash(
@@ -6642,7 +6655,7 @@ class AsyncMethods:
     async def set_ip_reassembly_max_buffers(
         self,
         *,
-        max_buffers: int | str,
+        max_buffers: int | Literal["default"],
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
@@ -6663,6 +6676,7 @@ class AsyncMethods:
         rate_limit: int | str | None = None,
         level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
         syslog_level: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug", "disabled"] | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_logging_default(
