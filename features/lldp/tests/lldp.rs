@@ -285,8 +285,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let before = router.cli("show running-config");
     let long = "x".repeat(256);
     for (line, why) in [
-        (&format!("set lldp tx-hold 7 system-name {long}"), "1 to 255 bytes"),
         ("set lldp tx-interval 0", "1 to 3600"),
+        (&format!("set lldp tx-hold 7 system-name {long}"), "1 to 255 bytes"),
         ("set interface lldp e0 mgmt-oid 1.3.6", "says what is managed at an address"),
         ("set interface lldp e0 mgmt-ip4 192.0.2.1 mgmt-oid 9.9", "no object identifier"),
         ("set interface lldp loop0", "loop0 is a loopback"),
