@@ -49,7 +49,7 @@ class Size:
         return f"{n >> 16}.{n >> 8 & 255}.{n & 255}.1", f"2400:{m >> 16:x}:{m & 65535:x}::1"
 
 
-def speaker(host: Namespace, size: Size) -> Bird:
+def bgp_peer(host: Namespace, size: Size) -> Bird:
     """BIRD with a table to tell, as 65002."""
     ip4 = " ".join(
         f"route {n >> 16}.{n >> 8 & 255}.{n & 255}.0/24 blackhole;"
@@ -76,7 +76,7 @@ def speaker(host: Namespace, size: Size) -> Bird:
         counts = bird.ask("show", "route", "count")
         return f"for {size.ip4} networks" in counts and f"for {size.ip6} networks" in counts
 
-    wait_until("the speaker has its table", is_ready, PATIENCE_S)
+    wait_until("the peer has its table", is_ready, PATIENCE_S)
     return bird
 
 
@@ -156,8 +156,8 @@ def comes_out(source: Namespace, sink: Namespace, size: Size) -> None:
 
 @contextmanager
 def two_hosts() -> Iterator[tuple[Namespace, Namespace]]:
-    """A speaker's host and a daemon's, with a link between them and no router."""
-    own, other = Namespace("alone"), Namespace("speaker")
+    """A BGP peer's host and a daemon's, with a link between them and no router."""
+    own, other = Namespace("alone"), Namespace("peer")
     try:
         own.ip("link", "add", "e0", "type", "veth", "peer", "name", "h0", "netns", other.name)
         for host, device, last in ((own, "e0", 1), (other, "h0", 2)):
@@ -190,7 +190,7 @@ def until_linux_has(pid: int, wanted: tuple[int, int], start: float) -> float | 
 def alone(start_daemon: Start, size: Size) -> float:
     """Seconds of a daemon's install into Linux without a router beside it."""
     with two_hosts() as (own, other):
-        told = speaker(other, size)
+        told = bgp_peer(other, size)
         daemon = start_daemon(own)
         begun = first_routes(daemon.pid)
         while (done := until_linux_has(daemon.pid, (size.ip4, size.ip6), begun)) is None:
@@ -204,7 +204,7 @@ def beside(start_daemon: Start, size: Size, *, by_fpm: bool) -> tuple[float, flo
     """Seconds until Linux has all, and until the router forwards to all."""
     with mirrored_network() as mirrored:
         give_addresses(mirrored)
-        told = speaker(mirrored.left, size)
+        told = bgp_peer(mirrored.left, size)
         if by_fpm:
             mirrored.router.ctl("lcp fpm listen")
         wanted = (size.ip4, size.ip6)

@@ -86,7 +86,7 @@ class Sending:
                 time.sleep(PACE_S)
 
 
-def settle(mirrored: Mirrored) -> None:
+def wait_until_read(mirrored: Mirrored) -> None:
     """Wait until the router has read all. Linux tells of each route when an object is replaced."""
     read = -1
     while (now := mirrored.sync()["changes_read"]) != read or mirrored.sync()["lag"]:
@@ -115,7 +115,7 @@ def replacements(mirrored: Mirrored) -> list[float]:
                         break
             assert frame is not None, "the packets took no other way"
             times.append((time.monotonic() - start) * 1000)
-            settle(mirrored)
+            wait_until_read(mirrored)
         ip.stdin.close()
     return times
 

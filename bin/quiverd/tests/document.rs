@@ -37,7 +37,7 @@ impl Case {
         format!("configuration {purpose} {}", self.file.display())
     }
 
-    fn told(&mut self, purpose: &str, wanted: &str) -> String {
+    fn answer_of(&mut self, purpose: &str, wanted: &str) -> String {
         let line = self.line(purpose, wanted);
         self.router.cli(&line)
     }
@@ -61,7 +61,7 @@ fn a_router_becomes_what_a_file_says_by_the_fewest_commands() {
         .replace("1400", "1300")
         .replace("ip route add 192.0.2.0/24", "ip route add 198.51.100.0/24")
         .replace("ip table add 7\n", "# nobody uses table 7\n");
-    let differs = case.told("diff", &wanted);
+    let differs = case.answer_of("diff", &wanted);
     for line in [
         "- set interface mtu packet 1400 loop0\n",
         "+ set interface mtu packet 1300 loop0\n",
@@ -72,10 +72,10 @@ fn a_router_becomes_what_a_file_says_by_the_fewest_commands() {
         assert!(differs.contains(line), "{differs}");
     }
     assert_eq!(differs.lines().count(), 5, "{differs}");
-    case.told("apply", &wanted);
+    case.answer_of("apply", &wanted);
     let after = running(&mut case.router);
     assert_eq!(after, wanted.replace("# nobody uses table 7\n", ""));
-    assert_eq!(case.told("diff", &wanted), "");
+    assert_eq!(case.answer_of("diff", &wanted), "");
 }
 
 #[test]
@@ -118,18 +118,18 @@ fn all_mistakes_are_told_at_once_and_nothing_is_done() {
         }
         assert_eq!(running(&mut case.router), before);
     }
-    assert!(case.told("check", &before).contains("has no mistakes"));
+    assert!(case.answer_of("check", &before).contains("has no mistakes"));
 }
 
 #[test]
 fn secrets_stand_in_no_difference() {
     let mut case = Case::new("secrets");
     let wanted = running(&mut case.router).replace("correct-horse", "battery-staple");
-    let differs = case.told("diff", &wanted);
+    let differs = case.answer_of("diff", &wanted);
     assert!(differs.contains("+ sr hmac key 1 algo sha256 secret <hidden>"), "{differs}");
     let line = case.line("diff", &wanted);
     let json = format!("{:?}", case.router.execute(&line).unwrap().to_json());
     assert!(!json.contains("horse") && !json.contains("battery"), "{json}");
-    case.told("apply", &wanted);
+    case.answer_of("apply", &wanted);
     assert!(running(&mut case.router).contains("battery-staple"));
 }

@@ -6,7 +6,7 @@ use quiver_core::{Engine, InterfaceId};
 
 /// An address behind a port of a bridge domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Station {
+pub struct FdbEntry {
     /// The port.
     pub port: InterfaceId,
     /// The address.
@@ -14,7 +14,7 @@ pub struct Station {
 }
 
 /// What is called with each station.
-pub type Visit<'a> = &'a mut dyn FnMut(Station);
+pub type Visit<'a> = &'a mut dyn FnMut(FdbEntry);
 
 /// Calls into `quiver-bridge`, which puts them into the engine when it starts.
 #[derive(Clone, Copy)]
@@ -24,9 +24,9 @@ pub struct BridgeFdb {
     pub domain: fn(&Engine, InterfaceId) -> Option<u32>,
     /// Add an entry for a station, which is no part of the configuration. A static one stands
     /// until it is removed, another one until its address is seen at another port.
-    pub add: fn(&mut Engine, Station, bool) -> Result<(), String>,
+    pub add: fn(&mut Engine, FdbEntry, bool) -> Result<(), String>,
     /// Remove an entry that was added, if it still is as it was added.
-    pub remove: fn(&mut Engine, Station),
+    pub remove: fn(&mut Engine, FdbEntry),
     /// Visit stations that were learned, in a part of the table that begins at a place (0 at
     /// first). Returns where the next part begins; none at the end.
     pub learned: fn(&Engine, u32, Visit<'_>) -> Option<u32>,

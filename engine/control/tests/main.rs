@@ -3,6 +3,7 @@
 mod fuzz;
 mod gate;
 mod grammar;
+mod methods;
 mod quoting;
 mod server;
 mod toy;

@@ -10,7 +10,7 @@ use quiver_core::Engine;
 use quiver_core::control::reactor::{Interest, Token};
 
 use crate::collect::{Collectors, Part, Scope};
-use crate::server::{Asked, Server};
+use crate::server::{ScrapeRequest, Server};
 use crate::text::{Format, Names, Text};
 
 /// The control thread writes for so long in one turn.
@@ -64,7 +64,7 @@ struct Listening {
     server: Server,
     watch: Token,
     /// Who waits for which form.
-    waiting: Vec<Asked>,
+    waiting: Vec<ScrapeRequest>,
     /// The documents that were written last.
     documents: Vec<(Format, Instant, Arc<str>)>,
     running: Option<Scrape>,
@@ -153,7 +153,7 @@ pub fn enable(engine: &mut Engine, settings: Settings) -> std::io::Result<()> {
     let server = Server::start(settings.address)?;
     disable(engine);
     let fd = server.bell().as_fd().as_raw_fd();
-    let watch = engine.watch(fd, Interest::READ, asked);
+    let watch = engine.watch(fd, Interest::READ, take_requests);
     let listening = Listening {
         settings,
         server,
@@ -181,7 +181,7 @@ fn listening(engine: &mut Engine) -> Option<&mut Listening> {
 }
 
 /// Clients ask.
-fn asked(engine: &mut Engine) {
+fn take_requests(engine: &mut Engine) {
     let Some(exporter) = engine.get_mut::<Exporter>() else { return };
     let Some(listening) = &mut exporter.listening else { return };
     listening.server.bell().silence();

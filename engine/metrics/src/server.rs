@@ -55,7 +55,7 @@ impl AsFd for Bell {
 
 /// A client that waits for the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ScrapeRequest {
     /// Which client.
     pub client: u64,
     /// What the document is written in.
@@ -82,7 +82,7 @@ pub struct Server {
     thread_bell: Bell,
     /// Wakes the control thread.
     bell: Bell,
-    asked: Receiver<Asked>,
+    asked: Receiver<ScrapeRequest>,
     answers: Sender<(u64, Arc<str>)>,
     counts: Arc<Counts>,
     thread: Option<JoinHandle<()>>,
@@ -124,7 +124,7 @@ impl Server {
     }
 
     /// The next client that asks.
-    pub fn next(&self) -> Option<Asked> {
+    pub fn next(&self) -> Option<ScrapeRequest> {
         self.asked.try_recv().ok()
     }
 
@@ -158,7 +158,7 @@ struct Serving {
     next_client: u64,
     /// The last client could not be accepted, and the log says so.
     cannot_accept: bool,
-    ask: Sender<Asked>,
+    ask: Sender<ScrapeRequest>,
     answered: Receiver<(u64, Arc<str>)>,
     bell: Bell,
     control_bell: Bell,
@@ -209,7 +209,7 @@ impl Serving {
         match then {
             Then::Stays => {}
             Then::Wants(format) => {
-                let _ = self.ask.send(Asked { client, format });
+                let _ = self.ask.send(ScrapeRequest { client, format });
                 self.control_bell.ring();
             }
             Then::Ends => {

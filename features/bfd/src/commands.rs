@@ -67,7 +67,12 @@ fn register_sessions(registry: &mut Registry) {
              <:ip> desired-min-tx <:1000-60000000> required-min-rx <:1000-60000000> detect-mult \
              <:1-255> [conf-key-id <:u32>] [bfd-key-id <:u8>]}",
         )
-.undo("bfd udp session del [interface <interface>] [multihop] local-addr <local-addr> peer-addr <peer-addr>").makes("BFD [<interface>] <local-addr> <peer-addr>").stands_on("BFD key <conf-key-id>")
+        .undo(
+            "bfd udp session del [interface <interface>] [multihop] \
+             local-addr <local-addr> peer-addr <peer-addr>",
+        )
+        .makes("BFD [<interface>] <local-addr> <peer-addr>")
+        .stands_on("BFD key <conf-key-id>")
         .group(GROUP)
         .help("Add a BFD session with a neighbour, or over several hops")
         .details(
@@ -116,7 +121,11 @@ fn register_sessions(registry: &mut Registry) {
             "bfd udp session set-flags {admin <state:up|down> [interface <:interface>] [multihop] \
              local-addr <:ip> peer-addr <:ip>}",
         )
-.undo("bfd udp session set-flags admin up [interface <interface>] [multihop] local-addr <local-addr> peer-addr <peer-addr>").stands_on("BFD [<interface>] <local-addr> <peer-addr>")
+        .undo(
+            "bfd udp session set-flags admin up [interface <interface>] [multihop] \
+             local-addr <local-addr> peer-addr <peer-addr>",
+        )
+        .stands_on("BFD [<interface>] <local-addr> <peer-addr>")
         .group(GROUP)
         .help("Take a BFD session down, or let it come up")
         .details("A session that is taken down says nothing of the path: routes use it.")

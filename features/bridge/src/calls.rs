@@ -1,7 +1,7 @@
 //! What other features call ([`BridgeFdb`]): they add entries to the MAC table that are no part of
 //! the configuration, and read what was learned.
 
-use quiver_control::layer_two::{BridgeFdb, Station, Visit};
+use quiver_control::layer_two::{BridgeFdb, FdbEntry, Visit};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{Configured, MacKey, StampMinutes};
 use quiver_wire::MacAddress;
@@ -18,13 +18,13 @@ fn domain(engine: &Engine, id: InterfaceId) -> Option<u32> {
     (port.kind == PortKind::Normal).then_some(port.domain)
 }
 
-fn key(bridges: &Bridges, station: Station) -> Option<MacKey> {
+fn key(bridges: &Bridges, station: FdbEntry) -> Option<MacKey> {
     let port = bridges.ports.get(&station.port).filter(|port| port.kind == PortKind::Normal)?;
     let domain = bridges.domains.get(&port.domain)?;
     Some(MacKey::new(domain.index, MacAddress(station.mac)))
 }
 
-fn add(engine: &mut Engine, station: Station, is_static: bool) -> Result<(), String> {
+fn add(engine: &mut Engine, station: FdbEntry, is_static: bool) -> Result<(), String> {
     let now = StampMinutes::from_ns(engine.now_ns());
     engine.with(|_, bridges: &mut Bridges| {
         let key = key(bridges, station).ok_or("the interface is no port of a bridge domain")?;
@@ -44,7 +44,7 @@ fn add(engine: &mut Engine, station: Station, is_static: bool) -> Result<(), Str
     })
 }
 
-fn remove(engine: &mut Engine, station: Station) {
+fn remove(engine: &mut Engine, station: FdbEntry) {
     engine.with(|_, bridges: &mut Bridges| {
         // A port that has left its domain has taken its entries along.
         let Some(key) = key(bridges, station) else { return };
@@ -64,7 +64,7 @@ fn learned(engine: &Engine, from: u32, each: Visit<'_>) -> Option<u32> {
     let macs = &engine.get::<Bridges>()?.macs;
     macs.scan(from, |key, entry| {
         if !entry.is_configured() && macs.holds(key, entry) {
-            each(Station { port: entry.port(), mac: key.mac().0 });
+            each(FdbEntry { port: entry.port(), mac: key.mac().0 });
         }
     })
 }

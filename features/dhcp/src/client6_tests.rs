@@ -549,7 +549,8 @@ proptest! {
     fn no_message_panics_and_the_client_neither_stops_nor_floods(
         is_pd: bool,
         steps in prop::collection::vec(
-            (prop_oneof![Just(2u8), Just(7u8), any::<u8>()], prop::collection::vec(some_said(), 0..3),
+            (prop_oneof![Just(2u8), Just(7u8), any::<u8>()],
+             prop::collection::vec(some_said(), 0..3),
              0u16..8, any::<bool>(), prop::option::of((any::<u16>(), any::<u8>())), 0u8..6),
             1..24)
     ) {

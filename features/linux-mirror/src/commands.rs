@@ -140,7 +140,11 @@ pub(crate) fn register(registry: &mut Registry) {
             "lcp punt class bfd|link|igp|vrrp|bgp|neighbor|dhcp|icmp|other \
              (rate <rate:0-100000000> [burst <burst:1-1000000>] | default)",
         )
-.undo("lcp punt class [bfd] [link] [igp] [vrrp] [bgp] [neighbor] [dhcp] [icmp] [other] default").replaces(&["bfd", "link", "igp", "vrrp", "bgp", "neighbor", "dhcp", "icmp", "other"])
+        .undo(
+            "lcp punt class [bfd] [link] [igp] [vrrp] [bgp] [neighbor] [dhcp] [icmp] [other] \
+             default",
+        )
+        .replaces(&["bfd", "link", "igp", "vrrp", "bgp", "neighbor", "dhcp", "icmp", "other"])
         .group(GROUP)
         .help("Limit how many packets of a class a worker gives to Linux")
         .details(

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use quiver_control::layer_two::{BridgeFdb, Station};
+use quiver_control::layer_two::{BridgeFdb, FdbEntry};
 use quiver_core::{Engine, InterfaceId};
 
 use crate::mirror::{Mirror, Namespace, mirror};
@@ -23,15 +23,15 @@ const WRITTEN_MAX: usize = 65_536;
 #[derive(Default)]
 pub(crate) struct Stations {
     /// By VLAN (0 for none): what Linux has.
-    linux: BTreeMap<Station, BTreeMap<u16, StationFacts>>,
+    linux: BTreeMap<FdbEntry, BTreeMap<u16, StationFacts>>,
     /// Added to bridge domains: is the entry static, and which domain is it?
-    added: BTreeMap<Station, (bool, u32)>,
+    added: BTreeMap<FdbEntry, (bool, u32)>,
     /// Written to Linux.
-    written: HashSet<Station>,
+    written: HashSet<FdbEntry>,
     /// Where the walk goes on.
     at: u32,
     /// What the walk has found.
-    found: HashSet<Station>,
+    found: HashSet<FdbEntry>,
 }
 
 /// Linux says something of a station behind a link.
@@ -43,7 +43,7 @@ pub(crate) fn take_station(
 ) {
     let Some(mirror) = mirror(engine) else { return };
     let Some(port) = mirror.by_link(namespace, link) else { return };
-    let station = Station { port, mac };
+    let station = FdbEntry { port, mac };
     let all = mirror.stations.linux.entry(station).or_default();
     match facts {
         Some(facts) => drop(all.insert(vlan, facts)),
@@ -58,7 +58,7 @@ pub(crate) fn take_station(
 }
 
 /// Let a bridge domain have a station of Linux, or no more.
-fn fit(engine: &mut Engine, station: Station) {
+fn fit(engine: &mut Engine, station: FdbEntry) {
     let Some(calls) = engine.get::<BridgeFdb>().copied() else { return };
     let domain = (calls.domain)(engine, station.port);
     let Some(mirror) = mirror(engine) else { return };
@@ -87,7 +87,7 @@ pub(crate) fn forget(engine: &mut Engine, port: InterfaceId) {
     let stations = &mut mirror.stations;
     stations.linux.retain(|station, _| station.port != port);
     stations.written.retain(|station| station.port != port);
-    let added: Vec<Station> = stations.added.keys().filter(|s| s.port == port).copied().collect();
+    let added: Vec<FdbEntry> = stations.added.keys().filter(|s| s.port == port).copied().collect();
     added.into_iter().for_each(|station| fit(engine, station));
 }
 
@@ -132,8 +132,8 @@ fn write(mirror: &mut Mirror) {
     mirror.stations.at = 0;
     let found = std::mem::take(&mut mirror.stations.found);
     let known = &mirror.stations.written;
-    let gone: Vec<Station> = known.difference(&found).copied().collect();
-    let new: Vec<Station> = found.difference(known).copied().collect();
+    let gone: Vec<FdbEntry> = known.difference(&found).copied().collect();
+    let new: Vec<FdbEntry> = found.difference(known).copied().collect();
     let mut changes: BTreeMap<Namespace, Vec<OwnChange>> = BTreeMap::new();
     for (stations, is_there) in [(gone, false), (new, true)] {
         for station in stations {
@@ -157,11 +157,11 @@ fn write(mirror: &mut Mirror) {
 fn fit_moved(engine: &mut Engine, calls: BridgeFdb) {
     let Some(mirror) = engine.get::<Mirror>() else { return };
     let stations = &mirror.stations;
-    let is_moved = |station: &&Station| {
+    let is_moved = |station: &&FdbEntry| {
         let domain = (calls.domain)(engine, station.port);
         stations.added.get(station).map(|(_, domain)| *domain) != domain
     };
-    let moved: Vec<Station> = stations.linux.keys().filter(is_moved).copied().collect();
+    let moved: Vec<FdbEntry> = stations.linux.keys().filter(is_moved).copied().collect();
     moved.into_iter().for_each(|station| fit(engine, station));
 }
 

@@ -40,7 +40,15 @@ pub(crate) fn register(registry: &mut Registry) {
              { [timeout <:1-600000>] [max-reassemblies <:1-65536>] [max-reassembly-length \
              <:1-8192>] [expire-walk-interval <:10-60000>] }",
         )
-.undo("<full!> set ip reassembly full [ip4] [ip6] timeout 60000 max-reassemblies 1024 max-reassembly-length 128 expire-walk-interval 100").undo("<virtual!> set ip reassembly virtual [ip4] [ip6] timeout 2000 max-reassemblies 1024 max-reassembly-length 128 expire-walk-interval 100").amends(&["full", "virtual", "ip4", "ip6"])
+        .undo(
+            "<full!> set ip reassembly full [ip4] [ip6] timeout 60000 \
+             max-reassemblies 1024 max-reassembly-length 128 expire-walk-interval 100",
+        )
+        .undo(
+            "<virtual!> set ip reassembly virtual [ip4] [ip6] timeout 2000 \
+             max-reassemblies 1024 max-reassembly-length 128 expire-walk-interval 100",
+        )
+        .amends(&["full", "virtual", "ip4", "ip6"])
         .group(GROUP)
         .help("Say how long and how many packets wait for their fragments")
         .details(

@@ -54,7 +54,11 @@ pub(crate) fn register(registry: &mut Registry) {
             "vrrp vr track-if add <interface> {vr_id <:1-255> [ipv6] track-interface \
              <track-interface:interface> priority <:1-254>}",
         )
-.undo("vrrp vr track-if del <interface> vr_id <vr_id> [ipv6] track-interface <track-interface>").stands_on("VRRP <interface> <vr_id> [ipv6]")
+        .undo(
+            "vrrp vr track-if del <interface> vr_id <vr_id> [ipv6] \
+             track-interface <track-interface>",
+        )
+        .stands_on("VRRP <interface> <vr_id> [ipv6]")
         .group(GROUP)
         .help("Let another interface take priority from a virtual router while it is down")
         .example("vrrp vr track-if add e0 vr_id 7 track-interface e1 priority 50")
@@ -86,7 +90,11 @@ fn register_tracked_sessions(registry: &mut Registry) {
             "vrrp vr track-bfd add <interface> {vr_id <:1-255> [ipv6] [track-interface \
              <track-interface:interface>] peer-addr <:ip> priority <:1-254>}",
         )
-.undo("vrrp vr track-bfd del <interface> vr_id <vr_id> [ipv6] [track-interface <track-interface>] peer-addr <peer-addr>").stands_on("VRRP <interface> <vr_id> [ipv6]")
+        .undo(
+            "vrrp vr track-bfd del <interface> vr_id <vr_id> [ipv6] \
+             [track-interface <track-interface>] peer-addr <peer-addr>",
+        )
+        .stands_on("VRRP <interface> <vr_id> [ipv6]")
         .group(GROUP)
         .help("Let a BFD session take priority from a virtual router while it is down")
         .details(

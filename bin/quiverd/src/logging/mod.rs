@@ -1,5 +1,5 @@
-//! The router's log: kept for `show logging`, and written to the journal of systemd, to a file, or to
-//! standard error.
+//! The router's log: kept for `show logging`, and written to the journal of systemd, to a file, or
+//! to standard error.
 //!
 //! Messages have a class, which is the crate that they come from, and a level. Levels, rates and
 //! the number that is kept are set by VPP's words (`set logging …`, the section `logging` of the

@@ -22,11 +22,13 @@ const GROUP: &str = "Interfaces";
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "set interface rx-mode <interface> [queue <:u16>] <mode:polling|interrupt|adaptive|default>",
+            "set interface rx-mode <interface> [queue <:u16>] \
+             <mode:polling|interrupt|adaptive|default>",
         )
-.undo("set interface rx-mode <interface> [queue <queue>] default")
-            .makes("rx-mode of <interface>")
-            .stands_on("rx-mode of <interface>").replaces(&["interface", "queue"])
+        .undo("set interface rx-mode <interface> [queue <queue>] default")
+        .makes("rx-mode of <interface>")
+        .stands_on("rx-mode of <interface>")
+        .replaces(&["interface", "queue"])
         .group(GROUP)
         .help("Say how the receive queues of an interface are served")
         .details(

@@ -33,7 +33,7 @@ pub(crate) enum Purpose {
 }
 
 /// A mistake more than these is counted, not told.
-const MISTAKES_TOLD_MAX: usize = 100;
+const MISTAKES_LISTED_MAX: usize = 100;
 
 /// A configuration in a file, under way.
 pub(super) struct Documented<S> {
@@ -114,7 +114,7 @@ impl<S: Names + 'static> Documented<S> {
     }
 
     fn checked(&self, mistakes: &[Mistake]) -> Result<Step, Refusal> {
-        match self.told(mistakes) {
+        match self.refusal_of(mistakes) {
             Some(refusal) => Err(refusal),
             None => Ok(Step::Done(Output::text(format!("{} has no mistakes\n", self.name)))),
         }
@@ -130,7 +130,7 @@ impl<S: Names + 'static> Documented<S> {
         let changes = match commands.changes_between(&*state, &running, wanted) {
             Ok(changes) => changes,
             Err(mistakes) => {
-                let mistakes = self.told(&mistakes);
+                let mistakes = self.refusal_of(&mistakes);
                 return Err(mistakes.unwrap_or_else(|| Refusal::new("it cannot be compared")));
             }
         };
@@ -152,7 +152,7 @@ impl<S: Names + 'static> Documented<S> {
     }
 
     /// All mistakes in one refusal.
-    fn told(&self, mistakes: &[Mistake]) -> Option<Refusal> {
+    fn refusal_of(&self, mistakes: &[Mistake]) -> Option<Refusal> {
         let first = mistakes.first()?;
         if mistakes.len() == 1 {
             return Some(match first.line {
@@ -161,10 +161,11 @@ impl<S: Names + 'static> Documented<S> {
             });
         }
         let mut text = format!("{} has {} mistakes", self.name, mistakes.len());
-        for mistake in mistakes.iter().take(MISTAKES_TOLD_MAX) {
+        for mistake in mistakes.iter().take(MISTAKES_LISTED_MAX) {
             let _ = write!(text, "\n  line {}: {}", mistake.line, mistake.refusal);
         }
-        if let Some(more) = mistakes.len().checked_sub(MISTAKES_TOLD_MAX).filter(|more| *more > 0) {
+        if let Some(more) = mistakes.len().checked_sub(MISTAKES_LISTED_MAX).filter(|more| *more > 0)
+        {
             let _ = write!(text, "\n  and {more} more");
         }
         Some(Refusal::new(text))

@@ -20,9 +20,9 @@ pub struct InterfaceAddresses {
     /// Let an interface have this leased IPv4 address, or none. `show running-config` leaves it
     /// out.
     pub lease: fn(&mut Engine, InterfaceId, Leased) -> Result<(), String>,
-    /// Give an interface a leased IPv6 address, which is deprecated (RFC 4862 §5.5.4) or not; change
-    /// that of one that it has. `show running-config` leaves it out. It is not used before duplicate
-    /// address detection. An operator who configures the address takes it from the lease.
+    /// Give an interface a leased IPv6 address, which is deprecated (RFC 4862 §5.5.4) or not;
+    /// change that of one that it has. `show running-config` leaves it out. It is not used before
+    /// duplicate address detection. An operator who configures the address takes it from the lease.
     pub lease6: fn(&mut Engine, InterfaceId, Ip6InterfaceAddress, bool) -> Result<(), String>,
     /// Take a leased IPv6 address from an interface, if it has it.
     pub release6: fn(&mut Engine, InterfaceId, Ip6InterfaceAddress) -> Result<(), String>,

@@ -1,4 +1,5 @@
-//! Addresses of interfaces: configured, borrowed, leased, advertised by routers, checked for duplicates.
+//! Addresses of interfaces: configured, borrowed, leased, advertised by routers, checked for
+//! duplicates.
 
 pub(crate) mod autoconfig;
 pub(crate) mod calls;

@@ -25,9 +25,12 @@ const LIMITED: [(&str, Place); 4] = [
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "set fib limit ip4-routes|ip6-routes|path-lists|adjacencies <limit:1-100000000|default>",
+            "set fib limit ip4-routes|ip6-routes|path-lists|adjacencies \
+             <limit:1-100000000|default>",
         )
-.undo("set fib limit [ip4-routes] [ip6-routes] [path-lists] [adjacencies] default").replaces(&["ip4-routes", "ip6-routes", "path-lists", "adjacencies"]).is_limit()
+        .undo("set fib limit [ip4-routes] [ip6-routes] [path-lists] [adjacencies] default")
+        .replaces(&["ip4-routes", "ip6-routes", "path-lists", "adjacencies"])
+        .is_limit()
         .group(GROUP)
         .help("Say how much the forwarding tables take at most")
         .details(

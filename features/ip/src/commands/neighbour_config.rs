@@ -15,7 +15,11 @@ pub(super) fn register(registry: &mut Registry) {
              {[age <:0-1000000>] [limit <:1-1000000>] [recycle|norecycle] [reachable <:1-86400>] \
              [delay <:0-3600>] [retransmit <:seconds>] [probes <:1-10>]}",
         )
-.undo("set ip neighbor-config [ip4] [ip6] age 1200 limit 65536 norecycle reachable 40 delay 5 retransmit 1 probes 3").amends(&["ip4", "ip6"])
+        .undo(
+            "set ip neighbor-config [ip4] [ip6] age 1200 limit 65536 norecycle \
+             reachable 40 delay 5 retransmit 1 probes 3",
+        )
+        .amends(&["ip4", "ip6"])
         .group(GROUP)
         .help("Say how many neighbours there may be, and how they age")
         .details(
