@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use crate::metadata::root;
 
 /// Folders whose pages are not ours.
-const FOLDERS_LEFT_OUT: [&str; 6] = ["target", ".venv", "out", ".git", "node_modules", "corpus"];
+const FOLDERS_LEFT_OUT: [&str; 7] =
+    ["target", ".venv", "out", ".git", ".pytest_cache", "node_modules", "corpus"];
 
 /// A link, and the line that it stands on.
 pub type Link = (usize, String);

@@ -29,6 +29,11 @@ fn a_command_is_a_method_whose_result_is_its_json() {
     assert_eq!(wrong["error"]["code"], -32000, "{wrong}");
 }
 
+/// The parameters that set a state, if the configuration is what was read.
+fn set(state: &str, generation: &Value) -> Value {
+    json!({"interface": "e0", "state": state, "if_generation": generation})
+}
+
 #[test]
 fn of_two_writers_the_one_who_read_an_older_state_is_refused() {
     let running = Running::start("generations", Limits::default());
@@ -38,7 +43,6 @@ fn of_two_writers_the_one_who_read_an_older_state_is_refused() {
     };
     let (of_one, of_other) = (read(&mut one), read(&mut other));
     assert_eq!(of_one, of_other);
-    let set = |state: &str, generation: &Value| json!({"interface": "e0", "state": state, "if_generation": generation});
     let done = call(&mut one, 2, "set_interface_state", set("up", &of_one));
     assert!(done.get("error").is_none(), "{done}");
     for (method, params) in [

@@ -241,7 +241,10 @@ fn without_common(params: &Map<String, Json>) -> Json {
 pub(crate) fn methods() -> Vec<Json> {
     let text = || json!({ "type": "string" });
     let method = |name: &str, summary: &str, params: &[(&str, bool, Json)], result: Json| {
-        let param = |(name, required, schema): &(&str, bool, Json)| json!({ "name": name, "required": required, "schema": schema });
+        let param = |given: &(&str, bool, Json)| {
+            let (name, required, schema) = given;
+            json!({ "name": name, "required": required, "schema": schema })
+        };
         json!({
             "name": name, "summary": summary, "paramStructure": "by-name",
             "params": params.iter().map(param).collect::<Vec<_>>(),
