@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import keyword
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 
-class _Commands:
+class _Commands(ABC):
     """Any command of the router, by its first words joined by `_`."""
 
+    @abstractmethod
     def _command(self, method: str) -> Callable[..., Any]:
-        raise NotImplementedError
+        """Calls a method with what it is given."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
