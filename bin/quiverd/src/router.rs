@@ -82,7 +82,9 @@ pub fn run(settings: Settings) -> Result<()> {
     crate::memory::keep_reserve(&mut engine, &commands)?;
     log_links(&mut engine);
     commands.borrow_mut().keep_journal(keep);
-    commands.borrow().schema(); // made here, not in a turn of the control loop
+    // Made here, not in a turn of the control loop.
+    commands.borrow().schema();
+    commands.borrow().openrpc();
     if let Some(core) = settings.engine.main_core
         && let Err(error) = quiver_core::cpu::pin_to_core(core)
     {

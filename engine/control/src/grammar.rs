@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -309,6 +310,8 @@ pub struct Commands<S> {
     pub(crate) changes: Changes,
     /// The schema of all of them, once somebody asked for it.
     pub(crate) schema: OnceCell<Arc<Json>>,
+    /// Commands by the methods that they are, once a method was called.
+    pub(crate) methods: OnceCell<HashMap<String, String>>,
     /// The document of the API, once somebody asked for it.
     pub(crate) openrpc: OnceCell<Arc<Json>>,
 }
@@ -335,6 +338,7 @@ impl<S: Names + 'static> Commands<S> {
             answers: Published::new(),
             changes: Changes::default(),
             schema: OnceCell::new(),
+            methods: OnceCell::new(),
             openrpc: OnceCell::new(),
         };
         commands.add(

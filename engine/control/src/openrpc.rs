@@ -21,7 +21,9 @@ pub(crate) const COMMON: [(&str, &str); 2] = [
 impl<S: Names + 'static> Commands<S> {
     /// The command that a method stands for.
     pub(crate) fn command_of_method(&self, method: &str) -> Option<&str> {
-        self.forms.iter().map(|form| form.name.as_str()).find(|name| key_of(name) == method)
+        let of_form = |form: &Form| (key_of(&form.name), form.name.clone());
+        let methods = self.methods.get_or_init(|| self.forms.iter().map(of_form).collect());
+        methods.get(method).map(String::as_str)
     }
 
     /// The document: every command and the methods of the API itself.
