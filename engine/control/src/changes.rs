@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use crate::args::Slot;
+use crate::document::Objects;
 use crate::error::Refusal;
 use crate::grammar::{Commands, FREES, closed};
 use crate::inverse::Given;
@@ -24,6 +25,8 @@ use crate::words::{self, Word};
 pub struct Mistake {
     /// The line, from 1; 0 where it is a line of the running configuration.
     pub line: u32,
+    /// The column, from 1; 0 where the mistake is the line's.
+    pub column: u32,
     /// Why, at which word, and what would be right.
     pub refusal: Refusal,
 }
@@ -58,6 +61,8 @@ impl Changes {
 /// A line, read.
 struct Line {
     number: u32,
+    /// The command, by its place.
+    command: usize,
     text: String,
     /// The command and its arguments: the same for lines that say the same.
     meaning: String,
@@ -126,6 +131,7 @@ impl<S: Names + 'static> Commands<S> {
         let lost: Vec<Mistake> = lost
             .map(|(line, why)| Mistake {
                 line: 0,
+                column: 0,
                 refusal: Refusal::new(format!("`{}` cannot be taken back: {why}", line.text)),
             })
             .collect();
@@ -138,6 +144,21 @@ impl<S: Names + 'static> Commands<S> {
     /// What is wrong with a configuration, without executing it.
     pub fn mistakes_in(&self, names: &dyn Names, text: &str) -> Vec<Mistake> {
         self.lines(names, text).1
+    }
+
+    /// What a line of a configuration makes and needs.
+    ///
+    /// # Errors
+    /// It is no command of a configuration.
+    pub(crate) fn objects_of(&self, names: &dyn Names, text: &str) -> Result<Objects, Refusal> {
+        let known = Known { names, made: RefCell::default() };
+        let mut words = Vec::new();
+        closed(words::split(text, &mut words)?, words.len())?;
+        let nothing = || Refusal::new("a comment is no part of a configuration");
+        let line = self.line(&known, text, &words, 0)?.ok_or_else(nothing)?;
+        let says_nothing = line.undo.as_ref() == Some(&line.text);
+        let Line { command, makes, stands_on, .. } = line;
+        Ok(Objects { command, makes, stands_on, says_nothing })
     }
 
     /// Read each line. What is no command of a configuration is a mistake.
@@ -159,7 +180,7 @@ impl<S: Names + 'static> Commands<S> {
                     lines.push(line);
                 }
                 Ok(None) => {}
-                Err(refusal) => mistakes.push(Mistake { line: number, refusal }),
+                Err(refusal) => mistakes.push(Mistake { line: number, column: 0, refusal }),
             }
             number += line.bytes().filter(|byte| *byte == b'\n').count() as u32;
             at += length;
@@ -222,6 +243,7 @@ impl<S: Names + 'static> Commands<S> {
         });
         Ok(Some(Line {
             number,
+            command,
             text: words_of(text, words),
             meaning: format!("{command}{ARGUMENT_END}{}", meaning(names, &slots, inverse.usual)),
             makes,
@@ -288,7 +310,7 @@ fn merged(lines: Vec<Line>, mistakes: &mut Vec<Mistake>) -> Vec<Line> {
         } else if !now.is_subset(&before) {
             let what = format!("line {} says something else of the same", first.number);
             let refusal = Refusal::new(what).remedy("leave one of them out");
-            mistakes.push(Mistake { line: line.number, refusal });
+            mistakes.push(Mistake { line: line.number, column: 0, refusal });
         }
     }
     out

@@ -1,6 +1,6 @@
 //! Commands: one declaration gives a command its parser, help, completion, JSON form and page.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use crate::answers::{self, Published};
 use crate::args::{Args, Slot};
 use crate::automaton;
 use crate::batch::{Batch, BatchRefusal};
+use crate::document::{self, Argument, Comments, Entry, Placed, Shape};
 use crate::error::Refusal;
 use crate::files::Places;
 use crate::generation::Changes;
@@ -20,7 +21,7 @@ use crate::journal::Journal;
 use crate::matcher::Matcher;
 use crate::names::Names;
 use crate::output::{Output, key_of};
-use crate::running::Contributor;
+use crate::running::{Contributor, Phase};
 use crate::script::document::Purpose;
 use crate::syntax::{self, Choice, Node};
 use crate::types::{Types, ValueType};
@@ -66,6 +67,8 @@ pub struct Command<S> {
     /// And the value that varies from one to the next.
     many: Option<(&'static str, RunMany<S>)>,
     declared: Declared,
+    /// Where its values live in a document, and when its lines are written.
+    entries: Vec<(Phase, &'static str)>,
 }
 
 /// What a command leads to.
@@ -94,6 +97,7 @@ impl<S> Command<S> {
             action: None,
             many: None,
             declared: Declared::default(),
+            entries: Vec::new(),
         }
     }
 
@@ -244,6 +248,14 @@ impl<S> Command<S> {
         self
     }
 
+    /// Where its values live in a document, as `"interfaces.<interface>.mtu: <mtu>"`, in the
+    /// notation of `document/notation.rs`, and the phase in which `show running-config` writes its
+    /// lines. Of several the first that says all arguments of a line is taken.
+    pub fn entry(mut self, phase: Phase, entry: &'static str) -> Self {
+        self.entries.push((phase, entry));
+        self
+    }
+
     pub(crate) fn action(mut self, action: Action<S>) -> Self {
         self.action = Some(action);
         self
@@ -289,6 +301,12 @@ pub(crate) struct Registered<S> {
     pub(crate) inverse: Inverse,
     /// Its arguments that name interfaces.
     pub(crate) interfaces: Vec<&'static str>,
+    /// Its arguments.
+    pub(crate) arguments: Vec<Argument>,
+    /// Where its values live in a document.
+    pub(crate) entries: Vec<Placed>,
+    /// Its main form.
+    pub(crate) main_form: usize,
 }
 
 /// All commands of a router whose state is `S`.
@@ -314,6 +332,10 @@ pub struct Commands<S> {
     pub(crate) methods: OnceCell<HashMap<String, String>>,
     /// The document of the API, once somebody asked for it.
     pub(crate) openrpc: OnceCell<Arc<Json>>,
+    /// The places of a document, once somebody asked for them.
+    pub(crate) shape: OnceCell<Shape>,
+    /// The comments of the document that was applied last.
+    pub(crate) comments: RefCell<Comments>,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -340,6 +362,8 @@ impl<S: Names + 'static> Commands<S> {
             schema: OnceCell::new(),
             methods: OnceCell::new(),
             openrpc: OnceCell::new(),
+            shape: OnceCell::new(),
+            comments: RefCell::default(),
         };
         commands.add(
             Command::new("help [<command:rest>]")
@@ -363,14 +387,17 @@ impl<S: Names + 'static> Commands<S> {
         );
         commands.add_session();
         commands.add(
-            Command::new("show running-config [secrets]")
+            Command::new("show running-config [yaml] [secrets]")
                 .group("Session")
                 .help("Show the commands that make this router what it is")
                 .details(
                     "Executed on a fresh router, they make the same one. Secrets are hidden \
                      unless asked for; a configuration with hidden ones is refused where they \
-                     stand.",
+                     stand. As YAML it is a document that `configuration apply` takes, too; \
+                     docs/reference/configuration.schema.json describes it, and its JSON is the \
+                     same tree.",
                 )
+                .word("yaml", "as a YAML document")
                 .word(
                     "secrets",
                     "with the secrets, to be kept in a file that only its owner can read",
@@ -384,18 +411,21 @@ impl<S: Names + 'static> Commands<S> {
     /// Commands for a whole configuration in a file.
     fn add_documents(&mut self) {
         self.add(
-            Command::new("configuration check <file:path>")
+            Command::new("configuration check <file:path> [format <format:commands|yaml>]")
                 .group("Session")
                 .help("Tell all mistakes of a file that says what this router is to be")
                 .details(
                     "The file has the commands of `show running-config secrets`, in an order in \
-                     which they can be executed. What does not stand in it is not to be there.",
+                     which they can be executed, or is a YAML document as that of `show \
+                     running-config yaml secrets`, in any order. What does not stand in it is not \
+                     to be there.",
                 )
+                .word("format", "its language; YAML when its name ends with .yaml or .yml")
                 .example("configuration check /etc/quiver/router.cli")
                 .action(Action::Document(Purpose::Check)),
         );
         self.add(
-            Command::new("configuration diff <file:path>")
+            Command::new("configuration diff <file:path> [format <format:commands|yaml>]")
                 .group("Session")
                 .help("Show what this router has and a file does not say (-), and what is new (+)")
                 .details("In JSON, `commands` are those that `configuration apply` executes.")
@@ -403,7 +433,7 @@ impl<S: Names + 'static> Commands<S> {
                 .action(Action::Document(Purpose::Diff)),
         );
         self.add(
-            Command::new("configuration apply <file:path>")
+            Command::new("configuration apply <file:path> [format <format:commands|yaml>]")
                 .group("Session")
                 .help("Make this router what a file says")
                 .details(
@@ -468,6 +498,7 @@ impl<S: Names + 'static> Commands<S> {
         let syntax = command.forms[0];
         let action = command.action.unwrap_or_else(|| panic!("nothing runs: {syntax}"));
         let (mut names, mut interfaces) = (Vec::new(), Vec::new());
+        let (mut arguments, main_form) = (Vec::new(), self.forms.len());
         for (index, syntax) in command.forms.iter().enumerate() {
             let mut tree = syntax::parse(syntax, &self.types);
             let words = tree.leading_words();
@@ -481,6 +512,7 @@ impl<S: Names + 'static> Commands<S> {
             if index == 0 {
                 names = tree.recorded_names();
                 interfaces = interface_names(&tree);
+                arguments = document::notation::arguments(&tree);
             }
             let form = Form {
                 name: words.join(" "),
@@ -491,6 +523,11 @@ impl<S: Names + 'static> Commands<S> {
             };
             self.forms.push(form);
         }
+        let texts: Vec<&'static str> = command.entries.iter().map(|(_, text)| *text).collect();
+        let entries = Entry::read_all(&texts, &arguments);
+        let phases = command.entries.iter().map(|(phase, _)| *phase);
+        let placed = phases.zip(entries).map(|(phase, entry)| Placed { phase, entry });
+        let entries = placed.collect();
         self.commands.push(Registered {
             help: command.help,
             details: command.details,
@@ -501,9 +538,13 @@ impl<S: Names + 'static> Commands<S> {
             many: command.many,
             inverse: command.declared.read(&names, syntax),
             interfaces,
+            arguments,
+            entries,
+            main_form,
         });
         self.matcher.check();
         self.schema.take();
+        self.shape.take();
     }
 
     /// The values of a type that commands take: the command's words, and the value's name. For

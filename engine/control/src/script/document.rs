@@ -14,6 +14,7 @@ use super::{Context, Execution, Started};
 use crate::background::Elsewhere;
 use crate::changes::{Change, Changes, Mistake};
 use crate::configuration::Configuration;
+use crate::document::{Language, Parsed, Wanted, parse};
 use crate::error::Refusal;
 use crate::grammar::{Commands, closed};
 use crate::job::{Collected, Progress, Sink, Step};
@@ -40,14 +41,19 @@ pub(super) struct Documented<S> {
     purpose: Purpose,
     context: Context,
     name: String,
+    language: Language,
+    /// What the file says, once it is read.
+    wanted: Wanted,
     at: At<S>,
 }
 
 enum At<S> {
     /// A thread of its own reads the file.
     Reading(Reading),
+    /// A thread of its own reads the document in it.
+    Parsing(Elsewhere<Result<Parsed, Mistake>>),
     /// The running configuration is written.
-    Writing { wanted: Option<String>, running: Box<Configuration<S>>, written: Collected },
+    Writing { running: Box<Configuration<S>>, written: Collected },
     /// The commands are executed.
     Executing(Box<Executing<S>>),
 }
@@ -68,11 +74,13 @@ impl<S: Names + 'static> Documented<S> {
     pub(super) fn begin(
         purpose: Purpose,
         path: &Path,
+        language: Language,
         context: &Context,
     ) -> Result<Documented<S>, Refusal> {
         let reading = Reading::begin(path, context)?;
         let name = reading.name();
-        Ok(Documented { purpose, context: context.clone(), name, at: At::Reading(reading) })
+        let (context, at) = (context.clone(), At::Reading(reading));
+        Ok(Documented { purpose, context, name, language, wanted: Wanted::default(), at })
     }
 
     /// Would stopping now leave it half applied?
@@ -88,35 +96,58 @@ impl<S: Names + 'static> Documented<S> {
     ) -> Result<Step, Refusal> {
         match &mut self.at {
             At::Reading(reading) => {
-                let Some(wanted) = reading.look_text()? else {
+                let Some(text) = reading.look_text()? else {
                     return Ok(Elsewhere::<String>::pause());
                 };
-                if self.purpose == Purpose::Check {
-                    return self.checked(&commands.mistakes_in(&*state, &wanted));
+                if self.language == Language::Yaml {
+                    self.at = At::Parsing(Elsewhere::begin(move || Ok(parse(&text)))?);
+                    return Ok(Step::Again);
                 }
-                self.at = writing(commands, Some(wanted));
-                Ok(Step::Again)
+                self.read(commands, state, Wanted::of_commands(text))
             }
-            At::Writing { wanted, running, written } => {
+            At::Parsing(parsing) => {
+                let Some(parsed) = parsing.look()? else {
+                    return Ok(Elsewhere::<String>::pause());
+                };
+                let read = parsed
+                    .map_err(|mistake| vec![mistake])
+                    .and_then(|parsed| commands.read_parsed(&*state, &parsed));
+                match read {
+                    Ok(wanted) => self.read(commands, state, wanted),
+                    Err(mistakes) => Err(self.refusal_of(&mistakes)),
+                }
+            }
+            At::Writing { running, written } => {
                 match running.step(commands, state, &mut Quiet { written, sink }) {
                     Step::Done(last) => written.output(last),
                     step => return Ok(step),
                 }
                 let outputs = std::mem::take(&mut written.outputs);
                 let running: String = outputs.iter().map(Output::to_text).collect();
-                match wanted.take() {
-                    Some(wanted) => self.compared(commands, state, running, &wanted),
-                    None => Ok(Step::Again),
-                }
+                self.compared(commands, state, running)
             }
-            At::Executing(executing) => executing.step(commands, state, sink, &self.context),
+            At::Executing(executing) => {
+                let step = executing.step(commands, state, sink, &self.context)?;
+                if matches!(step, Step::Done(_)) {
+                    commands.keep_comments(self.wanted.comments.take().unwrap_or_default());
+                }
+                Ok(step)
+            }
         }
     }
 
-    fn checked(&self, mistakes: &[Mistake]) -> Result<Step, Refusal> {
-        match self.refusal_of(mistakes) {
-            Some(refusal) => Err(refusal),
-            None => Ok(Step::Done(Output::text(format!("{} has no mistakes\n", self.name)))),
+    /// The file is read.
+    fn read(&mut self, commands: &Commands<S>, state: &S, wanted: Wanted) -> Result<Step, Refusal> {
+        self.wanted = wanted;
+        if self.purpose != Purpose::Check {
+            let running = Box::new(Configuration::new(commands, false));
+            self.at = At::Writing { running, written: Collected::default() };
+            return Ok(Step::Again);
+        }
+        let mistakes = commands.mistakes_in(state, &self.wanted.text);
+        match mistakes.is_empty() {
+            true => Ok(Step::Done(Output::text(format!("{} has no mistakes\n", self.name)))),
+            false => Err(self.refusal_of(&mistakes)),
         }
     }
 
@@ -125,18 +156,17 @@ impl<S: Names + 'static> Documented<S> {
         commands: &Commands<S>,
         state: &mut S,
         running: String,
-        wanted: &str,
     ) -> Result<Step, Refusal> {
-        let changes = match commands.changes_between(&*state, &running, wanted) {
-            Ok(changes) => changes,
-            Err(mistakes) => {
-                let mistakes = self.refusal_of(&mistakes);
-                return Err(mistakes.unwrap_or_else(|| Refusal::new("it cannot be compared")));
-            }
-        };
+        let changes = commands
+            .changes_between(&*state, &running, &self.wanted.text)
+            .map_err(|mistakes| self.refusal_of(&mistakes))?;
         if self.purpose == Purpose::Diff {
             let hides = |line: &str| commands.masked_within(&*state, line, COMMAND_BYTES_MAX);
-            return Ok(Step::Done(listed(&changes, &hides)));
+            let document = match self.language {
+                Language::Yaml => self.difference(commands, &running, &hides)?,
+                Language::Commands => None,
+            };
+            return Ok(Step::Done(listed(&changes, document, &hides)));
         }
         let total = changes.commands.len() as u64;
         let (left, child) = (changes.commands.into(), None);
@@ -151,40 +181,61 @@ impl<S: Names + 'static> Documented<S> {
         Ok(Step::Again)
     }
 
+    /// What differs, key by key.
+    fn difference(
+        &self,
+        commands: &Commands<S>,
+        running: &str,
+        hides: &dyn Fn(&str) -> String,
+    ) -> Result<Option<String>, Refusal> {
+        let document = |lines: &str| {
+            let hidden: String =
+                lines.lines().flat_map(|line| [hides(line), "\n".into()]).collect();
+            commands.document_of(&hidden)
+        };
+        Ok(Some(document(running)?.difference(&document(&self.wanted.text)?)))
+    }
+
     /// All mistakes in one refusal.
-    fn refusal_of(&self, mistakes: &[Mistake]) -> Option<Refusal> {
-        let first = mistakes.first()?;
-        if mistakes.len() == 1 {
-            return Some(match first.line {
-                0 => first.refusal.clone(),
-                line => first.refusal.clone().in_file(self.name.clone(), line),
-            });
+    fn refusal_of(&self, mistakes: &[Mistake]) -> Refusal {
+        let mistakes: Vec<Mistake> =
+            mistakes.iter().map(|mistake| self.wanted.placed(mistake.clone())).collect();
+        match mistakes.as_slice() {
+            [] => return Refusal::new("it cannot be compared"),
+            [Mistake { line: 0, refusal, .. }] => return refusal.clone(),
+            [Mistake { line, column, refusal }] => {
+                return refusal.clone().in_file(self.name.clone(), *line).at_column(*column);
+            }
+            _ => {}
         }
         let mut text = format!("{} has {} mistakes", self.name, mistakes.len());
-        for mistake in mistakes.iter().take(MISTAKES_LISTED_MAX) {
-            let _ = write!(text, "\n  line {}: {}", mistake.line, mistake.refusal);
+        for Mistake { line, column, refusal } in mistakes.iter().take(MISTAKES_LISTED_MAX) {
+            let _ = match column {
+                0 => write!(text, "\n  line {line}: {refusal}"),
+                _ => write!(text, "\n  {}:{line}:{column}: {refusal}", self.name),
+            };
         }
         if let Some(more) = mistakes.len().checked_sub(MISTAKES_LISTED_MAX).filter(|more| *more > 0)
         {
             let _ = write!(text, "\n  and {more} more");
         }
-        Some(Refusal::new(text))
+        Refusal::new(text)
     }
 }
 
-fn writing<S: Names + 'static>(commands: &Commands<S>, wanted: Option<String>) -> At<S> {
-    let running = Box::new(Configuration::new(commands, false));
-    At::Writing { wanted, running, written: Collected::default() }
-}
-
 /// The changes, as `diff` prints them, without secrets.
-fn listed(changes: &Changes, hides: &dyn Fn(&str) -> String) -> Output {
+fn listed(changes: &Changes, document: Option<String>, hides: &dyn Fn(&str) -> String) -> Output {
     let all = |lines: &[String]| lines.iter().map(|line| hides(line)).collect::<Vec<String>>();
     let (removed, added) = (all(&changes.removed), all(&changes.added));
     let commands: Vec<String> =
         changes.commands.iter().map(|change| hides(&change.command)).collect();
     let lines = removed.iter().map(|line| format!("- {line}\n"));
     let text: String = lines.chain(added.iter().map(|line| format!("+ {line}\n"))).collect();
+    let text = match document {
+        Some(document) if text.is_empty() => document,
+        Some(document) => format!("{document}\nas commands:\n{text}"),
+        None => text,
+    };
     Output::text(text)
         .json("removed", json!(removed))
         .json("added", json!(added))
@@ -275,9 +326,9 @@ fn start<S: Names + 'static>(
 }
 
 /// Collects pages, and pauses when its client says so.
-struct Quiet<'a> {
-    written: &'a mut Collected,
-    sink: &'a mut dyn Sink,
+pub(super) struct Quiet<'a> {
+    pub(super) written: &'a mut Collected,
+    pub(super) sink: &'a mut dyn Sink,
 }
 
 impl Sink for Quiet<'_> {

@@ -5,6 +5,7 @@ pub(crate) mod document;
 mod file;
 mod run;
 mod start;
+mod yaml;
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -21,6 +22,7 @@ use crate::output::Output;
 use document::Documented;
 use file::{FileId, Reading};
 use run::Script;
+use yaml::Writing;
 
 /// What happens when a command of many is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,11 @@ enum Kind<S> {
     /// The configuration, part by part.
     Configuration {
         writing: Box<Configuration<S>>,
+        as_json: bool,
+    },
+    /// The configuration as a document.
+    Yaml {
+        writing: Box<Writing<S>>,
         as_json: bool,
     },
     Filtered {
@@ -117,6 +124,10 @@ impl<S: Names + 'static> Execution<S> {
                     step => Ok(step),
                 }
             }
+            Kind::Yaml { writing, as_json } => match writing.step(commands, state, sink)? {
+                Step::Done(output) if *as_json => Ok(Step::Done(output.showing_json())),
+                step => Ok(step),
+            },
             Kind::Filtered { inner, filters } => {
                 match inner.step(
                     commands,
@@ -141,7 +152,10 @@ impl<S: Names + 'static> Execution<S> {
         match &self.0 {
             Kind::Script(_) | Kind::Reading(_) => true,
             Kind::Filtered { inner, .. } => inner.is_script(),
-            Kind::Job { .. } | Kind::Configuration { .. } | Kind::Documented(_) => false,
+            Kind::Job { .. }
+            | Kind::Configuration { .. }
+            | Kind::Yaml { .. }
+            | Kind::Documented(_) => false,
         }
     }
 
@@ -152,6 +166,7 @@ impl<S: Names + 'static> Execution<S> {
             Kind::Filtered { inner, .. } => inner.keeps_refusals(),
             Kind::Job { .. }
             | Kind::Configuration { .. }
+            | Kind::Yaml { .. }
             | Kind::Documented(_)
             | Kind::Reading(_) => false,
         }
@@ -161,7 +176,7 @@ impl<S: Names + 'static> Execution<S> {
     pub fn must_end(&self) -> bool {
         match &self.0 {
             Kind::Job { job, .. } => job.must_end(),
-            Kind::Reading(_) | Kind::Configuration { .. } => false,
+            Kind::Reading(_) | Kind::Configuration { .. } | Kind::Yaml { .. } => false,
             Kind::Documented(documented) => documented.must_end(),
             Kind::Filtered { inner, .. } => inner.must_end(),
             Kind::Script(script) => {

@@ -6,9 +6,11 @@ use std::rc::Rc;
 use super::document::Documented;
 use super::file::Reading;
 use super::run::Script;
+use super::yaml::Writing;
 use super::{Context, Execution, Kind, OnRefusal, Started};
 use crate::args::{Args, Slot};
 use crate::configuration::Configuration;
+use crate::document::Language;
 use crate::error::Refusal;
 use crate::files::{Access, Trust};
 use crate::filter::{Filters, pipe_of};
@@ -149,7 +151,12 @@ impl<S: Names + 'static> Commands<S> {
             },
             Action::Help => self.help(&*state, args.or("command", "")?)?,
             Action::RunningConfig => {
-                let writing = Box::new(Configuration::new(self, !args.has("secrets")));
+                let hides_secrets = !args.has("secrets");
+                if args.has("yaml") {
+                    let writing = Box::new(Writing::begin(self, hides_secrets));
+                    return Ok(Started::Running(Execution(Kind::Yaml { writing, as_json })));
+                }
+                let writing = Box::new(Configuration::new(self, hides_secrets));
                 return Ok(Started::Running(Execution(Kind::Configuration { writing, as_json })));
             }
             Action::Exec => {
@@ -158,7 +165,13 @@ impl<S: Names + 'static> Commands<S> {
             }
             Action::Document(purpose) => {
                 let path = Path::new(args.get::<&str>("file")?);
-                let documented = Box::new(Documented::begin(*purpose, path, context)?);
+                let language = match args.optional("format")? {
+                    Some("yaml") => Language::Yaml,
+                    Some(_) => Language::Commands,
+                    None => Language::of_file(path),
+                };
+                let documented = Documented::begin(*purpose, path, language, context)?;
+                let documented = Box::new(documented);
                 return Ok(Started::Running(Execution(Kind::Documented(documented))));
             }
             Action::Quit => Output::none(),
