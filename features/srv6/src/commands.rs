@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
-    Table, Work,
+    Table, Work, order,
 };
 use quiver_core::Engine;
 use quiver_tables::prefix::IpPrefix;
@@ -18,6 +18,10 @@ pub(crate) const GROUP: &str = "Labels and segments";
 /// Register them; `kinds` are the behaviours that a SID can have.
 pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
     let mut add = Command::new(local_sids::syntax(&kinds))
+        .entry(order::ROUTES, local_sids::entry("sr.local-sids.<sid>"))
+        .entry(order::ROUTES, local_sids::entry("sr.local-sids.<locator>"))
+        .entry(order::ROUTES, local_sids::entry("tables.<fib-table>.sr-local-sids.<sid>"))
+        .entry(order::ROUTES, local_sids::entry("tables.<fib-table>.sr-local-sids.<locator>"))
         .undo("<sid!> sr localsid del address <sid> [fib-table <fib-table>]")
         .undo("sr localsid del address <locator> [fib-table <fib-table>]")
         .group(GROUP)
