@@ -117,7 +117,16 @@ impl Wanted {
             return mistake;
         }
         let Position { line, column } = self.place(mistake.line);
-        Mistake { line, column, refusal: mistake.refusal }
+        let mut refusal = mistake.refusal;
+        // Another line that it speaks of has its place in the file, too.
+        let other = refusal.what().strip_prefix("line ").and_then(|rest| rest.split_once(' '));
+        if let Some((number, rest)) = other
+            && let Ok(number) = number.parse()
+        {
+            let what = format!("line {} {rest}", self.place(number).line);
+            refusal = Refusal::new(what).remedy(refusal.remedy_text().to_owned());
+        }
+        Mistake { line, column, refusal }
     }
 }
 

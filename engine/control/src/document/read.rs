@@ -279,7 +279,7 @@ impl<'c, S: Names + 'static> Reading<'c, S> {
                 phase: placed.phase,
                 id,
                 interfaces: std::mem::take(&mut taken.interfaces),
-                is_off: taken.is_off,
+                is_off: taken.is_off && !entry.value.is_map(),
             }),
             Err(refusal) => {
                 taken.mistakes.push(mistake(at, refusal));
@@ -448,7 +448,10 @@ fn given(
 ) -> Option<Given> {
     let mut expected: Vec<&str> = Vec::new();
     if text.contains(['"', '\n', '\r', '\0']) {
-        let what = format!("'{}' cannot be said in a command", printable(text));
+        let what = match is_secret(name, arguments) {
+            true => "the secret cannot be said in a command".to_owned(),
+            false => format!("'{}' cannot be said in a command", printable(text)),
+        };
         let refusal = Refusal::new(what).remedy("leave out quotation marks and line ends");
         taken.mistakes.push(mistake(at, refusal));
         return None;
@@ -488,6 +491,14 @@ fn given(
 }
 
 const INTERFACE: &str = "interface";
+
+fn is_secret(name: &str, arguments: &[Argument]) -> bool {
+    arguments.iter().filter(|argument| argument.name == name).any(|argument| {
+        let (Kind::Value(choices) | Kind::Values(choices)) = &argument.kind else { return false };
+        let is_secret = |choice: &Choice| matches!(choice, Choice::Type(kind) if kind.is_secret());
+        choices.iter().any(is_secret)
+    })
+}
 
 /// Read a value.
 fn value(wanted: &Value, node: &Node, arguments: &[Argument], said: &mut Said, taken: &mut Taken) {
@@ -571,7 +582,7 @@ fn one_of(
     said: &mut Said,
     taken: &mut Taken,
 ) {
-    let mut least: Option<Taken> = None;
+    let mut least: Option<((bool, bool, usize), Taken)> = None;
     for wanted in values {
         let (mut own, mut mine) = (Said::new(), Taken::default());
         value(wanted, node, arguments, &mut own, &mut mine);
@@ -582,18 +593,17 @@ fn one_of(
             taken.is_nothing |= mine.is_nothing;
             return;
         }
-        // Mistakes inside say more than that it is of another kind.
-        let is_inside = |taken: &Taken| {
-            taken.mistakes.iter().any(|m| (m.line, m.column) != (node.at.line, node.at.column))
-        };
-        let is_better = least.as_ref().is_none_or(|least| {
-            (!is_inside(&mine), mine.mistakes.len()) <= (!is_inside(least), least.mistakes.len())
-        });
+        // Of what is of the same kind, mistakes inside say more.
+        let is_map = matches!(node.value, NodeValue::Map(_));
+        let place = (node.at.line, node.at.column);
+        let is_inside = mine.mistakes.iter().any(|mistake| (mistake.line, mistake.column) != place);
+        let rank = (wanted.is_map() != is_map, !is_inside, mine.mistakes.len());
+        let is_better = least.as_ref().is_none_or(|(least, _)| rank <= *least);
         if is_better {
-            least = Some(mine);
+            least = Some((rank, mine));
         }
     }
-    taken.mistakes.extend(least.map(|least| least.mistakes).unwrap_or_default());
+    taken.mistakes.extend(least.map(|(_, least)| least.mistakes).unwrap_or_default());
 }
 
 fn map(

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::notation::{Argument, Key, KeyPart, Kind};
 use super::INTERFACES;
+use super::notation::{Argument, Key, KeyPart, Kind};
 use crate::grammar::Commands;
 use crate::names::Names;
 use crate::syntax::Choice;

@@ -1,7 +1,7 @@
 //! `show running-config yaml` under way: the lines are written as always, then each is put where it
 //! lives in the document, and a thread of its own makes the text.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::document::Quiet;
 use crate::background::Elsewhere;
@@ -59,7 +59,8 @@ impl<S: Names + 'static> Writing<S> {
                     *at = (*at + line.len() + 1).min(text.len());
                 }
                 let (writer, comments) = (std::mem::take(writer), commands.comments());
-                let made = Elsewhere::begin(move || Ok(made(*writer, &comments)))?;
+                let lines = std::mem::take(text);
+                let made = Elsewhere::begin(move || Ok(made(*writer, &comments, &lines)))?;
                 self.0 = At::Text(made);
                 Ok(Step::Again)
             }
@@ -71,7 +72,9 @@ impl<S: Names + 'static> Writing<S> {
     }
 }
 
-fn made(writer: DocumentWriter, comments: &Comments) -> (String, Json) {
+/// The text, and the document as JSON beside its lines.
+fn made(writer: DocumentWriter, comments: &Comments, lines: &str) -> (String, Json) {
     let document = writer.finish();
-    (document.yaml(comments), document.json())
+    let lines: Vec<&str> = lines.lines().collect();
+    (document.yaml(comments), json!({ "commands": lines, "document": document.json() }))
 }

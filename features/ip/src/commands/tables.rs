@@ -29,8 +29,9 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         registry.command(
             Command::new(change)
+                // Tunnels, which are interfaces, name tables.
                 .entry(
-                    order::TABLES,
+                    order::RESOURCES,
                     match family {
                         Family::Ip4 => "tables.<table>.ip4: {name} with add",
                         Family::Ip6 => "tables.<table>.ip6: {name} with add",
