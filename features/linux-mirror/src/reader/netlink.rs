@@ -125,9 +125,14 @@ impl Thread {
             if read > BACKLOG_MAX {
                 return Ok(Look::Behind);
             }
-            if self.model.leaving.is_none() {
-                self.shared.report(&mut self.model);
-            }
+            self.report();
+        }
+    }
+
+    /// Hand over what is known, also while more is read.
+    fn report(&mut self) {
+        if self.model.leaving.is_none() {
+            self.shared.report(&mut self.model);
         }
     }
 
@@ -229,6 +234,7 @@ impl Thread {
                     }
                     read += 1;
                 }
+                self.report();
             }
             Counts::add(&self.shared.counts.dumped, read);
         }
