@@ -51,8 +51,10 @@ def one_by_one(router: Router, texts: list[str]) -> float:
 
 def at_once(router: Router, texts: list[str]) -> float:
     """Seconds for all requests at once."""
-    calls = [{"jsonrpc": "2.0", "id": n, "method": "script", "params": {"text": t}} for n, t in enumerate(texts)]
-    messages = [json.dumps(call).encode() + b"\n" for call in calls]
+    messages = []
+    for number, text in enumerate(texts):
+        call = {"jsonrpc": "2.0", "id": number, "method": "script", "params": {"text": text}}
+        messages.append(json.dumps(call).encode() + b"\n")
     with socket.socket(socket.AF_UNIX) as api:
         api.connect(str(router.api_socket))
         sending = threading.Thread(target=lambda: [api.sendall(message) for message in messages])

@@ -77,8 +77,7 @@ def commands(number: int, *, is_pair: bool, routes: int = 0) -> str:
         if is_pair:
             priority = 200 if number == 1 else 100
             lines += [
-                f"vrrp vr add {name} vr_id {side} priority {priority} interval {INTERVAL} "
-                f"{subnet(side)}.254",
+                f"vrrp vr add {name} vr_id {side} priority {priority} interval {INTERVAL} {subnet(side)}.254",
                 f"vrrp proto start {name} vr_id {side}",
             ]
     lines += (f"ip route add {prefix(n)} via {subnet(2)}.100 host-port2" for n in range(routes))

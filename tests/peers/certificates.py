@@ -29,7 +29,8 @@ class Authority:
         own = Owned(folder / "ca.pem", folder / "ca.key")
         _openssl(
             *("req", "-x509", "-new", "-nodes", *_KEY, "-keyout", own.key, "-out", own.certificate),
-            *("-subj", f"/CN={folder.name}", "-days", "2", "-addext", "keyUsage=critical,keyCertSign,cRLSign"),
+            *("-subj", f"/CN={folder.name}", "-days", "2"),
+            *("-addext", "keyUsage=critical,keyCertSign,cRLSign"),
         )
         return Authority(folder, own)
 
@@ -39,9 +40,7 @@ class Authority:
         own = Owned(stem.with_suffix(".pem"), stem.with_suffix(".key"))
         request, extensions = stem.with_suffix(".csr"), stem.with_suffix(".ext")
         extensions.write_text(f"subjectAltName={kind}:{name}\n")
-        _openssl(
-            "req", "-new", "-nodes", *_KEY, "-keyout", own.key, "-out", request, "-subj", "/CN=whatever"
-        )
+        _openssl("req", "-new", "-nodes", *_KEY, "-keyout", own.key, "-out", request, "-subj", "/CN=whatever")
         _openssl(
             *("x509", "-req", "-in", request, "-CA", self.own.certificate, "-CAkey", self.own.key),
             *("-CAcreateserial", "-days", str(days), "-extfile", extensions, "-out", own.certificate),

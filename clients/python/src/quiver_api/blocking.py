@@ -31,8 +31,8 @@ class Quiver(Methods):
         """Connect to a Unix socket's path, or to HOST:PORT.
 
         There a router wants the token of its token file, or a certificate: `tls` is what `certificates`
-        makes. Raises `NotConnectedError` when nobody is there, and `TimeoutError` where an answer takes longer
-        than `timeout_s`.
+        makes. Raises `NotConnectedError` when nobody is there, and `TimeoutError` where an answer takes
+        longer than `timeout_s`.
         """
         self._number = 0
         try:
