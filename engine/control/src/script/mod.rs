@@ -19,6 +19,7 @@ use crate::grammar::Commands;
 use crate::job::{Job, Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
+use crate::rights::Role;
 use document::Documented;
 use file::{FileId, Reading};
 use run::Script;
@@ -73,6 +74,7 @@ enum Kind<S> {
 /// Whose command it is, and which files it stands in, the outermost first.
 #[derive(Clone, Debug, Default)]
 struct Context {
+    role: Role,
     access: Rc<Access>,
     files: Vec<FileId>,
 }

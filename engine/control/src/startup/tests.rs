@@ -43,7 +43,8 @@ fn a_fault_names_file_line_and_what_was_meant() {
     );
     assert_eq!(
         refused("wlan {\n dev 0000:02:00.0 { name e0 }\n}"),
-        "startup.conf:1: this router has no section 'wlan': its sections are unix, cpu, buffers"
+        "startup.conf:1: this router has no section 'wlan': its sections are unix, api, cpu, \
+         buffers"
     );
     assert_eq!(
         refused("unix { log /x\n log /y }"),
@@ -69,7 +70,7 @@ fn a_fault_names_file_line_and_what_was_meant() {
     assert_eq!(
         refused("unix {\n main }"),
         "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, \
-         exec, startup-config, exec-strict, runtime-dir, files-dir, pidfile, gid, coredump-size or \
+         exec, startup-config, exec-strict, runtime-dir, files-dir, pidfile, gid, read-only-gid or \
          others (try ?)"
     );
     assert_eq!(
