@@ -125,7 +125,7 @@ fn comments_come_back_where_they_stood() {
     };
     assert!(yaml.starts_with("# This router: two links.\n\n"), "{yaml}");
     assert_eq!(before("interfaces:"), "# Set up by hand.");
-    assert_eq!(before("    bridge:"), "    # The customers.");
+    assert_eq!(before("    bridge: {bvi: true, domain: 7}"), "    # The customers.");
     assert_eq!(before("      - {next-hop: 10.0.0.3, weight: 3}"), "      # The second line.");
     assert!(yaml.contains("    mtu: 1400 # tunnels need it\n"), "{yaml}");
     // What is said of them otherwise stays; what is gone takes its comment with it.
