@@ -7,6 +7,7 @@
 //! configuration is written in an order in which it can be executed, and undone in the reverse.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -245,7 +246,10 @@ impl<S: Names + 'static> Commands<S> {
             number,
             command,
             text: words_of(text, words),
-            meaning: format!("{command}{ARGUMENT_END}{}", meaning(names, &slots, inverse.usual)),
+            meaning: format!(
+                "{command}{ARGUMENT_END}{}",
+                meaning(names, &slots, inverse.usual, &registered.unordered)
+            ),
             makes,
             stands_on: inverse.stands_on.iter().filter_map(fill).chain(interfaces).collect(),
             key,
@@ -332,8 +336,13 @@ fn words_of(line: &str, words: &[Word]) -> String {
 }
 
 /// The arguments in the order of their names; those of a group stay together, and repetitions stay
-/// in their order.
-fn meaning(names: &[&'static str], slots: &[Slot<'_>], usual: &[(&str, &str)]) -> String {
+/// in their order, unless it means nothing.
+fn meaning(
+    names: &[&'static str],
+    slots: &[Slot<'_>],
+    usual: &[(&str, &str)],
+    unordered: &[&str],
+) -> String {
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut at = 0;
     while let Some(slot) = slots.get(at) {
@@ -342,7 +351,7 @@ fn meaning(names: &[&'static str], slots: &[Slot<'_>], usual: &[(&str, &str)]) -
             Value::Group(length) => {
                 let inside = slots.get(at..at + length as usize).unwrap_or_default();
                 at += length as usize;
-                format!("({})", meaning(names, inside, &[]))
+                format!("({})", meaning(names, inside, &[], &[]))
             }
             value => value_text(value),
         };
@@ -351,7 +360,10 @@ fn meaning(names: &[&'static str], slots: &[Slot<'_>], usual: &[(&str, &str)]) -
             found.push((name, text));
         }
     }
-    found.sort_by_key(|(name, _)| *name);
+    found.sort_by(|(name, text), (other, others)| match name.cmp(other) {
+        Ordering::Equal if unordered.contains(name) => text.cmp(others),
+        order => order,
+    });
     let texts = found.iter().map(|(name, text)| format!("{name}={text}"));
     texts.collect::<Vec<_>>().join(ARGUMENT_END)
 }

@@ -308,6 +308,10 @@ pub(crate) struct Registered<S> {
     pub(crate) interfaces: Vec<&'static str>,
     /// Its arguments.
     pub(crate) arguments: Vec<Argument>,
+    /// Those of them that stand in braces.
+    pub(crate) blocks: Vec<&'static str>,
+    /// Groups of them whose order means nothing.
+    pub(crate) unordered: Vec<&'static str>,
     /// Where its values live in a document.
     pub(crate) entries: Vec<Placed>,
     /// Its main form.
@@ -532,7 +536,8 @@ impl<S: Names + 'static> Commands<S> {
         let entries = Entry::read_all(&texts, &arguments);
         let phases = command.entries.iter().map(|(phase, _)| *phase);
         let placed = phases.zip(entries).map(|(phase, entry)| Placed { phase, entry });
-        let entries = placed.collect();
+        let entries: Vec<Placed> = placed.collect();
+        let unordered = entries.iter().flat_map(|placed| placed.entry.value.sets()).collect();
         self.commands.push(Registered {
             help: command.help,
             details: command.details,
@@ -543,7 +548,9 @@ impl<S: Names + 'static> Commands<S> {
             many: command.many,
             inverse: command.declared.read(&names, syntax),
             interfaces,
+            blocks: document::blocks(&arguments),
             arguments,
+            unordered,
             entries,
             main_form,
         });

@@ -58,8 +58,8 @@ pub(crate) fn register(registry: &mut Registry) {
 
 /// What stands at the place of a route in a document.
 fn entry(place: &str) -> &'static str {
-    let route = "{via: [via: {interface, local, accept: <Accept?>, forward: <Forward?>, \
-                 ttl-threshold}], signal: <Signal?>, drop: <Drop?>, accept-all: <Accept-all?>}";
+    let route = "{via: (via: {interface, local, accept: <Accept?>, forward: <Forward?>, \
+                 ttl-threshold}), signal: <Signal?>, drop: <Drop?>, accept-all: <Accept-all?>}";
     format!("{place}: {route} with add").leak()
 }
 

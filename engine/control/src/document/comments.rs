@@ -40,6 +40,12 @@ pub(crate) struct Remarks {
 const EDITORS: &str = "yaml-language-server";
 
 impl Comments {
+    /// The same, with these comments behind all.
+    pub(crate) fn with_more<'t>(mut self, more: impl Iterator<Item = &'t str>) -> Comments {
+        self.foot.extend(more.map(str::to_owned));
+        self
+    }
+
     /// The comments of a document, each with the key or item that it stands at.
     pub(crate) fn of(root: &Node, comments: &[Comment]) -> Comments {
         let (behind, above): (Vec<&Comment>, Vec<&Comment>) =

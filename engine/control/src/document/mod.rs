@@ -24,6 +24,7 @@ pub use comments::Comments;
 pub(crate) use notation::{Argument, Entry};
 pub(crate) use parse::{Parsed, parse};
 pub(crate) use read::Objects;
+pub(crate) use said::blocks;
 use serde_json::Value as Json;
 pub(crate) use shape::Shape;
 use tree::Tree;

@@ -20,7 +20,7 @@
 //! | `true` | the line has nothing more to say |
 //! | `{ mtu, key: VALUE, * }` | keys; a name alone is the argument, `*` all that are left |
 //! | `some{ … }` | the same, and no line where no key is said |
-//! | `[via: VALUE]` | the repetitions of a group, a list |
+//! | `[via: VALUE]` | the repetitions of a group, a list; with `(…)` their order means nothing |
 //! | `{ lists[0]: VALUE }` | the first item of a list whose others are lines of their own |
 //! | `VALUE / VALUE` | the first that says all |
 //!
@@ -70,8 +70,19 @@ pub(crate) enum Value {
     Flags(Vec<&'static str>),
     True,
     Map { members: Vec<Member>, needs_one: bool },
-    Groups { group: &'static str, value: Box<Value> },
+    Groups(Groups),
     OneOf(Vec<Value>),
+}
+
+/// The repetitions of a group.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    pub(crate) group: &'static str,
+    /// The arguments of one.
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) value: Box<Value>,
+    /// They mean the same in any order.
+    pub(crate) is_set: bool,
 }
 
 #[derive(Debug)]
@@ -277,7 +288,9 @@ impl Value {
                         value
                     }
                 };
-                (3, Value::Groups { group: name, value: Box::new(value) })
+                let value = Box::new(value);
+                let groups = Groups { group: name, arguments: inner, value, is_set: false };
+                (3, Value::Groups(groups))
             }
         }
     }
@@ -295,8 +308,20 @@ impl Value {
             Value::Map { members, .. } => {
                 members.iter().flat_map(|member| member.value.names()).collect()
             }
-            Value::Groups { group, .. } => vec![group],
+            Value::Groups(groups) => vec![groups.group],
             Value::OneOf(values) => values.iter().flat_map(Value::names).collect(),
+        }
+    }
+
+    /// Groups whose order means nothing.
+    pub(crate) fn sets(&self) -> Vec<&'static str> {
+        match self {
+            Value::Groups(groups) if groups.is_set => vec![groups.group],
+            Value::Map { members, .. } => {
+                members.iter().flat_map(|member| member.value.sets()).collect()
+            }
+            Value::OneOf(values) => values.iter().flat_map(Value::sets).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -353,7 +378,8 @@ impl Reader {
     }
 
     fn name(&mut self) -> &'static str {
-        let name = self.until(&[' ', ',', ':', '.', '<', '>', '[', ']', '{', '}', '=', '/', '|']);
+        let name = self
+            .until(&[' ', ',', ':', '.', '<', '>', '[', ']', '(', ')', '{', '}', '=', '/', '|']);
         self.check(!name.is_empty(), "a name is missing");
         name
     }
@@ -415,19 +441,21 @@ impl Reader {
         if self.take("{") {
             return Value::Map { members: self.members(arguments), needs_one: false };
         }
-        if self.take("[") {
+        let is_set = self.take("(");
+        if is_set || self.take("[") {
             let group = self.name();
             self.expect(":");
             let inner = in_group(group, arguments);
             self.check(!inner.is_empty(), &format!("no group '{group}'"));
             let mut value = self.values(&inner);
-            self.expect("]");
+            self.expect(if is_set { ")" } else { "]" });
             fill_rest(&mut value, &inner, &[]);
             for name in value.names() {
                 let is_known = inner.iter().any(|argument| argument.name == name);
                 self.check(is_known, &format!("no argument '{name}' in '{group}'"));
             }
-            return Value::Groups { group, value: Box::new(value) };
+            let value = Box::new(value);
+            return Value::Groups(Groups { group, arguments: inner, value, is_set });
         }
         self.expect("true");
         Value::True

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::notation::{Argument, Entry, Key, KeyPart, Kind, Member, Value, in_group};
+use super::notation::{Argument, Entry, Key, KeyPart, Kind, Member, Value};
 use super::parse::{self, Node, NodeValue, mistake};
 use super::said::{self, Given, Said};
 use super::shape::{EntryId, Shape};
@@ -270,7 +270,7 @@ impl<'c, S: Names + 'static> Reading<'c, S> {
             Some(step) if !entry.is_item => step.at,
             _ => node.at,
         };
-        let args = said::to_json(&said, arguments);
+        let args = said::to_json(&said, &registered.blocks);
         let form = &self.commands.forms[registered.main_form];
         match self.commands.line_of_arguments(form, &args) {
             Ok(line) => Some(Found {
@@ -561,15 +561,14 @@ fn value(wanted: &Value, node: &Node, arguments: &[Argument], said: &mut Said, t
             let keys: Vec<&str> = members.iter().map(|member| member.key).collect();
             wrong(format!("keys, such as {}", either(&keys[..keys.len().min(KEYS_LISTED_MAX)])));
         }
-        (Value::Groups { group, value: inner }, _) if !node.is_null() => {
-            let inside = in_group(group, arguments);
+        (Value::Groups(groups), _) if !node.is_null() => {
             for item in items(node) {
                 let mut own = Said::new();
-                value(inner, item, &inside, &mut own, taken);
-                said.push((group, Given::Group(own)));
+                value(&groups.value, item, &groups.arguments, &mut own, taken);
+                said.push((groups.group, Given::Group(own)));
             }
         }
-        (Value::Groups { .. }, _) => wrong("a list".to_owned()),
+        (Value::Groups(_), _) => wrong("a list".to_owned()),
         (Value::OneOf(values), _) => one_of(values, node, arguments, said, taken),
     }
 }

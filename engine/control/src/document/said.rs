@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::notation::{Argument, Kind, in_group};
+use super::comments::normal;
+use super::notation::{Argument, Kind};
 use crate::args::Slot;
 use crate::output::key_of;
 use crate::syntax::Choice;
@@ -66,6 +67,10 @@ pub(crate) fn of_line(
             Value::Text(text) => Given::Text(without_braces(text).to_owned()),
             Value::Number(number) => Given::Number(number.to_string()),
             Value::Real(_) => Given::Number(written()),
+            Value::Ip4(address) => Given::Text(address.to_string()),
+            Value::Ip6(address) => Given::Text(address.to_string()),
+            Value::Prefix(prefix) => Given::Text(prefix.to_string()),
+            Value::Mac(_) => Given::Text(normal(&written())),
             _ => Given::Text(written()),
         };
         said.push((name, given));
@@ -79,18 +84,17 @@ fn without_braces(text: &str) -> &str {
     inside.map_or(text, str::trim)
 }
 
-/// The arguments as the JSON form of commands has them.
-pub(crate) fn to_json(said: &Said, arguments: &[Argument]) -> Map<String, Json> {
+/// The arguments as the JSON form of commands has them; `blocks` stand in braces.
+pub(crate) fn to_json(said: &Said, blocks: &[&'static str]) -> Map<String, Json> {
     let mut out = Map::new();
     for (name, given) in said {
-        let is_of = |argument: &&Argument| argument.name == *name;
         let value = match given {
             Given::Flag => Json::Bool(true),
             Given::Number(text) | Given::Text(text) => {
-                let is_block = arguments.iter().filter(is_of).any(|argument| is_block(argument));
+                let is_block = blocks.contains(name);
                 Json::String(if is_block { format!("{{ {text} }}") } else { text.clone() })
             }
-            Given::Group(inside) => Json::Object(to_json(inside, &in_group(name, arguments))),
+            Given::Group(inside) => Json::Object(to_json(inside, blocks)),
         };
         match out.get_mut(&key_of(name)) {
             None => {
@@ -103,9 +107,18 @@ pub(crate) fn to_json(said: &Said, arguments: &[Argument]) -> Map<String, Json> 
     out
 }
 
-fn is_block(argument: &Argument) -> bool {
-    let (Kind::Value(choices) | Kind::Values(choices)) = &argument.kind else { return false };
-    choices
-        .iter()
-        .any(|choice| matches!(choice, Choice::Type(kind) if matches!(kind.reads, Reads::Block)))
+/// The arguments that are blocks.
+pub(crate) fn blocks(arguments: &[Argument]) -> Vec<&'static str> {
+    let is_block = |choice: &Choice| matches!(choice, Choice::Type(kind) if matches!(kind.reads, Reads::Block));
+    let mut out = Vec::new();
+    for argument in arguments {
+        match &argument.kind {
+            Kind::Flag => {}
+            Kind::Value(choices) | Kind::Values(choices) => {
+                out.extend(choices.iter().any(is_block).then_some(argument.name));
+            }
+            Kind::Group(inner) => out.extend(blocks(inner)),
+        }
+    }
+    out
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::SUB_INTERFACES;
-use super::notation::{Argument, Kind, Value, in_group};
+use super::notation::{Argument, Kind, Value};
 use super::shape::{EntryId, Shape};
 use crate::error::either;
 use crate::grammar::Commands;
@@ -177,9 +177,7 @@ fn of_value(value: &Value, arguments: &[Argument], words: &[(&'static str, &'sta
                 "additionalProperties": false,
             })
         }
-        Value::Groups { group, value } => {
-            one_or_more(of_value(value, &in_group(group, arguments), words))
-        }
+        Value::Groups(groups) => one_or_more(of_value(&groups.value, &groups.arguments, words)),
         Value::OneOf(values) => {
             any_of(values.iter().map(|value| of_value(value, arguments, words)).collect())
         }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::notation::{Entry, Key, KeyPart, Value};
+use super::comments::identity_of;
+use super::notation::{Entry, Groups, Key, KeyPart, Value};
 use super::said::{self, Given, Said};
 use super::tree::{Map, Name, Scalar, Tree};
 use super::{Document, INTERFACES, SUB_INTERFACES};
@@ -221,12 +222,16 @@ fn tree(value: &Value, said: &Said) -> Option<Tree> {
             }
             (!needs_one || !map.members.is_empty()).then_some(Tree::Map(map))
         }
-        Value::Groups { group, value } => {
+        Value::Groups(Groups { group, value, is_set, .. }) => {
             let groups = all(group).filter_map(|(_, given)| match given {
                 Given::Group(inside) => Some(whole(value, inside)),
                 _ => None,
             });
-            listed(groups.collect::<Option<Vec<Tree>>>()?)
+            let mut groups = groups.collect::<Option<Vec<Tree>>>()?;
+            if *is_set {
+                groups.sort_by_cached_key(|group| Name(identity_of(group)));
+            }
+            listed(groups)
         }
         Value::OneOf(values) => values.iter().find_map(|value| tree(value, said)),
     }

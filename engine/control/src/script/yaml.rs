@@ -75,6 +75,9 @@ impl<S: Names + 'static> Writing<S> {
 /// The text, and the document as JSON beside its lines.
 fn made(writer: DocumentWriter, comments: &Comments, lines: &str) -> (String, Json) {
     let document = writer.finish();
+    // What the lines say to people, as of secrets that are hidden.
+    let remarks = lines.lines().filter_map(|line| line.strip_prefix('#'));
+    let comments = comments.clone().with_more(remarks);
     let lines: Vec<&str> = lines.lines().collect();
-    (document.yaml(comments), json!({ "commands": lines, "document": document.json() }))
+    (document.yaml(&comments), json!({ "commands": lines, "document": document.json() }))
 }

@@ -27,7 +27,7 @@ fn entry(place: &str) -> &'static str {
          <table6>, rx-ip4: <rx4>, rx-ip6: <rx6>, drop, unreachable, prohibit, null-send-unreach, \
          null-send-prohibit, local, punt, {also}}}"
     );
-    format!("{place}: {{count, via: [via: {path}]}} with add").leak()
+    format!("{place}: {{count, via: (via: {path})}} with add").leak()
 }
 
 pub(crate) fn register(registry: &mut Registry) {
