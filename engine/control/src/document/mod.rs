@@ -11,6 +11,7 @@ mod emit;
 pub(crate) mod notation;
 mod parse;
 mod read;
+mod register;
 mod said;
 mod schema;
 mod shape;
