@@ -246,11 +246,11 @@ pub(crate) struct Given<'a> {
     pub(crate) line: &'a str,
     pub(crate) words: &'a [Word],
     /// Texts in place of the values of some arguments.
-    pub(crate) instead: &'a [(&'static str, &'static str)],
+    pub(crate) instead: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> Given<'a> {
-    fn instead(&self, name: &str) -> Option<&'static str> {
+    fn instead(&self, name: &str) -> Option<&'a str> {
         self.instead.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 

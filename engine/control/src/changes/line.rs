@@ -80,7 +80,10 @@ impl<S: Names + 'static> Commands<S> {
                 .remedy("a configuration says what there is to be"));
         }
         let run = inverse.counted.and_then(|counted| Run::of(counted, names, &slots));
-        let places = run.as_ref().map(|run| run.places(inverse.counted)).unwrap_or_default();
+        let first = run.map(|run| run.first()).unwrap_or_default();
+        let places = run.zip(inverse.counted).map(|(run, counted)| run.places(counted, &first));
+        let places = places.unwrap_or_default();
+        let marks = run.filter(Run::is_many);
         let given = Given { names, slots: &slots, line: text, words, instead: &places };
         let fill = |template: &Template| template.fill(&given);
         let undo = inverse.undo.iter().find_map(fill);
@@ -102,13 +105,13 @@ impl<S: Names + 'static> Commands<S> {
                 let flag = slots.iter().find(|slot| slot.name_in(names) == exchanged.without);
                 let (lead, flag) =
                     (self.forms[form].words.len(), flag.map(|slot| usize::from(slot.word)));
-                let rest = runs::words_of(text, words, run.as_ref()).without(lead, flag);
+                let rest = runs::words_of(text, words, marks.as_ref()).without(lead, flag);
                 format!("{} {rest}", exchanged.words)
             },
         });
         let meaning = meaning(names, &slots, inverse.usual, &places);
         let said = Said {
-            text: runs::words_of(text, words, run.as_ref()).join(),
+            text: runs::words_of(text, words, marks.as_ref()).join(),
             meaning: format!("{main}{ARGUMENT_END}{meaning}"),
             makes: inverse.makes.iter().filter_map(fill).collect(),
             stands_on: inverse.stands_on.iter().filter_map(fill).chain(on).collect(),
@@ -127,7 +130,14 @@ impl<S: Names + 'static> Commands<S> {
             run: None,
         };
         Ok(Some(match run {
-            Some(run) => runs::whole(said, run),
+            Some(run) => {
+                let same = inverse.exchanged.map_or(&[][..], |exchanged| exchanged.same);
+                let prefix = inverse.counted.map(|(prefix, _)| prefix);
+                let others: Vec<&str> =
+                    same.iter().copied().filter(|name| Some(*name) != prefix).collect();
+                let class = keyed(main, "run", &others, &given, inverse.usual);
+                runs::whole(said, run, class)
+            }
             None => said,
         }))
     }
@@ -230,7 +240,10 @@ fn meaning(
             found.push((name, text));
         }
     }
-    found.extend(instead.iter().map(|(name, mark)| (*name, (*mark).to_owned())));
+    // A run of one prefix says the same as a line without a count.
+    if let Some((name, _)) = instead.first() {
+        found.push((name, runs::prefix_and_count(instead)));
+    }
     found.sort_by_key(|(name, _)| *name);
     let mut out = String::new();
     for (name, text) in found {

@@ -18,7 +18,7 @@ use crate::grammar::Commands;
 use crate::names::Names;
 
 pub(crate) use plan::between;
-pub(crate) use reader::{Line, Reader};
+pub(crate) use reader::{Line, Lines, Reader};
 
 /// A line of a configuration that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl<S: Names + 'static> Commands<S> {
     fn lines(&self, names: &dyn Names, text: &str) -> Result<Vec<Line>, Vec<Mistake>> {
         let mut reader = Reader::new(text.to_owned());
         while !reader.step(self, names, usize::MAX) {}
-        reader.finish()
+        reader.end().merged()
     }
 }
 

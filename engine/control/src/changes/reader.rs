@@ -1,8 +1,10 @@
 //! Reading a configuration, some lines at a time.
 
+use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::Mistake;
@@ -45,17 +47,53 @@ pub(crate) struct Reader {
     made: RefCell<HashSet<String>>,
     lines: Vec<Line>,
     mistakes: Vec<Mistake>,
-    /// Lines of the running configuration: what says the same in the same words is not read again,
-    /// and interfaces that these make are not there by themselves.
-    running: Option<Running>,
+    /// Its lines by their texts.
+    by_text: HashSet<ByText>,
+    /// The configuration that it is compared with, which was read before: what says the same in the
+    /// same words is not read again.
+    other: Option<Arc<Index>>,
+    /// Must each interface that a line names be there, or be made by a line before? Those that
+    /// `other` makes are not there by themselves.
+    checks: bool,
 }
 
-/// What is known of the running configuration while another is read.
-struct Running {
-    by_text: HashMap<String, Arc<Said>>,
+/// What is known of a configuration that was read.
+#[derive(Debug)]
+pub(crate) struct Index {
+    by_text: HashSet<ByText>,
     made: HashSet<String>,
-    /// Must each interface that a line names be there?
-    checks: bool,
+}
+
+/// A line, found by its text.
+#[derive(Debug)]
+struct ByText(Arc<Said>);
+
+impl PartialEq for ByText {
+    fn eq(&self, other: &ByText) -> bool {
+        self.0.text == other.0.text
+    }
+}
+
+impl Eq for ByText {}
+
+impl Hash for ByText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.text.hash(state);
+    }
+}
+
+impl Borrow<str> for ByText {
+    fn borrow(&self) -> &str {
+        &self.0.text
+    }
+}
+
+/// A configuration that was read.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    lines: Vec<Line>,
+    mistakes: Vec<Mistake>,
+    pub(crate) index: Arc<Index>,
 }
 
 impl Reader {
@@ -69,27 +107,21 @@ impl Reader {
             made: RefCell::default(),
             lines: Vec::new(),
             mistakes: Vec::new(),
-            running: None,
+            by_text: HashSet::new(),
+            other: None,
+            checks: false,
         }
     }
 
     /// Read this text, which the router is to become, with this running configuration: each
     /// interface that a line names must be there, or be made by a line before.
-    pub(crate) fn of_wanted(text: String, running: &[Line]) -> Reader {
-        Reader::knowing(text, running, true)
+    pub(crate) fn of_wanted(text: String, running: &Lines) -> Reader {
+        Reader { checks: true, ..Reader::beside(text, running) }
     }
 
-    /// Read this text; what another configuration says in the same words is not read again.
-    pub(crate) fn beside(text: String, other: &[Line]) -> Reader {
-        Reader::knowing(text, other, false)
-    }
-
-    fn knowing(text: String, running: &[Line], checks: bool) -> Reader {
-        let by_text =
-            running.iter().map(|line| (line.said.text.clone(), line.said.clone())).collect();
-        let made = running.iter().flat_map(|line| interfaces_made(&line.said));
-        let made = made.map(str::to_owned).collect();
-        Reader { running: Some(Running { by_text, made, checks }), ..Reader::new(text) }
+    /// Read this text, which is compared with another.
+    pub(crate) fn beside(text: String, other: &Lines) -> Reader {
+        Reader { other: Some(other.index.clone()), ..Reader::new(text) }
     }
 
     /// How much is read, and how much there is, bytes.
@@ -112,9 +144,9 @@ impl Reader {
             let line = &rest[..length];
             let known = Known { names, made: &self.made };
             let read = end.and_then(|end| closed(end, self.words.len())).and_then(|()| {
-                let known_said = self.running.as_ref().and_then(|r| r.by_text.get(line.trim_end()));
-                let said = match known_said {
-                    Some(said) => Some(said.clone()),
+                let other = self.other.as_ref();
+                let said = match other.and_then(|other| other.by_text.get(line.trim_end())) {
+                    Some(ByText(said)) => Some(said.clone()),
                     None => commands.said(&known, line, &self.words)?.map(Arc::new),
                 };
                 self.check_interfaces(names, said.as_deref())?;
@@ -123,6 +155,9 @@ impl Reader {
             match read {
                 Ok(Some(said)) => {
                     self.made.borrow_mut().extend(interfaces_made(&said).map(str::to_owned));
+                    if self.other.is_none() {
+                        self.by_text.insert(ByText(said.clone()));
+                    }
                     self.lines.push(Line { number: self.number, said });
                 }
                 Ok(None) => {}
@@ -136,12 +171,11 @@ impl Reader {
 
     /// Is there each interface that a line names?
     fn check_interfaces(&self, names: &dyn Names, said: Option<&Said>) -> Result<(), Refusal> {
-        let running = self.running.as_ref().filter(|running| running.checks);
-        let (Some(running), Some(said)) = (running, said) else { return Ok(()) };
+        let Some(said) = said.filter(|_| self.checks) else { return Ok(()) };
         let made = self.made.borrow();
         let is_there = |name: &String| {
-            made.contains(name)
-                || !running.made.contains(name) && names.find(INTERFACE, name).is_some()
+            let other_makes = self.other.as_ref().is_some_and(|other| other.made.contains(name));
+            made.contains(name) || !other_makes && names.find(INTERFACE, name).is_some()
         };
         match said.interfaces.iter().find(|name| !is_there(name)) {
             Some(name) => Err(Refusal::new(format!("there is no interface '{}'", printable(name)))
@@ -150,11 +184,19 @@ impl Reader {
         }
     }
 
-    /// The lines, each thing said once.
+    /// What was read.
+    pub(crate) fn end(self) -> Lines {
+        let index = Index { by_text: self.by_text, made: self.made.into_inner() };
+        Lines { lines: self.lines, mistakes: self.mistakes, index: Arc::new(index) }
+    }
+}
+
+impl Lines {
+    /// The lines, each thing said once. May run on any thread.
     ///
     /// # Errors
     /// All mistakes.
-    pub(crate) fn finish(mut self) -> Result<Vec<Line>, Vec<Mistake>> {
+    pub(crate) fn merged(mut self) -> Result<Vec<Line>, Vec<Mistake>> {
         let lines = merged(self.lines, &mut self.mistakes);
         match self.mistakes.is_empty() {
             true => Ok(lines),

@@ -46,12 +46,27 @@ impl Run {
         Some(Run { first, count: number, prefix_word: usize::from(slot.word), count_word })
     }
 
-    /// What stands in the texts of the line for its prefix and count.
-    pub(super) fn places(
+    /// Is it about more than one?
+    pub(super) fn is_many(&self) -> bool {
+        self.count > 1
+    }
+
+    /// What stands in the texts of the line for its prefix and count: marks where it may be cut, the
+    /// prefix in its usual form otherwise.
+    pub(super) fn places<'t>(
         &self,
-        counted: Option<(&'static str, &'static str)>,
-    ) -> Vec<(&'static str, &'static str)> {
-        counted.map_or_else(Vec::new, |(prefix, count)| vec![(prefix, PREFIX), (count, COUNT)])
+        (prefix, count): (&'t str, &'t str),
+        first: &'t str,
+    ) -> Vec<(&'t str, &'t str)> {
+        match self.is_many() {
+            true => vec![(prefix, PREFIX), (count, COUNT)],
+            false => vec![(prefix, first)],
+        }
+    }
+
+    /// The first prefix as it is written.
+    pub(super) fn first(&self) -> String {
+        self.first.to_string()
     }
 
     fn bits(&self) -> u32 {
@@ -138,18 +153,30 @@ pub(super) fn words_of(line: &str, words: &[Word], run: Option<&Run>) -> Words {
     Words(out, places)
 }
 
+/// What a line is about, for its meaning.
+pub(super) fn prefix_and_count(places: &[(&str, &str)]) -> String {
+    match places {
+        [_, _] => format!("{PREFIX} count {COUNT}"),
+        [(_, first)] => (*first).to_owned(),
+        _ => String::new(),
+    }
+}
+
 /// A text with marks as a line that parses.
 pub(super) fn parsable(text: &str) -> String {
     text.replace(&format!(" count {COUNT}"), "").replace(PREFIX, "::/0")
 }
 
-/// A line about all of its run, made of one whose texts have the marks.
-pub(super) fn whole(marked: Said, run: Run) -> Said {
-    let class = marked.undo.clone().unwrap_or_default();
-    let is_many = run.count > 1;
-    let mut said = filled(&marked, &run);
-    said.run = Some(Box::new(Counted { run, class, marked: is_many.then_some(marked) }));
-    said
+/// A line about all of its run; the texts of one that may be cut have the marks. Lines of one
+/// command about one table have one `class`.
+pub(super) fn whole(said: Said, run: Run, class: String) -> Said {
+    if !run.is_many() {
+        let run = Some(Box::new(Counted { run, class, marked: None }));
+        return Said { run, ..said };
+    }
+    let filled = filled(&said, &run);
+    let run = Some(Box::new(Counted { run, class, marked: Some(said) }));
+    Said { run, ..filled }
 }
 
 /// The run of a line.

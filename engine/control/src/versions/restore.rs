@@ -90,7 +90,7 @@ impl<S: Names + 'static> Commands<S> {
         super::readable(&version.language)?;
         let mut reader = Reader::new(text.to_owned());
         while !reader.step(self, names, usize::MAX) {}
-        reader.finish().map_err(|mistakes| {
+        reader.end().merged().map_err(|mistakes| {
             let (number, count) = (version.number, mistakes.len());
             let first = mistakes.first();
             let first = first.map(|first| format!(": line {}: {}", first.line, first.refusal));
@@ -108,7 +108,7 @@ impl<S: Names + 'static> Commands<S> {
     ) -> Option<Restored> {
         let mut running = Reader::new(self.running_config(state));
         while !running.step(self, &*state, usize::MAX) {}
-        let running = running.finish().unwrap_or_default();
+        let running = running.end().merged().unwrap_or_default();
         // What cannot be taken back stays anyway.
         let changes = between(running, lines.clone());
         let changes = changes.or_else(|_| between(Vec::new(), lines)).unwrap_or_default();

@@ -20,7 +20,7 @@ use serde_json::json;
 use super::Context;
 use crate::args::Args;
 use crate::background::Elsewhere;
-use crate::changes::{Change, Changes, Line, Mistake, Reader, between};
+use crate::changes::{Change, Changes, Lines, Mistake, Reader, between};
 use crate::configuration::Configuration;
 use crate::error::Refusal;
 use crate::grammar::Commands;
@@ -121,9 +121,9 @@ enum At<S> {
     /// The running configuration is written.
     Writing { running: Box<Configuration<S>>, written: Collected },
     /// The lines of the configurations are read.
-    Reading { reader: Box<Reader>, before: Option<Vec<Line>>, wanted: Option<Vec<Line>> },
+    Reading { reader: Box<Reader>, before: Option<Lines>, wanted: Option<Lines> },
     /// The commands are found.
-    Planning(Elsewhere<Planned>),
+    Planning(Elsewhere<Result<Planned, Vec<Mistake>>>),
     /// The version is written.
     Storing(Elsewhere<Stored>),
     /// The commands are executed.
@@ -137,8 +137,9 @@ enum At<S> {
 }
 
 /// What leads to the wanted configuration.
+#[derive(Default)]
 struct Planned {
-    changes: Result<Changes, Vec<Mistake>>,
+    changes: Changes,
     /// Does the saved version say what runs?
     is_saved: bool,
 }
@@ -236,7 +237,7 @@ impl<S: Names + 'static> Documented<S> {
             }
             At::Planning(planning) => match planning.look()? {
                 Some(planned) => self.planned(commands, state, planned),
-                None => Ok(Elsewhere::<Planned>::pause()),
+                None => Ok(Elsewhere::<()>::pause()),
             },
             At::Storing(storing) => match storing.look()? {
                 Some(stored) => {
@@ -342,59 +343,54 @@ impl<S: Names + 'static> Documented<S> {
         else {
             return Ok(Step::Again);
         };
-        let lines = reader.finish();
+        let lines = reader.end();
         let Some(before) = before else {
-            let before = match lines {
-                Ok(before) => before,
-                Err(mistakes) => return Err(self.unreadable(Err::<(), _>(mistakes))),
-            };
             let text = match &self.failed {
                 Some(_) => self.running.clone(),
                 None => self.wanted.text.clone(),
             };
             let reader = match (&self.failed, self.purpose) {
                 (None, Purpose::Check | Purpose::Diff | Purpose::Apply | Purpose::Rollback) => {
-                    Reader::of_wanted(text, &before)
+                    Reader::of_wanted(text, &lines)
                 }
-                _ => Reader::beside(text, &before),
+                _ => Reader::beside(text, &lines),
             };
             let reader = Box::new(reader);
-            self.at = At::Reading { reader, before: Some(before), wanted: None };
+            self.at = At::Reading { reader, before: Some(lines), wanted: None };
             return Ok(Step::Again);
         };
         let Some(wanted) = wanted else {
-            let wanted = match lines {
-                Ok(wanted) => wanted,
-                Err(mistakes) => return Err(self.unreadable(Err::<(), _>(mistakes))),
-            };
-            if self.purpose == Purpose::Check {
-                let said = format!("{} has no mistakes\n", self.wanted.name);
-                return Ok(Step::Done(Output::text(said)));
-            }
             let is_known = commands.versions.running(self.begun).is_some();
             let saved = self.saved.clone().filter(|_| self.failed.is_none() && !is_known);
             if let Some(saved) = saved {
                 let reader = Box::new(Reader::beside(saved, &before));
-                self.at = At::Reading { reader, before: Some(before), wanted: Some(wanted) };
+                self.at = At::Reading { reader, before: Some(before), wanted: Some(lines) };
                 return Ok(Step::Again);
             }
-            return self.plan(before, wanted, None);
+            return self.plan(before, lines, None);
         };
-        self.plan(before, wanted, lines.ok())
+        self.plan(before, wanted, Some(lines))
     }
 
     /// Find the commands, on another thread: that takes a while where there are many lines.
     fn plan(
         &mut self,
-        before: Vec<Line>,
-        wanted: Vec<Line>,
-        saved: Option<Vec<Line>>,
+        before: Lines,
+        wanted: Lines,
+        saved: Option<Lines>,
     ) -> Result<Step, Refusal> {
+        let checks = self.purpose == Purpose::Check;
         self.at = At::Planning(Elsewhere::surely(move || {
-            let is_saved = saved.is_some_and(|saved| {
-                between(before.clone(), saved).is_ok_and(|changes| changes.is_empty())
-            });
-            Ok(Planned { changes: between(before, wanted), is_saved })
+            let found = || -> Result<Planned, Vec<Mistake>> {
+                let (before, wanted) = (before.merged()?, wanted.merged()?);
+                let saved = saved.and_then(|saved| saved.merged().ok());
+                let is_saved = saved.is_some_and(|saved| {
+                    between(before.clone(), saved).is_ok_and(|changes| changes.is_empty())
+                });
+                let changes = if checks { Changes::default() } else { between(before, wanted)? };
+                Ok(Planned { changes, is_saved })
+            };
+            Ok(found())
         })?);
         Ok(Step::Again)
     }
@@ -404,28 +400,38 @@ impl<S: Names + 'static> Documented<S> {
         &mut self,
         commands: &Commands<S>,
         state: &S,
-        planned: Planned,
+        planned: Result<Planned, Vec<Mistake>>,
     ) -> Result<Step, Refusal> {
-        let changes = match (planned.changes, &self.failed) {
-            (Ok(changes), _) => changes,
-            (Err(_), Some(_)) => Changes::default(),
-            (Err(mistakes), None) => return Err(self.unreadable(Err::<(), _>(mistakes))),
+        let Planned { changes, is_saved } = match (planned, &self.failed) {
+            (Ok(planned), _) => planned,
+            (Err(_), Some(_)) => Planned::default(),
+            (Err(mistakes), None) => return Err(self.unreadable(mistakes)),
         };
         if self.failed.is_some() || self.purpose == Purpose::Return {
             self.at = At::Executing(Box::new(Executing::new(changes.commands, true)));
             return Ok(Step::Again);
         }
         match self.purpose {
+            Purpose::Check => {
+                let said = format!("{} has no mistakes\n", self.wanted.name);
+                return Ok(Step::Done(Output::text(said)));
+            }
             Purpose::Diff | Purpose::DiffVersion => {
                 return Ok(Step::Done(self.listed(commands, state, &changes)));
             }
-            Purpose::Status => return Ok(Step::Done(self.status(commands, Some(&changes)))),
+            Purpose::Status => {
+                // A version may say what is so anyway: that is no difference.
+                let saved = commands.versions.kept().and_then(|kept| kept.current.saved);
+                let is_known = saved.is_some() && commands.versions.running(self.begun) == saved;
+                let changes = if is_known { Changes::default() } else { changes };
+                return Ok(Step::Done(self.status(commands, &changes)));
+            }
             _ => {}
         }
         if commands.changes.begun() != self.begun {
             return self.write(commands);
         }
-        self.keep(commands, changes, planned.is_saved)
+        self.keep(commands, changes, is_saved)
     }
 
     /// Everything was executed.

@@ -18,8 +18,7 @@ const MISTAKES_LISTED_MAX: usize = 100;
 
 impl<S: Names + 'static> Documented<S> {
     /// All mistakes in one refusal.
-    pub(super) fn unreadable<T>(&self, mistakes: Result<T, Vec<Mistake>>) -> Refusal {
-        let mistakes = mistakes.err().unwrap_or_default();
+    pub(super) fn unreadable(&self, mistakes: Vec<Mistake>) -> Refusal {
         let Some(first) = mistakes.first() else {
             return Refusal::new("the configurations cannot be compared");
         };
@@ -61,13 +60,13 @@ impl<S: Names + 'static> Documented<S> {
     }
 
     /// Which version runs, what waits, and what nobody has saved.
-    pub(super) fn status(&self, commands: &Commands<S>, changes: Option<&Changes>) -> Output {
+    pub(super) fn status(&self, commands: &Commands<S>, changes: &Changes) -> Output {
         let Some(kept) = commands.versions.kept() else { return Output::none() };
         status_of(&kept, changes, &commands.generation())
     }
 }
 
-fn status_of(kept: &Kept, changes: Option<&Changes>, generation: &str) -> Output {
+fn status_of(kept: &Kept, changes: &Changes, generation: &str) -> Output {
     let saved = kept.current.saved.and_then(|number| kept.version(number));
     let mut text = match saved {
         Some(version) => {
@@ -88,9 +87,9 @@ fn status_of(kept: &Kept, changes: Option<&Changes>, generation: &str) -> Output
             pending.version, pending.who
         );
     }
-    let (removed, added) =
-        changes.map_or((0, 0), |changes| (changes.added.len(), changes.removed.len()));
-    let differs = changes.is_none_or(|changes| !changes.is_empty());
+    // The changes lead back to the version.
+    let (removed, added) = (changes.added.len(), changes.removed.len());
+    let differs = saved.is_none() || !changes.is_empty();
     text += &match (differs, saved) {
         (_, None) => "what runs is saved by `configuration save`\n".to_owned(),
         (false, _) => "what runs is that version\n".to_owned(),
