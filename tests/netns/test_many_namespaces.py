@@ -89,8 +89,8 @@ def test_each_namespace_is_a_vrf_with_the_same_addresses(vrfs: list[Vrf]) -> Non
         ping_all(vrf.near, FAR6, count=10)
     for vrf, then in zip(vrfs, before, strict=True):
         sent = vrf.router.counters(vrf.taps[1])["tx_packets"] - then
-        # Its own packets, and what neighbours ask now and again.
-        assert 20 <= sent < 30, f"table {vrf.table} sent {sent}"
+        # Its own packets, and what neighbours ask now and again; not those of another one, which are 20 more.
+        assert 20 <= sent < 40, f"table {vrf.table} sent {sent}"
 
 
 def test_a_route_that_goes_in_one_namespace_stays_in_the_others(vrfs: list[Vrf]) -> None:

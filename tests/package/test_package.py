@@ -28,7 +28,7 @@ def installed(root: CleanRoot, packages: Path) -> CleanRoot:
 
 def test_lintian_finds_no_error(packages: Path) -> None:
     need("lintian")
-    files = [str(deb(packages, name)) for name in ("quiver", "quiver-tg")]
+    files = [str(deb(packages, name)) for name in ("quiver", "quiver-tg", "python3-quiver-api")]
     done = run("lintian", "--allow-root", "--fail-on", "error", *files, check=False, patience_s=300.0)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -43,6 +43,15 @@ def test_programs_are_stripped_and_their_symbols_are_a_package_of_their_own(pack
     symbols = program / f"usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
     assert ".debug_line" in run("readelf", "--wide", "--sections", str(symbols)).stdout
     assert ".debug_line" not in run("readelf", "--wide", "--sections", quiverd).stdout
+
+
+def test_the_client_for_python_is_where_python_looks(packages: Path) -> None:
+    folder = SCRATCH / "client"
+    run("dpkg-deb", "--extract", str(deb(packages, "python3-quiver-api")), str(folder))
+    where = folder / "usr/lib/python3/dist-packages"
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import quiver_api; print(quiver_api.__file__)"
+    assert run("python3", "-I", "-c", code, str(where)).stdout.startswith(str(where))
+    assert {"methods.pyi", "py.typed"} < {file.name for file in (where / "quiver_api").iterdir()}
 
 
 def test_it_installs_with_a_group_and_without_touching_an_interface(installed: CleanRoot) -> None:

@@ -63,6 +63,7 @@ class Router:
         worker_core: int = 1,
         cpu: str | None = None,
         sections: str = "",
+        unix: str = "",
         exec_text: str | None = None,
         exec_strict: bool = True,
         folder: Path | None = None,
@@ -80,7 +81,8 @@ class Router:
         self.startup = self.folder / "startup.conf"
         self.startup.write_text(
             f"unix {{ nodaemon cli-listen {self.cli_socket} runtime-dir {self.folder} "
-            f"log {self.log} {exec_line} }}\n{cpu_section(worker_core) if cpu is None else cpu}\n{sections}\n"
+            f"log {self.log} {unix} {exec_line} }}\n"
+            f"{cpu_section(worker_core) if cpu is None else cpu}\n{sections}\n"
         )
         words = [str(binary("quiverd")), "--config", str(self.startup)]
         self.process = Process(namespace.words(*words) if namespace else words)

@@ -28,6 +28,7 @@ impl Router {
             cli_socket: None,
             api_socket: Some(socket.clone()),
             group: None,
+            read_only_group: None,
             limits: Limits::default(),
         };
         let stop = Arc::new(AtomicBool::new(false));

@@ -11,9 +11,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use quiver_control::commands::{Built, RefusedAtStart, RouterNumber};
 use quiver_control::server::group_id;
+use quiver_control::startup_api::Api;
 use quiver_control::{
-    Commands, Dispatcher, Entry, OnRefusal, Output, Places, Progress, Refusal, Registry, Restored,
-    Server, ServerConfig, Sink, Store, VERSIONS_KEPT,
+    Commands, Dispatcher, Entry, MoreDoors, OnRefusal, Output, Places, Progress, Refusal, Registry,
+    Restored, Server, ServerConfig, Sink, Store, Token, VERSIONS_KEPT,
 };
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
@@ -99,9 +100,12 @@ pub fn run(settings: Settings) -> Result<()> {
         cli_socket: Some(settings.cli_socket()),
         api_socket: Some(settings.api_socket()),
         group: settings.unix.gid.clone(),
+        read_only_group: settings.unix.read_only_gid.clone(),
         limits: quiver_control::Limits::default(),
     };
-    let (server, dispatcher) = Server::start(&config).map_err(|refusal| anyhow!("{refusal}"))?;
+    let doors = doors(&settings).map_err(|refusal| anyhow!("{refusal}"))?;
+    let (server, dispatcher) =
+        Server::start_with(&config, doors).map_err(|refusal| anyhow!("{refusal}"))?;
     engine.insert(dispatcher.load());
     let ready = format!("ready; commands at {}", settings.cli_socket().display());
     tracing::info!("{ready}");
@@ -116,6 +120,14 @@ pub fn run(settings: Settings) -> Result<()> {
     engine.take_leave_of_all();
     tracing::info!("ended");
     Ok(())
+}
+
+/// The doors of the API beside its socket.
+fn doors(settings: &Settings) -> Result<MoreDoors, Refusal> {
+    let Api { tcp, token_file, tls } = settings.api.clone();
+    let token_file = token_file.unwrap_or_else(|| settings.runtime_dir.join("token"));
+    let token = tcp.map(|_| Token::in_file(&token_file)).transpose()?;
+    Ok(MoreDoors { tcp, token, tls, clients: Vec::new() })
 }
 
 /// Refusals of the start that are kept for `show version verbose`; all are in the log.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use quiver_control::paths;
 use quiver_control::startup::{Buffers, Cpu, PageSize, Unix, Workers};
+use quiver_control::startup_api::Api;
 use quiver_control::{StartupFile, StartupPart, StartupSchema};
 use quiver_core::graph::builder::EngineConfig;
 use quiver_core::memory::mapping;
@@ -13,6 +14,8 @@ use quiver_core::memory::mapping;
 pub struct Settings {
     /// The process.
     pub unix: Unix,
+    /// Doors of the API.
+    pub api: Api,
     /// The engine.
     pub engine: EngineConfig,
     /// Folder for the sockets.
@@ -28,20 +31,22 @@ impl Settings {
     pub fn read(file: Option<&Path>) -> Result<Settings> {
         let (schema, parts) = schema();
         let Some(path) = file else {
-            return Settings::complete(Unix::default(), &Cpu::default(), &Buffers::default());
+            let (unix, cpu) = (Unix::default(), Cpu::default());
+            return Settings::complete(unix, Api::default(), &cpu, &Buffers::default());
         };
         let refusal = |r: quiver_control::Refusal| anyhow!("{r}");
         let file = StartupFile::read(path).map_err(refusal)?;
         let startup = schema.parse(&file).map_err(refusal)?;
         let unix = startup.unix().map_err(refusal)?;
+        let api = startup.api().map_err(refusal)?;
         let (cpu, buffers) = (startup.cpu().map_err(refusal)?, startup.buffers().map_err(refusal)?);
         let commands = startup.commands(&parts).map_err(refusal)?;
-        let settings =
-            Settings::complete(unix, &cpu, &buffers).with_context(|| path.display().to_string())?;
+        let settings = Settings::complete(unix, api, &cpu, &buffers)
+            .with_context(|| path.display().to_string())?;
         Ok(Settings { commands, idle: startup.idle(), ..settings })
     }
 
-    fn complete(unix: Unix, cpu: &Cpu, buffers: &Buffers) -> Result<Settings> {
+    fn complete(unix: Unix, api: Api, cpu: &Cpu, buffers: &Buffers) -> Result<Settings> {
         let runtime_dir = unix.runtime_dir.clone().unwrap_or_else(paths::runtime_dir);
         let defaults = EngineConfig::default();
         let engine = EngineConfig {
@@ -63,7 +68,7 @@ impl Settings {
             variant: cpu.variant.unwrap_or(defaults.variant),
             block_driver: !cpu.no_block_driver,
         };
-        Ok(Settings { unix, engine, runtime_dir, commands: Vec::new(), idle: Vec::new() })
+        Ok(Settings { unix, api, engine, runtime_dir, commands: Vec::new(), idle: Vec::new() })
     }
 
     /// Socket for plain command lines.

@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     NoMethod,
     /// The configuration is not the one that the client has read.
     Stale,
+    /// The client's role does not allow it.
+    Forbidden,
 }
 
 /// A word of a command.

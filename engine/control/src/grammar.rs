@@ -20,6 +20,7 @@ use crate::journal::Journal;
 use crate::matcher::Matcher;
 use crate::names::Names;
 use crate::output::{Output, key_of};
+use crate::rights::{Role, forbidden};
 use crate::running::Contributor;
 use crate::script::document::Purpose;
 use crate::syntax::{self, Choice, Node};
@@ -50,6 +51,10 @@ pub(crate) type Gate<S> = Box<dyn Fn(&mut S) -> Result<(), Refusal>>;
 /// Commands that change nothing, by their first word: no gate stands before them.
 const UNGATED: [&str; 10] =
     ["show", "help", "exec", "ping", "clear", "echo", "comment", "history", "quit", "exit"];
+
+/// First words of commands that change no configuration and are an operator's all the same: they
+/// send packets, or forget what others count.
+const CHANGES_LITTLE: [&str; 2] = ["ping", "clear"];
 
 /// Words of commands that make nothing.
 pub(crate) const FREES: [&str; 5] = ["delete", "del", "disable", "off", "flush"];
@@ -547,9 +552,20 @@ impl<S: Names + 'static> Commands<S> {
     }
 
     /// May this command be done now?
-    pub(crate) fn admit(&self, state: &mut S, form: usize, args: &Args<'_>) -> Result<(), Refusal> {
+    pub(crate) fn admit(
+        &self,
+        state: &mut S,
+        form: usize,
+        args: &Args<'_>,
+        role: Role,
+    ) -> Result<(), Refusal> {
         let words = &self.forms[form].words;
-        if self.only_looks(form) {
+        let only_looks = self.only_looks(form);
+        let is_harmless = only_looks && !CHANGES_LITTLE.contains(&words[0]) && !args.has("secrets");
+        if role == Role::ReadOnly && !is_harmless {
+            return Err(forbidden());
+        }
+        if only_looks {
             return Ok(());
         }
         self.gate.as_ref().map_or(Ok(()), |gate| gate(state))?;

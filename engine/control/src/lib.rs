@@ -39,10 +39,12 @@ pub mod paths;
 pub mod random;
 mod reference;
 mod registry;
+mod rights;
 mod running;
 mod script;
 pub mod server;
 pub mod startup;
+pub mod startup_api;
 mod startup_vpp;
 pub mod syntax;
 pub mod types;
@@ -65,6 +67,7 @@ pub use listing::{Listing, PAGE_ROWS_MAX, in_pages, in_slices};
 pub use names::{Names, with_interface_names};
 pub use output::{Cell, Column, Output, Table};
 pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed};
+pub use rights::{Rights, Role};
 pub use running::{
     ConfigWriter, HIDDEN, Part, Phase, Slices, along, by_interface, by_interface_name, of_each,
     of_each_interface, order,
@@ -72,7 +75,8 @@ pub use running::{
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};
 pub use server::{
-    ControlLoad, Dispatcher, Limits, MoreDoors, Server, ServerConfig, Token, UNITS_PER_TURN_MAX,
+    ControlLoad, Dispatcher, Limits, MoreDoors, Server, ServerConfig, TlsDoor, Token,
+    UNITS_PER_TURN_MAX,
 };
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;

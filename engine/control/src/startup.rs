@@ -174,6 +174,10 @@ impl StartupSchema {
                 )
                 .entry("gid <:word>", "group that may use the sockets, by name or number")
                 .entry(
+                    "read-only-gid <:word>",
+                    "group that may look at the router through them and not change it",
+                )
+                .entry(
                     "coredump-size <:unlimited|0-9223372036854775807>",
                     "largest core file, bytes",
                 )
@@ -192,6 +196,7 @@ impl StartupSchema {
                     "a worker without packets sleeps by itself; `set interface rx-mode` says how",
                 ),
         );
+        schema.add(crate::startup_api::section());
         schema.add(
             Section::new("cpu")
                 .help("Which threads run where")
@@ -514,6 +519,7 @@ impl Startup<'_> {
             runtime_dir: path("runtime-dir")?,
             files_dir: path("files-dir")?,
             gid: args.optional("gid")?,
+            read_only_gid: args.optional("read-only-gid")?,
         })
     }
 
@@ -620,6 +626,8 @@ pub struct Unix {
     pub files_dir: Option<PathBuf>,
     /// Group that may use the sockets.
     pub gid: Option<String>,
+    /// Group that may look at the router through them.
+    pub read_only_gid: Option<String>,
 }
 
 /// The section `cpu`: which threads run where.

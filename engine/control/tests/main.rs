@@ -6,4 +6,5 @@ mod grammar;
 mod methods;
 mod quoting;
 mod server;
+mod tls;
 mod toy;

@@ -19,6 +19,7 @@ use toy::{Toy, commands};
 pub(crate) struct Running {
     folder: PathBuf,
     tcp: SocketAddr,
+    pub(crate) tls: Option<SocketAddr>,
     /// A client that was there before the server.
     handed: UnixStream,
     stop: Arc<AtomicBool>,
@@ -32,16 +33,22 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(name: &str, limits: Limits) -> Running {
-        Running::start_with(name, limits, None)
+        Running::start_with(name, limits, None, None)
     }
 
-    fn start_with(name: &str, limits: Limits, token: Option<Token>) -> Running {
+    pub(crate) fn start_with(
+        name: &str,
+        limits: Limits,
+        token: Option<Token>,
+        tls: Option<TlsDoor>,
+    ) -> Running {
         let folder =
             std::env::temp_dir().join(format!("quiver-server-{name}-{}", std::process::id()));
         let config = ServerConfig {
             cli_socket: Some(folder.join("cli.sock")),
             api_socket: Some(folder.join("api.sock")),
             group: None,
+            read_only_group: None,
             limits,
         };
         let stop = Arc::new(AtomicBool::new(false));
@@ -54,10 +61,10 @@ impl Running {
         let (ready, wait) = std::sync::mpsc::channel();
         let (own, handed) = UnixStream::pair().unwrap();
         let control = std::thread::spawn(move || {
-            let more =
-                MoreDoors { tcp: Some(([127, 0, 0, 1], 0).into()), token, clients: vec![handed] };
+            let tcp = Some(([127, 0, 0, 1], 0).into());
+            let more = MoreDoors { tcp, token, tls, clients: vec![handed] };
             let (server, mut dispatcher) = Server::start_with::<Toy>(&config, more).unwrap();
-            ready.send(server.tcp().unwrap()).unwrap();
+            ready.send((server.tcp().unwrap(), server.tls())).unwrap();
             let (commands, mut toy) =
                 (commands(), Toy { jobs_dropped: dropped, rows_made: rows, ..Toy::new() });
             while !stopping.load(Ordering::SeqCst) {
@@ -68,11 +75,12 @@ impl Running {
             }
             drop(server);
         });
-        let tcp = wait.recv().unwrap();
+        let (tcp, tls) = wait.recv().unwrap();
         let control = Some(control);
         Running {
             folder,
             tcp,
+            tls,
             handed: own,
             stop,
             jobs_dropped,
@@ -493,7 +501,7 @@ fn over_tcp_a_client_says_the_token_first() {
     let token = Token::in_file(&path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap().trim().to_owned();
     std::fs::remove_file(&path).unwrap();
-    let router = Running::start_with("token", Limits::default(), Some(token));
+    let router = Running::start_with("token", Limits::default(), Some(token), None);
     let talk = |first: Value| {
         let mut stream = TcpStream::connect(router.tcp).unwrap();
         let second =
@@ -668,8 +676,13 @@ fn a_web_page_cannot_speak_to_the_port() {
 
 #[test]
 fn only_the_loopback_is_listened_to() {
-    let config =
-        ServerConfig { cli_socket: None, api_socket: None, group: None, limits: Limits::default() };
+    let config = ServerConfig {
+        cli_socket: None,
+        api_socket: None,
+        group: None,
+        read_only_group: None,
+        limits: Limits::default(),
+    };
     let more = MoreDoors { tcp: Some(([0, 0, 0, 0], 0).into()), ..MoreDoors::default() };
     let refused = Server::start_with::<Toy>(&config, more).err().unwrap().to_string();
     assert!(refused.contains("not an address of the loopback"), "{refused}");

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_forwarding::fib::{
-    Family, Fib, FibError, InterfaceInfo, Path, ROUTE_CHANGES_MAX, Source, TakenChanges, Target,
+    Family, Fib, FibError, InterfaceInfo, Path, ROUTE_CHANGES_MAX, RouteWatcher, Source,
+    TakenChanges, Target,
 };
 use quiver_forwarding::neighbour::Learned;
 use quiver_forwarding::{adjacency::AdjacencyKind, next_hop_group::Hop};
@@ -523,7 +524,8 @@ fn a_route_to_a_feature_says_its_hop_without_a_group_and_moves_with_what_replace
 fn changes_of_configured_routes_are_kept_for_who_wants_them() {
     let mut fib = router();
     let via = |hop: &str| [Path::via(ip(hop), Some(LEFT))];
-    let places = |fib: &mut Fib| match fib.take_route_changes() {
+    let configured = RouteWatcher::Configured;
+    let places = |fib: &mut Fib| match fib.take_route_changes(configured, usize::MAX) {
         TakenChanges::Any => None,
         TakenChanges::These(mut places) => {
             places.sort_by_key(|place| place.prefix);
@@ -532,7 +534,7 @@ fn changes_of_configured_routes_are_kept_for_who_wants_them() {
     };
     add(&mut fib, "192.0.2.0/24", &via("10.0.1.2"));
     assert_eq!(places(&mut fib), Some(vec![]), "nobody watched");
-    fib.watch_route_changes(true);
+    fib.watch_route_changes(configured, true);
     assert_eq!(places(&mut fib), None, "what was there before may be anything");
     add(&mut fib, "192.0.3.0/24", &via("10.0.1.2"));
     add(&mut fib, "192.0.3.0/24", &via("10.0.1.3"));
@@ -557,4 +559,22 @@ fn changes_of_configured_routes_are_kept_for_who_wants_them() {
     assert!(few.contains(&"192.0.2.0/24".into()), "{few:?}");
     fib.delete_table(Family::Ip4, 7).expect("nothing names it");
     assert_eq!(places(&mut fib), None, "its routes went with it");
+}
+
+#[test]
+fn changes_of_routes_of_all_sources_are_kept_for_who_wants_them() {
+    let mut fib = router();
+    let via = [Path::via(ip("10.0.1.2"), Some(LEFT))];
+    let taken = |fib: &mut Fib, most| match fib.take_route_changes(RouteWatcher::All, most) {
+        TakenChanges::Any => panic!("none is lost"),
+        TakenChanges::These(places) => places.len(),
+    };
+    add(&mut fib, "192.0.2.0/24", &via);
+    fib.watch_route_changes(RouteWatcher::All, true);
+    assert_eq!(taken(&mut fib, 9), 0, "it hears of what comes");
+    fib.add_route(0, prefix("192.0.9.0/24"), Source::Kernel, &via).expect("a route");
+    fib.add_routes(0, prefix("16.0.0.0/32"), 10, Source::Static, &via).expect("room");
+    assert_eq!([taken(&mut fib, 4), taken(&mut fib, 4), taken(&mut fib, 4)], [4, 4, 3]);
+    fib.remove_route(0, prefix("192.0.9.0/24"), Source::Kernel).expect("it is there");
+    assert_eq!(taken(&mut fib, 9), 1);
 }

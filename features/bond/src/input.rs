@@ -46,8 +46,6 @@ struct Port {
     /// Where what the bond receives goes; nothing when it is down.
     next: Option<NodeId>,
     takes: Takes,
-    /// Where a protocol that watches the member receives, when one does.
-    watched: Option<WatchedAddresses>,
 }
 
 struct BondInput {
@@ -67,8 +65,12 @@ impl BondInput {
             bond_mac: bond_row.map_or([0; 6], |row| row.mac),
             next: bond_row.filter(|row| row.up).map(|row| row.first(DEVICE_INPUT, row.input)),
             takes: row.map_or(Takes::Nothing, |row| row.takes),
-            watched: row.and_then(|row| row.watched),
         }
+    }
+
+    /// Where a protocol that watches the member receives, when one does.
+    fn watched(&self, cx: &Context<'_>, member: InterfaceId) -> Option<WatchedAddresses> {
+        self.table.read(cx.pass).member(member).and_then(|row| row.watched)
     }
 }
 
@@ -83,11 +85,12 @@ fn stay(cx: &Context<'_>, port: Port, packet: &mut Packet) -> NodeId {
     cx.next_in_arc(DEVICE_INPUT, port.member, packet, port.member_input)
 }
 
-/// Hand a frame to the bond; the error says why not.
+/// Hand a frame to the bond, unless `watch` finds somebody who watches the member; the error says
+/// why not.
 #[inline(always)]
 fn decide(
     cx: &Context<'_>,
-    watchers: &Watchers,
+    watch: impl Fn(EtherType, &[u8]) -> Option<NodeId>,
     port: Port,
     packet: &mut Packet,
 ) -> Result<NodeId, BondInputDrop> {
@@ -98,9 +101,7 @@ fn decide(
     if is_of_the_link(ether_type) {
         return Ok(stay(cx, port, packet));
     }
-    if let Some(addresses) = &port.watched
-        && let Some(watcher) = watchers.of(addresses, ether_type, packet.bytes())
-    {
+    if let Some(watcher) = watch(ether_type, packet.bytes()) {
         return Ok(watcher);
     }
     match port.takes {
@@ -115,35 +116,62 @@ fn decide(
     Ok(next)
 }
 
+/// Give the frames of one member to its bond.
+#[inline(always)]
+fn of_one_member(
+    cx: &Context<'_>,
+    frame: &mut Frame,
+    port: Port,
+    watch: impl Fn(EtherType, &[u8]) -> Option<NodeId>,
+) {
+    let (mut count, mut packets, mut bytes) = (0, 0, 0);
+    let all = frame.len() as u64;
+    frame.route_ahead(|packet| {
+        let decision = decide(cx, &watch, port, packet);
+        let taken = packet.rx == port.bond;
+        count += u64::from(taken);
+        if taken {
+            let on_wire = packet.on_wire();
+            (packets, bytes) = (packets + on_wire.0, bytes + on_wire.1);
+        }
+        decision
+    });
+    frame.set_same_rx(count == all || count == 0);
+    if count > 0 {
+        let counters = cx.interface_counters(port.bond);
+        counters.rx_packets.add(packets);
+        counters.rx_bytes.add(bytes);
+    }
+}
+
+/// The same where a protocol watches the member.
+#[inline(never)]
+fn of_watched_member(
+    cx: &Context<'_>,
+    frame: &mut Frame,
+    port: Port,
+    watchers: &Watchers,
+    addresses: &WatchedAddresses,
+) {
+    of_one_member(cx, frame, port, |ether_type, bytes| watchers.of(addresses, ether_type, bytes));
+}
+
 impl Node for BondInput {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
+        let watchers = &self.watchers;
         if frame.is_same_rx() {
             let Some(first) = frame.packets().first().map(|packet| packet.rx) else { return };
             let port = self.port(cx, first);
-            let (mut count, mut packets, mut bytes) = (0, 0, 0);
-            let all = frame.len() as u64;
-            let watchers = &self.watchers;
-            frame.route_ahead(|packet| {
-                let decision = decide(cx, watchers, port, packet);
-                let taken = packet.rx == port.bond;
-                count += u64::from(taken);
-                if taken {
-                    let on_wire = packet.on_wire();
-                    (packets, bytes) = (packets + on_wire.0, bytes + on_wire.1);
-                }
-                decision
-            });
-            frame.set_same_rx(count == all || count == 0);
-            if count > 0 {
-                let counters = cx.interface_counters(port.bond);
-                counters.rx_packets.add(packets);
-                counters.rx_bytes.add(bytes);
+            match self.watched(cx, first) {
+                None => of_one_member(cx, frame, port, |_, _| None),
+                Some(at) => of_watched_member(cx, frame, port, watchers, &at),
             }
             return;
         }
         frame.route_ahead(|packet| {
-            let port = self.port(cx, packet.rx);
-            let decision = decide(cx, &self.watchers, port, packet);
+            let (port, watched) = (self.port(cx, packet.rx), self.watched(cx, packet.rx));
+            let watch = |kind, bytes: &[u8]| watchers.of(watched.as_ref()?, kind, bytes);
+            let decision = decide(cx, watch, port, packet);
             if packet.rx == port.bond {
                 let counters = cx.interface_counters(port.bond);
                 let (packets, bytes) = packet.on_wire();

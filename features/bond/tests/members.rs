@@ -455,3 +455,22 @@ fn a_member_that_is_deleted_leaves_its_number_free() {
     router.interface("m0");
     router.cli("create sub-interfaces m0 7");
 }
+
+#[test]
+fn what_answers_for_other_hosts_is_no_member() {
+    let mut router = router("xor", 1);
+    router.cli("bond del m0");
+    for (line, back) in [
+        ("set ip6 nd proxy m0 2001:db8::5", "set ip6 nd proxy m0 del 2001:db8::5"),
+        (
+            "set interface ip6-nd-mirror-proxy m0 enable",
+            "set interface ip6-nd-mirror-proxy m0 disable",
+        ),
+    ] {
+        router.cli(line);
+        let refused = router.refused("bond add BondEthernet0 m0");
+        assert!(refused.contains("for other hosts"), "{line}: {refused}");
+        router.cli(back);
+    }
+    router.cli("bond add BondEthernet0 m0");
+}

@@ -1,12 +1,15 @@
-//! What clients can subscribe to: neighbours, and whether addresses of the router are its own.
+//! What clients can subscribe to: neighbours, routes, and whether addresses of the router are its
+//! own.
 
 use std::net::IpAddr;
 
 use quiver_control::{EventValue, Field, Topic, publish, publish_lost, wants};
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::Fib;
+use quiver_forwarding::fib::{Fib, ROUTE_CHANGES_MAX, RoutePlace, RouteWatcher, TakenChanges};
 use quiver_forwarding::neighbour::NeighbourChange;
 use quiver_wire::MacAddress;
+
+use crate::commands::{path_words, source_word};
 
 /// Neighbours, of both families.
 pub(crate) static NEIGHBOR: Topic = Topic {
@@ -20,6 +23,22 @@ pub(crate) static NEIGHBOR: Topic = Topic {
         Field { key: "static", help: "was it configured?" },
     ],
 };
+
+/// Routes of all sources but neighbours.
+pub(crate) static ROUTE: Topic = Topic {
+    name: "route",
+    help: "a route is set or changed, or a prefix has none any more",
+    fields: &[
+        Field { key: "event", help: "set or removed" },
+        Field { key: "table_id", help: "the table" },
+        Field { key: "prefix", help: "the prefix" },
+        Field { key: "source", help: "who says so, of the route that is used now" },
+        Field { key: "paths", help: "its paths, in the words of `ip route add`" },
+    ],
+};
+
+/// Routes that are published in one turn at most.
+const ROUTES_PER_TURN: usize = 256;
 
 /// Duplicate address detection (RFC 4862 §5.4, RFC 5227 §2.1) and later conflicts.
 pub(crate) static DAD: Topic = Topic {
@@ -62,6 +81,40 @@ pub(crate) fn publish_neighbours(engine: &mut Engine) {
         ];
         publish(engine, &NEIGHBOR, values);
     }
+}
+
+/// Publish which routes have changed since the last turn, as they are now.
+pub(crate) fn publish_routes(engine: &mut Engine) {
+    let wanted = wants(engine, &ROUTE);
+    let Some(fib) = engine.get_mut::<Fib>() else { return };
+    fib.watch_route_changes(RouteWatcher::All, wanted);
+    if !wanted {
+        return;
+    }
+    match fib.take_route_changes(RouteWatcher::All, ROUTES_PER_TURN) {
+        TakenChanges::Any => publish_lost(engine, &ROUTE, ROUTE_CHANGES_MAX as u64),
+        TakenChanges::These(places) => {
+            places.into_iter().for_each(|place| publish_route(engine, place));
+        }
+    }
+}
+
+fn publish_route(engine: &Engine, place: RoutePlace) {
+    let Some(fib) = engine.get::<Fib>() else { return };
+    let table = fib.table_id(place.family(), place.table);
+    let table = table.map_or(EventValue::None, |id| EventValue::Number(id.into()));
+    let prefix = EventValue::Text(place.prefix.to_string());
+    let known = fib.route(place.table, place.prefix);
+    let values = match known.first() {
+        None => [EventValue::Word("removed"), table, prefix, EventValue::None, EventValue::None],
+        Some(route) => {
+            let words = |path| path_words(engine, fib, place.prefix, path);
+            let paths: Vec<String> = route.paths.iter().map(words).collect();
+            let source = EventValue::Word(source_word(route.source));
+            [EventValue::Word("set"), table, prefix, source, EventValue::Text(paths.join(", "))]
+        }
+    };
+    publish(engine, &ROUTE, values);
 }
 
 /// Publish what is known of an address of the router.

@@ -38,6 +38,7 @@ use quiver_forwarding::ip::{IpInterfaces, IpTables};
 pub fn register(registry: &mut Registry) {
     registry.feature("ip", "IPv4 and IPv6: forwarding, tables, neighbours, ICMP");
     registry.topic(&events::NEIGHBOR);
+    registry.topic(&events::ROUTE);
     registry.topic(&events::DAD);
     let epochs = registry.graph.epochs().clone();
     let numbers = Numbers::begin(&mut registry.graph);

@@ -17,5 +17,6 @@ mod replace;
 mod routes;
 mod sessions;
 mod stand;
+mod subscriptions;
 mod traceroute;
 mod unnumbered;

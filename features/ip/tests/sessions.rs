@@ -49,6 +49,7 @@ fn answers_while(router: &mut Router, folder: &Folder, line: &str, more: isize) 
         cli_socket: Some(socket.clone()),
         api_socket: None,
         group: None,
+        read_only_group: None,
         limits: Limits::default(),
     };
     let (server, mut dispatcher) = Server::start::<Engine>(&config).expect("a server");

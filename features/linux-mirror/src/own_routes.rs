@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{
-    Family, Fib, Path, RECURSION_MAX, RoutePlace, RouteView, Source, TakenChanges, Target,
+    Family, Fib, Path, RECURSION_MAX, RoutePlace, RouteView, RouteWatcher, Source, TakenChanges,
+    Target,
 };
 use quiver_forwarding::neighbour::NeighbourState;
 use quiver_netlink::route::{NewHop, RouteKind};
@@ -133,7 +134,7 @@ impl OwnRoutes {
     }
 
     fn take_changes(&mut self, fib: &mut Fib) {
-        match fib.take_route_changes() {
+        match fib.take_route_changes(RouteWatcher::Configured, usize::MAX) {
             TakenChanges::Any => self.is_dirty = true,
             TakenChanges::These(places) => self.queue.extend(places),
         }
@@ -301,7 +302,7 @@ fn compare(engine: &mut Engine, mirror: &mut Mirror, own: &mut OwnRoutes) -> Opt
         .collect();
     let fib = engine.get_mut::<Fib>()?;
     if own.is_watching != is_wanted {
-        fib.watch_route_changes(is_wanted);
+        fib.watch_route_changes(RouteWatcher::Configured, is_wanted);
         own.is_watching = is_wanted;
         own.are_neighbours_dirty = true;
     }

@@ -88,13 +88,14 @@ impl Host {
             cli_socket: None,
             api_socket: endpoints.socket.clone(),
             group: None,
+            read_only_group: None,
             limits: Limits::default(),
         };
         let clients = if endpoints.stdio { vec![stdio::client()?] } else { Vec::new() };
         let token_file = || endpoints.token_file.clone().unwrap_or_else(paths::token_file);
         let token = endpoints.tcp.map(|_| Token::in_file(&token_file())).transpose();
         let token = token.map_err(|refusal| anyhow!("{refusal}"))?;
-        let more = MoreDoors { tcp: endpoints.tcp, token, clients };
+        let more = MoreDoors { tcp: endpoints.tcp, token, tls: None, clients };
         let server = Server::start_with(&config, more).map_err(|refusal| anyhow!("{refusal}"))?;
         if let Some(generator) = self.session.generator() {
             generator.engine().watch(server.1.fd().as_raw_fd(), Interest::READ, |_| {});

@@ -16,20 +16,24 @@ from quiver_api.blocking import Quiver
 from quiver_api.errors import (
     ApiError,
     ConfigurationChangedError,
+    ForbiddenError,
     NoSuchMethodError,
     NotConnectedError,
     RefusedError,
 )
 from quiver_api.messages import Event, Text
+from quiver_api.tls import certificates
 
 __all__ = [
     "ApiError",
     "AsyncQuiver",
     "ConfigurationChangedError",
     "Event",
+    "ForbiddenError",
     "NoSuchMethodError",
     "NotConnectedError",
     "Quiver",
     "RefusedError",
     "Text",
+    "certificates",
 ]

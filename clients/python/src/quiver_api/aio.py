@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
@@ -25,13 +26,17 @@ from quiver_api.methods import AsyncMethods
 class AsyncQuiver(AsyncMethods):
     """A connection to a router. Calls of several tasks come one after the other."""
 
-    def __init__(self, address: str = DEFAULT, *, token: str | None = None) -> None:
-        """A Unix socket's path, or HOST:PORT, which wants the token of its token file.
+    def __init__(
+        self, address: str = DEFAULT, *, token: str | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """A Unix socket's path, or HOST:PORT.
 
-        It is connected by `async with`, or by `connect`.
+        There a router wants the token of its token file, or a certificate: `tls` is what `certificates`
+        makes. It is connected by `async with`, or by `connect`.
         """
         self._address = address
         self._token = token
+        self._tls = tls
         self._number = 0
         self._turn = asyncio.Lock()
         self._reader: asyncio.StreamReader | None = None
@@ -44,7 +49,7 @@ class AsyncQuiver(AsyncMethods):
             if place is None:
                 streams = await asyncio.open_unix_connection(self._address, limit=LINE_BYTES_MAX)
             else:
-                streams = await asyncio.open_connection(*place, limit=LINE_BYTES_MAX)
+                streams = await asyncio.open_connection(*place, limit=LINE_BYTES_MAX, ssl=self._tls)
         except OSError as fault:
             raise NotConnectedError(f"no router at {self._address}: {fault}") from fault
         self._reader, self._writer = streams
@@ -124,7 +129,10 @@ class AsyncQuiver(AsyncMethods):
     async def _receive(self) -> dict[str, Any]:
         if self._reader is None:
             raise NotConnectedError("not connected")
-        line = await self._reader.readline()
+        try:
+            line = await self._reader.readline()
+        except ssl.SSLError as fault:
+            raise NotConnectedError(f"the router turns this client away: {fault.reason}") from fault
         if not line.endswith(b"\n"):
             raise NotConnectedError("the router has closed the connection")
         return read(line)

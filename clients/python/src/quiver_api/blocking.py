@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -20,16 +21,22 @@ class Quiver(Methods):
     """A connection to a router. One request is under way at a time."""
 
     def __init__(
-        self, address: str = DEFAULT, *, token: str | None = None, timeout_s: float | None = None
+        self,
+        address: str = DEFAULT,
+        *,
+        token: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float | None = None,
     ) -> None:
-        """Connect to a Unix socket's path or to HOST:PORT, which wants the token of its token file.
+        """Connect to a Unix socket's path, or to HOST:PORT.
 
-        Raises `NotConnectedError` when nobody is there, and `TimeoutError` where an answer takes longer
-        than `timeout_s`.
+        There a router wants the token of its token file, or a certificate: `tls` is what `certificates`
+        makes. Raises `NotConnectedError` when nobody is there, and `TimeoutError` where an answer takes
+        longer than `timeout_s`.
         """
         self._number = 0
         try:
-            self._socket = _connect(address, timeout_s)
+            self._socket = _connect(address, tls, timeout_s)
         except OSError as fault:
             raise NotConnectedError(f"no router at {address}: {fault}") from fault
         self._file: BinaryIO = self._socket.makefile("rb")
@@ -93,15 +100,19 @@ class Quiver(Methods):
         return self._number
 
     def _receive(self) -> dict[str, Any]:
-        line = self._file.readline()
+        try:
+            line = self._file.readline()
+        except ssl.SSLError as fault:
+            raise NotConnectedError(f"the router turns this client away: {fault.reason}") from fault
         if not line.endswith(b"\n"):
             raise NotConnectedError("the router has closed the connection")
         return read(line)
 
 
-def _connect(address: str, timeout_s: float | None) -> socket.socket:
+def _connect(address: str, tls: ssl.SSLContext | None, timeout_s: float | None) -> socket.socket:
     if (place := address_of(address)) is not None:
-        return socket.create_connection(place, timeout=timeout_s)
+        plain = socket.create_connection(place, timeout=timeout_s)
+        return plain if tls is None else tls.wrap_socket(plain, server_hostname=place[0])
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.settimeout(timeout_s)
     try:

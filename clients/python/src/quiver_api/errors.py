@@ -6,6 +6,7 @@ from typing import Any
 
 METHOD_NOT_FOUND = -32601
 STALE = -32001
+FORBIDDEN = -32003
 
 
 class ApiError(Exception):
@@ -38,8 +39,17 @@ class ConfigurationChangedError(RefusedError):
     """Somebody changed the configuration since `if_generation`: read it again, and decide anew."""
 
 
+class ForbiddenError(RefusedError):
+    """The role of this client does not allow it: it may look at the router and not change it."""
+
+
 def refused(error: dict[str, Any]) -> RefusedError:
     """The exception for an error response."""
     code = int(error.get("code", 0))
-    kind = {METHOD_NOT_FOUND: NoSuchMethodError, STALE: ConfigurationChangedError}.get(code, RefusedError)
+    kinds = {
+        METHOD_NOT_FOUND: NoSuchMethodError,
+        STALE: ConfigurationChangedError,
+        FORBIDDEN: ForbiddenError,
+    }
+    kind = kinds.get(code, RefusedError)
     return kind(str(error.get("message", "")), code, error.get("data") or {})

@@ -18,6 +18,7 @@ use crate::grammar::Commands;
 use crate::job::{Job, Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
+use crate::rights::Role;
 use crate::versions::commands::Showing;
 use document::Documented;
 use file::{FileId, Reading};
@@ -75,6 +76,7 @@ enum Kind<S> {
 /// Whose command it is, and which files it stands in, the outermost first.
 #[derive(Clone, Debug, Default)]
 struct Context {
+    role: Role,
     access: Rc<Access>,
     files: Vec<FileId>,
 }

@@ -207,7 +207,7 @@ impl<S: Names + 'static> Script<S> {
             if let Some((varies, run_many)) = &commands.registered(form).many {
                 let args = commands.args(form, &slots);
                 commands
-                    .admit(state, form, &args)
+                    .admit(state, form, &args, self.context.role)
                     .map_err(|refusal| (Refused::Command(refusal), line))?;
                 commands.note_change();
                 let place = Place { end: length, line, next_line: self.line };

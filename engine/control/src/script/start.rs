@@ -15,6 +15,7 @@ use crate::grammar::{Action, Commands, Work, closed};
 use crate::job::{Collected, Sink as _};
 use crate::names::Names;
 use crate::output::Output;
+use crate::rights::Rights;
 use crate::words::{self, Word};
 
 impl<S: Names + 'static> Commands<S> {
@@ -43,18 +44,23 @@ impl<S: Names + 'static> Commands<S> {
     /// # Errors
     /// The line is no command, or the command is refused.
     pub fn start(&self, state: &mut S, line: &str) -> Result<Started<S>, Refusal> {
-        self.start_as(state, line, Trust::Full)
+        self.start_as(state, line, Trust::Full.into())
     }
 
     /// Begin one line of somebody's.
     ///
     /// # Errors
     /// The line is no command, this client may not give it, or the command is refused.
-    pub fn start_as(&self, state: &mut S, line: &str, trust: Trust) -> Result<Started<S>, Refusal> {
+    pub fn start_as(
+        &self,
+        state: &mut S,
+        line: &str,
+        rights: Rights,
+    ) -> Result<Started<S>, Refusal> {
         let mut words = Vec::new();
         let split = words::split(line, &mut words).and_then(|end| closed(end, words.len()));
         let started = split.map_err(Refused::NoCommand).and_then(|()| {
-            self.start_words(state, line, &words, &mut Vec::new(), &self.context(trust))
+            self.start_words(state, line, &words, &mut Vec::new(), &self.context(rights))
         });
         started.map_err(|refused| {
             let (refusal, is_command) = refused.parts();
@@ -70,7 +76,7 @@ impl<S: Names + 'static> Commands<S> {
         name: Option<String>,
         on_refusal: OnRefusal,
     ) -> Execution<S> {
-        self.start_script_as(text, name, on_refusal, Trust::Full)
+        self.start_script_as(text, name, on_refusal, Trust::Full.into())
     }
 
     /// Begin many lines of somebody's.
@@ -79,13 +85,14 @@ impl<S: Names + 'static> Commands<S> {
         text: String,
         name: Option<String>,
         on_refusal: OnRefusal,
-        trust: Trust,
+        rights: Rights,
     ) -> Execution<S> {
-        Execution(Kind::Script(Box::new(Script::new(text, name, on_refusal, self.context(trust)))))
+        Execution(Kind::Script(Box::new(Script::new(text, name, on_refusal, self.context(rights)))))
     }
 
-    pub(super) fn context(&self, trust: Trust) -> Context {
+    pub(super) fn context(&self, Rights { trust, role }: Rights) -> Context {
         Context {
+            role,
             access: Rc::new(Access { trust, places: self.places.clone() }),
             files: Vec::new(),
         }
@@ -133,7 +140,7 @@ impl<S: Names + 'static> Commands<S> {
         context: &Context,
     ) -> Result<Started<S>, Refusal> {
         let args = Args { access: Some(&context.access), ..self.args(form, slots) };
-        self.admit(state, form, &args)?;
+        self.admit(state, form, &args, context.role)?;
         // Of a whole configuration each command counts that is executed for it.
         let is_document = matches!(self.registered(form).action, Action::Document(_));
         if !self.only_looks(form) && !is_document {

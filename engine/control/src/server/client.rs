@@ -87,9 +87,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(stream: Stream, protocol: Protocol, limits: &Limits) -> Client {
+    pub(crate) fn new(stream: Stream, peer: Peer, protocol: Protocol, limits: &Limits) -> Client {
         Client {
-            peer: stream.peer(),
+            peer,
             who: stream.who().into(),
             stream,
             input: match protocol {
@@ -132,7 +132,7 @@ impl Client {
     pub(crate) fn request(&self, client: u64, ask: Ask) -> Request {
         Request {
             client,
-            trust: self.peer.trust,
+            rights: self.peer.rights,
             who: self.who.clone(),
             flow: self.flow.clone(),
             ask,
@@ -174,7 +174,7 @@ impl Client {
         {
             interest |= PollFlags::IN;
         }
-        if self.has_unread() {
+        if self.has_unread() || self.stream.is_sending() {
             interest |= PollFlags::OUT;
         }
         interest
@@ -209,10 +209,17 @@ impl Client {
 
     fn read(&mut self, limits: &Limits, closing: &Account) {
         let mut buffer = [0; READ_BYTES];
-        while !self.gone && !self.input_ended && !self.closing && self.waiting() < self.room(limits)
+        while !self.gone
+            && !self.input_ended
+            && !self.closing
+            && (self.waiting() < self.room(limits) || self.stream.has_text())
         {
             self.has_news = true;
-            match self.stream.read(&mut buffer, closing) {
+            let read = self.stream.read(&mut buffer, closing);
+            if let Some((peer, who)) = self.stream.introduced() {
+                (self.peer, self.who) = (peer, who.into());
+            }
+            match read {
                 Ok(0) => self.input_ended = true,
                 Ok(length) => match &mut self.input {
                     Input::Plain(input) => input.push(&buffer[..length]),
@@ -435,11 +442,17 @@ impl Client {
                 Err(_) => self.gone = true,
             }
         }
+        match self.stream.send() {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.gone = true,
+        }
         self.made_room |= self.flow.drained(std::mem::take(&mut self.output_weight));
     }
 
     /// Nothing more will come of it: it left, or it has been told everything.
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone || (self.closing && self.busy.is_none() && self.written == self.output.len())
+        let is_told = || self.written == self.output.len() && !self.stream.is_sending();
+        self.gone || (self.closing && self.busy.is_none() && is_told())
     }
 }

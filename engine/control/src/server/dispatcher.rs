@@ -18,11 +18,11 @@ use serde_json::json;
 use super::flow::Flow;
 use super::{Answer, Answered, Ask, Bell, Request};
 use crate::error::{Kind, Refusal, printable};
-use crate::files::Trust;
 use crate::grammar::Commands;
 use crate::job::{Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
+use crate::rights::Rights;
 use crate::script::document::ROUTER;
 use crate::script::{Execution, OnRefusal, Started};
 
@@ -86,7 +86,7 @@ pub struct Dispatcher<S> {
 /// A command under way.
 struct Running<S> {
     client: u64,
-    trust: Trust,
+    rights: Rights,
     /// The same client, for the journal.
     who: Arc<str>,
     flow: Arc<Flow>,
@@ -202,7 +202,7 @@ impl<S: Names + 'static> Dispatcher<S> {
         let Some(execution) = commands.begin_return() else { return };
         self.running.push_back(Running {
             client: NOBODY,
-            trust: Trust::Full,
+            rights: Rights::default(),
             who: ROUTER.into(),
             flow: Arc::new(Flow::new(usize::MAX)),
             work: Work::Execution(execution),
@@ -215,7 +215,7 @@ impl<S: Names + 'static> Dispatcher<S> {
     }
 
     fn take_requests(&mut self, commands: &Commands<S>, state: &S) {
-        while let Ok(Request { client, trust, who, flow, ask }) = self.requests.try_recv() {
+        while let Ok(Request { client, rights, who, flow, ask }) = self.requests.try_recv() {
             if matches!(ask, Ask::Gone) {
                 let all = self.asked.iter_mut().chain(&mut self.running);
                 all.filter(|running| running.client == client).for_each(|running| {
@@ -229,7 +229,7 @@ impl<S: Names + 'static> Dispatcher<S> {
             let (told, is_left, rests) = (None, false, false);
             self.asked.push_back(Running {
                 client,
-                trust,
+                rights,
                 who,
                 flow,
                 work,
@@ -316,7 +316,7 @@ impl<S: Names + 'static> Dispatcher<S> {
     ) -> Result<Step, Refusal> {
         if let Work::Ask(ask) = &mut running.work {
             let ask = std::mem::replace(ask, Ask::Gone);
-            match begin(commands, state, ask, running.trust)? {
+            match begin(commands, state, ask, running.rights)? {
                 Started::Done(output) => return Ok(Step::Done(output)),
                 Started::Running(execution) => running.work = Work::Execution(execution),
             }
@@ -402,18 +402,18 @@ fn begin<S: Names + 'static>(
     commands: &Commands<S>,
     state: &mut S,
     ask: Ask,
-    trust: Trust,
+    rights: Rights,
 ) -> Result<Started<S>, Refusal> {
     match ask {
         Ask::Lines(text) => {
-            Ok(Started::Running(commands.start_script_as(text, None, OnRefusal::Continue, trust)))
+            Ok(Started::Running(commands.start_script_as(text, None, OnRefusal::Continue, rights)))
         }
-        Ask::Line(line) => commands.start_as(state, &line, trust),
+        Ask::Line(line) => commands.start_as(state, &line, rights),
         Ask::Script { text, from } => {
-            let script = commands.start_script_as(text, Some(from.name), from.on_refusal, trust);
+            let script = commands.start_script_as(text, Some(from.name), from.on_refusal, rights);
             Ok(Started::Running(script.going_on(from.line, from.applied)))
         }
-        Ask::Command(form) => commands.start_as(state, &commands.line_of_json(&form)?, trust),
+        Ask::Command(form) => commands.start_as(state, &commands.line_of_json(&form)?, rights),
         Ask::Complete { line, cursor } => {
             let found = commands.complete(&*state, &line, cursor);
             Ok(Started::Done(Output::bare(Arc::new(json!(found)))))
@@ -422,12 +422,12 @@ fn begin<S: Names + 'static>(
         Ask::Schema => Ok(Started::Done(Output::bare(commands.schema()))),
         Ask::IfGeneration(generation, ask) => {
             commands.check_generation(&generation)?;
-            begin(commands, state, *ask, trust)
+            begin(commands, state, *ask, rights)
         }
         Ask::Method { method, args } => {
             let command = commands.command_of_method(&method).ok_or_else(|| no_method(&method))?;
             let form = json!({ "command": command, "args": args });
-            commands.start_as(state, &commands.line_of_json(&form)?, trust)
+            commands.start_as(state, &commands.line_of_json(&form)?, rights)
         }
         Ask::Generation => {
             let generation = json!({ "generation": commands.generation() });
@@ -560,9 +560,9 @@ mod tests {
         let bell = || Bell::new().expect("an eventfd");
         let mut dispatcher = Dispatcher::new(requests, answers, bell(), bell());
         let ask = |client, line: &str| {
-            let (trust, flow) = (Trust::Full, Arc::new(Flow::new(1 << 20)));
+            let (rights, flow) = (Rights::default(), Arc::new(Flow::new(1 << 20)));
             let request =
-                Request { client, trust, flow, who: "test".into(), ask: Ask::Line(line.into()) };
+                Request { client, rights, flow, who: "test".into(), ask: Ask::Line(line.into()) };
             asking.send(request).expect("a dispatcher");
         };
         (0..40).for_each(|client| ask(client, "count"));

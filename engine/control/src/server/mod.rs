@@ -16,6 +16,7 @@ pub(crate) mod rpc;
 mod socket;
 mod stream;
 pub mod subscriptions;
+mod tls;
 mod token;
 
 use std::collections::BTreeMap;
@@ -36,17 +37,20 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde_json::Value as Json;
 
 use crate::error::Refusal;
-use crate::files::Trust;
 use crate::job::Progress;
 use crate::output::Output;
+use crate::rights::Rights;
 use crate::script::OnRefusal;
 use client::{Client, Protocol};
 pub use dispatcher::{ControlLoad, Dispatcher, UNITS_PER_TURN_MAX};
 use flow::Flow;
 use peer::{Entry, Seat, entry};
+use peer::{Groups, Peer};
 use socket::Listener;
 pub use socket::{group_id, listen_unix};
 use stream::Stream;
+use tls::Door;
+pub use tls::TlsDoor;
 pub use token::Token;
 
 /// More ways to JSON-RPC than its socket.
@@ -56,6 +60,8 @@ pub struct MoreDoors {
     pub tcp: Option<SocketAddr>,
     /// What clients over TCP must say before they are served.
     pub token: Option<Token>,
+    /// Listen here for clients with certificates.
+    pub tls: Option<TlsDoor>,
     /// Clients that are connected already.
     pub clients: Vec<UnixStream>,
 }
@@ -78,6 +84,8 @@ pub struct ServerConfig {
     pub api_socket: Option<PathBuf>,
     /// Group that may use the sockets besides the owner.
     pub group: Option<String>,
+    /// Group whose members may look at the router and not change it.
+    pub read_only_group: Option<String>,
     /// Limits.
     pub limits: Limits,
 }
@@ -118,7 +126,7 @@ const ACCEPTED_MAX: usize = 16;
 /// From the server to the control thread.
 pub(crate) struct Request {
     pub(crate) client: u64,
-    pub(crate) trust: Trust,
+    pub(crate) rights: Rights,
     pub(crate) flow: Arc<Flow>,
     /// Who the client is, for the journal.
     pub(crate) who: Arc<str>,
@@ -223,6 +231,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
     paths: Vec<PathBuf>,
     tcp: Option<SocketAddr>,
+    tls: Option<SocketAddr>,
 }
 
 impl Server {
@@ -242,6 +251,12 @@ impl Server {
         config: &ServerConfig,
         more: MoreDoors,
     ) -> Result<(Server, Dispatcher<S>), Refusal> {
+        let group = |name: &Option<String>| name.as_deref().map(group_id).transpose();
+        let own_group = || rustix::process::getegid().as_raw();
+        let groups = Groups {
+            operators: group(&config.group)?.unwrap_or_else(own_group),
+            read_only: group(&config.read_only_group)?,
+        };
         let mut listeners = Vec::new();
         let mut paths = Vec::new();
         let doors = [(&config.cli_socket, Protocol::Plain), (&config.api_socket, Protocol::Rpc)];
@@ -249,6 +264,9 @@ impl Server {
             if let Some(path) = path {
                 socket::make_folder(path)?;
                 let listener = listen_unix(path, config.group.as_deref())?;
+                if groups.read_only.is_some() {
+                    socket::open_to_all(path)?;
+                }
                 listeners.push((Listener::Unix(listener), protocol));
                 paths.push(path.clone());
             }
@@ -259,12 +277,19 @@ impl Server {
             tcp = Some(listener.local_addr()?);
             listeners.push((Listener::Tcp(listener), Protocol::Rpc));
         }
+        let mut tls = None;
+        if let Some(wanted) = more.tls {
+            let door = Door::open(wanted)?;
+            tls = Some(door.listener().local_addr()?);
+            listeners.push((Listener::Tls(Box::new(door)), Protocol::Rpc));
+        }
         let mut clients = BTreeMap::new();
         for client in more.clients {
             let _ = refuse_descriptors(&client); // an older kernel hands them over to be closed
             let stream = Stream::Unix(client);
             stream.prepare()?;
-            let client = Client::new(stream, Protocol::Rpc, &config.limits).that_was_there();
+            let peer = stream.peer(Groups::default()).unwrap_or_else(Peer::stranger);
+            let client = Client::new(stream, peer, Protocol::Rpc, &config.limits).that_was_there();
             clients.insert(clients.len() as u64, client);
         }
         let (bell, desk_bell) = (Bell::new()?, Bell::new()?);
@@ -274,6 +299,7 @@ impl Server {
         let serving = Serving {
             listeners,
             limits: config.limits,
+            groups,
             token: more.token.map(Arc::new),
             heard: 0,
             closing: Account::default(),
@@ -290,13 +316,18 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("quiver-server".into())
             .spawn(move || serving.serve())?;
-        let server = Server { stop, bell: bell.clone(), thread: Some(thread), paths, tcp };
+        let server = Server { stop, bell: bell.clone(), thread: Some(thread), paths, tcp, tls };
         Ok((server, Dispatcher::new(requested, answers, desk_bell, bell)))
     }
 
     /// Where it listens for TCP; says which port it was given.
     pub fn tcp(&self) -> Option<SocketAddr> {
         self.tcp
+    }
+
+    /// Where it listens for clients with certificates.
+    pub fn tls(&self) -> Option<SocketAddr> {
+        self.tls
     }
 }
 
@@ -317,6 +348,7 @@ impl Drop for Server {
 struct Serving {
     listeners: Vec<(Listener, Protocol)>,
     limits: Limits,
+    groups: Groups,
     token: Option<Arc<Token>>,
     /// Counts what was heard of clients.
     heard: u64,
@@ -386,10 +418,11 @@ impl Serving {
     fn accept(&mut self) {
         disposal::retry();
         let mut came = Vec::new();
-        for (listener, protocol) in &self.listeners {
+        for (listener, protocol) in &mut self.listeners {
             for _ in 0..ACCEPTED_MAX {
                 match listener.accept() {
-                    Ok(stream) => {
+                    Ok(None) => {}
+                    Ok(Some(stream)) => {
                         self.cannot_accept = false;
                         if stream.prepare().is_ok() {
                             came.push((stream, *protocol));
@@ -413,7 +446,17 @@ impl Serving {
     /// Let a client in, if there is room or somebody gives way.
     fn admit(&mut self, stream: Stream, protocol: Protocol) {
         let token = self.token.clone().filter(|_| stream.is_tcp());
-        let mut newcomer = Client::new(stream, protocol, &self.limits).must_say(token);
+        let known = stream.peer(self.groups);
+        let peer = known.unwrap_or_else(Peer::stranger);
+        let mut newcomer = Client::new(stream, peer, protocol, &self.limits).must_say(token);
+        if known.is_none() {
+            newcomer.refuse_and_close(
+                &Refusal::new("this user is in no group that may use the router")
+                    .remedy("the section unix of the start-up file names them: gid, read-only-gid"),
+            );
+            newcomer.flush();
+            return;
+        }
         let seats: Vec<Seat> =
             self.clients.iter().filter_map(|(id, client)| client.seat(*id)).collect();
         let Limits { clients_max, clients_per_user_max, .. } = self.limits;

@@ -1,44 +1,104 @@
 //! Who is at the other end of a connection.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::fd::AsFd;
 
+use quiver_linux::rights::peer_groups;
+
 use crate::files::Trust;
+use crate::rights::{Rights, Role};
 
 /// A client's user, as the kernel says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// `None`: it came over TCP, and said the token.
-    user: Option<u32>,
-    pub(crate) trust: Trust,
+    user: User,
+    pub(crate) rights: Rights,
+}
+
+/// Whose share of the places a client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    /// A user of this machine.
+    Local(u32),
+    /// Somebody over TCP from this machine.
+    Loopback,
+    /// Somebody who has shown no certificate yet.
+    Stranger,
+    /// The owner of certificates with a name, as its hash.
+    Certified(u64),
+}
+
+/// Whose members may use the sockets, besides root and the router's own user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Groups {
+    /// Operators.
+    pub(crate) operators: u32,
+    /// Those who only look. `None`: only operators can connect, for the sockets are theirs.
+    pub(crate) read_only: Option<u32>,
+}
+
+impl Groups {
+    /// The role of a user in these groups; `None` in none of them.
+    fn role(self, groups: &[u32]) -> Option<Role> {
+        let Some(read_only) = self.read_only else { return Some(Role::Operator) };
+        if groups.contains(&self.operators) {
+            return Some(Role::Operator);
+        }
+        groups.contains(&read_only).then_some(Role::ReadOnly)
+    }
 }
 
 impl Peer {
     /// A client over TCP: it read the token's file, so it has the rights of its owner.
     pub(crate) fn tcp() -> Peer {
-        Peer { user: None, trust: Trust::Full }
+        Peer { user: User::Loopback, rights: Rights::default() }
     }
 
-    /// The process that connected to a Unix socket. One of whom the kernel says nothing is nobody.
-    pub(crate) fn of(stream: impl AsFd) -> Peer {
+    /// A client from elsewhere that has shown no certificate yet. No user of this machine, it names
+    /// the files that nobody in particular may name.
+    pub(crate) fn stranger() -> Peer {
+        let trust = Trust::Confined { user: NOBODY, group: NOBODY };
+        Peer { user: User::Stranger, rights: Rights { trust, role: Role::ReadOnly } }
+    }
+
+    /// The same client when its certificate is known.
+    pub(crate) fn certified(name: &str, role: Role) -> Peer {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let Rights { trust, .. } = Peer::stranger().rights;
+        Peer { user: User::Certified(hasher.finish()), rights: Rights { trust, role } }
+    }
+
+    /// The process that connected to a Unix socket; `None` if it is in none of the groups. One of
+    /// whom the kernel says nothing is nobody.
+    pub(crate) fn of(stream: impl AsFd, groups: Groups) -> Option<Peer> {
+        let stream = stream.as_fd();
         let known = rustix::net::sockopt::socket_peercred(stream);
         let (user, group) =
             known.map_or((NOBODY, NOBODY), |known| (known.uid.as_raw(), known.gid.as_raw()));
-        Peer::new(user, group, rustix::process::geteuid().as_raw())
+        let mut its_groups = peer_groups(stream).unwrap_or_default();
+        its_groups.push(group);
+        Peer::new(user, &its_groups, groups, rustix::process::geteuid().as_raw())
     }
 
-    fn new(user: u32, group: u32, own: u32) -> Peer {
-        let is_ours = user == 0 || user == own;
-        let trust = if is_ours { Trust::Full } else { Trust::Confined { user, group } };
-        Peer { user: Some(user), trust }
+    /// The last of `its` groups is its first one.
+    fn new(user: u32, its: &[u32], groups: Groups, own: u32) -> Option<Peer> {
+        let rights = if user == 0 || user == own {
+            Rights::default()
+        } else {
+            let group = its.last().copied().unwrap_or(NOBODY);
+            Rights { trust: Trust::Confined { user, group }, role: groups.role(its)? }
+        };
+        Some(Peer { user: User::Local(user), rights })
     }
 
     /// Root, and the router's own user, always get in.
     pub(crate) fn always_gets_in(self) -> bool {
-        self.user.is_some() && self.trust == Trust::Full
+        matches!(self.user, User::Local(_)) && self.rights.trust == Trust::Full
     }
 
     /// The user whose share of the places it takes.
-    pub(crate) fn user(self) -> Option<u32> {
+    pub(crate) fn user(self) -> User {
         self.user
     }
 }
@@ -103,7 +163,7 @@ mod tests {
     const OWN: u32 = 900;
 
     fn peer(user: u32) -> Peer {
-        Peer::new(user, user, OWN)
+        Peer::new(user, &[user], Groups::default(), OWN).unwrap()
     }
 
     /// Clients numbered from 0, heard in that order.
@@ -119,9 +179,23 @@ mod tests {
 
     #[test]
     fn root_and_the_routers_own_user_have_its_rights() {
-        assert_eq!((peer(0).trust, peer(OWN).trust), (Trust::Full, Trust::Full));
-        assert_eq!(peer(7).trust, Trust::Confined { user: 7, group: 7 });
+        assert_eq!((peer(0).rights, peer(OWN).rights), (Rights::default(), Rights::default()));
+        assert_eq!(peer(7).rights.trust, Trust::Confined { user: 7, group: 7 });
         assert!(!Peer::tcp().always_gets_in());
+    }
+
+    #[test]
+    fn a_group_has_a_role() {
+        let groups = Groups { operators: 100, read_only: Some(200) };
+        let role = |user, its: &[u32]| Peer::new(user, its, groups, OWN).map(|p| p.rights.role);
+        assert_eq!(role(7, &[100, 7]), Some(Role::Operator));
+        assert_eq!(role(7, &[200, 100]), Some(Role::Operator), "the one that may do more");
+        assert_eq!(role(7, &[1, 200]), Some(Role::ReadOnly));
+        assert_eq!(role(7, &[1, 7]), None);
+        assert_eq!((role(0, &[0]), role(OWN, &[7])), (Some(Role::Operator), Some(Role::Operator)));
+        let one = Groups { operators: 100, read_only: None };
+        let who_connects = Peer::new(7, &[7], one, OWN).map(|peer| peer.rights.role);
+        assert_eq!(who_connects, Some(Role::Operator), "the socket's mode lets in no others");
     }
 
     #[test]

@@ -52,6 +52,8 @@ const INVALID_PARAMS: i32 = -32602;
 const REFUSED: i32 = -32000;
 /// The configuration is not what the client has read.
 pub(crate) const STALE: i32 = -32001;
+/// The client's role does not allow it.
+const FORBIDDEN: i32 = -32003;
 
 /// The first line of a script is at most this, so that counting on from it is safe.
 const LINE_MAX: u64 = 1 << 31;
@@ -346,6 +348,7 @@ impl Responder {
                         Kind::Refused => REFUSED,
                         Kind::NoMethod => METHOD_NOT_FOUND,
                         Kind::Stale => STALE,
+                        Kind::Forbidden => FORBIDDEN,
                     };
                     broken + &error(&self.id, code, &refusal.to_string(), Some(refusal))
                 }

@@ -11,20 +11,24 @@ use std::path::Path;
 use quiver_linux::rights::refuse_descriptors;
 
 use super::stream::Stream;
+use super::tls::Door;
 use crate::error::Refusal;
 
 /// Where clients come to.
 pub(crate) enum Listener {
     Unix(UnixListener),
     Tcp(TcpListener),
+    Tls(Box<Door>),
 }
 
 impl Listener {
-    pub(crate) fn accept(&self) -> io::Result<Stream> {
-        match self {
-            Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
-            Listener::Tcp(listener) => listener.accept().map(|(stream, _)| Stream::Tcp(stream)),
-        }
+    /// The next client; `None` if it was turned away.
+    pub(crate) fn accept(&mut self) -> io::Result<Option<Stream>> {
+        Ok(match self {
+            Listener::Unix(listener) => Some(Stream::Unix(listener.accept()?.0)),
+            Listener::Tcp(listener) => Some(Stream::Tcp(listener.accept()?.0)),
+            Listener::Tls(door) => door.accept()?.map(|tls| Stream::Tls(Box::new(tls))),
+        })
     }
 }
 
@@ -33,6 +37,7 @@ impl AsFd for Listener {
         match self {
             Listener::Unix(listener) => listener.as_fd(),
             Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Tls(door) => door.listener().as_fd(),
         }
     }
 }
@@ -51,6 +56,15 @@ pub(crate) fn listen_tcp(address: SocketAddr) -> Result<TcpListener, Refusal> {
 
 /// Owner and group may talk to the router, others may not.
 const SOCKET_MODE: u32 = 0o660;
+/// Everybody may connect, for several groups may talk to the router: the server looks who it is.
+const OPEN_SOCKET_MODE: u32 = 0o666;
+
+/// Let everybody connect to a socket that [`listen_unix`] made.
+pub(crate) fn open_to_all(path: &Path) -> Result<(), Refusal> {
+    fs::set_permissions(path, fs::Permissions::from_mode(OPEN_SOCKET_MODE)).map_err(|error| {
+        Refusal::new(format!("cannot set the permissions of {}: {error}", path.display()))
+    })
+}
 
 /// Make the folder that a socket at `path` stands in.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Refusal> {

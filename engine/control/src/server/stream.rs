@@ -1,4 +1,4 @@
-//! A connection to a client, over a Unix socket or loopback TCP.
+//! A connection to a client, over a Unix socket, loopback TCP, or TLS from elsewhere.
 
 use std::io;
 use std::io::{Read, Write};
@@ -10,7 +10,8 @@ use std::os::unix::net::UnixStream;
 use quiver_linux::disposal::Account;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
-use super::peer::Peer;
+use super::peer::{Groups, Peer};
+use super::tls::Tls;
 
 /// Descriptors that the kernel takes in one message (`SCM_MAX_FD`).
 const DESCRIPTORS_MAX: usize = 253;
@@ -18,6 +19,7 @@ const DESCRIPTORS_MAX: usize = 253;
 pub(crate) enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Tls(Box<Tls>),
 }
 
 impl Stream {
@@ -26,12 +28,21 @@ impl Stream {
         matches!(self, Stream::Tcp(_))
     }
 
-    /// Who is at the other end.
-    pub(crate) fn peer(&self) -> Peer {
+    /// Who is at the other end; `None` if it is nobody who may use the sockets.
+    pub(crate) fn peer(&self, groups: Groups) -> Option<Peer> {
         match self {
-            Stream::Unix(stream) => Peer::of(stream),
-            Stream::Tcp(_) => Peer::tcp(),
+            Stream::Unix(stream) => Peer::of(stream, groups),
+            Stream::Tcp(_) => Some(Peer::tcp()),
+            Stream::Tls(_) => Some(Peer::stranger()),
         }
+    }
+
+    /// Who is at the other end, once: when a certificate was shown and found to be good.
+    pub(crate) fn introduced(&mut self) -> Option<(Peer, String)> {
+        let Stream::Tls(tls) = self else { return None };
+        let known = tls.introduced()?;
+        let who = format!("{} from {} ({})", known.name, tls.from(), known.role.name());
+        Some((Peer::certified(&known.name, known.role), who))
     }
 
     /// Who is at the other end: user and process, as the kernel knows them, or the address.
@@ -44,6 +55,7 @@ impl Stream {
             Stream::Tcp(stream) => {
                 stream.peer_addr().map_or("unknown client".into(), |peer| peer.to_string())
             }
+            Stream::Tls(tls) => tls.from().to_string(),
         }
     }
 
@@ -51,9 +63,8 @@ impl Stream {
     pub(crate) fn prepare(&self) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_nonblocking(true),
-            Stream::Tcp(stream) => {
-                stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true))
-            }
+            Stream::Tcp(stream) => prepare_tcp(stream),
+            Stream::Tls(tls) => prepare_tcp(tls.stream()),
         }
     }
 
@@ -63,6 +74,7 @@ impl Stream {
         match self {
             Stream::Unix(stream) => receive(stream, buffer, closing),
             Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Tls(tls) => tls.read(buffer),
         }
     }
 
@@ -70,8 +82,34 @@ impl Stream {
         match self {
             Stream::Unix(stream) => stream.write(bytes),
             Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Tls(tls) => tls.write(bytes),
         }
     }
+
+    /// Has something been read from the socket that [`read`](Self::read) has not returned?
+    pub(crate) fn has_text(&mut self) -> bool {
+        match self {
+            Stream::Tls(tls) => tls.has_text(),
+            Stream::Unix(_) | Stream::Tcp(_) => false,
+        }
+    }
+
+    /// Has something been taken by [`write`](Self::write) that the socket has not?
+    pub(crate) fn is_sending(&self) -> bool {
+        matches!(self, Stream::Tls(tls) if tls.is_sending())
+    }
+
+    /// Hand it to the socket.
+    pub(crate) fn send(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Tls(tls) => tls.send(),
+            Stream::Unix(_) | Stream::Tcp(_) => Ok(()),
+        }
+    }
+}
+
+fn prepare_tcp(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true))
 }
 
 /// Since Linux 6.16 nobody can send descriptors to the control sockets. Before, they are taken
@@ -102,6 +140,7 @@ impl AsFd for Stream {
         match self {
             Stream::Unix(stream) => stream.as_fd(),
             Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(tls) => tls.stream().as_fd(),
         }
     }
 }

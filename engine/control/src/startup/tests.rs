@@ -43,7 +43,8 @@ fn a_fault_names_file_line_and_what_was_meant() {
     );
     assert_eq!(
         refused("wlan {\n dev 0000:02:00.0 { name e0 }\n}"),
-        "startup.conf:1: this router has no section 'wlan': its sections are unix, cpu, buffers"
+        "startup.conf:1: this router has no section 'wlan': its sections are unix, api, cpu, \
+         buffers"
     );
     assert_eq!(
         refused("unix { log /x\n log /y }"),

@@ -362,6 +362,7 @@ impl Packet {
     }
 
     /// How many packets on a wire it stands for, and their bytes in all.
+    #[inline(always)]
     pub fn on_wire(&self) -> (u64, u64) {
         let length = self.length() as u64;
         if !self.has(PacketFlags::OFFLOAD) || self.offload().segment_bytes == 0 {

@@ -77,7 +77,7 @@ pub use path::{Family, Only, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};
 pub use replace::Swept;
 pub use resolve::RECURSION_MAX;
-pub use route_changes::{ROUTE_CHANGES_MAX, RoutePlace, TakenChanges};
+pub use route_changes::{ROUTE_CHANGES_MAX, RoutePlace, RouteWatcher, TakenChanges};
 pub use series::{Change, RouteChange, SeriesRefused};
 pub use stacks::StackedHop;
 pub use tables::by_table;

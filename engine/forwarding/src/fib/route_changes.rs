@@ -1,4 +1,4 @@
-//! Prefixes whose configured routes changed, kept for the code that publishes them elsewhere.
+//! Prefixes whose routes changed, kept for the code that publishes them elsewhere.
 
 use std::collections::HashSet;
 
@@ -28,6 +28,28 @@ impl RoutePlace {
     }
 }
 
+/// Who hears of changes of routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteWatcher {
+    /// Hears of routes of which [`Source::Static`], or a source that goes before it, says something
+    /// else than before. At first any of them may have changed.
+    Configured,
+    /// Hears of routes of all sources but neighbours, from when it begins on.
+    All,
+}
+
+impl RouteWatcher {
+    /// All of them, in the order of their numbers.
+    const EACH: [RouteWatcher; 2] = [RouteWatcher::Configured, RouteWatcher::All];
+
+    fn hears_of(self, source: Source) -> bool {
+        match self {
+            RouteWatcher::Configured => source <= Source::Static,
+            RouteWatcher::All => source != Source::Neighbour,
+        }
+    }
+}
+
 /// What [`Fib::take_route_changes`] returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakenChanges {
@@ -39,13 +61,13 @@ pub enum TakenChanges {
 
 /// Changes since somebody last took them, while somebody wants them.
 #[derive(Debug, Default)]
-pub(super) struct RouteChanges {
+struct Kept {
     watched: bool,
     is_lost: bool,
     places: HashSet<RoutePlace>,
 }
 
-impl RouteChanges {
+impl Kept {
     fn add(&mut self, place: RoutePlace) {
         if self.is_lost {
             return;
@@ -56,36 +78,58 @@ impl RouteChanges {
         }
     }
 
-    /// Any route may have changed.
-    pub fn lose(&mut self) {
+    fn lose(&mut self) {
         (self.is_lost, self.places) = (self.watched, HashSet::new());
     }
 }
 
+/// What each watcher has not taken yet.
+#[derive(Debug, Default)]
+pub(super) struct RouteChanges([Kept; RouteWatcher::EACH.len()]);
+
+impl RouteChanges {
+    /// Any route may have changed.
+    pub fn lose(&mut self) {
+        self.0.iter_mut().for_each(Kept::lose);
+    }
+}
+
 impl Fib {
-    /// Keep the prefixes of which [`Source::Static`], or a source that goes before it, says
-    /// something else than before, or no more. At first any route may have changed.
-    pub fn watch_route_changes(&mut self, watched: bool) {
-        if self.route_changes.watched != watched {
-            self.route_changes = RouteChanges { watched, is_lost: watched, ..Default::default() };
+    /// Keep the prefixes whose routes change, for this watcher.
+    pub fn watch_route_changes(&mut self, watcher: RouteWatcher, watched: bool) {
+        let kept = &mut self.route_changes.0[watcher as usize];
+        if kept.watched != watched {
+            let is_lost = watched && watcher == RouteWatcher::Configured;
+            *kept = Kept { watched, is_lost, ..Default::default() };
         }
     }
 
-    /// The changes since the last call; no particular order.
-    pub fn take_route_changes(&mut self) -> TakenChanges {
-        if std::mem::take(&mut self.route_changes.is_lost) {
+    /// Changes since the last call, at most so many; no particular order.
+    pub fn take_route_changes(&mut self, watcher: RouteWatcher, most: usize) -> TakenChanges {
+        let kept = &mut self.route_changes.0[watcher as usize];
+        if std::mem::take(&mut kept.is_lost) {
             return TakenChanges::Any;
         }
-        TakenChanges::These(self.route_changes.places.drain().collect())
+        if kept.places.len() <= most {
+            return TakenChanges::These(kept.places.drain().collect());
+        }
+        let taken: Vec<RoutePlace> = kept.places.iter().take(most).copied().collect();
+        taken.iter().for_each(|place| {
+            kept.places.remove(place);
+        });
+        TakenChanges::These(taken)
     }
 
     pub(super) fn note_changes<A: Side>(&mut self, series: Series<'_>, outcomes: &[Outcome<A>]) {
-        if !self.route_changes.watched || series.source > Source::Static {
-            return;
-        }
-        for outcome in outcomes.iter().filter(|outcome| outcome.before != outcome.after) {
-            let prefix = A::ip_prefix(outcome.prefix);
-            self.route_changes.add(RoutePlace { table: series.table, prefix });
+        for watcher in RouteWatcher::EACH {
+            let kept = &mut self.route_changes.0[watcher as usize];
+            if !kept.watched || !watcher.hears_of(series.source) {
+                continue;
+            }
+            for outcome in outcomes.iter().filter(|outcome| outcome.before != outcome.after) {
+                let prefix = A::ip_prefix(outcome.prefix);
+                kept.add(RoutePlace { table: series.table, prefix });
+            }
         }
     }
 }

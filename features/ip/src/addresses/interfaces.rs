@@ -160,6 +160,11 @@ pub(crate) fn stays(engine: &Engine, id: InterfaceId) -> Result<(), Refusal> {
             Refusal::new(format!("{name} has a DHCPv6 client")).remedy(leases::remedy(&name))
         );
     }
+    if ip.is_some_and(|ip| ip.nd_mirror || !ip.nd_proxies.is_empty()) {
+        let name = engine.interface_name(id);
+        return Err(Refusal::new(format!("{name} answers solicitations for other hosts"))
+            .remedy("`show ip6 nd proxy` says for which; take that away first"));
+    }
     if !ip.is_some_and(|ip| ip.has_own() || ip.enabled6 || ip.unnumbered.is_some()) {
         return Ok(());
     }

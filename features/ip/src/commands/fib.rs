@@ -271,7 +271,7 @@ pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
     }
 }
 
-pub(super) fn source_word(source: Source) -> &'static str {
+pub(crate) fn source_word(source: Source) -> &'static str {
     match source {
         Source::Special => "special",
         Source::Interface => "interface",

@@ -23,6 +23,9 @@ mod route_range;
 pub(crate) mod routes;
 pub(crate) mod tables;
 
+pub(crate) use fib::source_word;
+pub(crate) use routes::path_words;
+
 use quiver_control::{Args, Refusal, Registry};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError};

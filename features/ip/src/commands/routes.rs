@@ -253,7 +253,7 @@ fn looked_up(engine: &Engine, via: &Args<'_>, next_hop: IpAddr) -> Result<Target
 }
 
 /// A path in the words of the command.
-pub(super) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Path) -> String {
+pub(crate) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Path) -> String {
     let mut words = match path.target {
         Target::Via { next_hop, interface: Some(interface) }
         | Target::Neighbour { address: next_hop, interface } => {

@@ -47,6 +47,7 @@ pub(crate) fn start(engine: &mut Engine) {
         }
     };
     engine.on_turn(crate::events::publish_neighbours);
+    engine.on_turn(crate::events::publish_routes);
     engine.every(COLLECT_NS, collect);
     engine.on_reclaim(collect);
 }

@@ -28,8 +28,10 @@ const BACKLOG_MAX: usize = 100_000;
 const DUMP_TRIES: usize = 4;
 /// A kernel that does not go on with a dump within this time has lost it.
 const DUMP_WAIT_MS: i32 = 5_000;
-/// Changes that come faster than they can be left out are met by the next dump.
+/// Changes that do not end within this time are met by the next dump.
 const SKIP_MAX: Duration = Duration::from_secs(1);
+/// No change within this time: they have ended.
+const QUIET_MS: i32 = 5;
 /// Between two dumps that losses ask for: the time for the changes of a dump to be read.
 const DUMP_PAUSE: Duration = Duration::from_millis(100);
 
@@ -123,9 +125,14 @@ impl Thread {
             if read > BACKLOG_MAX {
                 return Ok(Look::Behind);
             }
-            if self.model.leaving.is_none() {
-                self.shared.report(&mut self.model);
-            }
+            self.report();
+        }
+    }
+
+    /// Hand over what is known, also while more is read.
+    fn report(&mut self) {
+        if self.model.leaving.is_none() {
+            self.shared.report(&mut self.model);
         }
     }
 
@@ -139,10 +146,15 @@ impl Thread {
         }
     }
 
-    /// Leave out all changes that wait: a dump that begins now has what they say.
+    /// Leave out changes until none comes for a while: a dump that begins then has what they say,
+    /// and none interrupts it.
     fn skip_changes(&mut self) -> io::Result<()> {
         let begun = Instant::now();
-        while begun.elapsed() < SKIP_MAX && self.changes.receive()? != Received::Nothing {}
+        while begun.elapsed() < SKIP_MAX {
+            if self.changes.receive()? == Received::Nothing && !self.changes.wait(QUIET_MS)? {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -222,6 +234,7 @@ impl Thread {
                     }
                     read += 1;
                 }
+                self.report();
             }
             Counts::add(&self.shared.counts.dumped, read);
         }

@@ -18,7 +18,7 @@ use quiver_tables::mac::FloodRequest;
 use quiver_wire::{EthernetHeader, Header, Ip6Header};
 
 use super::dt2_sources::{SOURCES_MAX, SharedSids, Sources};
-use super::inner_frame::send_inner;
+use super::inner_frame::{self, SendsInner};
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
@@ -144,10 +144,10 @@ pub struct DecapsulateToBridge<const MANY: bool> {
     sources: Arc<Sources>,
 }
 
-impl<const MANY: bool> DecapsulateToBridge<MANY> {
+impl<const MANY: bool> SendsInner for DecapsulateToBridge<MANY> {
     /// The inner frame is received on the tunnel.
     #[inline(always)]
-    fn receive(
+    fn send_inner(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
@@ -219,9 +219,7 @@ impl<const MANY: bool> Stage for DecapsulateToBridge<MANY> {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        send_inner(&self.next_nodes, context, packet, |line, at, packet| {
-            self.receive(context, line, at, packet)
-        })
+        inner_frame::decide(self, &self.next_nodes, context, packet)
     }
 }
 

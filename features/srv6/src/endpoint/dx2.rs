@@ -12,7 +12,7 @@ use quiver_encap::decapsulated::take_off;
 use quiver_tables::CountedLines;
 use quiver_wire::{EthernetHeader, Header};
 
-use super::inner_frame::send_inner;
+use super::inner_frame::{self, SendsInner};
 use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::{SidEntry, SidEntryRef};
@@ -76,10 +76,9 @@ pub struct DecapsulateFrame<const VLAN: bool> {
     views: Arc<Views>,
 }
 
-impl<const VLAN: bool> DecapsulateFrame<VLAN> {
-    /// The inner frame goes out.
+impl<const VLAN: bool> SendsInner for DecapsulateFrame<VLAN> {
     #[inline(always)]
-    fn send(
+    fn send_inner(
         &self,
         context: StageContext<'_>,
         line: SidEntryRef<'_>,
@@ -101,7 +100,9 @@ impl<const VLAN: bool> DecapsulateFrame<VLAN> {
         packet.clear(PacketFlags::L2_GROUP);
         Ok(row.output)
     }
+}
 
+impl<const VLAN: bool> DecapsulateFrame<VLAN> {
     /// The interface that the frame's tags lead to.
     fn by_tags(
         &self,
@@ -136,9 +137,7 @@ impl<const VLAN: bool> Stage for DecapsulateFrame<VLAN> {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, LocalSidDrop> {
-        send_inner(&self.next_nodes, context, packet, |line, at, packet| {
-            self.send(context, line, at, packet)
-        })
+        inner_frame::decide(self, &self.next_nodes, context, packet)
     }
 }
 

@@ -8,21 +8,33 @@ use super::next_nodes::NextNodes;
 use super::reasons::{Bad, LocalSidDrop};
 use super::sid_entry::SidEntryRef;
 
-/// Let `send` send the frame inside on, which begins where it is told; what has none inside is
-/// taken as at any SID.
+/// Where inner frames go. A method and no closure, so that it is inlined on the short path although
+/// the long one has it, too.
+pub(super) trait SendsInner {
+    /// Send the frame on that begins at byte `at` of the packet.
+    fn send_inner(
+        &self,
+        context: StageContext<'_>,
+        line: SidEntryRef<'_>,
+        at: usize,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Bad>;
+}
+
+/// Send the frame inside on; what has none inside is taken as at any SID.
 #[inline(always)]
-pub(super) fn send_inner(
+pub(super) fn decide(
+    behavior: &impl SendsInner,
     next_nodes: &NextNodes,
     context: StageContext<'_>,
     packet: &mut Packet,
-    send: impl Fn(SidEntryRef<'_>, usize, &mut Packet) -> Result<NodeId, Bad>,
 ) -> Result<NodeId, LocalSidDrop> {
     let (Inside { protocol, at }, came) = (parse_inside(packet), packet.on_wire());
     if (at == 0) | (protocol != ETHERNET) {
-        return slow_path(next_nodes, context, packet, send);
+        return slow_path(behavior, next_nodes, context, packet);
     }
     let line = next_nodes.entry(packet);
-    match send(line, at, packet) {
+    match behavior.send_inner(context, line, at, packet) {
         Ok(next) => Ok(next),
         bad => next_nodes.resolve(context, line.0, bad, came, packet),
     }
@@ -31,15 +43,15 @@ pub(super) fn send_inner(
 #[cold]
 #[inline(never)]
 fn slow_path(
+    behavior: &impl SendsInner,
     next_nodes: &NextNodes,
     context: StageContext<'_>,
     packet: &mut Packet,
-    send: impl Fn(SidEntryRef<'_>, usize, &mut Packet) -> Result<NodeId, Bad>,
 ) -> Result<NodeId, LocalSidDrop> {
     let (line, came) = (next_nodes.entry(packet), packet.on_wire());
     let outcome =
         next_nodes.last(context, packet).and_then(|upper| match upper.is_inner(ETHERNET) {
-            true => send(line, upper.at, packet),
+            true => behavior.send_inner(context, line, upper.at, packet),
             false => next_nodes.upper(context, line, upper, packet),
         });
     next_nodes.resolve(context, line.0, outcome, came, packet)

@@ -183,7 +183,7 @@ impl<S: Names + 'static> Commands<S> {
                 tracing::warn!("version {version} was not confirmed: it is taken back");
             }
         });
-        let context = self.context(crate::files::Trust::Full);
+        let context = self.context(crate::files::Trust::Full.into());
         let documented = Box::new(self.begin_back(ROUTER.to_owned(), &context).ok()?);
         Some(super::Execution(super::Kind::Documented { documented, as_json: false }))
     }
