@@ -108,9 +108,9 @@ impl Run {
 }
 
 /// The words of a line, and what stands between them.
-pub(super) struct Words(pub(super) Vec<String>, Vec<usize>);
+pub(super) struct LineWords(pub(super) Vec<String>, Vec<usize>);
 
-impl Words {
+impl LineWords {
     /// One line, with one space between words.
     pub(super) fn join(&self) -> String {
         join(&self.0)
@@ -136,7 +136,7 @@ fn join(words: &[String]) -> String {
 }
 
 /// The words of a line without its comment, with the marks of its run in place of prefix and count.
-pub(super) fn words_of(line: &str, words: &[Word], run: Option<&Run>) -> Words {
+pub(super) fn words_of(line: &str, words: &[Word], run: Option<&Run>) -> LineWords {
     let (mut out, mut places) = (Vec::with_capacity(words.len()), Vec::new());
     let count = run.and_then(|run| run.count_word);
     for (at, word) in words.iter().enumerate() {
@@ -150,7 +150,7 @@ pub(super) fn words_of(line: &str, words: &[Word], run: Option<&Run>) -> Words {
             _ => out.push(word.text(line).to_owned()),
         }
     }
-    Words(out, places)
+    LineWords(out, places)
 }
 
 /// What a line is about, for its meaning.

@@ -73,40 +73,40 @@ impl Store {
     /// it; the text says why.
     pub fn open(state_dir: &Path, kept: usize) -> Result<Store, String> {
         let path = state_dir.join(FOLDER);
-        let told = |error: Errno| format!("{}: {}", path.display(), io::Error::from(error));
+        let failure = |error: Errno| format!("{}: {}", path.display(), io::Error::from(error));
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(state_dir)
             .map_err(|error| format!("{}: {error}", state_dir.display()))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let state = rustix::fs::open(state_dir, flags, Mode::empty()).map_err(told)?;
+        let state = rustix::fs::open(state_dir, flags, Mode::empty()).map_err(failure)?;
         match rustix::fs::mkdirat(&state, FOLDER, Mode::RWXU) {
-            Ok(()) => rustix::fs::fsync(&state).map_err(told)?,
+            Ok(()) => rustix::fs::fsync(&state).map_err(failure)?,
             Err(Errno::EXIST) => {}
-            Err(error) => return Err(told(error)),
+            Err(error) => return Err(failure(error)),
         }
         let folder = rustix::fs::openat(&state, FOLDER, flags | OFlags::NOFOLLOW, Mode::empty());
         let folder = folder.map_err(|error| match error {
             Errno::LOOP | Errno::NOTDIR => {
                 format!("{} is no folder: symbolic links are not followed", path.display())
             }
-            error => told(error),
+            error => failure(error),
         })?;
-        let about = rustix::fs::fstat(&folder).map_err(told)?;
+        let about = rustix::fs::fstat(&folder).map_err(failure)?;
         if about.st_uid != rustix::process::geteuid().as_raw() {
             let (shown, user) = (path.display(), about.st_uid);
             return Err(format!("{shown} belongs to user {user}, not to the router's own"));
         }
         if about.st_mode & 0o777 != 0o700 {
-            rustix::fs::fchmod(&folder, Mode::RWXU).map_err(told)?;
+            rustix::fs::fchmod(&folder, Mode::RWXU).map_err(failure)?;
         }
         match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
                 return Err(format!("another router keeps its versions in {}", path.display()));
             }
-            Err(error) => return Err(told(error)),
+            Err(error) => return Err(failure(error)),
         }
         Ok(Store { folder: Arc::new(folder), path, kept: kept.max(1) })
     }
@@ -118,9 +118,9 @@ impl Store {
     pub(crate) fn look(&self) -> Result<Found, String> {
         let mut found = Found::default();
         let (mut numbers, mut left) = (Vec::new(), Vec::new());
-        let dir = Dir::read_from(&*self.folder).map_err(|error| self.told("", error))?;
+        let dir = Dir::read_from(&*self.folder).map_err(|error| self.failure("", error))?;
         for entry in dir {
-            let entry = entry.map_err(|error| self.told("", error))?;
+            let entry = entry.map_err(|error| self.failure("", error))?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             if let Some(number) = name.strip_suffix(VERSION).and_then(|name| name.parse().ok()) {
                 numbers.push(number);
@@ -251,7 +251,7 @@ impl Store {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&*self.folder, &new, flags, Mode::RUSR | Mode::WUSR);
-        let mut file: File = file.map_err(|error| self.told(&new, error))?.into();
+        let mut file: File = file.map_err(|error| self.failure(&new, error))?.into();
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         written.map_err(|error| {
             let _ = self.unlink(&new);
@@ -263,7 +263,7 @@ impl Store {
         let folder = &*self.folder;
         let renamed = rustix::fs::renameat(folder, new_name(name), folder, name)
             .and_then(|()| rustix::fs::fsync(folder));
-        renamed.map_err(|error| self.told(name, error))
+        renamed.map_err(|error| self.failure(name, error))
     }
 
     /// A regular file with one name, up to so many bytes; `None` when there is none.
@@ -272,7 +272,7 @@ impl Store {
         let file = match rustix::fs::openat(&*self.folder, name, flags, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(self.told(name, error)),
+            Err(error) => return Err(self.failure(name, error)),
         };
         let path = self.path.join(name);
         only_name(&path, &regular(&path, &file)?)?;
@@ -286,11 +286,11 @@ impl Store {
     fn unlink(&self, name: &str) -> Result<(), String> {
         match rustix::fs::unlinkat(&*self.folder, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(self.told(name, error)),
+            Err(error) => Err(self.failure(name, error)),
         }
     }
 
-    fn told(&self, name: &str, error: Errno) -> String {
+    fn failure(&self, name: &str, error: Errno) -> String {
         format!("{}: {}", self.path.join(name).display(), io::Error::from(error))
     }
 }
