@@ -29,7 +29,9 @@ use print::Printer;
 /// `quiverctl top` shows live what the router does (`quiverctl top --help`).
 /// `quiverctl check FILE` tells the mistakes of a configuration in a file, `diff FILE` how it
 /// differs from the one that runs, `apply FILE` makes the router what it says, and `export` prints
-/// the one that runs, secrets and all.
+/// the one that runs, secrets and all. `apply FILE --confirm 60s` is taken back unless `confirm`
+/// follows in that time; `--message TEXT` says what it is about. `history` lists the versions,
+/// `export N` prints one, `rollback [N]` returns to one, and `save` keeps what runs.
 /// The exit code is 0 when all went well, 1 when a command was refused, 3 when the router cannot be
 /// reached.
 #[derive(Parser)]

@@ -13,3 +13,4 @@ mod rewritten_headers;
 mod shows;
 mod simulation;
 mod start;
+mod versions;

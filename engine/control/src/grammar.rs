@@ -14,7 +14,7 @@ use crate::batch::{Batch, BatchRefusal};
 use crate::error::Refusal;
 use crate::files::Places;
 use crate::generation::Changes;
-use crate::inverse::{Declared, Inverse};
+use crate::inverse::{Declared, Exchanged, Inverse};
 use crate::job::Job;
 use crate::journal::Journal;
 use crate::matcher::Matcher;
@@ -25,6 +25,7 @@ use crate::running::Contributor;
 use crate::script::document::Purpose;
 use crate::syntax::{self, Choice, Node};
 use crate::types::{Types, ValueType};
+use crate::versions::Versions;
 use crate::words::{self, End, Word};
 
 /// Does what a command says.
@@ -81,6 +82,8 @@ pub(crate) enum Action<S> {
     Help,
     RunningConfig,
     Document(Purpose),
+    History,
+    ShowVersion,
     Exec,
     Quit,
 }
@@ -243,6 +246,26 @@ impl<S> Command<S> {
         self
     }
 
+    /// Where a line goes and another with the same values of the arguments `same` comes, that one is
+    /// executed as a command that begins with these words, followed by its arguments but for
+    /// `without`; the line that goes is not taken back. So packets meet the one or the other.
+    pub fn exchanged(
+        mut self,
+        words: &'static str,
+        without: &'static str,
+        same: &'static [&'static str],
+    ) -> Self {
+        self.declared.exchanged = Some(Exchanged { words, without, same });
+        self
+    }
+
+    /// The line is about consecutive prefixes: `prefix` is the first, and there are `count`. Its
+    /// declared texts have `[count <count>]` behind the prefix where they depend on it.
+    pub fn counted(mut self, prefix: &'static str, count: &'static str) -> Self {
+        self.declared.counted = Some((prefix, count));
+        self
+    }
+
     /// Arguments that say the same when they are left out, with these values.
     pub fn usual(mut self, values: &'static [(&'static str, &'static str)]) -> Self {
         self.declared.usual = values;
@@ -309,6 +332,8 @@ pub struct Commands<S> {
     /// Where clients may name files.
     pub(crate) places: Places,
     pub(crate) journal: Journal,
+    /// What was applied and saved.
+    pub(crate) versions: Versions,
     /// The JSON form of the answers of shows.
     pub(crate) answers: Published,
     /// Commands that were begun and may have changed something.
@@ -340,6 +365,7 @@ impl<S: Names + 'static> Commands<S> {
             gate_of_additions: None,
             places: Places::default(),
             journal: Journal::default(),
+            versions: Versions::default(),
             answers: Published::new(),
             changes: Changes::default(),
             schema: OnceCell::new(),
@@ -382,43 +408,8 @@ impl<S: Names + 'static> Commands<S> {
                 )
                 .action(Action::RunningConfig),
         );
-        commands.add_documents();
+        crate::script::document::register(&mut commands);
         commands
-    }
-
-    /// Commands for a whole configuration in a file.
-    fn add_documents(&mut self) {
-        self.add(
-            Command::new("configuration check <file:path>")
-                .group("Session")
-                .help("Tell all mistakes of a file that says what this router is to be")
-                .details(
-                    "The file has the commands of `show running-config secrets`, in an order in \
-                     which they can be executed. What does not stand in it is not to be there.",
-                )
-                .example("configuration check /etc/quiver/router.cli")
-                .action(Action::Document(Purpose::Check)),
-        );
-        self.add(
-            Command::new("configuration diff <file:path>")
-                .group("Session")
-                .help("Show what this router has and a file does not say (-), and what is new (+)")
-                .details("In JSON, `commands` are those that `configuration apply` executes.")
-                .example("configuration diff /etc/quiver/router.cli")
-                .action(Action::Document(Purpose::Diff)),
-        );
-        self.add(
-            Command::new("configuration apply <file:path>")
-                .group("Session")
-                .help("Make this router what a file says")
-                .details(
-                    "The file is checked whole. Then the fewest commands that lead there are \
-                     executed: what is in both stays untouched, with its traffic. When one of \
-                     them is refused, what was done before is taken back.",
-                )
-                .example("configuration apply /etc/quiver/router.cli")
-                .action(Action::Document(Purpose::Apply)),
-        );
     }
 
     /// The commands that sessions and scripts have.
@@ -589,7 +580,8 @@ impl<S: Names + 'static> Commands<S> {
     /// Does this form only look at the router?
     pub(crate) fn only_looks(&self, form: usize) -> bool {
         let looks = match self.registered(form).action {
-            Action::Document(purpose) => purpose != Purpose::Apply,
+            Action::Document(purpose) => purpose.only_looks(),
+            Action::History | Action::ShowVersion => true,
             _ => false,
         };
         looks || UNGATED.contains(&self.forms[form].words[0])

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::document::Documented;
 use super::file::Reading;
 use super::run::Script;
 use super::{Context, Execution, Kind, OnRefusal, Started};
@@ -91,7 +90,7 @@ impl<S: Names + 'static> Commands<S> {
         Execution(Kind::Script(Box::new(Script::new(text, name, on_refusal, self.context(rights)))))
     }
 
-    fn context(&self, Rights { trust, role }: Rights) -> Context {
+    pub(super) fn context(&self, Rights { trust, role }: Rights) -> Context {
         Context {
             role,
             access: Rc::new(Access { trust, places: self.places.clone() }),
@@ -142,8 +141,10 @@ impl<S: Names + 'static> Commands<S> {
     ) -> Result<Started<S>, Refusal> {
         let args = Args { access: Some(&context.access), ..self.args(form, slots) };
         self.admit(state, form, &args, context.role)?;
-        if !self.only_looks(form) {
-            self.changes.begin();
+        // Of a whole configuration each command counts that is executed for it.
+        let is_document = matches!(self.registered(form).action, Action::Document(_));
+        if !self.only_looks(form) && !is_document {
+            self.note_change();
         }
         let as_json = self.forms[form].words[0] == "show" && args.has("json");
         let begun = |job| Ok(Started::Running(Execution(Kind::Job { job, as_json })));
@@ -164,9 +165,13 @@ impl<S: Names + 'static> Commands<S> {
                 return Ok(Started::Running(Execution(Kind::Reading(reading))));
             }
             Action::Document(purpose) => {
-                let path = Path::new(args.get::<&str>("file")?);
-                let documented = Box::new(Documented::begin(*purpose, path, context)?);
-                return Ok(Started::Running(Execution(Kind::Documented(documented))));
+                let documented = Box::new(self.start_document(*purpose, &args, context)?);
+                return Ok(Started::Running(Execution(Kind::Documented { documented, as_json })));
+            }
+            Action::History => self.history()?,
+            Action::ShowVersion => {
+                let showing = Box::new(self.begin_show_version(&args)?);
+                return Ok(Started::Running(Execution(Kind::Version { showing, as_json })));
             }
             Action::Quit => Output::none(),
         };
