@@ -177,7 +177,10 @@ impl StartupSchema {
                     "read-only-gid <:word>",
                     "group that may look at the router through them and not change it",
                 )
-                .entry("user <:word>", "user that root's rights are given up for, by name or number")
+                .entry(
+                    "user <:word>",
+                    "user that root's rights are given up for, by name or number",
+                )
                 .entry(
                     "user-namespaces",
                     "that user may enter other network namespaces, with CAP_SYS_ADMIN",
