@@ -23,3 +23,9 @@ def net() -> Iterator[Network]:
     with network() as made:
         made.meet()
         yield made
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long the tests are that can be longer."""
+    group = parser.getgroup("netns")
+    group.addoption("--kills", type=int, default=50, help="how often a router is killed while it changes")

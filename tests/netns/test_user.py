@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,12 +24,14 @@ KEPT = sum(1 << number for number in (12, 13, 14, 23, 39))
 def router() -> Iterator[Router]:
     """A router of another user, in a namespace."""
     need("setpriv")
-    own = Namespace("router")
+    own, folder = Namespace("router"), Path(tempfile.mkdtemp(prefix="quiver-user-"))
+    folder.chmod(0o755)  # that of the tests is root's alone
     try:
-        with Router(own, unix=f"user {USER}") as made:
+        with Router(own, unix=f"user {USER}", folder=folder) as made:
             yield made
     finally:
         own.remove()
+        shutil.rmtree(folder)
 
 
 def status(pid: int, task: int) -> dict[str, str]:
@@ -51,7 +55,10 @@ def test_no_thread_is_roots_and_none_can_become_so(router: Router) -> None:
 
 
 def test_it_makes_interfaces_all_the_same(router: Router) -> None:
-    router.configure("create tap id 0\nset interface state tap0 up\ncreate memif socket id 7 filename m.sock")
+    socket = router.folder / "m.sock"
+    router.configure(
+        f"create tap id 0\nset interface state tap0 up\ncreate memif socket id 7 filename {socket}"
+    )
     router.ctl("create interface memif id 0 socket-id 7 master")
     assert router.json("show interface tap0")["interfaces"][0]["state"] == "up"
 
@@ -61,8 +68,9 @@ def test_root_still_commands_it(router: Router) -> None:
 
 
 def test_a_user_that_is_not_there_is_said() -> None:
-    with pytest.raises(CommandError, match="no user 'nobody-of-this-name'"), Router(
-        unix="user nobody-of-this-name"
+    with (
+        pytest.raises(CommandError, match="no user 'nobody-of-this-name'"),
+        Router(unix="user nobody-of-this-name"),
     ):
         pass
 

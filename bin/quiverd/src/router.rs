@@ -15,7 +15,7 @@ use quiver_control::server::group_id;
 use quiver_control::startup_api::Api;
 use quiver_control::{
     Commands, Dispatcher, Entry, MoreDoors, OnRefusal, Output, Places, Progress, Refusal, Registry,
-    Server, ServerConfig, Sink, Token,
+    Restored, Server, ServerConfig, Sink, Store, Token, VERSIONS_KEPT,
 };
 use quiver_core::Engine;
 use quiver_core::clock::Clock;
@@ -98,6 +98,7 @@ pub fn run(settings: Settings) -> Result<()> {
     for complaint in engine.start_threads()? {
         tracing::warn!("{complaint}");
     }
+    keep_versions(&settings, &commands);
     configure(&mut engine, &commands, &settings, &manager)?;
     let config = ServerConfig {
         cli_socket: Some(settings.cli_socket()),
@@ -145,8 +146,9 @@ fn doors(settings: &Settings) -> Result<MoreDoors, Refusal> {
 /// Refusals of the start that are kept for `show version verbose`; all are in the log.
 const REFUSALS_KEPT: usize = 20;
 
-/// Do what the start-up file and its `exec` file say. What is refused is said loudly, and the rest
-/// is done; with `exec-strict` it ends the start.
+/// Do what the start-up file says, and then what the saved version says; where there is none, what
+/// the `exec` file says. What is refused is said loudly, and the rest is done; with `exec-strict` a
+/// refusal of the start-up file or of the `exec` file ends the start.
 fn configure(
     engine: &mut Engine,
     commands: &SharedCommands,
@@ -163,7 +165,15 @@ fn configure(
             Ok(_) => {}
         }
     }
-    if let Some(file) = &settings.unix.exec {
+    manager.starting("restores its configuration");
+    let restored = commands.restore_version(engine, &mut sink);
+    if let Some(Restored { version, about, applied }) = &restored {
+        tracing::info!("version {version} {about} is restored: {applied} commands applied");
+        if let Some(file) = &settings.unix.exec {
+            tracing::info!("{} is not executed: there is a saved version", file.display());
+        }
+    }
+    if let Some(file) = settings.unix.exec.as_ref().filter(|_| restored.is_none()) {
         manager.starting(&format!("executes {}", file.display()));
         let on_refusal = if is_strict { OnRefusal::Stop } else { OnRefusal::Continue };
         match commands.execute_file_with(engine, file, on_refusal, &mut sink) {
@@ -188,6 +198,20 @@ fn configure(
     }
     engine.insert(refused);
     Ok(())
+}
+
+/// Keep versions of the configuration in the state directory. A router that cannot starts without.
+fn keep_versions(settings: &Settings, commands: &SharedCommands) {
+    let kept = settings.unix.versions_kept.unwrap_or(VERSIONS_KEPT);
+    let commands = commands.borrow();
+    let opened = Store::open(&settings.state_dir(), kept);
+    match opened.and_then(|store| commands.keep_versions(store)) {
+        Ok(faults) => faults.iter().for_each(|fault| tracing::error!("configurations: {fault}")),
+        Err(why) => {
+            tracing::error!("no versions of the configuration are kept: {why}");
+            commands.keep_no_versions(why);
+        }
+    }
 }
 
 /// Core files, as the section `unix` wants them.

@@ -76,6 +76,15 @@ impl Settings {
         self.unix.cli_listen.clone().unwrap_or_else(|| self.runtime_dir.join("cli.sock"))
     }
 
+    /// Folder for what outlives a restart.
+    pub fn state_dir(&self) -> PathBuf {
+        // systemd.exec(5): several are separated by colons.
+        let given = std::env::var("STATE_DIRECTORY").unwrap_or_default();
+        let given = given.split(':').next().filter(|path| !path.is_empty()).map(PathBuf::from);
+        let chosen = self.unix.state_dir.clone().or(given);
+        chosen.unwrap_or_else(|| self.runtime_dir.join("state"))
+    }
+
     /// File for the process number.
     pub fn pidfile(&self) -> PathBuf {
         self.unix.pidfile.clone().unwrap_or_else(|| self.runtime_dir.join("quiverd.pid"))

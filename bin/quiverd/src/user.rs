@@ -85,11 +85,8 @@ pub fn become_user(wanted: &Wanted<'_>, folders: &[&Path]) -> Result<()> {
     set_thread_groups(&groups)?;
     set_thread_gid(Gid::from_raw(own))?;
     set_thread_uid(Uid::from_raw(id))?;
-    let sets = CapabilitySets {
-        effective: held,
-        permitted: held,
-        inheritable: CapabilitySet::empty(),
-    };
+    let sets =
+        CapabilitySets { effective: held, permitted: held, inheritable: CapabilitySet::empty() };
     set_capabilities(None, sets)?;
     set_no_new_privs(true)?;
     Ok(())
@@ -101,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_user_is_found_by_name_and_by_number() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nquiver:x:998:997::/nonexistent:/bin/false\nx\n";
+        let passwd =
+            "root:x:0:0:root:/root:/bin/sh\nquiver:x:998:997::/nonexistent:/bin/false\nx\n";
         let quiver = Some(User { id: 998, group: 997 });
         assert_eq!(User::find(passwd, "quiver"), quiver);
         assert_eq!(User::find(passwd, "998"), quiver);

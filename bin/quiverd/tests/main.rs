@@ -14,3 +14,4 @@ mod rewritten_headers;
 mod shows;
 mod simulation;
 mod start;
+mod versions;

@@ -9,26 +9,26 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// A folder for one test, gone when it ends.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("quiver-start-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         fs::write(self.path(name), text).unwrap();
         self.path(name)
     }
 
     /// A start-up file: `unix` has these entries besides the usual ones, and these sections follow.
-    fn config(&self, unix: &str, sections: &str) -> PathBuf {
+    pub(crate) fn config(&self, unix: &str, sections: &str) -> PathBuf {
         let folder = self.0.display();
         self.write(
             "startup.conf",
@@ -58,14 +58,14 @@ fn quiverd(config: &Path) -> Command {
 }
 
 /// A router that runs, killed when the test ends.
-struct Running {
-    child: Child,
+pub(crate) struct Running {
+    pub(crate) child: Child,
     socket: PathBuf,
 }
 
 impl Running {
     /// Start it, and wait until it answers or ends.
-    fn start(folder: &Folder, config: &Path) -> Running {
+    pub(crate) fn start(folder: &Folder, config: &Path) -> Running {
         let mut child = quiverd(config).spawn().unwrap();
         let socket = folder.path("cli.sock");
         while UnixStream::connect(&socket).is_err() {
@@ -79,7 +79,7 @@ impl Running {
         Running { child, socket }
     }
 
-    fn says(&self, line: &str) -> String {
+    pub(crate) fn says(&self, line: &str) -> String {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.write_all(format!("{line}\n").as_bytes()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
@@ -88,13 +88,13 @@ impl Running {
         answer
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let process = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(process, signal).unwrap();
     }
 
     /// End it, and return what it said on standard error.
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         self.signal(rustix::process::Signal::TERM);
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();

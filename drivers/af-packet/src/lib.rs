@@ -9,7 +9,7 @@ mod ring;
 mod socket;
 mod transmit;
 
-use quiver_control::{Registry, of_each, order};
+use quiver_control::{Registry, of_each_interface, order};
 use quiver_core::NodeSpec;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
@@ -28,8 +28,10 @@ pub fn register(registry: &mut Registry) {
             }),
     );
     commands::register(registry);
-    registry
-        .running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_host));
+    registry.running_config_in_slices(
+        order::INTERFACES,
+        of_each_interface(commands::ids, commands::write_host),
+    );
     registry.on_start(|engine| {
         engine.insert(host::Hosts::default());
         engine.on_interface_change(|engine, id, change| {

@@ -11,7 +11,7 @@ mod ring;
 mod socket;
 mod transmit;
 
-use quiver_control::{Registry, of_each, order};
+use quiver_control::{Registry, of_each_interface, order};
 use quiver_core::NodeSpec;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
@@ -33,7 +33,7 @@ pub fn register(registry: &mut Registry) {
             }),
     );
     commands::register(registry);
-    let interfaces = of_each(commands::ids, commands::write_interface);
+    let interfaces = of_each_interface(commands::ids, commands::write_interface);
     registry.running_config_in_slices(order::INTERFACES, interfaces);
     registry.on_start(|engine| {
         engine.insert(interface::Interfaces::default());

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use quiver_control::{
-    Args, Command, ConfigWriter, Output, Refusal, Registry, Slices, of_each, order, quoted,
+    Args, Command, ConfigWriter, Output, Refusal, Registry, Slices, of_each, of_each_interface,
+    order, quoted,
 };
 use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId};
@@ -180,7 +181,7 @@ pub(crate) fn begin_interfaces() -> Slices<Engine> {
             .copied()
             .collect()
     };
-    of_each(ids, write_interface)()
+    of_each_interface(ids, write_interface)()
 }
 
 fn write_interface(engine: &Engine, writer: &mut ConfigWriter, id: InterfaceId) {

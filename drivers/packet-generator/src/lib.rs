@@ -10,7 +10,7 @@ mod streams;
 mod template;
 pub mod text;
 
-use quiver_control::{Registry, of_each, order};
+use quiver_control::{Registry, of_each_interface, order};
 use quiver_core::NodeSpec;
 use quiver_core::control::interfaces::InterfaceChange;
 
@@ -35,7 +35,7 @@ pub fn register(registry: &mut Registry) {
         ),
     );
     commands::register(registry);
-    let interfaces = of_each(commands::interface_ids, commands::write_interface);
+    let interfaces = of_each_interface(commands::interface_ids, commands::write_interface);
     registry.running_config_in_slices(order::INTERFACES, interfaces);
     registry.running_config(order::STREAMS, commands::write_streams);
     registry.on_start(|engine| {

@@ -9,7 +9,7 @@ mod file;
 mod receive;
 mod transmit;
 
-use quiver_control::{Registry, of_each, order};
+use quiver_control::{Registry, of_each_interface, order};
 
 pub use config::{
     MTU_BYTES_DEFAULT, PACKET_BYTES_MAX, PcapConfig, PcapDriverError, RX_BYTES_MAX, RX_PACKETS_MAX,
@@ -24,6 +24,6 @@ pub fn register(registry: &mut Registry) {
     );
     declare(&mut registry.graph);
     commands::register(registry);
-    let interfaces = of_each(commands::ids, commands::write_interface);
+    let interfaces = of_each_interface(commands::ids, commands::write_interface);
     registry.running_config_in_slices(order::INTERFACES, interfaces);
 }

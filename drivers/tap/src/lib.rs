@@ -7,7 +7,7 @@ mod maker;
 mod queues;
 mod tun;
 
-use quiver_control::{Registry, of_each, order};
+use quiver_control::{Registry, of_each_interface, order};
 use quiver_core::NodeSpec;
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_linux::RxDrop;
@@ -25,8 +25,10 @@ pub fn register(registry: &mut Registry) {
             }),
     );
     commands::register(registry);
-    registry
-        .running_config_in_slices(order::INTERFACES, of_each(commands::ids, commands::write_tap));
+    registry.running_config_in_slices(
+        order::INTERFACES,
+        of_each_interface(commands::ids, commands::write_tap),
+    );
     registry.on_start(|engine| {
         engine.insert(device::Taps::default());
         engine.insert(maker::CALLS);

@@ -54,6 +54,23 @@ impl<T: Send + 'static> Elsewhere<T> {
         Ok(Elsewhere(done))
     }
 
+    /// The same, but what finds no thread is done at once: for what must be done now.
+    pub(crate) fn surely(
+        work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<Elsewhere<T>, Refusal> {
+        if THREADS.load(Ordering::Relaxed) < THREADS_MAX {
+            return Elsewhere::begin(work);
+        }
+        work().map(Elsewhere::done)
+    }
+
+    /// It is done already.
+    pub(crate) fn done(result: T) -> Elsewhere<T> {
+        let (send, done) = channel();
+        let _ = send.send(Ok(result));
+        Elsewhere(done)
+    }
+
     /// What came of it, once it is done.
     pub(crate) fn look(&self) -> Result<Option<T>, Refusal> {
         match self.0.try_recv() {

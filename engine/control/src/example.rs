@@ -44,7 +44,7 @@ impl<S: Names + 'static> Commands<S> {
                 |refusal: Refusal| Refusal::new(format!("'{line}' does not parse: {refusal}"));
             let form = self.parse_words(&(), &line, &mut words, &mut slots).map_err(failed)?;
             let names = &self.matcher.automata[form].names;
-            let given = Given { names, slots: &slots, line: &line, words: &words };
+            let given = Given { names, slots: &slots, line: &line, words: &words, instead: &[] };
             let inverse = &self.registered(form).inverse;
             if let Some(undo) = inverse.undo.iter().find_map(|template| template.fill(&given)) {
                 let (mut words, mut slots) = (Vec::new(), Vec::new());

@@ -344,7 +344,7 @@ fn link(name: &Path) -> String {
 }
 
 /// What an open file is; an error unless it is a regular one, and not the kernel's own.
-fn regular(name: &Path, file: impl rustix::fd::AsFd) -> Result<Stat, String> {
+pub(crate) fn regular(name: &Path, file: impl rustix::fd::AsFd) -> Result<Stat, String> {
     let shown = name.display();
     let about = rustix::fs::fstat(&file).map_err(|error| errno_text(name, error))?;
     if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
@@ -357,7 +357,7 @@ fn regular(name: &Path, file: impl rustix::fd::AsFd) -> Result<Stat, String> {
     Ok(about)
 }
 
-fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
+pub(crate) fn only_name(name: &Path, about: &Stat) -> Result<(), String> {
     if about.st_nlink > 1 {
         let shown = name.display();
         return Err(format!(

@@ -15,7 +15,7 @@ use crate::document::{self, Argument, Comments, Entry, Placed, Shape};
 use crate::error::Refusal;
 use crate::files::Places;
 use crate::generation::Changes;
-use crate::inverse::{Declared, Inverse};
+use crate::inverse::{Declared, Exchanged, Inverse};
 use crate::job::Job;
 use crate::journal::Journal;
 use crate::matcher::Matcher;
@@ -26,6 +26,7 @@ use crate::running::{Contributor, Phase};
 use crate::script::document::Purpose;
 use crate::syntax::{self, Choice, Node};
 use crate::types::{Types, ValueType};
+use crate::versions::Versions;
 use crate::words::{self, End, Word};
 
 /// Does what a command says.
@@ -73,7 +74,7 @@ pub struct Command<S> {
     many: Option<(&'static str, RunMany<S>)>,
     declared: Declared,
     /// Where its values live in a document, and when its lines are written.
-    entries: Vec<(Phase, &'static str)>,
+    pub(crate) entries: Vec<(Phase, &'static str)>,
 }
 
 /// What a command leads to.
@@ -84,6 +85,8 @@ pub(crate) enum Action<S> {
     Help,
     RunningConfig,
     Document(Purpose),
+    History,
+    ShowVersion,
     Exec,
     Quit,
 }
@@ -247,17 +250,29 @@ impl<S> Command<S> {
         self
     }
 
-    /// Arguments that say the same when they are left out, with these values.
-    pub fn usual(mut self, values: &'static [(&'static str, &'static str)]) -> Self {
-        self.declared.usual = values;
+    /// Where a line goes and another with the same values of the arguments `same` comes, that one is
+    /// executed as a command that begins with these words, followed by its arguments but for
+    /// `without`; the line that goes is not taken back. So packets meet the one or the other.
+    pub fn exchanged(
+        mut self,
+        words: &'static str,
+        without: &'static str,
+        same: &'static [&'static str],
+    ) -> Self {
+        self.declared.exchanged = Some(Exchanged { words, without, same });
         self
     }
 
-    /// Where its values live in a document, as `"interfaces.<interface>.mtu: <mtu>"`, in the
-    /// notation of `document/notation.rs`, and the phase in which `show running-config` writes its
-    /// lines. Of several the first that says all arguments of a line is taken.
-    pub fn entry(mut self, phase: Phase, entry: &'static str) -> Self {
-        self.entries.push((phase, entry));
+    /// The line is about consecutive prefixes: `prefix` is the first, and there are `count`. Its
+    /// declared texts have `[count <count>]` behind the prefix where they depend on it.
+    pub fn counted(mut self, prefix: &'static str, count: &'static str) -> Self {
+        self.declared.counted = Some((prefix, count));
+        self
+    }
+
+    /// Arguments that say the same when they are left out, with these values.
+    pub fn usual(mut self, values: &'static [(&'static str, &'static str)]) -> Self {
+        self.declared.usual = values;
         self
     }
 
@@ -331,6 +346,8 @@ pub struct Commands<S> {
     /// Where clients may name files.
     pub(crate) places: Places,
     pub(crate) journal: Journal,
+    /// What was applied and saved.
+    pub(crate) versions: Versions,
     /// The JSON form of the answers of shows.
     pub(crate) answers: Published,
     /// Commands that were begun and may have changed something.
@@ -366,6 +383,7 @@ impl<S: Names + 'static> Commands<S> {
             gate_of_additions: None,
             places: Places::default(),
             journal: Journal::default(),
+            versions: Versions::default(),
             answers: Published::new(),
             changes: Changes::default(),
             schema: OnceCell::new(),
@@ -395,25 +413,7 @@ impl<S: Names + 'static> Commands<S> {
                 .action(Action::Exec),
         );
         commands.add_session();
-        commands.add(
-            Command::new("show running-config [yaml] [secrets]")
-                .group("Session")
-                .help("Show the commands that make this router what it is")
-                .details(
-                    "Executed on a fresh router, they make the same one. Secrets are hidden \
-                     unless asked for; a configuration with hidden ones is refused where they \
-                     stand. As YAML it is a document that `configuration apply` takes, too; \
-                     docs/reference/configuration.schema.json describes it, and its JSON is the \
-                     same tree.",
-                )
-                .word("yaml", "as a YAML document")
-                .word(
-                    "secrets",
-                    "with the secrets, to be kept in a file that only its owner can read",
-                )
-                .action(Action::RunningConfig),
-        );
-        commands.add_documents();
+        crate::script::document::register(&mut commands);
         commands
     }
 
@@ -599,7 +599,8 @@ impl<S: Names + 'static> Commands<S> {
     /// Does this form only look at the router?
     pub(crate) fn only_looks(&self, form: usize) -> bool {
         let looks = match self.registered(form).action {
-            Action::Document(purpose) => purpose != Purpose::Apply,
+            Action::Document(purpose) => purpose.only_looks(),
+            Action::History | Action::ShowVersion => true,
             _ => false,
         };
         looks || UNGATED.contains(&self.forms[form].words[0])

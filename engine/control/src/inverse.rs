@@ -30,6 +30,19 @@ pub(crate) struct Declared {
     pub(crate) is_limit: bool,
     pub(crate) stays: Option<&'static str>,
     pub(crate) usual: &'static [(&'static str, &'static str)],
+    pub(crate) exchanged: Option<Exchanged>,
+    pub(crate) counted: Option<(&'static str, &'static str)>,
+}
+
+/// How a line takes the place of another about the same, without a gap.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchanged {
+    /// The first words of the command that does it; the arguments of the line follow.
+    pub(crate) words: &'static str,
+    /// The argument of the line that is left out.
+    pub(crate) without: &'static str,
+    /// Lines with the same values of these arguments are about the same.
+    pub(crate) same: &'static [&'static str],
 }
 
 /// The same, read.
@@ -55,6 +68,10 @@ pub(crate) struct Inverse {
     pub(crate) is_limit: bool,
     /// Arguments that say the same when they are left out.
     pub(crate) usual: &'static [(&'static str, &'static str)],
+    /// How a line takes the place of another about the same.
+    pub(crate) exchanged: Option<Exchanged>,
+    /// The arguments that say the first of consecutive prefixes, and how many there are.
+    pub(crate) counted: Option<(&'static str, &'static str)>,
 }
 
 impl Declared {
@@ -62,7 +79,9 @@ impl Declared {
     pub(crate) fn read(self, names: &[&'static str], syntax: &str) -> Inverse {
         let one = |text: &'static str| Template::read(text, names, syntax);
         let all = |texts: Vec<&'static str>| texts.into_iter().map(one).collect();
-        for name in self.replaces.into_iter().flatten().chain(self.usual.iter().map(|(n, _)| n)) {
+        let same = self.exchanged.map_or(&[][..], |exchanged| exchanged.same);
+        let usual = self.usual.iter().map(|(name, _)| name);
+        for name in self.replaces.into_iter().flatten().chain(usual).chain(same) {
             assert!(names.contains(name), "there is no argument '{name}', in: {syntax}");
         }
         Inverse {
@@ -76,6 +95,8 @@ impl Declared {
             stays: self.stays,
             is_limit: self.is_limit,
             usual: self.usual,
+            exchanged: self.exchanged,
+            counted: self.counted,
         }
     }
 }
@@ -135,7 +156,7 @@ impl Template {
 /// The first of these arguments that was not given and is needed.
 fn missing(parts: &[Part], given: &Given<'_>) -> Option<&'static str> {
     parts.iter().find_map(|part| match part {
-        Part::Value { name, otherwise: None } if given.slot(name).is_none() => Some(*name),
+        Part::Value { name, otherwise: None } if !given.has(name) => Some(*name),
         _ => None,
     })
 }
@@ -208,9 +229,9 @@ fn fill(parts: &[Part], given: &Given<'_>, out: &mut String) -> Option<()> {
             }
             Part::Group(inside) => {
                 let is_given = match inside.as_slice() {
-                    [Part::Text(flag)] => given.slot(flag).is_some(),
+                    [Part::Text(flag)] => given.has(flag),
                     inside => inside.iter().all(|part| match part {
-                        Part::Value { name, .. } => given.slot(name).is_some(),
+                        Part::Value { name, .. } => given.has(name),
                         _ => true,
                     }),
                 };
@@ -229,9 +250,19 @@ pub(crate) struct Given<'a> {
     pub(crate) slots: &'a [Slot<'a>],
     pub(crate) line: &'a str,
     pub(crate) words: &'a [Word],
+    /// Texts in place of the values of some arguments.
+    pub(crate) instead: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> Given<'a> {
+    fn instead(&self, name: &str) -> Option<&'a str> {
+        self.instead.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.instead(name).is_some() || self.slot(name).is_some()
+    }
+
     /// The first argument of this name that stands in no group.
     fn slot(&self, name: &str) -> Option<&'a Slot<'a>> {
         let mut at = 0;
@@ -249,6 +280,9 @@ impl<'a> Given<'a> {
 
     /// An argument as a word of a command.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
+        if let Some(text) = self.instead(name) {
+            return Some(text.to_owned());
+        }
         let slot = self.slot(name)?;
         Some(match slot.value {
             Value::Text(text) if text.starts_with('{') => text.to_owned(),
@@ -276,7 +310,7 @@ mod tests {
                 word: 0,
             })
             .collect();
-        let given = Given { names: NAMES, slots: &slots, line: "", words: &words };
+        let given = Given { names: NAMES, slots: &slots, line: "", words: &words, instead: &[] };
         Template::read(template, NAMES, "test").fill(&given)
     }
 

@@ -48,6 +48,16 @@ impl Journal {
         }
     }
 
+    /// The same, without a copy.
+    pub(crate) fn with_who<R>(&self, look: impl FnOnce(Option<&str>) -> R) -> R {
+        look(self.who.borrow().as_deref())
+    }
+
+    /// On whose behalf commands are executed.
+    pub(crate) fn who(&self) -> Option<String> {
+        self.who.borrow().clone()
+    }
+
     /// Keep an entry; `line` is made only where somebody keeps it.
     fn note(&self, line: impl FnOnce() -> String, more: usize, refusal: Option<&Refusal>) {
         if let (Some(keep), Some(who)) = (&self.keep, self.who.borrow().as_deref()) {
@@ -89,6 +99,16 @@ impl<S: Names + 'static> Commands<S> {
             0,
             Some(&refusal.clone().unquoted()),
         );
+    }
+
+    /// Could a word of this line be a secret? Also one that does not fit the grammar.
+    pub(crate) fn has_secret(&self, names: &dyn Names, line: &str) -> bool {
+        let mut split = Vec::new();
+        if words::split(line, &mut split).is_err() {
+            return true;
+        }
+        let secrets = self.matcher.secrets(names, line, &split);
+        !secrets.places.is_empty() || secrets.fitting < split.len() && secrets.rest_may_be
     }
 
     /// The command in one line, short, and with `<hidden>` for secrets. What does not fit the

@@ -50,6 +50,7 @@ mod startup_vpp;
 pub mod syntax;
 pub mod types;
 mod value;
+mod versions;
 pub mod words;
 
 pub use args::Args;
@@ -70,7 +71,7 @@ pub use registry::{BuiltIn, Registered, Registry, SharedCommands, Weigh, Weighed
 pub use rights::{Rights, Role};
 pub use running::{
     ConfigWriter, HIDDEN, Part, Phase, Slices, along, by_interface, by_interface_name, of_each,
-    order,
+    of_each_interface, order,
 };
 pub use script::{Execution, OnRefusal, Started};
 pub use server::subscriptions::{EventValue, Field, Topic, publish, publish_lost, wants};
@@ -81,6 +82,7 @@ pub use server::{
 pub use startup::{Section, Startup, StartupFile, StartupPart, StartupSchema};
 pub use types::ValueType;
 pub use value::{FromValue, IpPrefix, Value};
+pub use versions::{Restored, Store, VERSIONS_KEPT, Version};
 
 /// The node that sorts Ethernet frames: the first one of interfaces that receive frames.
 pub const ETHERNET_INPUT: &str = "ethernet-input";

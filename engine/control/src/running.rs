@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::fmt::{self, Write as _};
 use std::rc::Rc;
 
-use quiver_core::control::interfaces::Interface;
+use quiver_core::control::interfaces::{Interface, natural_key};
 use quiver_core::{Engine, InterfaceId};
 
 use crate::grammar::Commands;
@@ -339,6 +339,20 @@ pub fn of_each<S, K: 'static>(
     }
 }
 
+/// A part of the interfaces that `ids` lists, in the natural order of the names that they were made
+/// with: the same configuration reads the same however it came about.
+pub fn of_each_interface(
+    ids: impl Fn(&Engine) -> Vec<InterfaceId> + Copy + 'static,
+    write: impl Fn(&Engine, &mut ConfigWriter, InterfaceId) + Copy + 'static,
+) -> impl Fn() -> Slices<Engine> {
+    let in_order = move |engine: &Engine| {
+        let mut ids = ids(engine);
+        ids.sort_by_cached_key(|id| engine.interface(*id).map(|i| natural_key(i.made_name())));
+        ids
+    };
+    of_each(in_order, write)
+}
+
 /// A part of each interface, in the order of their names.
 pub fn by_interface(
     write: impl Fn(&Engine, &Interface, &mut ConfigWriter) + Copy + 'static,
@@ -358,7 +372,7 @@ pub fn by_interface_name<T>(
     items: impl IntoIterator<Item = (InterfaceId, T)>,
 ) -> Vec<(InterfaceId, T)> {
     let mut items: Vec<(InterfaceId, T)> = items.into_iter().collect();
-    items.sort_by_cached_key(|(id, _)| engine.interface_name(*id));
+    items.sort_by_cached_key(|(id, _)| natural_key(&engine.interface_name(*id)));
     items
 }
 

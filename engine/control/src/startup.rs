@@ -160,6 +160,15 @@ impl StartupSchema {
                     "folder for the files that clients name; by default files in runtime-dir",
                 )
                 .entry(
+                    "state-dir <:path>",
+                    "folder for the versions of the configuration; by default $STATE_DIRECTORY, \
+                     which systemd sets, or state in runtime-dir",
+                )
+                .entry(
+                    "versions-kept <:1-10000>",
+                    "so many versions of the configuration are kept; by default 100",
+                )
+                .entry(
                     "pidfile <:path>",
                     "file for the process number; by default quiverd.pid in runtime-dir",
                 )
@@ -168,7 +177,10 @@ impl StartupSchema {
                     "read-only-gid <:word>",
                     "group that may look at the router through them and not change it",
                 )
-                .entry("user <:word>", "user that root's rights are given up for, by name or number")
+                .entry(
+                    "user <:word>",
+                    "user that root's rights are given up for, by name or number",
+                )
                 .entry(
                     "user-namespaces",
                     "that user may enter other network namespaces, with CAP_SYS_ADMIN",
@@ -507,6 +519,8 @@ impl Startup<'_> {
             log: path("log")?,
             exec: exec.or(startup_config),
             exec_strict: args.has("exec-strict"),
+            state_dir: path("state-dir")?,
+            versions_kept: args.optional::<usize>("versions-kept")?,
             pidfile: path("pidfile")?,
             core_bytes_max,
             full_coredump: args.has("full-coredump"),
@@ -606,6 +620,10 @@ pub struct Unix {
     pub exec: Option<PathBuf>,
     /// A command of that file that is refused ends the start.
     pub exec_strict: bool,
+    /// Folder for the versions of the configuration.
+    pub state_dir: Option<PathBuf>,
+    /// So many versions of the configuration are kept.
+    pub versions_kept: Option<usize>,
     /// File for the process number.
     pub pidfile: Option<PathBuf>,
     /// Largest core file, bytes.

@@ -17,7 +17,7 @@ mod slow_protocols;
 pub mod tables;
 mod watchers;
 
-use quiver_control::{Registry, aggregates, of_each, order};
+use quiver_control::{Registry, aggregates, of_each_interface, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
 use quiver_wire::EtherType;
 
@@ -38,8 +38,14 @@ pub fn register(registry: &mut Registry) {
         phase: Phase::Aggregation,
         after: &[],
     });
-    registry.running_config_in_slices(order::INTERFACES, of_each(show::ids, commands::write_bond));
-    registry.running_config_in_slices(order::MEMBERS, of_each(show::ids, commands::write_members));
+    registry.running_config_in_slices(
+        order::INTERFACES,
+        of_each_interface(show::ids, commands::write_bond),
+    );
+    registry.running_config_in_slices(
+        order::MEMBERS,
+        of_each_interface(show::ids, commands::write_members),
+    );
     registry.on_start(move |engine| {
         engine.insert(bonds);
         engine.on_interface_change(refresh::follow_interface);

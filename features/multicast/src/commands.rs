@@ -232,7 +232,9 @@ pub(crate) fn write_config(
 ) -> Option<RouteKey> {
     let (mfib, fib) = (engine.get::<Mfib>()?, engine.get::<Fib>()?);
     let mut last = None;
-    for (key, route) in mfib.after(after).take(most) {
+    let of = |family| fib.tables_in_order(family).into_iter().map(move |table| (family, table));
+    let tables = of(Family::Ip4).chain(of(Family::Ip6)).collect();
+    for (key, route) in mfib.after_by_table(tables, after).take(most) {
         last = Some(*key);
         let mut line = "ip mroute add ".to_owned();
         // Writing to a String cannot fail.

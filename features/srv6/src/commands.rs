@@ -1,15 +1,17 @@
 //! Commands about all local SIDs, whatever they do. Those that add one stand with its behaviour.
 
 use std::net::Ipv6Addr;
+use std::rc::Rc;
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
     Table, Work, order,
 };
 use quiver_core::Engine;
+use quiver_forwarding::fib::{Family, Fib};
 use quiver_tables::prefix::IpPrefix;
 
-use crate::local_sids::{self, Kind, LocalSid, LocalSids, Names, Place};
+use crate::local_sids::{self, Behavior, Kind, LocalSid, LocalSids, Names, Place};
 use crate::proxy::Proxies;
 
 /// The chapter of the reference page.
@@ -17,33 +19,27 @@ pub(crate) const GROUP: &str = "Labels and segments";
 
 /// Register them; `kinds` are the behaviours that a SID can have.
 pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
-    let mut add = Command::new(local_sids::syntax(&kinds))
+    let kinds: Rc<[Kind]> = kinds.into();
+    let add = Command::new(local_sids::syntax("sr localsid address", &kinds))
         .entry(order::ROUTES, local_sids::entry("sr.local-sids.<sid>"))
         .entry(order::ROUTES, local_sids::entry("sr.local-sids.<locator>"))
         .entry(order::ROUTES, local_sids::entry("tables.<fib-table>.sr-local-sids.<sid>"))
         .entry(order::ROUTES, local_sids::entry("tables.<fib-table>.sr-local-sids.<locator>"))
         .undo("<sid!> sr localsid del address <sid> [fib-table <fib-table>]")
         .undo("sr localsid del address <locator> [fib-table <fib-table>]")
-        .group(GROUP)
+        .exchanged("sr localsid replace address", "", &["sid", "locator", "fib-table"])
         .help("Add a local SID: what this router does with packets to an address, or to a prefix")
         .details(local_sids::DETAILS);
-    for kind in &kinds {
-        add = add.word(kind.name, kind.help);
-        add = kind.words.iter().fold(add, |add, (word, help)| add.word(word, help));
-        add = add
-            .example(format!("sr localsid address fc00:0:1::1 behavior {}", kind.example).leak());
-    }
-    registry.command(add.run(move |engine: &mut Engine, args| {
-        let place = Place::of(engine, args)?;
-        let name: &str = args.get("behavior")?;
-        let kind = kinds.iter().find(|kind| kind.name == name);
-        let kind =
-            kind.ok_or_else(|| args.refuse("behavior", format!("no behaviour is called {name}")))?;
-        let behavior = (kind.make)(engine, args)?;
-        local_sids::add(engine, place, behavior)?;
-        let prefix = IpPrefix::V6(place.prefix);
-        Ok(local_sids::warn_if_shadowed(engine, place.table, prefix, Output::none()))
-    }));
+    registry.command(with_kinds(add, "sr localsid address", &kinds, local_sids::add));
+    let replace = Command::new(local_sids::syntax("sr localsid replace address", &kinds))
+        .help("Give a local SID another behaviour, or add it")
+        .details(
+            "Packets meet the old behaviour or the new one, and none is lost. Its counters begin \
+             at zero. Where both cannot be there at once, as proxies of one interface, the old \
+             one lets go of what it holds first.",
+        );
+    let name = "sr localsid replace address";
+    registry.command(with_kinds(replace, name, &kinds, local_sids::replace));
     registry.command(
         Command::new(
             "sr localsid del address (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>]",
@@ -82,6 +78,38 @@ pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
                 Ok(Output::none())
             }),
     );
+}
+
+/// Takes a behaviour for a place.
+type Take = fn(&mut Engine, Place, Box<dyn Behavior>) -> Result<(), Refusal>;
+
+/// The words of all behaviours, an example of each, and what is done with the one that a command
+/// names.
+fn with_kinds(
+    command: Command<Engine>,
+    first_words: &str,
+    kinds: &Rc<[Kind]>,
+    take: Take,
+) -> Command<Engine> {
+    let mut command = command.group(GROUP);
+    for kind in kinds.iter() {
+        command = command.word(kind.name, kind.help);
+        command = kind.words.iter().fold(command, |command, (word, help)| command.word(word, help));
+        let example = format!("{first_words} fc00:0:1::1 behavior {}", kind.example);
+        command = command.example(example.leak());
+    }
+    let kinds = kinds.clone();
+    command.run(move |engine: &mut Engine, args| {
+        let place = Place::of(engine, args)?;
+        let name: &str = args.get("behavior")?;
+        let kind = kinds.iter().find(|kind| kind.name == name);
+        let kind =
+            kind.ok_or_else(|| args.refuse("behavior", format!("no behaviour is called {name}")))?;
+        let behavior = (kind.make)(engine, args)?;
+        take(engine, place, behavior)?;
+        let prefix = IpPrefix::V6(place.prefix);
+        Ok(local_sids::warn_if_shadowed(engine, place.table, prefix, Output::none()))
+    })
 }
 
 /// Which SIDs are asked for: those that hold the address, or this one.
@@ -148,10 +176,13 @@ pub(crate) fn write_config(
     after: Option<Place>,
     most: usize,
 ) -> Option<Place> {
-    let sids = engine.get::<LocalSids>()?;
+    let (sids, fib) = (engine.get::<LocalSids>()?, engine.get::<Fib>()?);
     let names = Names { engine };
     let mut last = None;
-    for (place, LocalSid { behavior, is_configured, .. }) in sids.after(after).take(most) {
+    let tables = fib.tables_in_order(Family::Ip6);
+    for (place, LocalSid { behavior, is_configured, .. }) in
+        sids.after_by_table(tables, after).take(most)
+    {
         last = Some(place);
         if !is_configured {
             continue;

@@ -44,6 +44,15 @@ ROUTES = [
         cycle=("ip route add 21.0.0.{n}/32 via 198.18.1.2", "ip route del 21.0.0.{n}/32"),
     ),
     Change(
+        "the paths of a route replaced",
+        cycle=(
+            "ip route replace 62.1.0.0/24 via 198.18.0.2",
+            "ip route replace 62.1.0.0/24 via 198.18.1.2",
+        ),
+        setup=("ip route add 62.1.0.0/24 via 198.18.1.2",),
+        teardown=("ip route del 62.1.0.0/24",),
+    ),
+    Change(
         "a route that covers the loaded one",
         cycle=("ip route add 16.0.0.0/4 via drop", "ip route del 16.0.0.0/4"),
     ),

@@ -58,6 +58,17 @@ SEGMENT_CHANGES = [
         teardown=NO_SEGMENTS,
     ),
     Change(
+        "loaded local SIDs replaced",
+        cycle=(
+            "sr localsid replace address fc00:0:1::e behavior end psp",
+            "sr localsid replace address fc00:0:1::4 behavior end.dt46 77",
+            "sr localsid replace address fc00:0:1::4 behavior end.dt4 77",
+            "sr localsid replace address fc00:0:1::e behavior end",
+        ),
+        setup=SEGMENTS,
+        teardown=NO_SEGMENTS,
+    ),
+    Change(
         "local SIDs and policies beside loaded ones",
         cycle=(
             "sr localsid address fc00:0:1::1{n} behavior end psp usd",

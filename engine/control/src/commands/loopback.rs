@@ -1,5 +1,7 @@
 //! Loopbacks: interfaces of the router's own. What is sent to one comes back as received on it.
 
+use std::collections::BTreeMap;
+
 use quiver_core::control::interfaces::InterfaceSpec;
 use quiver_core::graph::arc::DEVICE_INPUT;
 use quiver_core::graph::node::NodeSpec;
@@ -14,7 +16,7 @@ use crate::error::Refusal;
 use crate::grammar::Command;
 use crate::output::Output;
 use crate::registry::Registry;
-use crate::running::{ConfigWriter, along, order};
+use crate::running::{ConfigWriter, of_each_interface, order};
 
 const GROUP: &str = "Interfaces";
 /// The node of what comes back.
@@ -93,7 +95,7 @@ pub struct RouterNumber(pub [u8; 3]);
 /// The command that makes a loopback again, by interface; devices cannot be looked at through a
 /// shared engine.
 #[derive(Default)]
-struct Loopbacks(Vec<(InterfaceId, String)>);
+struct Loopbacks(BTreeMap<InterfaceId, String>);
 
 pub(super) fn register(registry: &mut Registry) {
     registry.graph.node(
@@ -131,25 +133,18 @@ pub(super) fn register(registry: &mut Registry) {
             .example("delete loopback interface intfc loop0")
             .run(delete),
     );
-    registry.running_config_in_slices(order::INTERFACES, along(write_config));
+    registry.running_config_in_slices(order::INTERFACES, of_each_interface(ids, write_config));
     registry.on_start(|engine| engine.insert(Loopbacks::default()));
 }
 
-/// In the order in which they were made.
-fn write_config(
-    engine: &Engine,
-    config: &mut ConfigWriter,
-    after: Option<usize>,
-    most: usize,
-) -> Option<usize> {
-    let loopbacks = &engine.get::<Loopbacks>()?.0;
-    let from = after.map_or(0, |last| last + 1);
-    let mut last = None;
-    for (at, (_, command)) in loopbacks.iter().enumerate().skip(from).take(most) {
+fn ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<Loopbacks>().into_iter().flat_map(|all| all.0.keys()).copied().collect()
+}
+
+fn write_config(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(command) = engine.get::<Loopbacks>().and_then(|all| all.0.get(&id)) {
         config.command(format_args!("{command}"));
-        last = Some(at);
     }
-    last
 }
 
 fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
@@ -189,7 +184,7 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let with_mac = given.map_or_else(String::new, |mac| format!("mac {} ", mac_text(mac)));
     let command = format!("create loopback interface {with_mac}instance {instance}");
     if let Some(loopbacks) = engine.get_mut::<Loopbacks>() {
-        loopbacks.0.push((id, command));
+        loopbacks.0.insert(id, command);
     }
     Ok(Output::default().line(name.as_str()).json("name", name.into()))
 }
@@ -202,7 +197,7 @@ fn delete(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     }
     engine.delete_interface(id).map_err(|error| refuse_interface(engine, args, id, error))?;
     if let Some(loopbacks) = engine.get_mut::<Loopbacks>() {
-        loopbacks.0.retain(|(other, _)| *other != id);
+        loopbacks.0.remove(&id);
     }
     Ok(Output::none())
 }

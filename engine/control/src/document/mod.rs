@@ -11,7 +11,6 @@ mod emit;
 pub(crate) mod notation;
 mod parse;
 mod read;
-mod register;
 mod said;
 mod schema;
 mod shape;
@@ -36,7 +35,7 @@ pub(crate) use write::DocumentWriter;
 
 use crate::changes::Mistake;
 use crate::error::Refusal;
-use crate::grammar::Commands;
+use crate::grammar::{Command, Commands};
 use crate::names::Names;
 use crate::running::Phase;
 
@@ -53,6 +52,16 @@ const NAME: &str = "name";
 pub(crate) struct Placed {
     pub(crate) phase: Phase,
     pub(crate) entry: Entry,
+}
+
+impl<S> Command<S> {
+    /// Where its values live in a document, as `"interfaces.<interface>.mtu: <mtu>"`, in the
+    /// notation of `document/notation.rs`, and the phase in which `show running-config` writes its
+    /// lines. Of several the first that says all arguments of a line is taken.
+    pub fn entry(mut self, phase: Phase, entry: &'static str) -> Self {
+        self.entries.push((phase, entry));
+        self
+    }
 }
 
 /// A place in a file.

@@ -79,7 +79,7 @@ impl DocumentWriter {
         {
             keys.splice(..2, there.iter().cloned());
         }
-        let given = Line { names, slots: &slots, line, words };
+        let given = Line { names, slots: &slots, line, words, instead: &[] };
         let made = registered.inverse.makes.iter().filter_map(|object| object.fill(&given));
         for object in made {
             let Some(name) = object.strip_prefix("interface ") else { continue };

@@ -144,16 +144,6 @@ impl Reading {
         Ok(Reading { path: path.to_owned(), text, context: context.clone() })
     }
 
-    /// The file, for messages.
-    pub(super) fn name(&self) -> String {
-        printable_path(&self.path)
-    }
-
-    /// The text, once the file is read.
-    pub(super) fn look_text(&mut self) -> Result<Option<String>, Refusal> {
-        Ok(self.text.look()?.map(|(text, _)| text))
-    }
-
     /// The script, once the file is read.
     pub(super) fn look<S: Names + 'static>(&mut self) -> Result<Option<Script<S>>, Refusal> {
         let Some((text, id)) = self.text.look()? else { return Ok(None) };
@@ -165,7 +155,11 @@ impl Reading {
 }
 
 /// Read a file of commands, which the files `outer` execute, each the next.
-fn read(path: &Path, access: &Access, outer: &[FileId]) -> Result<(String, FileId), Refusal> {
+pub(super) fn read(
+    path: &Path,
+    access: &Access,
+    outer: &[FileId],
+) -> Result<(String, FileId), Refusal> {
     let name = printable_path(path);
     let failed = |why: String| Refusal::new(format!("cannot read {why}"));
     let file = access.open_to_read(path).map_err(failed)?;

@@ -20,6 +20,7 @@ use crate::job::{Job, Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
 use crate::rights::Role;
+use crate::versions::commands::Showing;
 use document::Documented;
 use file::{FileId, Reading};
 use run::Script;
@@ -53,8 +54,16 @@ enum Kind<S> {
     Script(Box<Script<S>>),
     /// A file of commands, while a thread of its own reads it.
     Reading(Reading),
-    /// A configuration in a file.
-    Documented(Box<Documented<S>>),
+    /// A whole configuration.
+    Documented {
+        documented: Box<Documented<S>>,
+        as_json: bool,
+    },
+    /// A version, line by line.
+    Version {
+        showing: Box<Showing>,
+        as_json: bool,
+    },
     /// The configuration, part by part.
     Configuration {
         writing: Box<Configuration<S>>,
@@ -77,6 +86,8 @@ struct Context {
     role: Role,
     access: Rc<Access>,
     files: Vec<FileId>,
+    /// The text of the file that the command names, if its client has sent it.
+    attached: Option<Rc<str>>,
 }
 
 impl<S> Execution<S> {
@@ -116,7 +127,14 @@ impl<S: Names + 'static> Execution<S> {
                 }
                 None => Ok(Elsewhere::<String>::pause()),
             },
-            Kind::Documented(documented) => documented.step(commands, state, sink),
+            Kind::Documented { documented, as_json } => {
+                let step = documented.step(commands, state, sink);
+                if *as_json { step.map(showing_json) } else { step }
+            }
+            Kind::Version { showing, as_json } => {
+                let step = showing.step(commands, state, sink);
+                if *as_json { step.map(showing_json) } else { step }
+            }
             Kind::Configuration { writing, as_json: false } => {
                 Ok(writing.step(commands, state, sink))
             }
@@ -154,10 +172,7 @@ impl<S: Names + 'static> Execution<S> {
         match &self.0 {
             Kind::Script(_) | Kind::Reading(_) => true,
             Kind::Filtered { inner, .. } => inner.is_script(),
-            Kind::Job { .. }
-            | Kind::Configuration { .. }
-            | Kind::Yaml { .. }
-            | Kind::Documented(_) => false,
+            _ => false,
         }
     }
 
@@ -166,11 +181,7 @@ impl<S: Names + 'static> Execution<S> {
         match &self.0 {
             Kind::Script(_) => true,
             Kind::Filtered { inner, .. } => inner.keeps_refusals(),
-            Kind::Job { .. }
-            | Kind::Configuration { .. }
-            | Kind::Yaml { .. }
-            | Kind::Documented(_)
-            | Kind::Reading(_) => false,
+            _ => false,
         }
     }
 
@@ -178,8 +189,11 @@ impl<S: Names + 'static> Execution<S> {
     pub fn must_end(&self) -> bool {
         match &self.0 {
             Kind::Job { job, .. } => job.must_end(),
-            Kind::Reading(_) | Kind::Configuration { .. } | Kind::Yaml { .. } => false,
-            Kind::Documented(documented) => documented.must_end(),
+            Kind::Reading(_)
+            | Kind::Configuration { .. }
+            | Kind::Yaml { .. }
+            | Kind::Version { .. } => false,
+            Kind::Documented { documented, .. } => documented.must_end(),
             Kind::Filtered { inner, .. } => inner.must_end(),
             Kind::Script(script) => {
                 script.child.as_ref().is_some_and(|(child, _)| child.must_end())
@@ -206,6 +220,14 @@ impl<S: Names + 'static> Execution<S> {
                 Step::Done(output) => return Ok(output),
             }
         }
+    }
+}
+
+/// The answer at the end as JSON.
+fn showing_json(step: Step) -> Step {
+    match step {
+        Step::Done(output) => Step::Done(output.showing_json()),
+        step => step,
     }
 }
 

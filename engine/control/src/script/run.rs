@@ -209,7 +209,7 @@ impl<S: Names + 'static> Script<S> {
                 commands
                     .admit(state, form, &args, self.context.role)
                     .map_err(|refusal| (Refused::Command(refusal), line))?;
-                commands.changes.begin();
+                commands.note_change();
                 let place = Place { end: length, line, next_line: self.line };
                 let mut gathered = Gathered::new(commands, form, varies, slots, place);
                 let most = self

@@ -3,14 +3,12 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::document::Documented;
 use super::file::Reading;
 use super::run::Script;
 use super::yaml::Writing;
 use super::{Context, Execution, Kind, OnRefusal, Started};
 use crate::args::{Args, Slot};
 use crate::configuration::Configuration;
-use crate::document::Language;
 use crate::error::Refusal;
 use crate::files::{Access, Trust};
 use crate::filter::{Filters, pipe_of};
@@ -60,11 +58,32 @@ impl<S: Names + 'static> Commands<S> {
         line: &str,
         rights: Rights,
     ) -> Result<Started<S>, Refusal> {
+        self.start_in(state, line, &self.context(rights))
+    }
+
+    /// Begin one line of somebody's, who sends the text of the file that it names along.
+    pub(crate) fn start_with_text(
+        &self,
+        state: &mut S,
+        line: &str,
+        text: &str,
+        rights: Rights,
+    ) -> Result<Started<S>, Refusal> {
+        let context = Context { attached: Some(text.into()), ..self.context(rights) };
+        self.start_in(state, line, &context)
+    }
+
+    fn start_in(
+        &self,
+        state: &mut S,
+        line: &str,
+        context: &Context,
+    ) -> Result<Started<S>, Refusal> {
         let mut words = Vec::new();
         let split = words::split(line, &mut words).and_then(|end| closed(end, words.len()));
-        let started = split.map_err(Refused::NoCommand).and_then(|()| {
-            self.start_words(state, line, &words, &mut Vec::new(), &self.context(rights))
-        });
+        let started = split
+            .map_err(Refused::NoCommand)
+            .and_then(|()| self.start_words(state, line, &words, &mut Vec::new(), context));
         started.map_err(|refused| {
             let (refusal, is_command) = refused.parts();
             self.note_refused(&*state, line, &refusal, is_command);
@@ -93,11 +112,12 @@ impl<S: Names + 'static> Commands<S> {
         Execution(Kind::Script(Box::new(Script::new(text, name, on_refusal, self.context(rights)))))
     }
 
-    fn context(&self, Rights { trust, role }: Rights) -> Context {
+    pub(super) fn context(&self, Rights { trust, role }: Rights) -> Context {
         Context {
             role,
             access: Rc::new(Access { trust, places: self.places.clone() }),
             files: Vec::new(),
+            attached: None,
         }
     }
 
@@ -144,8 +164,10 @@ impl<S: Names + 'static> Commands<S> {
     ) -> Result<Started<S>, Refusal> {
         let args = Args { access: Some(&context.access), ..self.args(form, slots) };
         self.admit(state, form, &args, context.role)?;
-        if !self.only_looks(form) {
-            self.changes.begin();
+        // Of a whole configuration each command counts that is executed for it.
+        let is_document = matches!(self.registered(form).action, Action::Document(_));
+        if !self.only_looks(form) && !is_document {
+            self.note_change();
         }
         let as_json = self.forms[form].words[0] == "show" && args.has("json");
         let begun = |job| Ok(Started::Running(Execution(Kind::Job { job, as_json })));
@@ -171,15 +193,13 @@ impl<S: Names + 'static> Commands<S> {
                 return Ok(Started::Running(Execution(Kind::Reading(reading))));
             }
             Action::Document(purpose) => {
-                let path = Path::new(args.get::<&str>("file")?);
-                let language = match args.optional("format")? {
-                    Some("yaml") => Language::Yaml,
-                    Some(_) => Language::Commands,
-                    None => Language::of_file(path),
-                };
-                let documented = Documented::begin(*purpose, path, language, context)?;
-                let documented = Box::new(documented);
-                return Ok(Started::Running(Execution(Kind::Documented(documented))));
+                let documented = Box::new(self.start_document(*purpose, &args, context)?);
+                return Ok(Started::Running(Execution(Kind::Documented { documented, as_json })));
+            }
+            Action::History => self.history()?,
+            Action::ShowVersion => {
+                let showing = Box::new(self.begin_show_version(&args)?);
+                return Ok(Started::Running(Execution(Kind::Version { showing, as_json })));
             }
             Action::Quit => Output::none(),
         };

@@ -23,6 +23,7 @@ use crate::job::{Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
 use crate::rights::Rights;
+use crate::script::document::ROUTER;
 use crate::script::{Execution, OnRefusal, Started};
 
 /// A client hears of progress at most this often.
@@ -37,6 +38,9 @@ pub const UNITS_PER_TURN_MAX: u64 = 4096;
 
 /// So many commands that wait to be begun make the share of each smaller.
 const WAITING_COUNTED_MAX: usize = 15;
+
+/// Whose commands are the router's own; no client has this number.
+const NOBODY: u64 = u64::MAX;
 
 /// Longest text of a command that is remembered.
 const COMMAND_CHARS_MAX: usize = 80;
@@ -152,6 +156,7 @@ impl<S: Names + 'static> Dispatcher<S> {
     pub fn turn(&mut self, commands: &Commands<S>, state: &mut S) -> Option<Instant> {
         self.bell.silence();
         self.take_requests(commands, state);
+        self.take_back_unconfirmed(commands);
         let began = Instant::now();
         let share = if self.asked.is_empty() || self.running.is_empty() { 1 } else { 2 };
         let begun = self.running.len();
@@ -188,7 +193,25 @@ impl<S: Names + 'static> Dispatcher<S> {
         if !self.asked.is_empty() {
             return Some(began);
         }
-        self.running.iter().filter(|running| !running.rests).map(|running| running.due).min()
+        let due = self.running.iter().filter(|running| !running.rests).map(|running| running.due);
+        due.chain(commands.versions.deadline()).min()
+    }
+
+    /// Begin to take a version back that was not confirmed in its time.
+    fn take_back_unconfirmed(&mut self, commands: &Commands<S>) {
+        let Some(execution) = commands.begin_return() else { return };
+        self.running.push_back(Running {
+            client: NOBODY,
+            rights: Rights::default(),
+            who: ROUTER.into(),
+            flow: Arc::new(Flow::new(usize::MAX)),
+            work: Work::Execution(execution),
+            name: "configuration rollback".to_owned(),
+            due: Instant::now(),
+            told: None,
+            is_left: false,
+            rests: false,
+        });
     }
 
     fn take_requests(&mut self, commands: &Commands<S>, state: &S) {
@@ -355,7 +378,7 @@ impl Turn {
 fn name_of<S: Names + 'static>(ask: &Ask, commands: &Commands<S>, state: &S) -> String {
     let masked;
     let text = match ask {
-        Ask::Lines(text) | Ask::Line(text) => {
+        Ask::Lines(text) | Ask::Line(text) | Ask::Document { line: text, .. } => {
             let line = text.trim_start().lines().next().unwrap_or_default();
             masked = commands.masked(state, line);
             &masked
@@ -386,6 +409,7 @@ fn begin<S: Names + 'static>(
             Ok(Started::Running(commands.start_script_as(text, None, OnRefusal::Continue, rights)))
         }
         Ask::Line(line) => commands.start_as(state, &line, rights),
+        Ask::Document { line, text } => commands.start_with_text(state, &line, &text, rights),
         Ask::Script { text, from } => {
             let script = commands.start_script_as(text, Some(from.name), from.on_refusal, rights);
             Ok(Started::Running(script.going_on(from.line, from.applied)))

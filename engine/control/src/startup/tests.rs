@@ -70,8 +70,8 @@ fn a_fault_names_file_line_and_what_was_meant() {
     assert_eq!(
         refused("unix {\n main }"),
         "startup.conf:2: unknown word 'main': expected nodaemon, interactive, cli-listen, log, \
-         exec, startup-config, exec-strict, runtime-dir, files-dir, pidfile, gid, read-only-gid or \
-         others (try ?)"
+         exec, startup-config, exec-strict, runtime-dir, files-dir, state-dir, versions-kept, \
+         pidfile or others (try ?)"
     );
     assert_eq!(
         refused("cpu {\n main-core 1\n workers 2\n corelist-workers 1 }"),

@@ -3,8 +3,11 @@
 mod creation;
 mod features;
 mod naming;
+mod order;
 mod receive;
 mod settings;
+
+pub use order::natural_key;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -224,6 +227,8 @@ type Observer = Box<dyn FnMut(&mut Engine, InterfaceId, InterfaceChange)>;
 pub(crate) struct Interfaces {
     pub(crate) list: Vec<Option<Interface>>,
     pub(crate) by_name: BTreeMap<String, InterfaceId>,
+    /// The same in their natural order.
+    in_order: BTreeMap<String, InterfaceId>,
     /// Names that interfaces were made with which have other names now.
     made_names: BTreeSet<String>,
     /// Sub-interfaces by the interface that they are a part of.
@@ -269,10 +274,10 @@ impl Engine {
         self.interfaces.list.iter().flatten()
     }
 
-    /// All interfaces in the order of their names: the order in which they are written, so that
-    /// the same configuration reads the same however it came about.
+    /// All interfaces in the natural order of their names (`e2` before `e10`): the order in which
+    /// they are written, so that the same configuration reads the same however it came about.
     pub fn interfaces_by_name(&self) -> impl Iterator<Item = &Interface> {
-        self.interfaces.by_name.values().filter_map(|id| self.interface(*id))
+        self.interfaces.in_order.values().filter_map(|id| self.interface(*id))
     }
 
     /// Call `observer` after every change of any interface.

@@ -2,8 +2,8 @@
 //! gives the words of users ([`TunnelTexts`]); what the commands do is the same for every protocol.
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, of_each,
-    order, with_interface_names,
+    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    of_each_interface, order, with_interface_names,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, PathState};
@@ -59,7 +59,10 @@ pub(super) fn register<P: TunnelProtocol>(registry: &mut Registry) {
     registry.command(create_command::<P>());
     registry.command(command(&P::TEXTS.delete).run(delete::<P>));
     registry.command(command(&P::TEXTS.show).run_or_begin(show::<P>));
-    registry.running_config_in_slices(order::INTERFACES, of_each(ids::<P>, write_tunnel::<P>));
+    registry.running_config_in_slices(
+        order::INTERFACES,
+        of_each_interface(ids::<P>, write_tunnel::<P>),
+    );
     registry.memory(|engine| {
         let bytes = engine.get::<Tunnels<P>>().map_or(0, |tunnels| tunnels.resident_bytes() as u64);
         vec![(P::TEXTS.memory, bytes)]

@@ -80,6 +80,7 @@ pub use resolve::RECURSION_MAX;
 pub use route_changes::{ROUTE_CHANGES_MAX, RoutePlace, RouteWatcher, TakenChanges};
 pub use series::{Change, RouteChange, SeriesRefused};
 pub use stacks::StackedHop;
+pub use tables::by_table;
 pub use view::{AdjacencyView, GroupView, RouteView};
 
 /// The FIB of the router. One, on the control thread.

@@ -18,6 +18,8 @@ const SLICE_PREFIXES: u64 = 1 << 16;
 pub enum RangeAction {
     /// Add these paths.
     Add(Vec<Path>),
+    /// Make these the only paths.
+    Replace(Vec<Path>),
     /// Take these paths away; each prefix must have them.
     RemovePaths(Vec<Path>),
     /// Take the routes away, where there are any.
@@ -89,6 +91,10 @@ impl Fib {
             RangeAction::Add(paths) => {
                 self.check(table, first, &paths)?;
                 (Step::Make(Change::Add(0)), vec![paths])
+            }
+            RangeAction::Replace(paths) => {
+                self.check(table, first, &paths)?;
+                (Step::Make(Change::Replace(0)), vec![paths])
             }
             RangeAction::RemovePaths(paths) => (Step::Make(Change::RemovePaths(0)), vec![paths]),
             RangeAction::Remove => (Step::RemoveIfThere, Vec::new()),

@@ -1,5 +1,8 @@
 //! Tables of routes: added, deleted, held by features, and their numbers.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use super::interfaces::Interface;
 use super::path::Family;
 use super::{Fib, FibError};
@@ -111,6 +114,12 @@ impl Fib {
         }
     }
 
+    /// The small numbers of the operator's tables, in the order of their numbers: the order in which
+    /// a configuration is written, however it came about.
+    pub fn tables_in_order(&self, family: Family) -> Vec<u32> {
+        self.tables(family).into_iter().map(|(_, index)| index).collect()
+    }
+
     /// The operator's tables: their numbers, and their small numbers.
     pub fn tables(&self, family: Family) -> Vec<(u32, u32)> {
         match family {
@@ -118,4 +127,27 @@ impl Fib {
             Family::Ip6 => self.families.ip6.ids().collect(),
         }
     }
+}
+
+/// The entries of a map that is kept by table, behind one or from the first, the tables in this
+/// order. `ends` are the least key of a table and one behind its last; `table_of` is a key's table.
+pub fn by_table<'m, T: Copy + PartialEq + 'm, K: Ord + Copy, V>(
+    map: &'m BTreeMap<K, V>,
+    tables: Vec<T>,
+    ends: impl Fn(T) -> (K, K) + 'm,
+    table_of: impl Fn(&K) -> T,
+    last: Option<K>,
+) -> impl Iterator<Item = (&'m K, &'m V)> {
+    let from = last.map_or(0, |last| {
+        let place = tables.iter().position(|table| *table == table_of(&last));
+        place.unwrap_or(tables.len())
+    });
+    tables.into_iter().skip(from).enumerate().flat_map(move |(at, table)| {
+        let (first, end) = ends(table);
+        let begin = match last {
+            Some(last) if at == 0 => Bound::Excluded(last),
+            _ => Bound::Included(first),
+        };
+        map.range((begin, Bound::Excluded(end)))
+    })
 }

@@ -14,7 +14,7 @@ mod entry;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub use entry::{Entry, Output, RouteCounts, RouteTotals};
 pub use view::MfibTables;
 
 use crate::adjacency::REWRITE_BYTES_MAX;
-use crate::fib::{Family, Fib};
+use crate::fib::{Family, Fib, by_table};
 use quiver_tables::exact::{ExactError, Limits, LongWriter, Objects, ObjectsWriter, Seed};
 use quiver_tables::memory::MemoryError;
 use view::{
@@ -60,6 +60,16 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
+    /// The least key of a table of a family, and the one behind its last.
+    fn ends((family, table): (Family, u32)) -> (RouteKey, RouteKey) {
+        let group = match family {
+            Family::Ip4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            Family::Ip6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let least = |table| RouteKey { family, table, group, length: 0, source: None };
+        (least(table), least(table.saturating_add(1)))
+    }
+
     /// The family's bits.
     fn width(family: Family) -> u8 {
         match family {
@@ -235,9 +245,14 @@ impl Mfib {
         self.book.get(key).map(|record| &record.route).filter(|route| !route.is_empty())
     }
 
-    /// Routes of operators behind one in order, or from the first: a long list can pause.
-    pub fn after(&self, last: Option<RouteKey>) -> impl Iterator<Item = (&RouteKey, &Route)> {
-        self.behind(last)
+    /// Routes of operators behind one, or from the first, the tables in this order: a long list can
+    /// pause.
+    pub fn after_by_table(
+        &self,
+        tables: Vec<(Family, u32)>,
+        last: Option<RouteKey>,
+    ) -> impl Iterator<Item = (&RouteKey, &Route)> {
+        by_table(&self.book, tables, RouteKey::ends, |key| (key.family, key.table), last)
             .map(|(key, record)| (key, &record.route))
             .filter(|(_, route)| !route.is_empty())
     }

@@ -12,7 +12,7 @@ mod sub_interfaces;
 mod table;
 mod tag_rewrite;
 
-use quiver_control::{Registry, along, by_interface, order};
+use quiver_control::{Registry, by_interface, of_each_interface, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
 
 pub use input::VlanInput;
@@ -42,7 +42,8 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         graph.feature(FeatureSpec { arc, node, phase: Phase::Tags, after });
     }
-    registry.running_config_in_slices(order::SUB_INTERFACES, along(sub_interfaces::write_config));
+    let parts = of_each_interface(sub_interfaces::ids, sub_interfaces::write_config);
+    registry.running_config_in_slices(order::SUB_INTERFACES, parts);
     registry.running_config_in_slices(order::FEATURES, by_interface(rewrites::write_config));
     registry.on_start(move |engine| {
         engine.insert(sub_interfaces);

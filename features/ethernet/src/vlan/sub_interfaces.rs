@@ -1,7 +1,6 @@
 //! Sub-interfaces as the control thread knows them: made, deleted, and written down.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::{ConfigWriter, ETHERNET_INPUT, Refusal, modes};
@@ -134,20 +133,13 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
     }
 }
 
-pub(crate) fn write_config(
-    engine: &Engine,
-    config: &mut ConfigWriter,
-    after: Option<InterfaceId>,
-    most: usize,
-) -> Option<InterfaceId> {
-    let subs = engine.get::<SubInterfaces>()?;
-    let behind =
-        subs.all.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
-    let mut last = None;
-    for (id, sub) in behind.take(most) {
-        last = Some(*id);
+pub(crate) fn ids(engine: &Engine) -> Vec<InterfaceId> {
+    engine.get::<SubInterfaces>().into_iter().flat_map(|subs| subs.all.keys()).copied().collect()
+}
+
+pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    if let Some(sub) = engine.get::<SubInterfaces>().and_then(|subs| subs.all.get(&id)) {
         let (parent, number) = (engine.interface_name(sub.parent), sub.number);
         config.command(format_args!("create sub-interfaces {parent} {number} {}", sub.matching));
     }
-    last
 }

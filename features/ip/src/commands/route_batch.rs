@@ -126,6 +126,7 @@ impl Together<'_, '_> {
             }
             let set = self.path_sets.len() as u32;
             let change = match (!args.has("del"), paths.is_empty()) {
+                (true, _) if args.has("replace") => Change::Replace(set),
                 (true, _) => Change::Add(set),
                 (false, false) => Change::RemovePaths(set),
                 (false, true) => Change::Remove,

@@ -31,7 +31,7 @@ fn entry(place: &str) -> &'static str {
 }
 
 pub(crate) fn register(registry: &mut Registry) {
-    let syntax = "ip route [add|del] {<prefix> [table <:u32>] [count <:1-100000000>] \
+    let syntax = "ip route [add|del|replace] {<prefix> [table <:u32>] [count <:1-100000000>] \
         [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | unreachable | prohibit \
         | null-send-unreach | null-send-prohibit | local | punt \
         | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32> \
@@ -44,12 +44,17 @@ pub(crate) fn register(registry: &mut Registry) {
             .entry(order::ROUTES, entry("routes.<prefix>"))
             .entry(order::ROUTES, entry("tables.<table>.routes.<prefix>"))
             .undo("ip route del <prefix> [table <table>] [count <count>]")
+            .exchanged("ip route replace", "add", &["prefix", "table"])
+            .counted("prefix", "count")
+            .usual(&[("add", "add"), ("replace", "replace"), ("count", "1"), ("table", "0")])
             .group(GROUP)
             .help("Add or delete a route, IPv4 or IPv6")
             .details(
                 "Several `via` share the traffic by their weights, flow by flow; those with the \
                  lowest preference that can be used do. A path that is added to a route that is \
-                 there already joins the others. Without `add` or `del` it is added. A next hop \
+                 there already joins the others; with `replace` the paths that are named are the \
+                 only ones from then on, and no packet is lost. Without one of these words it is \
+                 added. A next hop \
                  without an interface is looked up, through up to 8 routes behind each other; \
                  `show ip fib PREFIX` says why a path cannot be used. `del` without `via` takes \
                  the whole route away. `count` does the same for so many consecutive prefixes, \
@@ -98,6 +103,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 resolve-via-host")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 next-hop-table 10")
             .example("ip route add 10.0.0.0/8 via unreachable")
+            .example("ip route replace 198.51.100.0/24 via 192.0.2.3")
             .example("ip route del 198.51.100.0/24")
             .run_or_begin(change)
             .run_many("prefix", route_batch::change_many),
@@ -131,6 +137,7 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
     let fib = engine.get_mut::<Fib>().ok_or_else(super::busy)?;
     if count > 1 {
         let action = match (!args.has("del"), paths.is_empty()) {
+            (true, _) if args.has("replace") => RangeAction::Replace(paths),
             (true, _) => RangeAction::Add(paths),
             (false, false) => RangeAction::RemovePaths(paths),
             (false, true) => RangeAction::Remove,
@@ -139,7 +146,9 @@ fn change(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
         let range = range.map_err(|error| Refusal::of_table(engine, error))?;
         return Ok(Work::Begun(Box::new(RangeJob::new(prefix, range)) as Box<dyn Job<Engine>>));
     }
-    let done = if !args.has("del") {
+    let done = if args.has("replace") {
+        fib.replace_route(table, prefix, Source::Static, &paths)
+    } else if !args.has("del") {
         fib.add_route(table, prefix, Source::Static, &paths)
     } else if paths.is_empty() {
         fib.remove_route(table, prefix, Source::Static)

@@ -180,10 +180,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("set ip flow-hash seed {}", fib.flow_seed()));
     }
     for (family, word) in [(Family::Ip4, "ip"), (Family::Ip6, "ip6")] {
-        // In the order in which they were made, as what is kept by table is written in that order.
-        let mut tables = fib.tables(family);
-        tables.sort_unstable_by_key(|(_, index)| *index);
-        for (id, _) in tables {
+        for (id, _) in fib.tables(family) {
             match name_of(engine, family, id) {
                 Some(name) => {
                     config.command(format_args!("{word} table add {id} name {}", quoted(name)))

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use quiver_control::Refusal;
@@ -11,9 +10,9 @@ use quiver_control::modes::{self, LayerTwo};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::{Epochs, PublishedSlots};
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::{Family, Fib, FibError, Only, Path, Source};
+use quiver_forwarding::fib::{Family, Fib, FibError, Only, Path, Source, by_table};
 use quiver_tables::GroupId;
-use quiver_tables::prefix::IpPrefix;
+use quiver_tables::prefix::{IpPrefix, Prefix};
 
 use super::Kind;
 use super::encaps_l2::{STEER, Steered};
@@ -38,6 +37,16 @@ impl Place {
     /// The family of its packets.
     pub fn family(self) -> Family {
         if self.prefix.is_ip6() { Family::Ip6 } else { Family::Ip4 }
+    }
+
+    /// The least place of a table of a family, and the one behind its last.
+    fn ends((family, table): (Family, u32)) -> (Place, Place) {
+        let least4 = |table| Place { table, prefix: IpPrefix::V4(Prefix::new(0, 0)) };
+        let least6 = |table| Place { table, prefix: IpPrefix::V6(Prefix::new(0, 0)) };
+        match family {
+            Family::Ip4 => (least4(table), least6(table)),
+            Family::Ip6 => (least6(table), least4(table.saturating_add(1))),
+        }
     }
 
     fn kind(self) -> Kind {
@@ -112,10 +121,15 @@ impl Steerings {
         self.l3.iter().map(|(place, bsid)| (*place, *bsid))
     }
 
-    /// Those behind one, or from the first: a long list can pause.
-    pub fn l3_after(&self, last: Option<Place>) -> impl Iterator<Item = (Place, Ipv6Addr)> {
-        let from = last.map_or(Bound::Unbounded, Bound::Excluded);
-        self.l3.range((from, Bound::Unbounded)).map(|(place, bsid)| (*place, *bsid))
+    /// Those behind one, or from the first, the tables in this order: a long list can pause.
+    pub fn l3_after(
+        &self,
+        tables: Vec<(Family, u32)>,
+        last: Option<Place>,
+    ) -> impl Iterator<Item = (Place, Ipv6Addr)> {
+        let found =
+            by_table(&self.l3, tables, Place::ends, |place| (place.family(), place.table), last);
+        found.map(|(place, bsid)| (*place, *bsid))
     }
 
     /// Interfaces, and their policies.

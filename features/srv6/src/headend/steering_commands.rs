@@ -7,7 +7,7 @@ use quiver_control::{
     Table, Work, order,
 };
 use quiver_core::Engine;
-use quiver_forwarding::fib::{Family, FibError};
+use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_tables::prefix::IpPrefix;
 
 use super::policies::Policies;
@@ -128,14 +128,18 @@ pub(super) enum Steered {
 /// What is steered behind something, or from the first: prefixes, then interfaces by name. Each
 /// with its words and its policy.
 fn after(engine: &Engine, last: Option<Steered>, most: usize) -> Vec<(Steered, String, Ipv6Addr)> {
-    let Some(policies) = engine.get::<Policies>() else { return Vec::new() };
+    let (Some(policies), Some(fib)) = (engine.get::<Policies>(), engine.get::<Fib>()) else {
+        return Vec::new();
+    };
     let steerings = &policies.steerings;
     let mut found = Vec::new();
     let frames = match last {
         Some(Steered::Frames(at)) => at + 1,
         _ => {
             let last = if let Some(Steered::Prefix(place)) = last { Some(place) } else { None };
-            let prefixes = steerings.l3_after(last).take(most);
+            let of = |family| fib.tables_in_order(family).into_iter().map(move |t| (family, t));
+            let tables = of(Family::Ip4).chain(of(Family::Ip6)).collect();
+            let prefixes = steerings.l3_after(tables, last).take(most);
             found.extend(
                 prefixes.map(|(place, bsid)| (Steered::Prefix(place), place.words(engine), bsid)),
             );

@@ -26,15 +26,14 @@ pub(crate) struct Kind {
     pub make: Make,
 }
 
-/// In front of the alternatives.
-const BEGIN: &str =
-    "sr localsid address (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>] behavior (";
+/// In front of the alternatives, behind the first words.
+const BEGIN: &str = " (<sid:ip6>|<locator:prefix6>) [fib-table <fib-table:u32>] behavior (";
 
-/// The syntax of the command. It is put together once, at the start, of what all kinds declare, and
-/// lives as long as the commands do: to the end.
-pub(crate) fn syntax(kinds: &[Kind]) -> &'static str {
+/// The syntax of a command with these first words. It is put together once, at the start, of what
+/// all kinds declare, and lives as long as the commands do: to the end.
+pub(crate) fn syntax(first_words: &str, kinds: &[Kind]) -> &'static str {
     let kinds = kinds.iter().map(|kind| format!("<behavior:'{}'> {}", kind.name, kind.syntax));
-    format!("{BEGIN}{})", kinds.collect::<Vec<_>>().join(" | ")).leak()
+    format!("{first_words}{BEGIN}{})", kinds.collect::<Vec<_>>().join(" | ")).leak()
 }
 
 /// What stands at the place of a local SID in a document.

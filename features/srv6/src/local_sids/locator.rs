@@ -16,6 +16,14 @@ pub(crate) struct Place {
     pub prefix: Ip6Prefix,
 }
 
+impl Place {
+    /// The least place of a table, and the one behind its last.
+    pub fn ends(table: u32) -> (Place, Place) {
+        let least = |table: u32| Place { table, prefix: Ip6Prefix::new(0, 0) };
+        (least(table), least(table.saturating_add(1)))
+    }
+}
+
 /// What a command says of it: `<address:ip6>` or `<prefix:prefix6>`, and `[fib-table <:u32>]`.
 pub(crate) fn of(engine: &mut Engine, args: &Args<'_>) -> Result<Place, Refusal> {
     let (name, written) = match args.optional::<Ipv6Addr>("sid")? {

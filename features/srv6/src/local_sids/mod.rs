@@ -17,7 +17,7 @@ use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
+use quiver_forwarding::fib::{Family, Fib, Path, Source, Target, by_table};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::CountedLines;
 use quiver_tables::memory::{MemoryError, Slots};
@@ -94,6 +94,16 @@ impl LocalSids {
         self.sids.range((from, Bound::Unbounded)).map(|(place, sid)| (*place, sid))
     }
 
+    /// The same, with the tables in this order.
+    pub fn after_by_table(
+        &self,
+        tables: Vec<u32>,
+        last: Option<Place>,
+    ) -> impl Iterator<Item = (Place, &LocalSid)> {
+        let sids = by_table(&self.sids, tables, Place::ends, |place| place.table, last);
+        sids.map(|(place, sid)| (*place, sid))
+    }
+
     /// The SID at a place.
     pub fn at(&self, place: Place) -> Option<&LocalSid> {
         self.sids.get(&place)
@@ -137,6 +147,15 @@ pub(crate) fn add(
     behavior: Box<dyn Behavior>,
 ) -> Result<(), Refusal> {
     engine.with(|engine, sids: &mut LocalSids| sids.add(engine, place, behavior))
+}
+
+/// Give a local SID another behaviour, or add it.
+pub(crate) fn replace(
+    engine: &mut Engine,
+    place: Place,
+    behavior: Box<dyn Behavior>,
+) -> Result<(), Refusal> {
+    engine.with(|engine, sids: &mut LocalSids| sids.replace(engine, place, behavior))
 }
 
 /// Add a local SID of another feature: it is not part of the configuration.
@@ -191,21 +210,8 @@ impl LocalSids {
         mut behavior: Box<dyn Behavior>,
     ) -> Result<(), Refusal> {
         self.check(engine, place)?;
-        let Some(index) = self.take_slot() else {
-            return Err(Refusal::new(format!("there are {LOCAL_SIDS_MAX} local SIDs already"))
-                .remedy("delete some, or give one a prefix for many addresses"));
-        };
-        let made = behavior.hold(engine, place).and_then(|held| {
-            self.lines.write(index, held.words);
-            let path = Path::new(Target::Feature(Hop { next: held.node, index }));
-            let prefix = IpPrefix::V6(place.prefix);
-            let fib = fib(engine)?;
-            fib.replace_route(place.table, prefix, Source::Feature, &[path]).map_err(|error| {
-                behavior.release(engine);
-                refusal(engine, place, error)
-            })
-        });
-        if let Err(refused) = made {
+        let index = self.new_index()?;
+        if let Err(refused) = self.lead_to(engine, place, &mut *behavior, index) {
             self.slots.retire(index, 1);
             return Err(refused);
         }
@@ -214,6 +220,72 @@ impl LocalSids {
         }
         self.sids.insert(place, LocalSid { behavior, index, is_configured: true, cleared: [0; 4] });
         Ok(())
+    }
+
+    /// Packets meet the old behaviour or the new one: the route is given another line.
+    fn replace(
+        &mut self,
+        engine: &mut Engine,
+        place: Place,
+        mut behavior: Box<dyn Behavior>,
+    ) -> Result<(), Refusal> {
+        if !self.sids.get(&place).is_some_and(|sid| sid.is_configured) {
+            return self.add(engine, place, behavior);
+        }
+        let index = self.new_index()?;
+        let Some(mut old) = self.sids.remove(&place) else { return Ok(()) };
+        let mut made = self.lead_to(engine, place, &mut *behavior, index);
+        old.behavior.release(engine);
+        if made.is_err() {
+            // Perhaps both want the same. Packets meet the line of the old one meanwhile.
+            made = self.lead_to(engine, place, &mut *behavior, index);
+        }
+        if let Err(refused) = made {
+            self.slots.retire(index, 1);
+            return match self.lead_to(engine, place, &mut *old.behavior, old.index) {
+                Ok(()) => {
+                    self.sids.insert(place, old);
+                    Err(refused)
+                }
+                Err(lost) => {
+                    self.forget(engine, place, old.index)?;
+                    Err(lost)
+                }
+            };
+        }
+        self.slots.retire(old.index, 1);
+        self.slots.reclaim(&self.epochs, |_| ());
+        self.sids.insert(place, LocalSid { behavior, index, is_configured: true, cleared: [0; 4] });
+        Ok(())
+    }
+
+    fn new_index(&mut self) -> Result<u32, Refusal> {
+        self.take_slot().ok_or_else(|| {
+            Refusal::new(format!("there are {LOCAL_SIDS_MAX} local SIDs already"))
+                .remedy("delete some, or give one a prefix for many addresses")
+        })
+    }
+
+    /// Let a behaviour take hold of what it needs, write its line, and lead the route there. A
+    /// refused one holds nothing.
+    fn lead_to(
+        &mut self,
+        engine: &mut Engine,
+        place: Place,
+        behavior: &mut dyn Behavior,
+        index: u32,
+    ) -> Result<(), Refusal> {
+        let held = behavior.hold(engine, place)?;
+        self.lines.write(index, held.words);
+        let path = Path::new(Target::Feature(Hop { next: held.node, index }));
+        let prefix = IpPrefix::V6(place.prefix);
+        let led = fib(engine)
+            .map(|fib| fib.replace_route(place.table, prefix, Source::Feature, &[path]))
+            .and_then(|led| led.map_err(|error| refusal(engine, place, error)));
+        if led.is_err() {
+            behavior.release(engine);
+        }
+        led
     }
 
     /// May a SID stand there?
@@ -243,6 +315,16 @@ impl LocalSids {
         fib.release_table(Family::Ip6, place.table, HOLDER);
         sid.behavior.release(engine);
         self.slots.retire(sid.index, 1);
+        self.slots.reclaim(&self.epochs, |_| ());
+        removed.map_err(|error| refusal(engine, place, error))
+    }
+
+    /// Take the route of a SID away that holds nothing any more.
+    fn forget(&mut self, engine: &mut Engine, place: Place, index: u32) -> Result<(), Refusal> {
+        let fib = fib(engine)?;
+        let removed = fib.remove_route(place.table, IpPrefix::V6(place.prefix), Source::Feature);
+        fib.release_table(Family::Ip6, place.table, HOLDER);
+        self.slots.retire(index, 1);
         self.slots.reclaim(&self.epochs, |_| ());
         removed.map_err(|error| refusal(engine, place, error))
     }

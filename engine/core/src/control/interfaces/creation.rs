@@ -75,7 +75,7 @@ impl Engine {
         row: InterfaceRow,
     ) {
         self.rows.set(id, Some(row.clone()));
-        self.interfaces.by_name.insert(name.clone(), id);
+        self.interfaces.enter_name(&name, id);
         self.clear_interface_baseline(id);
         self.interfaces.list[id.index()] = Some(Interface {
             id,
@@ -134,7 +134,7 @@ impl Engine {
         let Some(interface) = self.interfaces.list[id.index()].take() else {
             return Err(InterfaceError::Unknown);
         };
-        self.interfaces.by_name.remove(&interface.name);
+        self.interfaces.forget_name(&interface.name);
         self.interfaces.made_names.remove(interface.made_name());
         self.rows.set(id, None);
         if interface.row.is_sub_interface() {

@@ -74,8 +74,8 @@ impl Engine {
         new.clone_into(&mut interface.name);
         let (is_sub, output, tx) =
             (interface.row.is_sub_interface(), interface.row.output, interface.row.tx);
-        self.interfaces.by_name.remove(old);
-        self.interfaces.by_name.insert(new.to_owned(), id);
+        self.interfaces.forget_name(old);
+        self.interfaces.enter_name(new, id);
         self.remake_name(id, Some(made).filter(|made| made != new));
         if !is_sub {
             self.rename_node(output, format!("{new}-output"));
