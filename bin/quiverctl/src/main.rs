@@ -33,9 +33,9 @@ use print::Printer;
 /// the one that runs, secrets and all. A FILE whose name ends with .yaml or .yml, or that `--format
 /// yaml` says to be one, is a YAML document; `export --format yaml` prints one.
 /// `quiverctl import vppcfg FILE` makes such a document of a file of vppcfg.
-/// `apply FILE --confirm 60s` is taken back unless `confirm`
-/// follows in that time; `--message TEXT` says what it is about. `history` lists the versions,
-/// `export N` prints one, `rollback [N]` returns to one, and `save` keeps what runs.
+/// `apply FILE --confirm 60s` is taken back unless `confirm` follows in that time; `--message TEXT`
+/// says what it is about. `history` lists the versions, `export N` prints one, `rollback [N]`
+/// returns to one, and `save` keeps what runs.
 /// The exit code is 0 when all went well, 1 when a command was refused, 3 when the router cannot be
 /// reached.
 #[derive(Parser)]
