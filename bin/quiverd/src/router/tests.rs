@@ -52,7 +52,7 @@ fn router() -> (Engine, std::rc::Rc<std::cell::RefCell<Commands<Engine>>>) {
 }
 
 fn said(commands: &Commands<Engine>, engine: &mut Engine, line: &str) -> Result<String, String> {
-    let done = match commands.start_as(engine, line, OTHER) {
+    let done = match commands.start_as(engine, line, OTHER.into()) {
         Ok(Started::Done(output)) => Ok(output),
         Ok(Started::Running(execution)) => {
             execution.finish(commands, engine, &mut Collected::default())
