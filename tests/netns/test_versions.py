@@ -191,7 +191,9 @@ def sent(router: Router) -> dict[str, int]:
 
 
 def test_what_is_in_both_configurations_loses_no_packet_while_the_rest_changes(tmp_path: Path) -> None:
-    others = ["\n".join(f"ip route add 60.{w}.{n}.0/24 via 10.0.1.{2 + w}" for n in range(200)) for w in (0, 1)]
+    others = [
+        "\n".join(f"ip route add 60.{w}.{n}.0/24 via 10.0.1.{2 + w}" for n in range(200)) for w in (0, 1)
+    ]
     files = [tmp_path / "a.cli", tmp_path / "b.cli"]
     for file, variant, other in zip(files, VARIANTS, others, strict=True):
         file.write_text(UNDER_TRAFFIC + variant + other + "\n" + STREAMS)

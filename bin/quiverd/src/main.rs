@@ -11,6 +11,7 @@ mod memory;
 mod notification;
 mod router;
 mod settings;
+mod user;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,6 +31,7 @@ use quiverd::logging::{self, Journal, Log};
 use crate::instance;
 use crate::notification::{SOCKET_VARIABLE, ServiceManager};
 use crate::settings::{Settings, schema};
+use crate::user;
 
 /// The control loop looks after its workers at least so often.
 const TURN_MS_MAX: u64 = 10;
@@ -71,6 +73,7 @@ pub fn run(settings: Settings) -> Result<()> {
     let log = log_to(&settings)?;
     let manager = Rc::new(ServiceManager::from_environment());
     let _instance = instance::take(&settings.runtime_dir, &settings.pidfile())?;
+    give_up_root(&settings)?;
     settings.idle.iter().for_each(|said| tracing::warn!("{said}"));
     allow_cores(&settings);
     let stop = Rc::new(Cell::new(false));
@@ -120,6 +123,15 @@ pub fn run(settings: Settings) -> Result<()> {
     engine.take_leave_of_all();
     tracing::info!("ended");
     Ok(())
+}
+
+/// Go on as the user of the start-up file, if it names one.
+fn give_up_root(settings: &Settings) -> Result<()> {
+    let Some(user) = &settings.unix.user else { return Ok(()) };
+    let (group, namespaces) = (settings.unix.gid.as_deref(), settings.unix.user_namespaces);
+    let own: Vec<&Path> =
+        settings.unix.log.iter().chain([&settings.runtime_dir]).map(PathBuf::as_path).collect();
+    user::become_user(&user::Wanted { user, group, namespaces }, &own)
 }
 
 /// The doors of the API beside its socket.

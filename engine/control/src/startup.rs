@@ -178,6 +178,14 @@ impl StartupSchema {
                     "group that may look at the router through them and not change it",
                 )
                 .entry(
+                    "user <:word>",
+                    "user that root's rights are given up for, by name or number",
+                )
+                .entry(
+                    "user-namespaces",
+                    "that user may enter other network namespaces, with CAP_SYS_ADMIN",
+                )
+                .entry(
                     "coredump-size <:unlimited|0-9223372036854775807>",
                     "largest core file, bytes",
                 )
@@ -520,6 +528,8 @@ impl Startup<'_> {
             files_dir: path("files-dir")?,
             gid: args.optional("gid")?,
             read_only_gid: args.optional("read-only-gid")?,
+            user: args.optional("user")?,
+            user_namespaces: args.has("user-namespaces"),
         })
     }
 
@@ -628,6 +638,10 @@ pub struct Unix {
     pub gid: Option<String>,
     /// Group that may look at the router through them.
     pub read_only_gid: Option<String>,
+    /// User that root's rights are given up for.
+    pub user: Option<String>,
+    /// That user may enter other network namespaces.
+    pub user_namespaces: bool,
 }
 
 /// The section `cpu`: which threads run where.

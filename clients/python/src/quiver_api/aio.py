@@ -12,7 +12,9 @@ from quiver_api.blocking import DEFAULT
 from quiver_api.errors import NotConnectedError
 from quiver_api.messages import (
     LINE_BYTES_MAX,
+    DocumentTask,
     Event,
+    Language,
     Text,
     address_of,
     event_of,
@@ -93,6 +95,24 @@ class AsyncQuiver(AsyncMethods):
     async def script(self, text: str, *, if_generation: str | None = None) -> Text:
         """Execute many command lines, up to the first that is refused."""
         result = await self.call("script", text=text, if_generation=if_generation)
+        return Text(result.get("text"), result.get("json"))
+
+    async def document(
+        self,
+        do: DocumentTask,
+        text: str,
+        *,
+        language: Language = "yaml",
+        message: str | None = None,
+        confirm_s: int | None = None,
+        if_generation: str | None = None,
+    ) -> Text:
+        """Check a document that says what the router is to be, compare, or make the router so.
+
+        With `confirm_s` it is taken back after so many seconds unless `configuration confirm` is said.
+        """
+        given = {"message": message, "confirm_s": confirm_s, "if_generation": if_generation}
+        result = await self.call("document", do=do, text=text, language=language, **given)
         return Text(result.get("text"), result.get("json"))
 
     async def generation(self) -> str:

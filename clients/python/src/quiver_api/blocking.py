@@ -10,7 +10,17 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from quiver_api.errors import NotConnectedError
-from quiver_api.messages import Event, Text, address_of, event_of, read, request, result_of
+from quiver_api.messages import (
+    DocumentTask,
+    Event,
+    Language,
+    Text,
+    address_of,
+    event_of,
+    read,
+    request,
+    result_of,
+)
 from quiver_api.methods import Methods
 
 #: Where a router's API is when nobody says.
@@ -71,6 +81,24 @@ class Quiver(Methods):
     def script(self, text: str, *, if_generation: str | None = None) -> Text:
         """Execute many command lines, up to the first that is refused."""
         result = self.call("script", text=text, if_generation=if_generation)
+        return Text(result.get("text"), result.get("json"))
+
+    def document(
+        self,
+        do: DocumentTask,
+        text: str,
+        *,
+        language: Language = "yaml",
+        message: str | None = None,
+        confirm_s: int | None = None,
+        if_generation: str | None = None,
+    ) -> Text:
+        """Check a document that says what the router is to be, compare, or make the router so.
+
+        With `confirm_s` it is taken back after so many seconds unless `configuration confirm` is said.
+        """
+        given = {"message": message, "confirm_s": confirm_s, "if_generation": if_generation}
+        result = self.call("document", do=do, text=text, language=language, **given)
         return Text(result.get("text"), result.get("json"))
 
     def generation(self) -> str:

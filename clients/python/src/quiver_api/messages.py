@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from quiver_api.errors import ApiError, refused
+
+#: What a router does with a document, and what documents are written in.
+DocumentTask = Literal["check", "diff", "apply"]
+Language = Literal["yaml", "commands"]
 
 #: The longest line that a router is believed: an answer of a full table.
 LINE_BYTES_MAX = 1 << 30

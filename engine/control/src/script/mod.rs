@@ -79,6 +79,8 @@ struct Context {
     role: Role,
     access: Rc<Access>,
     files: Vec<FileId>,
+    /// The text of the file that the command names, if its client has sent it.
+    attached: Option<Rc<str>>,
 }
 
 impl<S> Execution<S> {

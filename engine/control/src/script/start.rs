@@ -57,11 +57,32 @@ impl<S: Names + 'static> Commands<S> {
         line: &str,
         rights: Rights,
     ) -> Result<Started<S>, Refusal> {
+        self.start_in(state, line, &self.context(rights))
+    }
+
+    /// Begin one line of somebody's, who sends the text of the file that it names along.
+    pub(crate) fn start_with_text(
+        &self,
+        state: &mut S,
+        line: &str,
+        text: &str,
+        rights: Rights,
+    ) -> Result<Started<S>, Refusal> {
+        let context = Context { attached: Some(text.into()), ..self.context(rights) };
+        self.start_in(state, line, &context)
+    }
+
+    fn start_in(
+        &self,
+        state: &mut S,
+        line: &str,
+        context: &Context,
+    ) -> Result<Started<S>, Refusal> {
         let mut words = Vec::new();
         let split = words::split(line, &mut words).and_then(|end| closed(end, words.len()));
-        let started = split.map_err(Refused::NoCommand).and_then(|()| {
-            self.start_words(state, line, &words, &mut Vec::new(), &self.context(rights))
-        });
+        let started = split
+            .map_err(Refused::NoCommand)
+            .and_then(|()| self.start_words(state, line, &words, &mut Vec::new(), context));
         started.map_err(|refused| {
             let (refusal, is_command) = refused.parts();
             self.note_refused(&*state, line, &refusal, is_command);
@@ -95,6 +116,7 @@ impl<S: Names + 'static> Commands<S> {
             role,
             access: Rc::new(Access { trust, places: self.places.clone() }),
             files: Vec::new(),
+            attached: None,
         }
     }
 

@@ -378,7 +378,7 @@ impl Turn {
 fn name_of<S: Names + 'static>(ask: &Ask, commands: &Commands<S>, state: &S) -> String {
     let masked;
     let text = match ask {
-        Ask::Lines(text) | Ask::Line(text) => {
+        Ask::Lines(text) | Ask::Line(text) | Ask::Document { line: text, .. } => {
             let line = text.trim_start().lines().next().unwrap_or_default();
             masked = commands.masked(state, line);
             &masked
@@ -409,6 +409,7 @@ fn begin<S: Names + 'static>(
             Ok(Started::Running(commands.start_script_as(text, None, OnRefusal::Continue, rights)))
         }
         Ask::Line(line) => commands.start_as(state, &line, rights),
+        Ask::Document { line, text } => commands.start_with_text(state, &line, &text, rights),
         Ask::Script { text, from } => {
             let script = commands.start_script_as(text, Some(from.name), from.on_refusal, rights);
             Ok(Started::Running(script.going_on(from.line, from.applied)))

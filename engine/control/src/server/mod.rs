@@ -151,6 +151,8 @@ pub(crate) enum Ask {
     Help(String),
     /// The schema of all commands.
     Schema,
+    /// A command about a file whose text comes with it.
+    Document { line: String, text: String },
     /// A command under the name of its method.
     Method { method: String, args: Json },
     /// This, if the configuration is in a state still.

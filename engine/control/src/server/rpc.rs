@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `cli` | `line` | `text`, `json` |
 //! | `script` | `text`; its place: `name`, `line`, `applied`; `keep_going` | `text`, `json` |
+//! | `document` | `do`, `text`; `language`, `message`, `confirm_s` | `text`, `json` |
 //! | `command` | `command`, `args` | `text`, `json` |
 //! | `complete` | `line`, `cursor` | `start`, `candidates`, `can_end` |
 //! | `help` | `command` | `text`, `json` |
@@ -38,6 +39,7 @@ use serde_json::{Map, Value as Json, json};
 use super::plain::HISTORY_LINES_MAX;
 use super::{Answer, Ask, Origin};
 use crate::error::{Kind, Refusal};
+use crate::json_form::quoted;
 use crate::openrpc::COMMON;
 use crate::output::{Form, Output, Page};
 use crate::script::OnRefusal;
@@ -212,6 +214,17 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
             };
             Ask::Script { text: required("text")?, from }
         }
+        "document" => {
+            let message = text("message")?;
+            let line = document_line(
+                &required("do")?,
+                text("language")?.as_deref(),
+                number("confirm_s"),
+                message.as_deref(),
+            )
+            .map_err(|what| (INVALID_PARAMS, format!("document: {what}")))?;
+            Ask::Document { line, text: required("text")? }
+        }
         "command" => Ask::Command(without_common(params)),
         "complete" => {
             let line = required("line")?;
@@ -231,6 +244,38 @@ fn ask(method: &str, params: &Map<String, Json>) -> Result<Ask, (i32, String)> {
         Some(generation) => Ask::IfGeneration(generation, Box::new(asked)),
         None => asked,
     })
+}
+
+/// The command that `document` means. The name of its file says which language the text has.
+fn document_line(
+    what: &str,
+    language: Option<&str>,
+    confirm_s: Option<u64>,
+    message: Option<&str>,
+) -> Result<String, String> {
+    let file = match language {
+        None | Some("yaml") => "document.yaml",
+        Some("commands") => "document.cli",
+        Some(_) => return Err("language must be yaml or commands".into()),
+    };
+    let has_options = confirm_s.is_some() || message.is_some();
+    match what {
+        "check" | "diff" if has_options => Err("confirm_s and message are for apply".into()),
+        "check" | "diff" => Ok(format!("configuration {what} {file}")),
+        "apply" => {
+            let confirm = confirm_s.map_or(String::new(), |time| format!(" confirm {time}s"));
+            let is_odd = |message: &str| message.contains(|c: char| c.is_control() || c == '"');
+            let message = match message {
+                None => String::new(),
+                Some(message) if is_odd(message) => {
+                    return Err("message must be one line without quotation marks".into());
+                }
+                Some(message) => format!(" message {}", quoted(message)),
+            };
+            Ok(format!("configuration apply {file}{confirm}{message}"))
+        }
+        _ => Err("do must be check, diff or apply".into()),
+    }
 }
 
 /// The parameters but for those that every method has.
@@ -275,6 +320,18 @@ pub(crate) fn methods() -> Vec<Json> {
                 ("line", false, json!({ "type": "integer", "minimum": 1 })),
                 ("applied", false, json!({ "type": "integer", "minimum": 0 })),
                 ("keep_going", false, json!({ "type": "boolean" })),
+            ],
+            both(),
+        ),
+        method(
+            "document",
+            "Check a document that says what the router is to be, compare, or make the router so",
+            &[
+                ("do", true, json!({ "enum": ["check", "diff", "apply"] })),
+                ("text", true, text()),
+                ("language", false, json!({ "enum": ["yaml", "commands"], "default": "yaml" })),
+                ("message", false, text()),
+                ("confirm_s", false, json!({ "type": "integer", "minimum": 1 })),
             ],
             both(),
         ),
@@ -531,5 +588,26 @@ mod tests {
             panic!("not a script")
         };
         assert_eq!((from.line, from.applied, from.on_refusal), (1 << 31, 3, OnRefusal::Stop));
+    }
+
+    #[test]
+    fn a_document_is_a_command_about_a_file_that_comes_with_it() {
+        let line = |what, language, confirm_s, message| {
+            document_line(what, language, confirm_s, message).map_err(|what| what.to_string())
+        };
+        assert_eq!(line("diff", None, None, None).unwrap(), "configuration diff document.yaml");
+        assert_eq!(
+            line("apply", Some("commands"), Some(60), Some("two words")).unwrap(),
+            "configuration apply document.cli confirm 60s message \"two words\""
+        );
+        for wrong in [
+            line("delete", None, None, None),
+            line("diff", Some("toml"), None, None),
+            line("check", None, Some(1), None),
+            line("apply", None, None, Some("a\nset interface state e0 up")),
+            line("apply", None, None, Some("a\" confirm 1s \"")),
+        ] {
+            assert!(wrong.is_err(), "{wrong:?}");
+        }
     }
 }

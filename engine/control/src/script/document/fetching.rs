@@ -36,6 +36,8 @@ pub(super) struct Fetched {
 #[derive(Default)]
 struct Places {
     file: Option<PathBuf>,
+    /// What it says, if that came with the command.
+    text: Option<String>,
     wanted: Option<u32>,
     base: Option<u32>,
     saved: Option<u32>,
@@ -56,7 +58,10 @@ impl Places {
         };
         let mut fetched = Fetched::default();
         if let Some(path) = &self.file {
-            let (text, _) = file::read(path, access, outer)?;
+            let text = match &self.text {
+                Some(text) => text.clone(),
+                None => file::read(path, access, outer)?.0,
+            };
             let (name, language) = (printable_path(path), COMMANDS.to_owned());
             fetched.wanted = Some(Wanted { name, text, language });
         }
@@ -84,6 +89,7 @@ impl<S: Names + 'static> Commands<S> {
         match purpose {
             Purpose::Check | Purpose::Diff | Purpose::Apply => {
                 places.file = Some(Path::new(args.get::<&str>("file")?).to_owned());
+                places.text = context.attached.as_deref().map(str::to_owned);
             }
             Purpose::DiffVersion => {
                 let number = self.known_version(args.get("version")?, args, "version")?;
