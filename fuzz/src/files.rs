@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::io::Cursor;
 
+use quiver_control::document::{Language, from_vppcfg};
 use quiver_control::server::check_request;
 use quiver_control::{Collected, OnRefusal, StartupFile, StartupSchema};
 use quiver_core::pcap_file::PcapReader;
@@ -18,8 +19,8 @@ const RECORDS_MAX: usize = 1000;
 /// Buffers of a router that forwards nothing.
 const BUFFERS: usize = 256;
 
-const READERS: [fn(&[u8]); 7] =
-    [startup_file, script, capture, request, json_form, completion, addresses];
+const READERS: [fn(&[u8]); 8] =
+    [startup_file, script, capture, request, json_form, completion, addresses, document];
 
 thread_local! {
     /// A router whose grammar is used, and that never changes.
@@ -41,6 +42,23 @@ fn new_router() -> Router {
     let settings =
         Settings { buffers: BUFFERS, runtime_dir: Some(folder()), ..Settings::default() };
     Router::with(settings, &[features::built_in])
+}
+
+/// A configuration in YAML: what is read is a configuration, and can be written.
+fn document(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let _ = from_vppcfg(text).is_ok();
+    with_router(|router| {
+        let commands = router.commands();
+        let commands = commands.borrow();
+        if let Ok(wanted) = commands.read_configuration(&(), text, Language::Yaml) {
+            if commands.mistakes_in(&(), &wanted.text).is_empty()
+                && let Ok(document) = commands.document_of(&wanted.text)
+            {
+                let _ = document.yaml(&wanted.comments.unwrap_or_default()).len();
+            }
+        }
+    });
 }
 
 fn startup_file(bytes: &[u8]) {

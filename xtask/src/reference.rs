@@ -9,11 +9,12 @@ use crate::metadata::root;
 use crate::tests_page;
 
 /// Page, and what `quiverd --reference` calls it.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("docs/reference/cli.md", "cli"),
     ("docs/reference/startup.md", "startup"),
     ("docs/reference/counters.md", "counters"),
     ("docs/reference/openrpc.json", "openrpc"),
+    ("docs/reference/configuration.schema.json", "schema"),
 ];
 
 /// The list of test cases.

@@ -1,5 +1,5 @@
 //! `check FILE`, `diff FILE`, `apply FILE`, `export`, `history`, `rollback`, `confirm` and `save`:
-//! short forms of the router's commands for a whole configuration.
+//! short forms of the router's commands for a whole configuration, in either language.
 
 use std::path::Path;
 
@@ -11,7 +11,10 @@ pub fn line_of(words: &[String]) -> Option<String> {
     let (purpose, rest) = words.split_first()?;
     let (named, options) = options_of(rest)?;
     match (*purpose, named.as_slice(), options.as_str()) {
-        ("export", [], "") => Some("show running-config secrets".to_owned()),
+        ("export", [], "") | ("export", [], " format commands") => {
+            Some("show running-config secrets".to_owned())
+        }
+        ("export", [], " format yaml") => Some("show running-config yaml secrets".to_owned()),
         ("export", [version], "") if is_number(version) => {
             Some(format!("show configuration version {version} secrets"))
         }
@@ -22,9 +25,11 @@ pub fn line_of(words: &[String]) -> Option<String> {
         ("rollback", [version], options) if is_number(version) => {
             Some(format!("configuration rollback {version}{options}"))
         }
-        (purpose @ ("check" | "diff"), [file], "") => {
-            Some(format!("configuration {purpose} {}", path_of(file)))
-        }
+        (
+            purpose @ ("check" | "diff"),
+            [file],
+            options @ ("" | " format yaml" | " format commands"),
+        ) => Some(format!("configuration {purpose} {}{options}", path_of(file))),
         ("apply", [file], options) => {
             Some(format!("configuration apply {}{options}", path_of(file)))
         }
@@ -46,7 +51,7 @@ fn options_of<'w>(words: &[&'w str]) -> Option<(Vec<&'w str>, String)> {
             Some((option, value)) => (option, value),
             None => (option, words.next()?),
         };
-        if !matches!(option, "confirm" | "message" | "generation") {
+        if !matches!(option, "confirm" | "message" | "generation" | "format") {
             return None;
         }
         options += &format!(" {option} {}", quoted(value));
@@ -78,8 +83,21 @@ mod tests {
         let diff = line(&["diff", "Cargo.toml"]).unwrap();
         assert_eq!(diff, format!("configuration diff {}", here.display()));
         assert_eq!(line(&["apply", "/no such"]).unwrap(), "configuration apply \"/no such\"");
+        let yaml = line(&["check", "/no/router.yaml"]).unwrap();
+        assert_eq!(yaml, "configuration check /no/router.yaml");
+        let yaml = line(&["check", "--format", "yaml", "/no/file"]).unwrap();
+        assert_eq!(yaml, "configuration check /no/file format yaml");
         assert_eq!(line(&["export"]).unwrap(), "show running-config secrets");
-        for other in [&["show", "interface"][..], &["diff"], &["diff", "a", "b"], &[]] {
+        let yaml = line(&["export", "--format", "yaml"]).unwrap();
+        assert_eq!(yaml, "show running-config yaml secrets");
+        let others: [&[&str]; 5] = [
+            &["show", "interface"],
+            &["diff"],
+            &["diff", "a", "b"],
+            &[],
+            &["export", "--format", "x"],
+        ];
+        for other in others {
             assert_eq!(line(other), None);
         }
     }

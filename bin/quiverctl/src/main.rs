@@ -6,6 +6,7 @@ mod complete;
 mod connection;
 mod document;
 mod exec;
+mod import;
 mod pager;
 mod pipe;
 mod print;
@@ -29,9 +30,12 @@ use print::Printer;
 /// `quiverctl top` shows live what the router does (`quiverctl top --help`).
 /// `quiverctl check FILE` tells the mistakes of a configuration in a file, `diff FILE` how it
 /// differs from the one that runs, `apply FILE` makes the router what it says, and `export` prints
-/// the one that runs, secrets and all. `apply FILE --confirm 60s` is taken back unless `confirm`
-/// follows in that time; `--message TEXT` says what it is about. `history` lists the versions,
-/// `export N` prints one, `rollback [N]` returns to one, and `save` keeps what runs.
+/// the one that runs, secrets and all. A FILE whose name ends with .yaml or .yml, or that `--format
+/// yaml` says to be one, is a YAML document; `export --format yaml` prints one.
+/// `quiverctl import vppcfg FILE` makes such a document of a file of vppcfg.
+/// `apply FILE --confirm 60s` is taken back unless `confirm` follows in that time; `--message TEXT`
+/// says what it is about. `history` lists the versions, `export N` prints one, `rollback [N]`
+/// returns to one, and `save` keeps what runs.
 /// The exit code is 0 when all went well, 1 when a command was refused, 3 when the router cannot be
 /// reached.
 #[derive(Parser)]
@@ -68,6 +72,9 @@ fn main() -> ExitCode {
     if let Some(line) = &arguments.complete {
         complete::print(&socket, line);
         return ExitCode::SUCCESS;
+    }
+    if let Some(code) = import::run(&arguments.command) {
+        return code;
     }
     let result = if let Some(("top", words)) = first_of(&arguments.command) {
         top::run(words, socket, arguments.json, &mut printer)

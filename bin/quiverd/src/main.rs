@@ -44,8 +44,8 @@ struct Arguments {
     /// and how to get it, and end.
     #[arg(long)]
     check: bool,
-    /// Write a page of the reference to standard output, and end: cli, startup, counters
-    /// or openrpc.
+    /// Write a page of the reference to standard output, and end: cli, startup, counters,
+    /// openrpc or schema.
     #[arg(long, value_name = "PAGE")]
     reference: Option<String>,
     /// Write the manual page and the completion of shells into a folder, and end; for packages.

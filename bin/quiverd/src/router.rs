@@ -50,12 +50,13 @@ pub fn reference(page: &str) -> Result<String> {
     match page {
         "cli" => Ok(registry.commands.reference()),
         "openrpc" => Ok(one_method_a_line(&registry.commands.openrpc())),
+        "schema" => Ok(format!("{:#}\n", registry.commands.document_schema())),
         "startup" => Ok(schema().0.reference()),
         "counters" => {
             let (engine, _) = registry.build()?;
             Ok(quiver_control::commands::counters_reference(&engine))
         }
-        _ => bail!("there is no page {page}: cli, startup, counters, openrpc"),
+        _ => bail!("there is no page {page}: cli, startup, counters, openrpc, schema"),
     }
 }
 

@@ -5,6 +5,7 @@ mod arcs;
 mod circles;
 mod configurations;
 mod document;
+mod document_yaml;
 mod features_on_arcs;
 mod guide;
 mod memory_limits;

@@ -1,6 +1,6 @@
 //! The commands: `create host-interface`, `delete host-interface`.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::{Engine, InterfaceId};
 
 use crate::host::{HostConfig, Hosts, create_host_interface, delete_host_interface};
@@ -12,6 +12,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "create host-interface \
              {name <linux-name:word> [num-rx-queues <:1-64>] [num-tx-queues <:1-64>]}",
+        )
+        .entry(
+            order::INTERFACES,
+            "interfaces.host-<linux-name>.host-interface: {num-rx-queues, num-tx-queues}",
         )
         .undo("delete host-interface name <linux-name>")
         .makes("interface host-<linux-name>")

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use quiver_control::{
-    Args, Command, ConfigWriter, Job, Output, Refusal, Registry, Sink, Step, Work,
+    Args, Command, ConfigWriter, Job, Output, Refusal, Registry, Sink, Step, Work, order,
 };
 use quiver_core::{Engine, InterfaceId};
 
@@ -18,6 +18,15 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "create interface af_xdp {host-if <linux-name:word> [name <name:word>] \
              [num-rx-queues <queues:1-64>] [rx-queue-size <frames:64-32768>]}",
+        )
+        .entry(
+            order::INTERFACES,
+            "interfaces.<name>.af-xdp: {host-if: <linux-name>, num-rx-queues: <queues>, \
+             rx-queue-size: <frames>}",
+        )
+        .entry(
+            order::INTERFACES,
+            "interfaces.<linux-name>/0.af-xdp: {num-rx-queues: <queues>, rx-queue-size: <frames>}",
         )
         .undo("delete interface af_xdp <name>")
         .undo("delete interface af_xdp <linux-name>/0")

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use quiver_control::{
     Args, Command, ConfigWriter, Output, Refusal, Registry, Slices, of_each, of_each_interface,
-    quoted,
+    order, quoted,
 };
 use quiver_core::worker::device::RxMode;
 use quiver_core::{Engine, InterfaceId};
@@ -19,6 +19,7 @@ const GROUP: &str = "memif";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create memif socket id <:1-4294967295> filename <:path>")
+            .entry(order::RESOURCES, "memif.sockets.<id>: <filename>")
             .undo("delete memif socket id <id>")
             .makes("memif socket <id>")
             .group(GROUP)
@@ -88,6 +89,11 @@ fn create_interface() -> Command<Engine> {
         "create interface memif {id <:u32> [socket-id <:u32>] master|slave [mode <:ethernet|ip>] \
          [ring-size <:u32>] [buffer-size <:u32>] [rx-queues <:u16>] [tx-queues <:u16>] [zero-copy] \
          [secret <:secret>] [hw-addr <:mac>]}",
+    )
+    .entry(
+        order::INTERFACES,
+        "interfaces.memif<socket-id>/<id>.memif: {role: <master|slave>, mode, ring-size, \
+         buffer-size, rx-queues, tx-queues, zero-copy, secret, mac: <hw-addr>}",
     )
     .undo("delete interface memif memif<socket-id=0>/<id>")
     .makes("interface memif<socket-id=0>/<id>")

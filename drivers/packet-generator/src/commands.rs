@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufReader;
 
-use quiver_control::{Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+};
 use quiver_core::pcap_file::PcapReader;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 
@@ -19,6 +21,7 @@ const GROUP: &str = "Packet generator";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create packet-generator interface <name:word>")
+            .entry(order::INTERFACES, "interfaces.<name>.packet-generator: {}")
             .undo("delete packet-generator interface <name>")
             .makes("interface <name>")
             .group(GROUP)
@@ -43,6 +46,11 @@ pub(crate) fn register(registry: &mut Registry) {
              [interface <:interface>] [node <:node>] [worker <:u16>] [maxframe <:1-256>] [pcap \
              <:path>] [data <:block>]} '}'",
         )
+        .entry(
+            order::STREAMS,
+            "packet-generator.streams.<name>: {limit, rate, size, interface, node, worker, \
+             maxframe, pcap, data}",
+        )
         .undo("packet-generator delete <name>")
         .makes("stream <name>")
         .group(GROUP)
@@ -66,6 +74,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("packet-generator enable-stream [<name:word>]")
+            .entry(order::STREAMS, "packet-generator.streams.<name>.enabled: true")
             .undo("packet-generator disable-stream <name>")
             .stands_on("stream <name>")
             .group(GROUP)

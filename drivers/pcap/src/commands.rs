@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use quiver_control::{
-    Column, Command, ConfigWriter, Output, Refusal, Registry, Table, in_background, quoted,
+    Column, Command, ConfigWriter, Output, Refusal, Registry, Table, in_background, order, quoted,
 };
 use quiver_core::{Engine, InterfaceId};
 
@@ -16,6 +16,7 @@ const GROUP: &str = "Pcap interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("create pcap {id <:u32> [rx <:path>] [tx <:path>] [loop]}")
+            .entry(order::INTERFACES, "interfaces.pcap<id>.pcap: {rx, tx, loop}")
             .undo("delete pcap pcap<id>")
             .makes("interface pcap<id>")
             .group(GROUP)

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work,
-    in_background, quoted,
+    in_background, order, quoted,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::TapKind;
@@ -24,6 +24,7 @@ pub(crate) fn register(registry: &mut Registry) {
              <:68-65535>] [num-rx-queues <:1-64>] [rx-ring-size <:16-65536>] [tx-ring-size \
              <:16-65536>]}",
         )
+        .entry(order::INTERFACES, "interfaces.tap<id>.tap: {*}")
         .undo("delete tap tap<id>")
         .makes("interface tap<id>")
         .group(GROUP)

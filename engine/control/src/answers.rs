@@ -48,6 +48,9 @@ pub const WORDS: [&str; 15] = [
     "routes",
 ];
 
+/// The member that is a configuration: its names are those of the configuration's own schema.
+const DOCUMENT: &str = "document";
+
 /// Words that name a quantity; a number under such a name says its unit behind it.
 const QUANTITIES: [&str; 15] = [
     "age",
@@ -195,7 +198,9 @@ fn compare(place: &str, schema: &Value, value: &Value, out: &mut Vec<String>) {
         }
         Value::Object(members) => {
             for (name, value) in members {
-                match schema["properties"].get(name) {
+                // A form without members is of somebody else, as a document is.
+                let Some(properties) = schema.get("properties") else { continue };
+                match properties.get(name) {
                     Some(form) => compare(&format!("{place}.{name}"), form, value, out),
                     None => out.push(format!("{place}.{name}: is not published")),
                 }
@@ -267,6 +272,7 @@ pub fn faults(value: &Value) -> Vec<String> {
 
 fn inspect(place: &str, name: &str, value: &Value, out: &mut Vec<String>) {
     match value {
+        _ if name == DOCUMENT => {}
         Value::Object(members) => {
             for (name, value) in members {
                 let place = format!("{place}.{name}");

@@ -20,6 +20,7 @@ struct Parts {
     place: Option<Place>,
     remedy: String,
     source: Option<(String, u32)>,
+    column: Option<u32>,
     applied: Option<u64>,
     kind: Kind,
     /// What was wrong and what would be right, without text of the command.
@@ -81,6 +82,12 @@ impl Refusal {
         if self.0.source.is_none() {
             self.0.source = Some((file.into(), line));
         }
+        self
+    }
+
+    /// Say at which column (from 1) of its line it is.
+    pub fn at_column(mut self, column: u32) -> Refusal {
+        self.0.column = Some(column).filter(|column| *column > 0);
         self
     }
 
@@ -180,6 +187,9 @@ impl Refusal {
             out["file"] = json!(file);
             out["line"] = json!(line);
         }
+        if let Some(column) = self.0.column {
+            out["column"] = json!(column);
+        }
         if let Some(applied) = self.0.applied {
             out["applied"] = json!(applied);
         }
@@ -191,7 +201,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = &*self.0;
         if let Some((file, line)) = &parts.source {
-            write!(f, "{file}:{line}: ")?;
+            write!(f, "{file}:{line}:")?;
+            if let Some(column) = parts.column {
+                write!(f, "{column}:")?;
+            }
+            f.write_str(" ")?;
         }
         f.write_str(&parts.what)?;
         if let Some(place) = &parts.place {

@@ -1,6 +1,6 @@
 //! Commands: one declaration gives a command its parser, help, completion, JSON form and page.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use crate::answers::{self, Published};
 use crate::args::{Args, Slot};
 use crate::automaton;
 use crate::batch::{Batch, BatchRefusal};
+use crate::document::{self, Argument, Comments, Entry, Placed, Shape};
 use crate::error::Refusal;
 use crate::files::Places;
 use crate::generation::Changes;
@@ -21,7 +22,7 @@ use crate::matcher::Matcher;
 use crate::names::Names;
 use crate::output::{Output, key_of};
 use crate::rights::{Role, forbidden};
-use crate::running::Contributor;
+use crate::running::{Contributor, Phase};
 use crate::script::document::Purpose;
 use crate::syntax::{self, Choice, Node};
 use crate::types::{Types, ValueType};
@@ -72,6 +73,8 @@ pub struct Command<S> {
     /// And the value that varies from one to the next.
     many: Option<(&'static str, RunMany<S>)>,
     declared: Declared,
+    /// Where its values live in a document, and when its lines are written.
+    pub(crate) entries: Vec<(Phase, &'static str)>,
 }
 
 /// What a command leads to.
@@ -102,6 +105,7 @@ impl<S> Command<S> {
             action: None,
             many: None,
             declared: Declared::default(),
+            entries: Vec::new(),
         }
     }
 
@@ -317,6 +321,16 @@ pub(crate) struct Registered<S> {
     pub(crate) inverse: Inverse,
     /// Its arguments that name interfaces.
     pub(crate) interfaces: Vec<&'static str>,
+    /// Its arguments.
+    pub(crate) arguments: Vec<Argument>,
+    /// Those of them that stand in braces.
+    pub(crate) blocks: Vec<&'static str>,
+    /// Groups of them whose order means nothing.
+    pub(crate) unordered: Vec<&'static str>,
+    /// Where its values live in a document.
+    pub(crate) entries: Vec<Placed>,
+    /// Its main form.
+    pub(crate) main_form: usize,
 }
 
 /// All commands of a router whose state is `S`.
@@ -344,6 +358,10 @@ pub struct Commands<S> {
     pub(crate) methods: OnceCell<HashMap<String, String>>,
     /// The document of the API, once somebody asked for it.
     pub(crate) openrpc: OnceCell<Arc<Json>>,
+    /// The places of a document, once somebody asked for them.
+    pub(crate) shape: OnceCell<Shape>,
+    /// The comments of the document that was applied last.
+    pub(crate) comments: RefCell<Comments>,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -371,6 +389,8 @@ impl<S: Names + 'static> Commands<S> {
             schema: OnceCell::new(),
             methods: OnceCell::new(),
             openrpc: OnceCell::new(),
+            shape: OnceCell::new(),
+            comments: RefCell::default(),
         };
         commands.add(
             Command::new("help [<command:rest>]")
@@ -393,21 +413,6 @@ impl<S: Names + 'static> Commands<S> {
                 .action(Action::Exec),
         );
         commands.add_session();
-        commands.add(
-            Command::new("show running-config [secrets]")
-                .group("Session")
-                .help("Show the commands that make this router what it is")
-                .details(
-                    "Executed on a fresh router, they make the same one. Secrets are hidden \
-                     unless asked for; a configuration with hidden ones is refused where they \
-                     stand.",
-                )
-                .word(
-                    "secrets",
-                    "with the secrets, to be kept in a file that only its owner can read",
-                )
-                .action(Action::RunningConfig),
-        );
         crate::script::document::register(&mut commands);
         commands
     }
@@ -464,6 +469,7 @@ impl<S: Names + 'static> Commands<S> {
         let syntax = command.forms[0];
         let action = command.action.unwrap_or_else(|| panic!("nothing runs: {syntax}"));
         let (mut names, mut interfaces) = (Vec::new(), Vec::new());
+        let (mut arguments, main_form) = (Vec::new(), self.forms.len());
         for (index, syntax) in command.forms.iter().enumerate() {
             let mut tree = syntax::parse(syntax, &self.types);
             let words = tree.leading_words();
@@ -477,6 +483,7 @@ impl<S: Names + 'static> Commands<S> {
             if index == 0 {
                 names = tree.recorded_names();
                 interfaces = interface_names(&tree);
+                arguments = document::notation::arguments(&tree);
             }
             let form = Form {
                 name: words.join(" "),
@@ -487,6 +494,12 @@ impl<S: Names + 'static> Commands<S> {
             };
             self.forms.push(form);
         }
+        let texts: Vec<&'static str> = command.entries.iter().map(|(_, text)| *text).collect();
+        let entries = Entry::read_all(&texts, &arguments);
+        let phases = command.entries.iter().map(|(phase, _)| *phase);
+        let placed = phases.zip(entries).map(|(phase, entry)| Placed { phase, entry });
+        let entries: Vec<Placed> = placed.collect();
+        let unordered = entries.iter().flat_map(|placed| placed.entry.value.sets()).collect();
         self.commands.push(Registered {
             help: command.help,
             details: command.details,
@@ -497,9 +510,15 @@ impl<S: Names + 'static> Commands<S> {
             many: command.many,
             inverse: command.declared.read(&names, syntax),
             interfaces,
+            blocks: document::blocks(&arguments),
+            arguments,
+            unordered,
+            entries,
+            main_form,
         });
         self.matcher.check();
         self.schema.take();
+        self.shape.take();
     }
 
     /// The values of a type that commands take: the command's words, and the value's name. For

@@ -134,6 +134,11 @@ impl Template {
         Template(parts)
     }
 
+    /// Does it begin with these words, whatever the arguments are?
+    pub(crate) fn begins_with(&self, words: &str) -> bool {
+        matches!(self.0.first(), Some(Part::Text(text)) if text.starts_with(words))
+    }
+
     /// The argument without which there are no words.
     pub(crate) fn missing(&self, given: &Given<'_>) -> Option<&'static str> {
         missing(&self.0, given)

@@ -56,6 +56,15 @@ impl<S: Names + 'static> Commands<S> {
         }))
     }
 
+    /// The line of a form of a command with these arguments.
+    ///
+    /// # Errors
+    /// An argument is missing, or cannot be said in a command.
+    pub(crate) fn line_of_arguments(&self, form: &Form, args: &Args) -> Result<String, Refusal> {
+        let mut out = WordBuilder::default();
+        out.command(form, args).map(|()| out.line)
+    }
+
     /// All commands as JSON: names, usage, help, and a schema of their arguments. It is made once:
     /// a router asks for it before it serves.
     pub fn schema(&self) -> Arc<Json> {
@@ -164,8 +173,18 @@ impl WordBuilder {
 
     fn alternative(&mut self, branches: &[Node], args: &Args) -> Result<(), Refusal> {
         let best = branches.iter().map(|branch| mentioned(branch, args)).max().unwrap_or(0);
-        match branches.iter().find(|branch| best > 0 && mentioned(branch, args) == best) {
-            Some(branch) => self.node(branch, args),
+        let mut refusal = None;
+        for branch in branches.iter().filter(|branch| best > 0 && mentioned(branch, args) == best) {
+            let (length, used) = (self.line.len(), self.used.clone());
+            match self.node(branch, args) {
+                Ok(()) => return Ok(()),
+                Err(why) => refusal = refusal.or(Some(why)),
+            }
+            self.line.truncate(length);
+            self.used = used;
+        }
+        match refusal {
+            Some(refusal) => Err(refusal),
             None => {
                 let names: Vec<String> =
                     branches.iter().filter_map(|b| keys(b).into_iter().next()).collect();
@@ -212,6 +231,12 @@ impl WordBuilder {
             Choice::Type(t) => Some(t.reads),
             Choice::Word(_) => None,
         });
+        // The one word that a branch is known by.
+        if let [Choice::Word(word)] = choices
+            && *word != text
+        {
+            return Err(Refusal::new(format!("{name}: '{}' is not {word}", printable(&text))));
+        }
         // What takes the rest of the line takes its quotation marks too.
         let is_rest = matches!(reads, Some(Reads::Rest));
         if text.contains(['\n', '\r', '\0']) || (text.contains('"') && !is_rest) {

@@ -18,6 +18,7 @@ pub mod client;
 pub mod commands;
 mod complete;
 mod configuration;
+pub mod document;
 pub mod error;
 mod example;
 pub mod files;

@@ -24,6 +24,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "prom enable {[address <address:ip>] [port <port:1-65535>] [all-stats] \
              [names <names:vpp|quiver|both>]}",
         )
+        .entry(order::RESOURCES, "prometheus: {address, port, all-stats, names}")
         .undo("prom disable")
         .group(GROUP)
         .help("Let Prometheus read the router's counters over HTTP")

@@ -1,6 +1,6 @@
 //! The commands of sessions on the members of bonds.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::{Engine, InterfaceId};
 
 use crate::bonds::{self, Key, OnBond};
@@ -15,6 +15,11 @@ pub(crate) fn register(registry: &mut Registry) {
             "bfd udp bond add <bond:interface> {local-addr <:ip> peer-addr <:ip> desired-min-tx \
              <:1000-60000000> required-min-rx <:1000-60000000> detect-mult <:1-255> [conf-key-id \
              <:u32>] [bfd-key-id <:u8>] [group-mac]}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<bond>.micro-bfd.<local-addr>.<peer-addr>: {desired-min-tx, \
+             required-min-rx, detect-mult, conf-key-id, bfd-key-id, group-mac}",
         )
         .undo("bfd udp bond del <bond> local-addr <local-addr> peer-addr <peer-addr>")
         .makes("micro-BFD <bond> <local-addr> <peer-addr>")
@@ -50,6 +55,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "bfd udp bond set-flags <bond:interface> {admin <state:up|down> local-addr <:ip> \
              peer-addr <:ip>}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<bond>.micro-bfd.<local-addr>.<peer-addr>.admin: <state>",
         )
         .undo(
             "bfd udp bond set-flags <bond> admin up local-addr <local-addr> peer-addr <peer-addr>",

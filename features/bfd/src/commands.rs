@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, quoted};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order, quoted};
 use quiver_core::Engine;
 use quiver_wire::bfd::AuthType;
 
@@ -25,6 +25,7 @@ pub(crate) fn register(registry: &mut Registry) {
     register_dplane(registry);
     registry.command(
         Command::new("bfd udp echo-source set interface <interface>")
+            .entry(order::FEATURES, "bfd.echo-source: <interface>")
             .undo("bfd udp echo-source del")
             .replaces(&[])
             .group(GROUP)
@@ -66,6 +67,16 @@ fn register_sessions(registry: &mut Registry) {
             "bfd udp session add {[interface <:interface>] [multihop] local-addr <:ip> peer-addr \
              <:ip> desired-min-tx <:1000-60000000> required-min-rx <:1000-60000000> detect-mult \
              <:1-255> [conf-key-id <:u32>] [bfd-key-id <:u8>]}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.bfd.<local-addr>.<peer-addr>: {desired-min-tx, \
+             required-min-rx, detect-mult, conf-key-id, bfd-key-id}",
+        )
+        .entry(
+            order::FEATURES,
+            "bfd.multihop.<local-addr>.<peer-addr>: {desired-min-tx, required-min-rx, \
+             detect-mult, conf-key-id, bfd-key-id} with multihop",
         )
         .undo(
             "bfd udp session del [interface <interface>] [multihop] \
@@ -121,6 +132,14 @@ fn register_sessions(registry: &mut Registry) {
             "bfd udp session set-flags {admin <state:up|down> [interface <:interface>] [multihop] \
              local-addr <:ip> peer-addr <:ip>}",
         )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.bfd.<local-addr>.<peer-addr>.admin: <state>",
+        )
+        .entry(
+            order::FEATURES,
+            "bfd.multihop.<local-addr>.<peer-addr>.admin: <state> with multihop",
+        )
         .undo(
             "bfd udp session set-flags admin up [interface <interface>] [multihop] \
              local-addr <local-addr> peer-addr <peer-addr>",
@@ -174,6 +193,7 @@ fn register_authentication(registry: &mut Registry) {
             "bfd key set {conf-key-id <:u32> type <type:keyed-sha1|meticulous-keyed-sha1|\
              keyed-md5|meticulous-keyed-md5> secret <:secret>}",
         )
+        .entry(order::FEATURES, "bfd.keys.<conf-key-id>: {type, secret}")
         .undo("bfd key del conf-key-id <conf-key-id>")
         .makes("BFD key <conf-key-id>")
         .group(GROUP)
@@ -198,6 +218,7 @@ fn register_dplane(registry: &mut Registry) {
         Command::new(
             "bfd dplane listen [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}",
         )
+        .entry(order::FEATURES, "bfd.dplane.listen: {address, port, netns: <namespace>}")
         .undo("bfd dplane close")
         .group(GROUP)
         .help("Have the BFD sessions of a routing daemon that connects (FRR's bfdd --dplaneaddr)")
@@ -220,6 +241,7 @@ fn register_dplane(registry: &mut Registry) {
         Command::new(
             "bfd dplane connect [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}",
         )
+        .entry(order::FEATURES, "bfd.dplane.connect: {address, port, netns: <namespace>}")
         .undo("bfd dplane close")
         .group(GROUP)
         .help("Have the BFD sessions of a routing daemon that listens (FRR's bfdd --dplaneaddr)")
@@ -240,6 +262,7 @@ fn register_dplane(registry: &mut Registry) {
     );
     registry.command(
         Command::new("bfd dplane listen unix <socket:path>")
+            .entry(order::FEATURES, "bfd.dplane.listen-unix: <socket>")
             .undo("bfd dplane close")
             .group(GROUP)
             .help("Have the BFD sessions of a routing daemon that connects to a Unix socket")
@@ -257,6 +280,7 @@ fn register_dplane(registry: &mut Registry) {
     );
     registry.command(
         Command::new("bfd dplane connect unix <socket:path>")
+            .entry(order::FEATURES, "bfd.dplane.connect-unix: <socket>")
             .undo("bfd dplane close")
             .group(GROUP)
             .help("Have the BFD sessions of a routing daemon that listens at a Unix socket")

@@ -1,6 +1,6 @@
 //! The commands of bonds.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::MacAddress;
 
@@ -16,6 +16,11 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "create bond mode <mode:lacp|xor|active-backup|round-robin|broadcast> \
              {[load-balance <balance:l2|l23|l34>] [hw-addr <:mac>] [id <number:0-16383>]}",
+        )
+        .entry(
+            order::INTERFACES,
+            "interfaces.BondEthernet<number>.bond: {mode, load-balance: <balance>, mac: \
+             <hw-addr>}",
         )
         .undo("delete bond BondEthernet<number>")
         .makes("interface BondEthernet<number>")
@@ -43,6 +48,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("bond add <bond:interface> <interface> {[passive] [long-timeout]}")
+            .entry(order::MEMBERS, "interfaces.<bond>.members.<interface>: {passive, long-timeout}")
             .undo("bond del <interface>")
             .makes("member <interface>")
             .stands_on("own of <interface>")
@@ -79,6 +85,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface bond <interface> weight <:0-1000000>")
+            .entry(order::MEMBERS, "interfaces.<interface>.bond-weight: <weight>")
             .undo("set interface bond <interface> weight 0")
             .replaces(&["interface"])
             .stands_on("member <interface>")

@@ -1,6 +1,6 @@
 //! Commands.
 
-use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 use quiver_forwarding::fib::{Family, Fib, FibError};
@@ -12,6 +12,7 @@ const GROUP: &str = "Layer 3";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("cop interface <interface> [disable]")
+            .entry(order::FEATURES, "interfaces.<interface>.cop.enabled: true")
             .undo("cop interface <interface> disable")
             .replaces(&["interface"])
             .group(GROUP)
@@ -27,6 +28,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("cop whitelist <interface> ip4|ip6 {[fib-id <:u32>] [disable]}")
+            .entry(order::FEATURES, "interfaces.<interface>.cop.whitelist.<ip4|ip6>: <fib-id>")
             .undo("cop whitelist <interface> [ip4] [ip6] disable")
             .stands_on("table <fib-id>")
             .group(GROUP)

@@ -1,7 +1,7 @@
 //! The commands of the router's DHCPv6 clients and of prefix groups.
 
 use quiver_control::{
-    Args, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, by_interface_name,
+    Args, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, by_interface_name, order,
 };
 use quiver_core::Engine;
 
@@ -14,6 +14,7 @@ use crate::{clients6, leases6};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("dhcp6 client [disable] <interface>")
+            .entry(order::FEATURES, "interfaces.<interface>.dhcp6-client: true")
             .undo("dhcp6 client disable <interface>")
             .group(GROUP)
             .help("Let an interface get IPv6 addresses from DHCPv6 servers")
@@ -34,6 +35,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("dhcp6 pd client <interface> (prefix group <group:text> | disable)")
+            .entry(order::FEATURES, "interfaces.<interface>.prefix-delegation: <group>")
             .undo("dhcp6 pd client <interface> disable")
             .group(GROUP)
             .help("Let a DHCPv6 server delegate prefixes to this router")
@@ -49,6 +51,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "set ip6 address <interface> prefix group <group:text> <address:prefix6> [del]",
         )
+        .entry(order::FEATURES, "interfaces.<interface>.delegated-addresses[]: {group, address}")
         .undo("set ip6 address <interface> prefix group <group> <address> del")
         .group(GROUP)
         .help("Give an interface an address of each delegated prefix of a group")

@@ -1,6 +1,6 @@
 //! The commands of the router's DHCP clients.
 
-use quiver_control::{Command, ConfigWriter, Output, Registry, by_interface_name};
+use quiver_control::{Command, ConfigWriter, Output, Registry, by_interface_name, order};
 use quiver_core::Engine;
 
 use crate::client::Settings;
@@ -13,6 +13,11 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "set dhcp client {intfc <:interface> [hostname <:text>] [client-id <:text>] \
              [set-broadcast-flag] [del]}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<intfc>.dhcp-client: {hostname, client-id, broadcast: \
+             <set-broadcast-flag?>}",
         )
         .undo("set dhcp client intfc <intfc> del")
         .group(GROUP)

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, by_interface_name};
+use quiver_control::{
+    Args, Command, ConfigWriter, Output, Refusal, Registry, by_interface_name, order,
+};
 use quiver_core::Engine;
 use quiver_forwarding::fib::Family;
 use quiver_wire::{Ip6Prefix, ip4, ip6};
@@ -35,6 +37,19 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         registry.command(
             Command::new(line)
+                .entry(
+                    order::FEATURES,
+                    match line.starts_with("set dhcpv6") {
+                        false => {
+                            "dhcp.relays[]: {server, source: <src-address>, server-table: \
+                             <server-fib-id>, table: <rx-fib-id>}"
+                        }
+                        true => {
+                            "dhcp6.relays[]: {server, source: <src-address>, server-table: \
+                             <server-fib-id>, table: <rx-fib-id>}"
+                        }
+                    },
+                )
                 .undo(match line.starts_with("set dhcpv6") {
                     false => {
                         "set dhcp proxy server <server> [src-address <src-address>] \
@@ -71,6 +86,13 @@ pub(crate) fn register(registry: &mut Registry) {
         let is_ip6 = line.starts_with("set dhcpv6");
         registry.command(
             Command::new(line)
+                .entry(
+                    order::FEATURES,
+                    match is_ip6 {
+                        false => "dhcp.vss.<table>: {oui, vpn-index, vpn-ascii-id}",
+                        true => "dhcp6.vss.<table>: {oui, vpn-index, vpn-ascii-id}",
+                    },
+                )
                 .undo(match is_ip6 {
                     false => "set dhcp option-82 vss table <table> del",
                     true => "set dhcpv6 vss table <table> del",
@@ -90,6 +112,11 @@ pub(crate) fn register(registry: &mut Registry) {
             "set interface dhcp option-82 <interface> {[circuit-id <:text>] [remote-id <:text>] \
              [server-override] [policy <policy:drop|keep|replace|append>] [disable] [del]}",
         )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.dhcp-relay: some{circuit-id, remote-id, server-override, \
+             policy, enabled: <?disable>}",
+        )
         .undo("set interface dhcp option-82 <interface> del")
         .group(GROUP)
         .help("Set what servers are told of the clients of an interface (DHCP option 82)")
@@ -107,6 +134,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "set interface dhcpv6 options <interface> {[remote-id <:text>] [enterprise <:u32>] \
              [link-layer-address] [del]}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.dhcp6-relay: some{remote-id, enterprise, link-layer-address}",
         )
         .undo("set interface dhcpv6 options <interface> del")
         .group(GROUP)

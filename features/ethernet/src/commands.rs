@@ -1,6 +1,6 @@
 //! The commands of layer 2 patch and cross-connect.
 
-use quiver_control::{Column, Command, Output, Registry, Table};
+use quiver_control::{Column, Command, Output, Registry, Table, order};
 use quiver_core::Engine;
 
 use crate::cross::Kind;
@@ -11,6 +11,7 @@ const GROUP: &str = "Layer 2";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface l2 xconnect <interface> <peer:interface>")
+            .entry(order::FEATURES, "interfaces.<interface>.xconnect: <peer>")
             .undo("set interface l3 <interface>")
             .makes("layer of <interface>")
             .group(GROUP)
@@ -29,6 +30,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("test l2patch rx <rx:interface> tx <tx:interface> [del]")
+            .entry(order::FEATURES, "interfaces.<rx>.l2patch: <tx>")
             .undo("test l2patch rx <rx> tx <tx> del")
             .group(GROUP)
             .help("Send every frame of an interface out of another, before anything looks at it")

@@ -30,6 +30,8 @@ pub(crate) const TEXTS: TunnelTexts = TunnelTexts {
     },
     list: "gre_tunnels",
     undo: "delete gre tunnel gre<instance>",
+    entry: "interfaces.gre<instance>.gre: {src, dst, multipoint, teb, key, ttl, dscp, table: \
+            <outer-table-id>}",
     makes: "interface gre<instance>",
     none: "no GRE tunnels; `create gre tunnel` makes one",
     no_such_ends: "there is no GRE tunnel with these ends, table and key",

@@ -1,6 +1,6 @@
 //! The command, and what `show running-config` says of it.
 
-use quiver_control::{Command, ConfigWriter, Output, Registry};
+use quiver_control::{Command, ConfigWriter, Output, Registry, order};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 
@@ -9,6 +9,7 @@ use crate::{ARC, node};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface feature gro <interface> [enable|disable]")
+            .entry(order::FEATURES, "interfaces.<interface>.gro: <enable?disable>")
             .undo("set interface feature gro <interface> enable")
             .replaces(&["interface"])
             .group("Interfaces")

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::ip4::address::ALL_HOSTS;
 use quiver_wire::ip6::address::{ALL_NODES, multicast_scope};
@@ -20,6 +20,11 @@ const DETAILS: &str = "Routers of the link are told, and packets to the group ar
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("igmp listen [enable|disable] int <interface> <address:ip4> [<group:ip4>]")
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.igmp.listen[]: <address> / {group, source: <address>} \
+                 with enable",
+            )
             .undo("igmp listen disable int <interface> <address> [<group>]")
             .group(GROUP)
             .help("Listen to an IPv4 group on an interface, or no more")
@@ -31,6 +36,11 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("mld listen [enable|disable] int <interface> <address:ip6> [<group:ip6>]")
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.mld.listen[]: <address> / {group, source: <address>} with \
+                 enable",
+            )
             .undo("mld listen disable int <interface> <address> [<group>]")
             .group(GROUP)
             .help("Listen to an IPv6 group on an interface, or no more")

@@ -1,7 +1,9 @@
 //! `igmp enable`, `igmp proxy-dev` and the same of MLD: links on which this router asks, and for
 //! which it is a proxy.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, by_interface_name};
+use quiver_control::{
+    Args, Command, ConfigWriter, Output, Refusal, Registry, by_interface_name, order,
+};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_wire::igmp;
@@ -43,6 +45,10 @@ pub(crate) fn register(registry: &mut Registry) {
 fn enable_command(registry: &mut Registry, family: Family, word: &'static str, ip: &str) {
     registry.command(
         Command::new(format!("{word} enable|disable {{[host|router]}} <interface>").leak())
+            .entry(
+                order::FEATURES,
+                format!("interfaces.<interface>.{word}.router: true with enable router").leak(),
+            )
             .undo(format!("{word} disable router <interface>").leak())
             .makes(format!("{word} router <interface>").leak())
             .group(GROUP)
@@ -112,6 +118,14 @@ fn timers_command(registry: &mut Registry, family: Family, word: &'static str) {
     );
     registry.command(
         Command::new(syntax.leak())
+            .entry(
+                order::FEATURES,
+                format!(
+                    "interfaces.<interface>.{word}.querier: some{{version, robustness, \
+                     query-interval, response-interval, last-member-interval}}"
+                )
+                .leak(),
+            )
             .undo(
                 format!(
                     "set {word} querier <interface> version {usual_version} robustness 2 \
@@ -200,6 +214,10 @@ fn clear(engine: &mut Engine, key: (InterfaceId, Family), word: &str) -> Result<
 fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, ip: &str) {
     registry.command(
         Command::new(format!("{word} proxy-dev add|del vrf-id <table:u32> <interface>").leak())
+            .entry(
+                order::FEATURES,
+                format!("{word}.proxies.<table>.upstream: <interface> with add").leak(),
+            )
             .undo(format!("{word} proxy-dev del vrf-id <table> <interface>").leak())
             .makes(format!("{word} proxy <table>").leak())
             .group(GROUP)
@@ -224,6 +242,10 @@ fn proxy_commands(registry: &mut Registry, family: Family, word: &'static str, i
     );
     registry.command(
         Command::new(format!("{word} proxy-dev itf add|del vrf-id <table:u32> <interface>").leak())
+            .entry(
+                order::FEATURES,
+                format!("{word}.proxies.<table>.downstream[]: <interface> with add").leak(),
+            )
             .undo(format!("{word} proxy-dev itf del vrf-id <table> <interface>").leak())
             .stands_on(format!("{word} router <interface>").leak())
             .group(GROUP)

@@ -1,6 +1,6 @@
 //! Commands: which offloads an interface's device is given.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 
@@ -16,6 +16,7 @@ const OFFLOADS: [(&str, &str); 2] = [("gso", GSO_OUTPUT), ("tx-checksum-offload"
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface feature gso <interface> [enable|disable]")
+            .entry(order::FEATURES, "interfaces.<interface>.gso: <enable?disable>")
             .undo("set interface feature gso <interface> enable")
             .replaces(&["interface"])
             .group(GROUP)
@@ -29,6 +30,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface feature tx-checksum-offload <interface> [enable|disable]")
+            .entry(order::FEATURES, "interfaces.<interface>.tx-checksum-offload: <enable?disable>")
             .undo("set interface feature tx-checksum-offload <interface> enable")
             .replaces(&["interface"])
             .group(GROUP)

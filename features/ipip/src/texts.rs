@@ -29,6 +29,8 @@ pub(crate) const TEXTS: TunnelTexts = TunnelTexts {
     },
     list: "ipip_tunnels",
     undo: "delete ipip tunnel ipip<instance>",
+    entry: "interfaces.ipip<instance>.ipip: {src, dst, multipoint, ttl, dscp, table: \
+            <outer-table-id>}",
     makes: "interface ipip<instance>",
     none: "no IP in IP tunnels; `create ipip tunnel` makes one",
     no_such_ends: "there is no IP in IP tunnel with these ends and table",

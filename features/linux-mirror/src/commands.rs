@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use quiver_control::{
-    Args, Command, ConfigWriter, Output, Refusal, Registry, Work, in_background, quoted,
+    Args, Command, ConfigWriter, Output, Refusal, Registry, Work, in_background, order, quoted,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::{TapKind, TapMaker};
@@ -26,6 +26,11 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "lcp create <interface> host-if <name:word> {[netns <namespace:path>] [tap-id \
              <:0-65535>] [tun]}",
+        )
+        .entry(
+            order::TABLES,
+            "interfaces.<interface>.lcp: <name> / {host-if: <name>, netns: <namespace>, tap-id, \
+             tun}",
         )
         .undo("lcp delete <interface>")
         .group(GROUP)
@@ -59,6 +64,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp default netns [<namespace:path>]")
+            .entry(order::TABLES, "lcp.netns: <namespace>")
             .undo("lcp default netns")
             .replaces(&[])
             .group(GROUP)
@@ -74,6 +80,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp lcp-sync on|off")
+            .entry(order::TABLES, "lcp.sync: <on?off>")
             .undo("lcp lcp-sync on")
             .replaces(&[])
             .group(GROUP)
@@ -95,6 +102,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp lcp-auto-subint on|off")
+            .entry(order::TABLES, "lcp.auto-subint: <on?off>")
             .undo("lcp lcp-auto-subint off")
             .replaces(&[])
             .group(GROUP)
@@ -118,6 +126,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp netlink rx-buffer-size <size:65536-1073741824>")
+            .entry(order::TABLES, "lcp.netlink-buffer-size: <size>")
             .undo("lcp netlink rx-buffer-size 268435456")
             .replaces(&[])
             .group(GROUP)
@@ -139,6 +148,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "lcp punt class bfd|link|igp|vrrp|bgp|neighbor|dhcp|icmp|other \
              (rate <rate:0-100000000> [burst <burst:1-1000000>] | default)",
+        )
+        .entry(
+            order::TABLES,
+            "lcp.punt.<bfd|link|igp|vrrp|bgp|neighbor|dhcp|icmp|other>: {rate, burst}",
         )
         .undo(
             "lcp punt class [bfd] [link] [igp] [vrrp] [bgp] [neighbor] [dhcp] [icmp] [other] \
@@ -175,6 +188,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("lcp fpm listen [<address:ip>] {[port <:1-65535>] [netns <namespace:path>]}")
+            .entry(order::TABLES, "lcp.fpm[]: {address, port, netns: <namespace>}")
             .stays("daemons of that port are listened to until the router ends")
             .group(GROUP)
             .help("Take routes from a routing daemon that connects (FRR's dplane_fpm_nl)")

@@ -1,6 +1,6 @@
 //! The commands of LLDP.
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 
@@ -12,6 +12,7 @@ pub(crate) const GROUP: &str = "Interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set lldp {[system-name <:text>] [tx-hold <:1-100>] [tx-interval <:1-3600>]}")
+            .entry(order::FEATURES, "lldp: some{system-name, tx-hold, tx-interval}")
             .undo("set lldp system-name \"\" tx-hold 4 tx-interval 30")
             .amends(&[])
             .group(GROUP)
@@ -28,6 +29,11 @@ pub(crate) fn register(registry: &mut Registry) {
             "set interface lldp <interface> \
              {[port-desc <:text>] [mgmt-ip4 <:ip4>] [mgmt-ip6 <:ip6>] [mgmt-oid <:word>] \
              [disable]}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.lldp: {description: <port-desc>, mgmt-ip4, mgmt-ip6, \
+             mgmt-oid}",
         )
         .undo("set interface lldp <interface> disable")
         .replaces(&["interface"])

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use quiver_control::{Args, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError};
 use quiver_forwarding::mfib::{Mfib, Route, RouteKey};
@@ -21,6 +21,12 @@ pub(crate) fn register(registry: &mut Registry) {
         [Drop] [Accept-all]}";
     registry.command(
         Command::new(syntax)
+            .entry(order::ROUTES, entry("multicast-routes.<groups>"))
+            .entry(order::ROUTES, entry("multicast-routes.(<address>,<group>)"))
+            .entry(order::ROUTES, entry("multicast-routes.<address>"))
+            .entry(order::ROUTES, entry("tables.<table>.multicast-routes.<groups>"))
+            .entry(order::ROUTES, entry("tables.<table>.multicast-routes.(<address>,<group>)"))
+            .entry(order::ROUTES, entry("tables.<table>.multicast-routes.<address>"))
             .undo("<groups!> ip mroute del [table <table>] <groups>")
             .undo("ip mroute del [table <table>] <address> [<group>]")
             .group(GROUP)
@@ -48,6 +54,13 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("ip mroute del 232.1.1.1 via e1 Forward")
             .run(change),
     );
+}
+
+/// What stands at the place of a route in a document.
+fn entry(place: &str) -> &'static str {
+    let route = "{via: (via: {interface, local, accept: <Accept?>, forward: <Forward?>, \
+                 ttl-threshold}), signal: <Signal?>, drop: <Drop?>, accept-all: <Accept-all?>}";
+    format!("{place}: {route} with add").leak()
 }
 
 fn key_of(engine: &Engine, args: &Args<'_>) -> Result<RouteKey, Refusal> {

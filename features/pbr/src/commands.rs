@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal,
-    Registry, Table, Work,
+    Registry, Table, Work, order,
 };
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
@@ -35,6 +35,13 @@ pub(crate) fn register(registry: &mut Registry) {
              [drop-if-unusable] [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | \
              unreachable | prohibit | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table \
              <table6:u32>) {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>]})...]",
+        )
+        .entry(
+            order::FEATURES,
+            "policies.<id>: {match: some{src, dst, proto, sport, dport, dscp}, drop-if-unusable, \
+             via: [via: <drop|unreachable|prohibit> / <next-hop> / {interface: <out>, weight, \
+             preference, next-hop-table} / {next-hop, interface, drop, unreachable, prohibit, \
+             ip4-table: <table4>, ip6-table: <table6>, weight, preference, next-hop-table}]}",
         )
         .undo("abf policy del id <id>")
         .makes("policy <id>")
@@ -83,6 +90,10 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("abf attach ip4|ip6 [del] policy <policy:u32> [priority <:u32>] <interface>")
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.policies.<ip4|ip6>.<policy>: {priority}",
+            )
             .undo("abf attach [ip4] [ip6] del policy <policy> <interface>")
             .stands_on("policy <policy>")
             .group(GROUP)

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use quiver_control::{
-    Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, Value,
+    Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, Value, order,
 };
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
@@ -20,6 +20,10 @@ const GROUP: &str = "IP reassembly";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface reassembly <interface> [full|virtual] [on|off|ip4|ip6]")
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.reassembly.<full|virtual>: <on|ip4|ip6>",
+            )
             .undo("set interface reassembly <interface> [full] [virtual] off")
             .replaces(&["interface", "full", "virtual"])
             .group(GROUP)
@@ -39,6 +43,11 @@ pub(crate) fn register(registry: &mut Registry) {
             "set ip reassembly [full|virtual] [ip4|ip6] \
              { [timeout <:1-600000>] [max-reassemblies <:1-65536>] [max-reassembly-length \
              <:1-8192>] [expire-walk-interval <:10-60000>] }",
+        )
+        .entry(
+            order::FEATURES,
+            "ip.reassembly.<full|virtual>.<ip4|ip6>: some{timeout, max-reassemblies, \
+             max-reassembly-length, expire-walk-interval}",
         )
         .undo(
             "<full!> set ip reassembly full [ip4] [ip6] timeout 60000 \
@@ -62,6 +71,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set ip reassembly max-buffers <:64-16777216|default>")
+            .entry(order::FEATURES, "ip.reassembly.max-buffers: <max-buffers>")
             .undo("set ip reassembly max-buffers default")
             .replaces(&[])
             .group(GROUP)

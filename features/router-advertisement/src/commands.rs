@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-use quiver_control::{Args, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_wire::Ip6Prefix;
 use quiver_wire::ip6::address::{is_link_local, is_multicast, is_unicast};
@@ -34,6 +34,41 @@ const SYNTAX: &str = "ip6 nd <interface> ( <negate:'no'> ( {[ra-suppress] [ra-ma
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(SYNTAX)
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.router-advertisements.enabled: true with negate=no \
+                 ra-suppress",
+            )
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.router-advertisements.prefixes.<prefix>: {valid-lifetime: \
+                 <valid>, preferred-lifetime: <preferred>, default, infinite, off-link, \
+                 no-autoconfig, no-onlink, no-advertise}",
+            )
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.router-advertisements.routes.<route>: {lifetime: \
+                 <seconds>, preference}",
+            )
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.router-advertisements.dns-servers.<server>: {lifetime: \
+                 <seconds>}",
+            )
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.router-advertisements.dns-search.<domain>: {lifetime: \
+                 <seconds>}",
+            )
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.router-advertisements: some{managed: \
+                 <ra-managed-config-flag?>, other-config: <ra-other-config-flag?>, suppress: \
+                 <ra-suppress?>, suppress-link-layer: <ra-suppress-link-layer?>, send-unicast: \
+                 <ra-send-unicast?>, cease: <ra-cease?>, lifetime, initial-count: <count>, \
+                 initial-interval: <every>, max-interval: <max>, min-interval: <min>, hop-limit, \
+                 reachable-time: <reachable>, retransmit-time: <retransmit>, mtu, preference}",
+            )
             .undo("<negate!> ip6 nd <interface> ra-suppress")
             .undo("ip6 nd <interface> no prefix <prefix>")
             .undo("ip6 nd <interface> no ra-route <route>")

@@ -1,6 +1,6 @@
 //! The commands of mirrors.
 
-use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table};
+use quiver_control::{Args, Column, Command, Listing, Output, Refusal, Registry, Table, order};
 use quiver_core::Engine;
 
 use crate::config::{self, Copied, Spans};
@@ -14,6 +14,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "set interface span <interface> [disable] [destination <destination:interface>] \
              [<directions:rx|tx|both>]",
         )
+        .entry(order::FEATURES, "interfaces.<interface>.span.<destination>: <directions>")
         .undo("set interface span <interface> disable destination <destination>")
         .group(GROUP)
         .help("Let copies of what an interface receives, sends, or both leave by another interface")

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
-    Table, Work,
+    Table, Work, order,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
@@ -21,6 +21,10 @@ pub(crate) const GROUP: &str = "Labels and segments";
 pub(crate) fn register(registry: &mut Registry, kinds: Vec<Kind>) {
     let kinds: Rc<[Kind]> = kinds.into();
     let add = Command::new(local_sids::syntax("sr localsid address", &kinds))
+        .entry(order::ROUTES, local_sids::entry("sr.local-sids.<sid>"))
+        .entry(order::ROUTES, local_sids::entry("sr.local-sids.<locator>"))
+        .entry(order::ROUTES, local_sids::entry("tables.<fib-table>.sr-local-sids.<sid>"))
+        .entry(order::ROUTES, local_sids::entry("tables.<fib-table>.sr-local-sids.<locator>"))
         .undo("<sid!> sr localsid del address <sid> [fib-table <fib-table>]")
         .undo("sr localsid del address <locator> [fib-table <fib-table>]")
         .exchanged("sr localsid replace address", "", &["sid", "locator", "fib-table"])

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
     with_interface_names,
 };
 use quiver_core::{Engine, InterfaceId};
@@ -18,6 +18,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "create teib interface <interface> peer <peer:ip> nh <nh:ip> [nh-table-id \
              <nh-table-id:u32>]",
+        )
+        .entry(
+            order::NEIGHBORS,
+            "interfaces.<interface>.teib.<peer>: {next-hop: <nh>, table: <nh-table-id>}",
         )
         .undo("delete teib interface <interface> peer <peer>")
         .group(GROUP)

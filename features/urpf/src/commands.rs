@@ -2,7 +2,7 @@
 
 use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, IpPrefix as Written, Output, Refusal, Registry,
-    Table, Work, in_slices,
+    Table, Work, in_slices, order,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError};
@@ -17,6 +17,11 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set urpf ip4|ip6 rx|tx off|loose|strict <interface> {[table <:u32>] [no-default]}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.urpf.<ip4|ip6>.<rx|tx>: <loose|strict> / {mode: \
+             <loose|strict>, table, no-default}",
         )
         .undo("set urpf [ip4] [ip6] [rx] [tx] off <interface>")
         .group(GROUP)
@@ -36,6 +41,8 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set urpf-accept [table <:u32>] add|del <prefix>")
+            .entry(order::FEATURES, "ip.urpf-accept[]: <prefix> with add")
+            .entry(order::FEATURES, "tables.<table>.urpf-accept[]: <prefix> with add")
             .undo("set urpf-accept [table <table>] del <prefix>")
             .group(GROUP)
             .help("Let sources of a prefix pass the uRPF check whatever the routes say")

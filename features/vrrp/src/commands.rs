@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_wire::vrrp::ADDRESSES_MAX;
 
@@ -22,6 +22,14 @@ pub(crate) fn register(registry: &mut Registry) {
     register_tracked_sessions(registry);
     registry.command(
         Command::new("vrrp proto <action:start|stop> <interface> vr_id <:1-255> [ipv6]")
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.vrrp.<vr_id>.started: true with action=start",
+            )
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.vrrp6.<vr_id>.started: true with action=start ipv6",
+            )
             .undo("vrrp proto stop <interface> vr_id <vr_id> [ipv6]")
             .stands_on("VRRP <interface> <vr_id> [ipv6]")
             .group(GROUP)
@@ -35,6 +43,11 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("vrrp peers <interface> vr_id <:1-255> [ipv6] <peer:ip>...")
+            .entry(order::FEATURES, "interfaces.<interface>.vrrp.<vr_id>.peers: <peer>...")
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.vrrp6.<vr_id>.peers: <peer>... with ipv6",
+            )
             .goes_with("VRRP <interface> <vr_id> [ipv6]")
             .replaces(&["interface", "vr_id", "ipv6"])
             .stands_on("VRRP <interface> <vr_id> [ipv6]")
@@ -53,6 +66,15 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "vrrp vr track-if add <interface> {vr_id <:1-255> [ipv6] track-interface \
              <track-interface:interface> priority <:1-254>}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.vrrp.<vr_id>.track-interfaces.<track-interface>: <priority>",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.vrrp6.<vr_id>.track-interfaces.<track-interface>: <priority> \
+             with ipv6",
         )
         .undo(
             "vrrp vr track-if del <interface> vr_id <vr_id> [ipv6] \
@@ -89,6 +111,16 @@ fn register_tracked_sessions(registry: &mut Registry) {
         Command::new(
             "vrrp vr track-bfd add <interface> {vr_id <:1-255> [ipv6] [track-interface \
              <track-interface:interface>] peer-addr <:ip> priority <:1-254>}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.vrrp.<vr_id>.track-bfd[]: {peer: <peer-addr>, interface: \
+             <track-interface>, priority}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.vrrp6.<vr_id>.track-bfd[]: {peer: <peer-addr>, interface: \
+             <track-interface>, priority} with ipv6",
         )
         .undo(
             "vrrp vr track-bfd del <interface> vr_id <vr_id> [ipv6] \
@@ -136,6 +168,16 @@ fn register_routers(registry: &mut Registry) {
         Command::new(
             "vrrp vr add <interface> {vr_id <:1-255> [priority <:1-255>] [interval <:1-4095>] \
              [no_preempt] [accept_mode] [unicast] [ipv6]} <address:ip>...",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.vrrp.<vr_id>: {addresses: <address>..., priority, interval, \
+             preempt: <?no_preempt>, accept-mode: <accept_mode?>, unicast}",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.vrrp6.<vr_id>: {addresses: <address>..., priority, interval, \
+             preempt: <?no_preempt>, accept-mode: <accept_mode?>, unicast} with ipv6",
         )
         .undo("vrrp vr del <interface> vr_id <vr_id> [ipv6]")
         .makes("VRRP <interface> <vr_id> [ipv6]")

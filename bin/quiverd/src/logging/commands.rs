@@ -25,6 +25,7 @@ pub fn register(registry: &mut Registry) {
              [level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] \
              [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] [del]}",
         )
+        .entry(order::RESOURCES, "logging.classes.<class>: some{rate-limit, level, syslog-level}")
         .undo("set logging class <class> del")
         .amends(&["class"])
         .group(GROUP)
@@ -62,6 +63,7 @@ pub fn register(registry: &mut Registry) {
              [level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>] \
              [syslog-level <:emerg|alert|crit|err|warn|notice|info|debug|disabled>]}",
         )
+        .entry(order::RESOURCES, "logging.default: some{rate-limit, level, syslog-level}")
         .undo("set logging default level info syslog-level info rate-limit 50")
         .amends(&[])
         .group(GROUP)
@@ -82,6 +84,7 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging size <entries:0-100000>")
+            .entry(order::RESOURCES, "logging.size: <entries>")
             .undo("set logging size 512")
             .replaces(&[])
             .group(GROUP)
@@ -95,6 +98,7 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging unthrottle-time <seconds:0-86400>")
+            .entry(order::RESOURCES, "logging.unthrottle-time: <seconds>")
             .undo("set logging unthrottle-time 3")
             .replaces(&[])
             .group(GROUP)
@@ -108,6 +112,7 @@ pub fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set logging format <format:text|json>")
+            .entry(order::RESOURCES, "logging.format: <format>")
             .undo("set logging format text")
             .replaces(&[])
             .group(GROUP)

@@ -112,10 +112,15 @@ fn loads_again(lines: &str, config: &str, folder: &'static Path) -> Option<Fault
 }
 
 /// The fewest commands that lead to a fault of the same kind.
-pub fn shrink(
+pub fn shrink(lines: Vec<String>, fault_of: &Fault, folder: &'static Path) -> (Vec<String>, Fault) {
+    shrink_by(lines, fault_of, |lines| fault(lines, folder))
+}
+
+/// The same of another statement.
+pub fn shrink_by(
     mut lines: Vec<String>,
     fault_of: &Fault,
-    folder: &'static Path,
+    fault: impl Fn(&[String]) -> Option<Fault>,
 ) -> (Vec<String>, Fault) {
     let mut last = fault_of.clone();
     let mut size = lines.len().div_ceil(2);
@@ -126,7 +131,7 @@ pub fn shrink(
             let end = (at + size).min(lines.len());
             let mut fewer = lines.clone();
             fewer.drain(at..end);
-            match fault(&fewer, folder) {
+            match fault(&fewer) {
                 Some(found) if found.kind == fault_of.kind => {
                     (lines, last, progress) = (fewer, found, true);
                 }

@@ -1,16 +1,19 @@
 //! A line of a configuration, read: what it says, makes and stands on, and how it is taken back.
 
+use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use super::reader::{INTERFACE, Known};
 use super::runs::{self, Counted, Run};
 use crate::args::Slot;
+use crate::document::Objects;
 use crate::error::Refusal;
-use crate::grammar::{Commands, FREES};
+use crate::grammar::{Commands, FREES, closed};
 use crate::inverse::{Given, Inverse, Template};
 use crate::names::Names;
 use crate::value::Value;
-use crate::words::Word;
+use crate::words::{self, Word};
 
 /// Stands behind an argument; no line has it.
 pub(super) const ARGUMENT_END: &str = "\u{1f}";
@@ -24,6 +27,8 @@ const COMMENT: &str = "comment";
 /// What a line says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Said {
+    /// The command, by its place.
+    pub(super) command: usize,
     pub(super) text: String,
     /// The command and its arguments: the same for lines that say the same.
     pub(super) meaning: String,
@@ -109,8 +114,9 @@ impl<S: Names + 'static> Commands<S> {
                 format!("{} {rest}", exchanged.words)
             },
         });
-        let meaning = meaning(names, &slots, inverse.usual, &places);
+        let meaning = meaning(names, &slots, inverse.usual, &places, &registered.unordered);
         let said = Said {
+            command: main,
             text: runs::words_of(text, words, marks.as_ref()).join(),
             meaning: format!("{main}{ARGUMENT_END}{meaning}"),
             makes: inverse.makes.iter().filter_map(fill).collect(),
@@ -140,6 +146,22 @@ impl<S: Names + 'static> Commands<S> {
             }
             None => said,
         }))
+    }
+
+    /// What a line of a configuration makes and needs.
+    ///
+    /// # Errors
+    /// It is no command of a configuration.
+    pub(crate) fn objects_of(&self, names: &dyn Names, text: &str) -> Result<Objects, Refusal> {
+        let made = RefCell::default();
+        let known = Known { names, made: &made };
+        let mut words = Vec::new();
+        closed(words::split(text, &mut words)?, words.len())?;
+        let nothing = || Refusal::new("a comment is no part of a configuration");
+        let said = self.said(&known, text, &words)?.ok_or_else(nothing)?;
+        let says_nothing = said.undo.as_ref() == Some(&said.text);
+        let Said { command, makes, stands_on, .. } = said;
+        Ok(Objects { command, makes, stands_on, says_nothing })
     }
 
     /// Refuse a line that takes something back itself, or does not say what it makes.
@@ -215,12 +237,13 @@ fn keyed(
 }
 
 /// The arguments in the order of their names; those of a group stay together, and repetitions stay
-/// in their order.
+/// in their order, unless it means nothing.
 fn meaning(
     names: &[&'static str],
     slots: &[Slot<'_>],
     usual: &[(&str, &str)],
     instead: &[(&str, &str)],
+    unordered: &[&str],
 ) -> String {
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut at = 0;
@@ -230,7 +253,7 @@ fn meaning(
             Value::Group(length) => {
                 let inside = slots.get(at..at + length as usize).unwrap_or_default();
                 at += length as usize;
-                format!("({})", meaning(names, inside, &[], &[]))
+                format!("({})", meaning(names, inside, &[], &[], &[]))
             }
             value => value_text(value),
         };
@@ -244,7 +267,10 @@ fn meaning(
     if let Some((name, _)) = instead.first() {
         found.push((name, runs::prefix_and_count(instead)));
     }
-    found.sort_by_key(|(name, _)| *name);
+    found.sort_by(|(name, text), (other, others)| match name.cmp(other) {
+        Ordering::Equal if unordered.contains(name) => text.cmp(others),
+        order => order,
+    });
     let mut out = String::new();
     for (name, text) in found {
         let end = if out.is_empty() { "" } else { ARGUMENT_END };

@@ -26,6 +26,8 @@ pub(crate) use reader::{Line, Lines, Reader};
 pub struct Mistake {
     /// The line, from 1; 0 where it is a line of the running configuration.
     pub line: u32,
+    /// The column, from 1; 0 where the mistake is the line's.
+    pub column: u32,
     /// Why, at which word, and what would be right.
     pub refusal: Refusal,
 }

@@ -22,6 +22,7 @@ pub(crate) fn between(before: Vec<Line>, after: Vec<Line>) -> Result<Changes, Ve
     let lost: Vec<Mistake> = lost
         .map(|(line, why)| Mistake {
             line: 0,
+            column: 0,
             refusal: Refusal::new(format!("`{}` cannot be taken back: {why}", line.said.text)),
         })
         .collect();

@@ -162,7 +162,9 @@ impl Reader {
                     self.lines.push(Line { number: self.number, said });
                 }
                 Ok(None) => {}
-                Err(refusal) => self.mistakes.push(Mistake { line: self.number, refusal }),
+                Err(refusal) => {
+                    self.mistakes.push(Mistake { line: self.number, column: 0, refusal })
+                }
             }
             self.number += line.bytes().filter(|byte| *byte == b'\n').count() as u32;
             self.at += length;
@@ -239,7 +241,7 @@ fn merged(lines: &[Line], mistakes: &mut Vec<Mistake>) -> Vec<Line> {
         } else if !now.is_subset(&before) {
             let what = format!("line {} says something else of the same", first.number);
             let refusal = Refusal::new(what).remedy("leave one of them out");
-            mistakes.push(Mistake { line: line.number, refusal });
+            mistakes.push(Mistake { line: line.number, column: 0, refusal });
         }
     }
     out

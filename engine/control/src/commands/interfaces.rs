@@ -30,6 +30,7 @@ struct AsCreated(HashMap<InterfaceId, ([u8; 6], u32)>);
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface state <interface> <state:up|down>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.state: <state>")
             .undo("set interface state <interface> down")
             .replaces(&["interface"])
             .group(GROUP)
@@ -39,6 +40,9 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface mtu [packet|ip4|ip6] <mtu:0-65535> <interface>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mtu: <mtu> with packet")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mtu-ip4: <mtu> with ip4")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mtu-ip6: <mtu> with ip6")
             .undo("set interface mtu [packet] [ip4] [ip6] 0 <interface>")
             .makes("own of <interface>")
             .replaces(&["interface", "packet", "ip4", "ip6"])
@@ -54,6 +58,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface mac address <interface> (<mac>|default)")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mac: <mac>")
             .undo("set interface mac address <interface> default")
             .makes("own of <interface>")
             .replaces(&["interface"])
@@ -64,6 +69,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface promiscuous <state:on|off> <interface>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.promiscuous: <state:on?off>")
             .undo("set interface promiscuous off <interface>")
             .makes("own of <interface>")
             .replaces(&["interface"])

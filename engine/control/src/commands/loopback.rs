@@ -110,6 +110,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("create loopback interface {[mac <:mac>] [instance <:0-16383>]}")
+            .entry(order::INTERFACES, "interfaces.loop<instance>.loopback: {mac}")
             .undo("delete loopback interface intfc loop<instance>")
             .makes("interface loop<instance>")
             .also("loopback create-interface {[mac <:mac>] [instance <:0-16383>]}")

@@ -26,6 +26,7 @@ struct Tags(BTreeMap<InterfaceId, String>);
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface name <interface> <name:word>")
+            .entry(order::INTERFACE_NAMES, "interfaces.<interface>.name: <name>")
             .undo("set interface name <name> <interface>")
             .makes("interface <name>")
             .group(GROUP)
@@ -39,6 +40,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface tag <interface> <tag:text>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.tag: <tag>")
             .undo("clear interface tag <interface>")
             .replaces(&["interface"])
             .group(GROUP)

@@ -25,6 +25,8 @@ pub(super) fn register(registry: &mut Registry) {
             "set interface rx-mode <interface> [queue <:u16>] \
              <mode:polling|interrupt|adaptive|default>",
         )
+        .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.rx-mode: <mode>")
+        .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.queues.<queue>.rx-mode: <mode>")
         .undo("set interface rx-mode <interface> [queue <queue>] default")
         .makes("rx-mode of <interface>")
         .stands_on("rx-mode of <interface>")
@@ -41,6 +43,11 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface rx-placement <interface> [queue <:u16>] worker <:u16|default>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.rx-worker: <worker>")
+            .entry(
+                order::INTERFACE_SETTINGS,
+                "interfaces.<interface>.queues.<queue>.rx-worker: <worker>",
+            )
             .undo("set interface rx-placement <interface> [queue <queue>] worker default")
             .replaces(&["interface", "queue"])
             .group(GROUP)

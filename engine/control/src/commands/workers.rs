@@ -38,6 +38,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set watchdog timeout <milliseconds:10-3600000>")
+            .entry(order::RESOURCES, "watchdog.timeout-ms: <milliseconds>")
             .undo("set watchdog timeout 1000")
             .replaces(&[])
             .group(GROUP)

@@ -5,6 +5,7 @@ pub(crate) mod document;
 mod file;
 mod run;
 mod start;
+mod yaml;
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -23,6 +24,7 @@ use crate::versions::commands::Showing;
 use document::Documented;
 use file::{FileId, Reading};
 use run::Script;
+use yaml::Writing;
 
 /// What happens when a command of many is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +67,11 @@ enum Kind<S> {
     /// The configuration, part by part.
     Configuration {
         writing: Box<Configuration<S>>,
+        as_json: bool,
+    },
+    /// The configuration as a document.
+    Yaml {
+        writing: Box<Writing<S>>,
         as_json: bool,
     },
     Filtered {
@@ -137,6 +144,10 @@ impl<S: Names + 'static> Execution<S> {
                     step => Ok(step),
                 }
             }
+            Kind::Yaml { writing, as_json } => match writing.step(commands, state, sink)? {
+                Step::Done(output) if *as_json => Ok(Step::Done(output.showing_json())),
+                step => Ok(step),
+            },
             Kind::Filtered { inner, filters } => {
                 match inner.step(
                     commands,
@@ -178,7 +189,10 @@ impl<S: Names + 'static> Execution<S> {
     pub fn must_end(&self) -> bool {
         match &self.0 {
             Kind::Job { job, .. } => job.must_end(),
-            Kind::Reading(_) | Kind::Configuration { .. } | Kind::Version { .. } => false,
+            Kind::Reading(_)
+            | Kind::Configuration { .. }
+            | Kind::Yaml { .. }
+            | Kind::Version { .. } => false,
             Kind::Documented { documented, .. } => documented.must_end(),
             Kind::Filtered { inner, .. } => inner.must_end(),
             Kind::Script(script) => {

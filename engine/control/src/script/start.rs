@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::file::Reading;
 use super::run::Script;
+use super::yaml::Writing;
 use super::{Context, Execution, Kind, OnRefusal, Started};
 use crate::args::{Args, Slot};
 use crate::configuration::Configuration;
@@ -179,7 +180,12 @@ impl<S: Names + 'static> Commands<S> {
             },
             Action::Help => self.help(&*state, args.or("command", "")?)?,
             Action::RunningConfig => {
-                let writing = Box::new(Configuration::new(self, !args.has("secrets")));
+                let hides_secrets = !args.has("secrets");
+                if args.has("yaml") {
+                    let writing = Box::new(Writing::begin(self, hides_secrets));
+                    return Ok(Started::Running(Execution(Kind::Yaml { writing, as_json })));
+                }
+                let writing = Box::new(Configuration::new(self, hides_secrets));
                 return Ok(Started::Running(Execution(Kind::Configuration { writing, as_json })));
             }
             Action::Exec => {

@@ -40,6 +40,8 @@ pub struct TunnelTexts {
     pub list: &'static str,
     /// The command that deletes a tunnel, over the arguments of the one that creates it.
     pub undo: &'static str,
+    /// Where a tunnel lives in a document, over the same.
+    pub entry: &'static str,
     /// The interface that a tunnel is, over the same.
     pub makes: &'static str,
     /// What `show … tunnel` prints where there is no tunnel.
@@ -87,6 +89,7 @@ fn create_command<P: TunnelProtocol>() -> Command<Engine> {
         command = command.word("key", "the tunnel among those between the same ends (RFC 2890)");
     }
     command
+        .entry(order::INTERFACES, P::TEXTS.entry)
         .undo(P::TEXTS.undo)
         .makes(P::TEXTS.makes)
         .word("ttl", "of the outer header")

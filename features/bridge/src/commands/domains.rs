@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_tables::mac::MAC_ENTRIES_MAX;
 use quiver_wire::MacAddress;
@@ -21,6 +21,12 @@ pub(crate) fn register(registry: &mut Registry) {
             "create bridge-domain <domain:1-16777215> \
              {[learn <:0-1>] [forward <:0-1>] [flood <:0-1>] [uu-flood <:0-1>] [arp-term <:0-1>] \
              [arp-ufwd <:0-1>] [mac-age <:0-255>]} [del]",
+        )
+        .entry(
+            order::TABLES,
+            "bridge-domains.<domain>: {learn: <learn:1?0>, forward: <forward:1?0>, flood: \
+             <flood:1?0>, uu-flood: <uu-flood:1?0>, arp-term: <arp-term:1?0>, arp-ufwd: \
+             <arp-ufwd:1?0>, mac-age}",
         )
         .undo("create bridge-domain <domain> del")
         .makes("bridge domain <domain>")
@@ -62,6 +68,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set bridge-domain learn-limit <domain:1-16777215> <limit:0-16777216>")
+            .entry(order::TABLES, "bridge-domains.<domain>.learn-limit: <limit>")
             .undo("set bridge-domain learn-limit <domain> 16777216")
             .replaces(&["domain"])
             .stands_on("bridge domain <domain>")
@@ -80,6 +87,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set l2 learn limit <limit:0-16777216>")
+            .entry(order::LIMITS, "l2.learn-limit: <limit>")
             .undo("set l2 learn limit 8500000")
             .replaces(&[])
             .is_limit()
@@ -99,6 +107,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set l2fib entries-max <entries:1-16777216>")
+            .entry(order::LIMITS, "l2.mac-entries-max: <entries>")
             .undo("set l2fib entries-max 8500000")
             .replaces(&[])
             .is_limit()
@@ -117,6 +126,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set l2fib events <events:0-1000000>")
+            .entry(order::LIMITS, "l2.events: <events>")
             .undo("set l2fib events 1024")
             .replaces(&[])
             .group(GROUP)
@@ -130,6 +140,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set bridge-domain arp entry <domain:1-16777215> <address:ip> <mac> [del]")
+            .entry(order::TABLES, "bridge-domains.<domain>.arp-entries.<address>: <mac>")
             .undo("set bridge-domain arp entry <domain> <address> <mac> del")
             .stands_on("bridge domain <domain>")
             .group(GROUP)

@@ -1,6 +1,6 @@
 //! The switches of bridge domains and of their ports.
 
-use quiver_control::{Command, Output, Refusal, Registry};
+use quiver_control::{Command, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 
 use super::{GROUP, bridges_mut};
@@ -60,7 +60,7 @@ pub(super) fn register(registry: &mut Registry) {
             },
         ));
     }
-    let of_port: [(Flag<BridgePort>, &str); 3] = [
+    let of_port: [(Flag<BridgePort>, &str, &str); 3] = [
         (
             (
                 "set interface l2 learn <interface> [enable|disable]",
@@ -69,6 +69,7 @@ pub(super) fn register(registry: &mut Registry) {
                 |port| &mut port.learn,
             ),
             "set interface l2 learn <interface> enable",
+            "interfaces.<interface>.bridge.learn: <enable?disable>",
         ),
         (
             (
@@ -78,6 +79,7 @@ pub(super) fn register(registry: &mut Registry) {
                 |port| &mut port.forward,
             ),
             "set interface l2 forward <interface> enable",
+            "interfaces.<interface>.bridge.forward: <enable?disable>",
         ),
         (
             (
@@ -87,11 +89,13 @@ pub(super) fn register(registry: &mut Registry) {
                 |port| &mut port.flood,
             ),
             "set interface l2 flood <interface> enable",
+            "interfaces.<interface>.bridge.flood: <enable?disable>",
         ),
     ];
-    for ((syntax, help, example, switch), undo) in of_port {
+    for ((syntax, help, example, switch), undo, entry) in of_port {
         registry.command(
             Command::new(syntax)
+                .entry(order::INTERFACE_SETTINGS, entry)
                 .undo(undo)
                 .replaces(&["interface"])
                 .stands_on("layer of <interface>")

@@ -1,6 +1,6 @@
 //! Entries of the MAC table: configured, removed, flushed.
 
-use quiver_control::{Args, Command, ConfigWriter, Job, Output, Refusal, Registry};
+use quiver_control::{Args, Command, ConfigWriter, Job, Output, Refusal, Registry, order};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{Configured, MacEntry, MacKey};
 use quiver_wire::MacAddress;
@@ -14,6 +14,10 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new(
             "l2fib add <mac> <domain:1-16777215> (<nowhere:filter|drop>|<interface>) \
              {[static] [filter] [count <:1-16777216>]}",
+        )
+        .entry(
+            order::NEIGHBORS,
+            "bridge-domains.<domain>.l2fib.<mac>: {interface, nowhere, static, filter, count}",
         )
         .undo("l2fib del <mac> <domain> [count <count>]")
         .stands_on("bridge domain <domain>")

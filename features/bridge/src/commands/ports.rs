@@ -1,6 +1,6 @@
 //! Interfaces of bridge domains.
 
-use quiver_control::{Command, ConfigWriter, Output, Registry, modes};
+use quiver_control::{Command, ConfigWriter, Output, Registry, modes, order};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 
@@ -12,6 +12,10 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set interface l2 bridge <interface> <domain:1-16777215> [bvi|uu-fwd] [<group:0-255>]",
+        )
+        .entry(
+            order::INTERFACE_SETTINGS,
+            "interfaces.<interface>.bridge: {domain, bvi, uu-fwd, split-horizon-group: <group>}",
         )
         .undo("set interface l3 <interface>")
         .makes("layer of <interface>")

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use quiver_control::{
-    Args, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_pages,
+    Args, Column, Command, Listing, Output, Refusal, Registry, Table, Work, in_pages, order,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_wire::vlan::VlanId;
@@ -24,6 +24,11 @@ pub(crate) fn register(registry: &mut Registry) {
             "create sub-interfaces <interface> <id:range> [default|untagged] \
              [(dot1q <:1-4094|any> | dot1ad <:1-4094|any>) [inner-dot1q <:1-4094|any>] \
              [exact-match]]",
+        )
+        .entry(
+            order::SUB_INTERFACES,
+            "interfaces.<interface>.sub-interfaces.<id>: {dot1q, dot1ad, inner-dot1q, \
+             exact-match, default, untagged}",
         )
         .undo("delete sub-interface <interface>.<id>")
         .makes("interface <interface>.<id>")
@@ -69,6 +74,12 @@ pub(crate) fn register(registry: &mut Registry) {
             "set interface l2 tag-rewrite <interface> (disable | pop <count:1-2> \
              | push (dot1q|dot1ad) <tag1:1-4094> [<tag2:1-4094>] \
              | translate (1-1|2-1|1-2|2-2) (dot1q|dot1ad) <tag1:1-4094> [<tag2:1-4094>])",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.tag-rewrite: {pop: <count>} / {push: <dot1q|dot1ad>, outer: \
+             <tag1>, inner: <tag2>} / {translate: <1-1|2-1|1-2|2-2>, type: <dot1q|dot1ad>, outer: \
+             <tag1>, inner: <tag2>}",
         )
         .undo("set interface l2 tag-rewrite <interface> disable")
         .replaces(&["interface"])

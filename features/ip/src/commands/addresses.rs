@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix, Output, Refusal, Registry, Table, Work,
-    in_slices,
+    in_slices, order,
 };
 use quiver_core::control::interfaces::Interface;
 use quiver_core::{Engine, InterfaceId};
@@ -19,6 +19,7 @@ const GROUP: &str = "Interfaces";
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface ip address [del] <interface> (<address:prefix> | all)")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.addresses[]: <address>")
             .undo("set interface ip address del <interface> <address>")
             .stands_on("<address!.> IPv4 table of <interface>")
             .stands_on("<address!:> IPv6 table of <interface>")
@@ -51,6 +52,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip table <interface> <table:u32>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.ip4-table: <table>")
             .undo("set interface ip table <interface> 0")
             .makes("IPv4 table of <interface>")
             .group(GROUP)
@@ -64,6 +66,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip6 table <interface> <table:u32>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.ip6-table: <table>")
             .undo("set interface ip6 table <interface> 0")
             .makes("IPv6 table of <interface>")
             .group(GROUP)
@@ -91,6 +94,7 @@ pub(crate) fn register(registry: &mut Registry) {
 fn register_unnumbered(registry: &mut Registry) {
     registry.command(
         Command::new("set interface unnumbered <interface> use <lender:interface>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.unnumbered: <lender>")
             .undo("set interface unnumbered del <interface>")
             .group(GROUP)
             .help("Let an interface use the addresses of another, having none of its own")
@@ -121,6 +125,10 @@ fn register_unnumbered(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip directed-broadcast <interface> enable|disable")
+            .entry(
+                order::INTERFACE_SETTINGS,
+                "interfaces.<interface>.directed-broadcast: <enable?disable>",
+            )
             .undo("set interface ip directed-broadcast <interface> disable")
             .replaces(&["interface"])
             .group(GROUP)

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use quiver_control::{
-    Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
 };
 use quiver_core::{Engine, InterfaceId};
 
@@ -16,6 +16,11 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "set ip dad ip4|ip6 [<interface>] (transmits <:0-16> {[wait] [auto-remove]} | default)",
+        )
+        .entry(order::INTERFACE_SETTINGS, "ip.dad.<ip4|ip6>: {transmits, wait, auto-remove}")
+        .entry(
+            order::INTERFACE_SETTINGS,
+            "interfaces.<interface>.dad.<ip4|ip6>: {transmits, wait, auto-remove}",
         )
         .undo("set ip dad [ip4] [ip6] [<interface>] default")
         .replaces(&["ip4", "ip6", "interface"])

@@ -1,6 +1,6 @@
 //! `set ip flow-hash`: what makes a flow, where the routes of a table have several paths.
 
-use quiver_control::{Args, Command, Output, Refusal, Registry};
+use quiver_control::{Args, Command, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 use quiver_forwarding::fib::Family;
 use quiver_wire::flow::FlowFields;
@@ -31,7 +31,18 @@ pub(crate) fn register(registry: &mut Registry) {
             Family::Ip4 => "set ip flow-hash table <table=0>",
             Family::Ip6 => "set ip6 flow-hash table <table=0>",
         };
+        let entry = match family {
+            Family::Ip4 => {
+                "tables.<table>.flow-hash.ip4: \
+                 <src|dst|sport|dport|proto|reverse|symmetric|gtpv1teid>..."
+            }
+            Family::Ip6 => {
+                "tables.<table>.flow-hash.ip6: \
+                 <src|dst|sport|dport|proto|reverse|symmetric|gtpv1teid|flowlabel>..."
+            }
+        };
         let mut command = Command::new(syntax)
+            .entry(order::TABLES, entry)
             .undo(undo)
             .replaces(&["table"])
             .group(GROUP)
@@ -54,6 +65,7 @@ pub(crate) fn register(registry: &mut Registry) {
     }
     registry.command(
         Command::new("set ip flow-hash seed <seed:u32>")
+            .entry(order::TABLES, "ip.flow-hash-seed: <seed>")
             .undo("set ip flow-hash seed 0")
             .replaces(&[])
             .group(GROUP)

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use quiver_control::{Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work};
+use quiver_control::{
+    Cell, Column, Command, Listing, Output, Refusal, Registry, Table, Work, order,
+};
 use quiver_core::Engine;
 use quiver_forwarding::adjacency::counts::AdjacencyCounts;
 use quiver_forwarding::fib::{AdjacencyView, Fib, GroupView};
@@ -26,6 +28,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("adjacency counters enable|disable")
+            .entry(order::TABLES, "ip.adjacency-counters: <enable?disable>")
             .undo("adjacency counters disable")
             .replaces(&[])
             .group(GROUP)

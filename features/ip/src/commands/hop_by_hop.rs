@@ -1,6 +1,6 @@
 //! What becomes of packets with hop-by-hop options.
 
-use quiver_control::{Command, ConfigWriter, Output, Registry};
+use quiver_control::{Command, ConfigWriter, Output, Registry, order};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 
@@ -10,6 +10,7 @@ use crate::ip6::hop_by_hop::{ARC, POLICIES};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set ip6 hop-by-hop <interface> <policy:ignore|process|drop|punt>")
+            .entry(order::FEATURES, "interfaces.<interface>.hop-by-hop: <policy>")
             .undo("set ip6 hop-by-hop <interface> ignore")
             .replaces(&["interface"])
             .group(GROUP)

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 
@@ -19,6 +21,10 @@ pub(super) fn register(registry: &mut Registry) {
 fn rate_limit(registry: &mut Registry) {
     registry.command(
         Command::new("set ip icmp-rate-limit [ip4|ip6] <per-second:0-1000000> [burst <:1-100000>]")
+            .entry(
+                order::INTERFACE_SETTINGS,
+                "ip.icmp-rate-limit.<ip4|ip6>: {rate: <per-second>, burst}",
+            )
             .undo("set ip icmp-rate-limit [ip4] [ip6] 1000 burst 100")
             .replaces(&["ip4", "ip6"])
             .group(GROUP)
@@ -64,6 +70,7 @@ fn rate_limit(registry: &mut Registry) {
 fn path_mtu(registry: &mut Registry) {
     registry.command(
         Command::new("set ip pmtu peer <address:ip> [table <:u32>] path-mtu <mtu:68-65535>")
+            .entry(order::INTERFACE_SETTINGS, "ip.path-mtus[]: {peer: <address>, table, mtu}")
             .undo("set ip pmtu del peer <address> [table <table>]")
             .replaces(&["address", "table"])
             .group(GROUP)

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table};
+use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table, order};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_wire::ip6::address::{self, is_link_local};
@@ -16,6 +16,10 @@ const GROUP: &str = "Interfaces";
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set ip6 link-local address <interface> <address:ip6>")
+            .entry(
+                order::INTERFACE_SETTINGS,
+                "interfaces.<interface>.link-local-address: <address>",
+            )
             .undo("set interface ip address del <interface> <address>/128")
             .group(GROUP)
             .help("Choose an interface's link-local address")
@@ -37,6 +41,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("enable ip6 interface <interface>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.ip6: true")
             .undo("disable ip6 interface <interface>")
             .stands_on("IPv6 table of <interface>")
             .makes("IPv6 on <interface>")

@@ -3,7 +3,7 @@
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Section, StartupPart, Table,
-    Value,
+    Value, order,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibLimits};
@@ -28,6 +28,7 @@ pub(crate) fn register(registry: &mut Registry) {
             "set fib limit ip4-routes|ip6-routes|path-lists|adjacencies \
              <limit:1-100000000|default>",
         )
+        .entry(order::LIMITS, "ip.limits.<ip4-routes|ip6-routes|path-lists|adjacencies>: <limit>")
         .undo("set fib limit [ip4-routes] [ip6-routes] [path-lists] [adjacencies] default")
         .replaces(&["ip4-routes", "ip6-routes", "path-lists", "adjacencies"])
         .is_limit()

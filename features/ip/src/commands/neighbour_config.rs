@@ -1,6 +1,8 @@
 //! How many neighbours there may be, and how they age.
 
-use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 use quiver_forwarding::neighbour::NeighbourConfig;
@@ -14,6 +16,11 @@ pub(super) fn register(registry: &mut Registry) {
             "set ip neighbor-config [ip4|ip6] \
              {[age <:0-1000000>] [limit <:1-1000000>] [recycle|norecycle] [reachable <:1-86400>] \
              [delay <:0-3600>] [retransmit <:seconds>] [probes <:1-10>]}",
+        )
+        .entry(
+            order::INTERFACE_SETTINGS,
+            "ip.neighbors.<ip4|ip6>: some{age, limit, recycle: <recycle?norecycle>, reachable, \
+             delay, retransmit, probes}",
         )
         .undo(
             "set ip neighbor-config [ip4] [ip6] age 1200 limit 65536 norecycle \

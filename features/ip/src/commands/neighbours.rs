@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use quiver_control::{
-    Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work, order,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, FibError};
@@ -17,6 +17,10 @@ use crate::state::{IpState, with_ip};
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("ip neighbor [del] <interface> <address:ip> [<mac>] [static]")
+            .entry(
+                order::NEIGHBORS,
+                "interfaces.<interface>.neighbors.<address>: <mac> with static",
+            )
             .undo("ip neighbor del <interface> <address>")
             .replaces(&["interface", "address"])
             .also("set ip neighbor [del] <interface> <address:ip> [<mac>] [static]")

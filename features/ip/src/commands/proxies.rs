@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+};
 use quiver_core::Engine;
 use quiver_core::control::interfaces::Interface;
 use quiver_forwarding::fib::{Family, FibError, Path, Source};
@@ -17,6 +19,7 @@ use crate::state::{IpState, with_ip};
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface proxy-arp <interface> enable|disable")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.proxy-arp: <enable?disable>")
             .undo("set interface proxy-arp <interface> disable")
             .replaces(&["interface"])
             .group("Interfaces")
@@ -35,6 +38,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set arp proxy [table-id <table:u32>] start <first:ip4> end <last:ip4> [del]")
+            .entry(order::INTERFACE_SETTINGS, "ip.arp-proxies[]: {first, last, table}")
             .undo("set arp proxy [table-id <table>] start <first> end <last> del")
             .group(GROUP)
             .help(
@@ -49,6 +53,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set ip6 nd proxy <interface> [del] <address:ip6>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.nd-proxies[]: <address>")
             .undo("set ip6 nd proxy <interface> del <address>")
             .stands_on("IPv6 table of <interface>")
             .also("ip6 nd proxy <interface> [del] <address:ip6>")
@@ -71,6 +76,10 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip6-nd-mirror-proxy <interface> enable|disable")
+            .entry(
+                order::INTERFACE_SETTINGS,
+                "interfaces.<interface>.nd-mirror-proxy: <enable?disable>",
+            )
             .undo("set interface ip6-nd-mirror-proxy <interface> disable")
             .replaces(&["interface"])
             .group("Interfaces")

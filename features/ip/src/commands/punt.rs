@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+};
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::Family;
 
@@ -26,8 +28,20 @@ pub(super) fn register(registry: &mut Registry) {
             "show ip6 punt redirect",
         ),
     ] {
+        let (all, one) = match family {
+            Family::Ip4 => (
+                "ip.punt-redirect.ip4: {next-hop, interface: <out>} with add all",
+                "interfaces.<rx>.punt-redirect.ip4: {next-hop, interface: <out>} with add",
+            ),
+            Family::Ip6 => (
+                "ip.punt-redirect.ip6: {next-hop, interface: <out>} with add all",
+                "interfaces.<rx>.punt-redirect.ip6: {next-hop, interface: <out>} with add",
+            ),
+        };
         registry.command(
             Command::new(redirect)
+                .entry(order::INTERFACE_SETTINGS, all)
+                .entry(order::INTERFACE_SETTINGS, one)
                 .undo(match family {
                     Family::Ip4 => "ip punt redirect del rx <rx=all>",
                     Family::Ip6 => "ip6 punt redirect del rx <rx=all>",
@@ -53,6 +67,13 @@ pub(super) fn register(registry: &mut Registry) {
         );
         registry.command(
             Command::new(policer)
+                .entry(
+                    order::INTERFACE_SETTINGS,
+                    match family {
+                        Family::Ip4 => "ip.punt-policer.ip4: {rate, burst}",
+                        Family::Ip6 => "ip.punt-policer.ip6: {rate, burst}",
+                    },
+                )
                 .undo(match family {
                     Family::Ip4 => "ip punt policer rate 0",
                     Family::Ip6 => "ip6 punt policer rate 0",

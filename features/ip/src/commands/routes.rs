@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Command, ConfigWriter, IpPrefix as Written, Job, Output, Refusal, Registry, Work,
+    Args, Command, ConfigWriter, IpPrefix as Written, Job, Output, Refusal, Registry, Work, order,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
@@ -17,6 +17,19 @@ use super::{GROUP, fib as fib_of, route_batch, table_of};
 /// Prefixes that one command can count.
 const COUNT: &str = "<:1-100000000>";
 
+/// What stands at the place of a route in a document.
+fn entry(place: &str) -> &'static str {
+    let also = "weight, preference, next-hop-table, resolve-via-host, resolve-via-attached, \
+                src-lookup";
+    let path = format!(
+        "<drop|unreachable|prohibit|null-send-unreach|null-send-prohibit|local|punt> / <next-hop> \
+         / {{interface: <out>, {also}}} / {{next-hop, interface, ip4-table: <table4>, ip6-table: \
+         <table6>, rx-ip4: <rx4>, rx-ip6: <rx6>, drop, unreachable, prohibit, null-send-unreach, \
+         null-send-prohibit, local, punt, {also}}}"
+    );
+    format!("{place}: {{count, via: (via: {path})}} with add").leak()
+}
+
 pub(crate) fn register(registry: &mut Registry) {
     let syntax = "ip route [add|del|replace] {<prefix> [table <:u32>] [count <:1-100000000>] \
         [(via (<next-hop:ip> [<interface>] | <out:interface> | drop | unreachable | prohibit \
@@ -28,6 +41,8 @@ pub(crate) fn register(registry: &mut Registry) {
     debug_assert!(syntax.contains(COUNT));
     registry.command(
         Command::new(syntax)
+            .entry(order::ROUTES, entry("routes.<prefix>"))
+            .entry(order::ROUTES, entry("tables.<table>.routes.<prefix>"))
             .undo("ip route del <prefix> [table <table>] [count <count>]")
             .exchanged("ip route replace", "add", &["prefix", "table"])
             .counted("prefix", "count")

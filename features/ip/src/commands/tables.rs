@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, quoted};
+use quiver_control::{
+    Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order, quoted,
+};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib};
 
@@ -27,6 +29,14 @@ pub(crate) fn register(registry: &mut Registry) {
     ] {
         registry.command(
             Command::new(change)
+                // Tunnels, which are interfaces, name tables.
+                .entry(
+                    order::RESOURCES,
+                    match family {
+                        Family::Ip4 => "tables.<table>.ip4: {name} with add",
+                        Family::Ip6 => "tables.<table>.ip6: {name} with add",
+                    },
+                )
                 .undo(match family {
                     Family::Ip4 => "ip table del <table>",
                     Family::Ip6 => "ip6 table del <table>",

@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_control::{Column, Command, ConfigWriter, Output, Registry, Table};
+use quiver_control::{Column, Command, ConfigWriter, Output, Registry, Table, order};
 use quiver_core::{Engine, InterfaceId};
 
 use super::learned::{Gateway, Ignored};
@@ -12,6 +12,7 @@ use crate::commands::GROUP;
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("ip6 nd address autoconfig <interface> [default-route|disable]")
+            .entry(order::FEATURES, "interfaces.<interface>.ip6-autoconfig: {default-route}")
             .undo("ip6 nd address autoconfig <interface> disable")
             .group(GROUP)
             .help("Let an interface take IPv6 addresses that routers on its link advertise")

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quiver_control::{Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::{Engine, InterfaceId};
@@ -103,6 +105,10 @@ pub(crate) fn register(registry: &mut Registry) -> Arc<Views> {
         Command::new(
             "sr vlan-table add|del <table:0-4095> (untagged | vlan <vlan:1-4094> [inner-vlan \
              <inner-vlan:1-4094>]) [<interface>]",
+        )
+        .entry(
+            order::ROUTES,
+            "sr.vlan-tables.<table>[]: {vlan, inner-vlan, untagged, interface} with add",
         )
         .undo("sr vlan-table del <table> [untagged] [vlan <vlan>] [inner-vlan <inner-vlan>]")
         .group(GROUP)

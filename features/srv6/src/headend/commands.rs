@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, Work, in_slices,
+    order,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError};
@@ -26,6 +27,17 @@ pub(super) fn register(registry: &mut Registry) {
                 mobile::POLICY_SYNTAX
             )
             .leak(),
+        )
+        .entry(
+            order::ROUTES,
+            "sr.policies.<bsid>: {segment-lists[0]: some{segments: [next: <sid>], weight}, table: \
+             <fib-table>, mode: <encap|encap.red|insert|insert.red>, spray, hmac, encap-src}",
+        )
+        .entry(
+            order::ROUTES,
+            "sr.policies.<bsid>: {behavior: <t.m.gtp4.d|h.m.gtp4.d>, prefix: <sr-prefix>, \
+             source-prefix: <v6src>, nhtype, table: <lookup-table>, drop-in, segments: [next: \
+             <segment>]}",
         )
         .undo("sr policy del bsid <bsid>")
         .makes("SR policy <bsid>")
@@ -94,6 +106,10 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new(
             "sr policy mod bsid <bsid:ip6> (add sl (next <sid:ip6>)... [weight <:1-65535>] | del \
              sl index <deleted:u32> | mod sl index <index:u32> weight <to:1-65535>)",
+        )
+        .entry(
+            order::ROUTES,
+            "sr.policies.<bsid>.segment-lists[]: {segments: [next: <sid>], weight}",
         )
         .goes_with("SR policy <bsid>")
         .stands_on("SR policy <bsid>")

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order};
 use quiver_core::control::interfaces::{Interface, InterfaceChange};
 use quiver_core::graph::arc::{ArcId, FeatureSpec, Phase};
 use quiver_core::graph::counters::INTERFACES_MAX;
@@ -191,6 +191,10 @@ pub(super) fn register(registry: &mut Registry, keys: &Arc<KeyTable>) {
     registry.graph.feature(FeatureSpec { arc: ARC, node: NODE, phase, after: &[] });
     registry.command(
         Command::new("set sr hmac-policy <interface> (ignore|if-present|required)")
+            .entry(
+                order::FEATURES,
+                "interfaces.<interface>.sr-hmac-policy: <ignore|if-present|required>",
+            )
             .undo("set sr hmac-policy <interface> ignore")
             .replaces(&["interface"])
             .group(GROUP)

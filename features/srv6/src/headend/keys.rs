@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use aws_lc_rs::hmac::{self, Context, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
-use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order};
 use quiver_core::Engine;
 use quiver_core::memory::epoch::{Epochs, Published};
 use quiver_wire::srh::{HMAC_FIELD_BYTES_MAX, HmacTlv, Srh};
@@ -153,6 +153,7 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new(
             "sr hmac key <id:1-4294967295> algo (sha1|sha256) secret <secret:secret> [linux]",
         )
+        .entry(order::ROUTES, "sr.hmac-keys.<id>: {algorithm: <sha1|sha256>, secret, linux}")
         .undo("sr hmac key del <id>")
         .replaces(&["id"])
         .group(GROUP)

@@ -2,7 +2,9 @@
 
 use std::net::Ipv6Addr;
 
-use quiver_control::{Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table};
+use quiver_control::{
+    Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+};
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, Target};
 
@@ -15,6 +17,7 @@ use crate::commands::GROUP;
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set sr encaps source addr <address:ip6>")
+            .entry(order::ROUTES, "sr.encapsulation.source: <address>")
             .undo("set sr encaps source addr ::")
             .replaces(&[])
             .group(GROUP)
@@ -46,6 +49,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set sr encaps hop-limit (<hops:1-255>|propagate)")
+            .entry(order::ROUTES, "sr.encapsulation.hop-limit: <hops> / <propagate|>")
             .undo("set sr encaps hop-limit 64")
             .replaces(&[])
             .group(GROUP)

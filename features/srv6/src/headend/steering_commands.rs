@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use quiver_control::{
     Args, Column, Command, ConfigWriter, IpPrefix as Written, Listing, Output, Refusal, Registry,
-    Table, Work,
+    Table, Work, order,
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError};
@@ -17,6 +17,8 @@ use crate::commands::GROUP;
 pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("sr steer l3 <prefix> via bsid <bsid:ip6> [fib-table <fib-table:u32>]")
+            .entry(order::FEATURES, "sr.steering.<prefix>: <bsid>")
+            .entry(order::FEATURES, "tables.<fib-table>.sr-steering.<prefix>: <bsid>")
             .undo("sr steer del l3 <prefix> [fib-table <fib-table>]")
             .stands_on("SR policy <bsid>")
             .group(GROUP)
@@ -55,6 +57,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("sr steer l2 <interface> via bsid <bsid:ip6>")
+            .entry(order::FEATURES, "interfaces.<interface>.sr-steering: <bsid>")
             .undo("sr steer del l2 <interface>")
             .stands_on("SR policy <bsid>")
             .makes("layer of <interface>")

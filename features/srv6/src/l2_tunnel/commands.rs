@@ -2,6 +2,7 @@
 
 use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    order,
 };
 use quiver_core::{Engine, InterfaceId};
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ pub(super) fn register(registry: &mut Registry) {
             "create sr l2-tunnel {[unicast bsid <unicast-bsid:ip6>] [flood bsid <flood-bsid:ip6>] \
              [mac <:mac>] [instance <:0-16383>]}",
         )
+        .entry(order::INTERFACES, "interfaces.sr_l2_tunnel<instance>.sr-l2-tunnel: {mac}")
         .undo("delete sr l2-tunnel sr_l2_tunnel<instance>")
         .makes("interface sr_l2_tunnel<instance>")
         .group(GROUP)
@@ -42,6 +44,19 @@ pub(super) fn register(registry: &mut Registry) {
         Command::new(
             "set sr l2-tunnel <interface> (<frames:'unicast'> (bsid <unicast-bsid:ip6> | del) \
              | <frames:'flood'> [group <group:1-255>] (bsid <flood-bsid:ip6> | off | del))",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.sr-unicast: <unicast-bsid> with frames=unicast",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.sr-flood: <flood-bsid> / <?off> with frames=flood",
+        )
+        .entry(
+            order::FEATURES,
+            "interfaces.<interface>.sr-flood-groups.<group>: <flood-bsid> / <?off> with \
+             frames=flood",
         )
         .undo("<unicast-bsid!> set sr l2-tunnel <interface> unicast del")
         .undo("set sr l2-tunnel <interface> flood [group <group>] del")

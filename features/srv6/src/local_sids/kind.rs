@@ -36,6 +36,14 @@ pub(crate) fn syntax(first_words: &str, kinds: &[Kind]) -> &'static str {
     format!("{first_words}{BEGIN}{})", kinds.collect::<Vec<_>>().join(" | ")).leak()
 }
 
+/// What stands at the place of a local SID in a document.
+pub(crate) fn entry(place: &str) -> &'static str {
+    let sid = "{behavior, interface: <interface>, next-hops: [interface: {interface, next-hop}], \
+               from: [from: {source, interface: <by>}], segments: [next: <segment>], c-sid: \
+               <csid-bits>, *}";
+    format!("{place}: {sid}").leak()
+}
+
 /// More for the reference page; what each kind does stands beside its name there.
 pub(crate) const DETAILS: &str = "An address alone is a SID of 128 bits; with a length, all \
                                   addresses of the prefix are the SID. Flavours (RFC 8986 §4.16) \

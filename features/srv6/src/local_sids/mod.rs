@@ -25,7 +25,7 @@ use quiver_tables::prefix::IpPrefix;
 
 pub(crate) use behavior::{Behavior, Held, Names};
 pub(crate) use flavors::Flavors;
-pub(crate) use kind::{DETAILS, Kind, syntax};
+pub(crate) use kind::{DETAILS, Kind, entry, syntax};
 pub(crate) use locator::{Place, refusal};
 
 /// Local SIDs at most: 16 MB of lines for each worker, committed as used.

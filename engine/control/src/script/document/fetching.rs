@@ -7,6 +7,8 @@ use super::super::file;
 use super::{At, Documented, Options, Purpose, ROUTER, keeping};
 use crate::args::Args;
 use crate::background::Elsewhere;
+use crate::changes::Mistake;
+use crate::document::{Language, Parsed, parse};
 use crate::error::{Refusal, printable_path};
 use crate::files::Access;
 use crate::grammar::Commands;
@@ -26,6 +28,8 @@ pub(super) struct Wanted {
 #[derive(Default)]
 pub(super) struct Fetched {
     pub(super) wanted: Option<Wanted>,
+    /// The document in it, where it is one.
+    pub(super) parsed: Option<Result<Parsed, Mistake>>,
     /// The version that another one is compared with.
     pub(super) base: Option<String>,
     /// The version that the router starts with.
@@ -36,6 +40,8 @@ pub(super) struct Fetched {
 #[derive(Default)]
 struct Places {
     file: Option<PathBuf>,
+    /// Its language.
+    is_yaml: bool,
     /// What it says, if that came with the command.
     text: Option<String>,
     wanted: Option<u32>,
@@ -63,6 +69,7 @@ impl Places {
                 None => file::read(path, access, outer)?.0,
             };
             let (name, language) = (printable_path(path), COMMANDS.to_owned());
+            fetched.parsed = self.is_yaml.then(|| parse(&text));
             fetched.wanted = Some(Wanted { name, text, language });
         }
         if let Some(number) = self.wanted {
@@ -88,7 +95,12 @@ impl<S: Names + 'static> Commands<S> {
         let is_pending = self.versions.kept().is_some_and(|kept| kept.pending.is_some());
         match purpose {
             Purpose::Check | Purpose::Diff | Purpose::Apply => {
-                places.file = Some(Path::new(args.get::<&str>("file")?).to_owned());
+                let path = Path::new(args.get::<&str>("file")?);
+                places.file = Some(path.to_owned());
+                places.is_yaml = match args.optional::<&str>("format")? {
+                    Some(format) => format == "yaml",
+                    None => Language::of_file(path) == Language::Yaml,
+                };
                 places.text = context.attached.as_deref().map(str::to_owned);
             }
             Purpose::DiffVersion => {
@@ -195,6 +207,7 @@ impl<S> Documented<S> {
             who,
             _turn: None,
             wanted: Wanted::default(),
+            document: None,
             saved: None,
             says_the_same: false,
             running: String::new(),

@@ -22,6 +22,7 @@ use crate::args::Args;
 use crate::background::Elsewhere;
 use crate::changes::{Change, Changes, Lines, Mistake, Reader, between};
 use crate::configuration::Configuration;
+use crate::document;
 use crate::error::Refusal;
 use crate::grammar::Commands;
 use crate::job::{Progress, Sink, Step};
@@ -94,6 +95,8 @@ pub(super) struct Documented<S> {
     _turn: Option<Turn>,
     /// The configuration that is wanted.
     wanted: Wanted,
+    /// The document that says it, where it is one: then the text is that of its commands.
+    document: Option<document::Wanted>,
     /// The text of the saved version, where the router may differ from it.
     saved: Option<String>,
     /// Does the saved version have the very text that is wanted?
@@ -210,9 +213,23 @@ impl<S: Names + 'static> Documented<S> {
         state: &mut S,
         sink: &mut dyn Sink,
     ) -> Result<Step, Refusal> {
+        let step = self.advance(commands, state, sink)?;
+        if self.purpose == Purpose::Apply && matches!(step, Step::Done(_)) {
+            let comments = self.document.take().and_then(|document| document.comments);
+            commands.keep_comments(comments.unwrap_or_default());
+        }
+        Ok(step)
+    }
+
+    fn advance(
+        &mut self,
+        commands: &Commands<S>,
+        state: &mut S,
+        sink: &mut dyn Sink,
+    ) -> Result<Step, Refusal> {
         match &mut self.at {
             At::Fetching(fetching) => match fetching.look()? {
-                Some(fetched) => self.fetched(commands, fetched),
+                Some(fetched) => self.fetched(commands, state, fetched),
                 None => Ok(Elsewhere::<Fetched>::pause()),
             },
             At::Writing { running, text } => {
@@ -287,9 +304,22 @@ impl<S: Names + 'static> Documented<S> {
     }
 
     /// The files are read.
-    fn fetched(&mut self, commands: &Commands<S>, fetched: Fetched) -> Result<Step, Refusal> {
+    fn fetched(
+        &mut self,
+        commands: &Commands<S>,
+        state: &S,
+        fetched: Fetched,
+    ) -> Result<Step, Refusal> {
         if let Some(wanted) = fetched.wanted {
             self.wanted = wanted;
+        }
+        if let Some(parsed) = fetched.parsed {
+            let read = parsed.map_err(|mistake| vec![mistake]);
+            let document = read
+                .and_then(|parsed| commands.read_parsed(state, &parsed))
+                .map_err(|mistakes| self.unreadable(mistakes))?;
+            self.wanted.text.clone_from(&document.text);
+            self.document = Some(document);
         }
         self.says_the_same = fetched.saved.as_ref().is_some_and(|saved| *saved == self.wanted.text);
         self.saved = fetched.saved;
@@ -479,9 +509,9 @@ fn reading<S>(reader: Reader) -> At<S> {
 }
 
 /// Collects the text of pages, and pauses when its client says so.
-struct Quiet<'a> {
-    text: &'a mut String,
-    sink: &'a mut dyn Sink,
+pub(super) struct Quiet<'a> {
+    pub(super) text: &'a mut String,
+    pub(super) sink: &'a mut dyn Sink,
 }
 
 impl Sink for Quiet<'_> {

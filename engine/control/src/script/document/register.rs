@@ -15,28 +15,52 @@ const GENERATION: (&str, &str) = (
     "only if the configuration is in this state still, as `show configuration` or a difference said",
 );
 
+const FORMAT: (&str, &str) = ("format", "its language; YAML when its name ends with .yaml or .yml");
+
 pub(crate) fn register<S: Names + 'static>(commands: &mut Commands<S>) {
+    add_running(commands);
     add_files(commands);
     add_changes(commands);
     add_shows(commands);
 }
 
+/// The configuration that runs.
+fn add_running<S: Names + 'static>(commands: &mut Commands<S>) {
+    commands.add(
+        Command::new("show running-config [yaml] [secrets]")
+            .group("Session")
+            .help("Show the commands that make this router what it is")
+            .details(
+                "Executed on a fresh router, they make the same one. Secrets are hidden \
+                 unless asked for; a configuration with hidden ones is refused where they \
+                 stand. As YAML it is a document that `configuration apply` takes, too; \
+                 docs/reference/configuration.schema.json describes it, and its JSON is the \
+                 same tree.",
+            )
+            .word("yaml", "as a YAML document")
+            .word("secrets", "with the secrets, to be kept in a file that only its owner can read")
+            .action(Action::RunningConfig),
+    );
+}
+
 /// Commands about a configuration in a file.
 fn add_files<S: Names + 'static>(commands: &mut Commands<S>) {
     commands.add(
-        Command::new("configuration check <file:path>")
+        Command::new("configuration check <file:path> [format <format:commands|yaml>]")
             .group(GROUP)
             .help("Tell all mistakes of a file that says what this router is to be")
             .details(
                 "The file has the commands of `show running-config secrets`, in an order in which \
-                 they can be executed. What does not stand in it is not to be there. Each \
+                 they can be executed, or is a YAML document as that of `show running-config yaml \
+                 secrets`, in any order. What does not stand in it is not to be there. Each \
                  interface that a line names is there, or a line before makes it.",
             )
+            .word(FORMAT.0, FORMAT.1)
             .example("configuration check /etc/quiver/router.cli")
             .action(Action::Document(Purpose::Check)),
     );
     commands.add(
-        Command::new("configuration diff <file:path>")
+        Command::new("configuration diff <file:path> [format <format:commands|yaml>]")
             .group(GROUP)
             .help("Show what this router has and a file does not say (-), and what is new (+)")
             .details("In JSON, `commands` are those that `configuration apply` executes.")
@@ -46,7 +70,7 @@ fn add_files<S: Names + 'static>(commands: &mut Commands<S>) {
     commands.add(
         Command::new(
             "configuration apply <file:path> {[confirm <:seconds>] [message <:text>] \
-             [generation <:word>]}",
+             [generation <:word>] [format <format:commands|yaml>]}",
         )
         .group(GROUP)
         .help("Make this router what a file says")
@@ -61,6 +85,7 @@ fn add_files<S: Names + 'static>(commands: &mut Commands<S>) {
         .word(CONFIRM.0, CONFIRM.1)
         .word(MESSAGE.0, MESSAGE.1)
         .word(GENERATION.0, GENERATION.1)
+        .word(FORMAT.0, FORMAT.1)
         .example("configuration apply /etc/quiver/router.cli")
         .example("configuration apply router.cli confirm 60s message \"second uplink\"")
         .action(Action::Document(Purpose::Apply)),

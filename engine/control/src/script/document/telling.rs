@@ -19,6 +19,10 @@ const MISTAKES_LISTED_MAX: usize = 100;
 impl<S: Names + 'static> Documented<S> {
     /// All mistakes in one refusal.
     pub(super) fn unreadable(&self, mistakes: Vec<Mistake>) -> Refusal {
+        let mistakes: Vec<Mistake> = match &self.document {
+            Some(document) => mistakes.into_iter().map(|one| document.placed(one)).collect(),
+            None => mistakes,
+        };
         let Some(first) = mistakes.first() else {
             return Refusal::new("the configurations cannot be compared");
         };
@@ -26,12 +30,19 @@ impl<S: Names + 'static> Documented<S> {
         if mistakes.len() == 1 {
             return match first.line {
                 0 => first.refusal.clone(),
-                line => first.refusal.clone().in_file(name.clone(), line),
+                line => {
+                    let refusal = first.refusal.clone().in_file(name.clone(), line);
+                    refusal.at_column(first.column)
+                }
             };
         }
         let mut text = format!("{name} has {} mistakes", mistakes.len());
         for mistake in mistakes.iter().take(MISTAKES_LISTED_MAX) {
-            let _ = write!(text, "\n  line {}: {}", mistake.line, mistake.refusal);
+            let Mistake { line, column, refusal } = mistake;
+            let _ = match column {
+                0 => write!(text, "\n  line {line}: {refusal}"),
+                _ => write!(text, "\n  {name}:{line}:{column}: {refusal}"),
+            };
         }
         if let Some(more) = mistakes.len().checked_sub(MISTAKES_LISTED_MAX).filter(|more| *more > 0)
         {
@@ -49,6 +60,11 @@ impl<S: Names + 'static> Documented<S> {
             changes.commands.iter().map(|change| hides(&change.command)).collect();
         let lines = removed.iter().map(|line| format!("- {line}\n"));
         let text: String = lines.chain(added.iter().map(|line| format!("+ {line}\n"))).collect();
+        let text = match self.difference(commands, &hides) {
+            Some(document) if text.is_empty() => document,
+            Some(document) => format!("{document}\nas commands:\n{text}"),
+            None => text,
+        };
         let output = Output::text(text)
             .json("removed", json!(removed))
             .json("added", json!(added))
@@ -57,6 +73,20 @@ impl<S: Names + 'static> Documented<S> {
             Purpose::Diff => output.json("generation", json!(commands.generation())),
             _ => output,
         }
+    }
+
+    /// What differs in the document, key by key.
+    fn difference(
+        &self,
+        commands: &Commands<S>,
+        hides: &dyn Fn(&String) -> String,
+    ) -> Option<String> {
+        let document = |lines: &str| {
+            let hidden = lines.lines().map(|line| hides(&line.to_owned()) + "\n");
+            commands.document_of(&hidden.collect::<String>()).ok()
+        };
+        self.document.as_ref()?;
+        Some(document(&self.running)?.difference(&document(&self.wanted.text)?))
     }
 
     /// Which version runs, what waits, and what nobody has saved.
