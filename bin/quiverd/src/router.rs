@@ -315,7 +315,8 @@ fn serve(
         let due = dispatcher.turn(&commands.borrow(), engine);
         let wait = due.map_or(TURN_MS_MAX, |due| {
             let left = due.saturating_duration_since(Instant::now());
-            TURN_MS_MAX.min(left.as_millis() as u64)
+            // Rounded up: a wait of less than a millisecond would be none.
+            TURN_MS_MAX.min(left.as_micros().div_ceil(1000) as u64)
         });
         engine.turn(wait);
     }

@@ -2,6 +2,14 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+Document = TypedDict(
+    "Document",
+    {
+        "text": str | None,
+        "json": Any,
+    },
+)
+
 AbfPolicyAddIdArgumentViaRow = TypedDict(
     "AbfPolicyAddIdArgumentViaRow",
     {
@@ -2046,6 +2054,7 @@ ShowRunningConfig = TypedDict(
     "ShowRunningConfig",
     {
         "commands": list[str],
+        "document": NotRequired[dict[str, Any]],
     },
 )
 
@@ -2524,6 +2533,29 @@ SrLocalsidAddressArgumentNextRow = TypedDict(
     },
 )
 
+SrLocalsidReplaceAddressArgumentInterfaceRow = TypedDict(
+    "SrLocalsidReplaceAddressArgumentInterfaceRow",
+    {
+        "interface": str,
+        "next_hop": str,
+    },
+)
+
+SrLocalsidReplaceAddressArgumentFromRow = TypedDict(
+    "SrLocalsidReplaceAddressArgumentFromRow",
+    {
+        "source": str,
+        "by": str,
+    },
+)
+
+SrLocalsidReplaceAddressArgumentNextRow = TypedDict(
+    "SrLocalsidReplaceAddressArgumentNextRow",
+    {
+        "segment": str,
+    },
+)
+
 SrPolicyAddBsidArgumentNextRow = TypedDict(
     "SrPolicyAddBsidArgumentNextRow",
     {
@@ -2539,6 +2571,16 @@ SrPolicyModBsidArgumentNextRow = TypedDict(
 )
 
 class Methods:
+    def document(
+        self,
+        *,
+        do: Literal["check", "diff", "apply"],
+        text: str,
+        language: Literal["yaml", "commands"] | None = None,
+        message: str | None = None,
+        confirm_s: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Document: ...
     def abf_attach(
         self,
         *,
@@ -2785,9 +2827,56 @@ class Methods:
     def clear_sr_pmtu(self, *, if_generation: str | None = None) -> Any: ...
     def clear_trace(self, *, if_generation: str | None = None) -> Any: ...
     def comment(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
-    def configuration_apply(self, *, file: str, if_generation: str | None = None) -> Any: ...
-    def configuration_check(self, *, file: str, if_generation: str | None = None) -> Any: ...
-    def configuration_diff(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    def configuration_apply(
+        self,
+        *,
+        file: str,
+        confirm: str | None = None,
+        message: str | None = None,
+        generation: str | None = None,
+        format: Literal["commands", "yaml"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def configuration_check(
+        self,
+        *,
+        file: str,
+        format: Literal["commands", "yaml"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def configuration_confirm(self, *, if_generation: str | None = None) -> Any: ...
+    def configuration_diff(
+        self,
+        *,
+        file: str,
+        format: Literal["commands", "yaml"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def configuration_diff_version(
+        self,
+        *,
+        version: int | str,
+        other: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def configuration_history(self, *, if_generation: str | None = None) -> Any: ...
+    def configuration_rollback(
+        self,
+        *,
+        version: int | str | None = None,
+        confirm: str | None = None,
+        message: str | None = None,
+        generation: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def configuration_save(self, *, message: str | None = None, if_generation: str | None = None) -> Any: ...
+    def configuration_show_version(
+        self,
+        *,
+        version: int | str,
+        secrets: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def cop_interface(
         self,
         *,
@@ -3196,6 +3285,7 @@ class Methods:
         prefix: str,
         add: bool | None = None,
         del_: bool | None = None,
+        replace: bool | None = None,
         table: int | str | None = None,
         count: int | str | None = None,
         via: list[IpRouteArgumentViaRow] | None = None,
@@ -4162,6 +4252,21 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowClock: ...
+    def show_configuration(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_configuration_history(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_configuration_version(
+        self,
+        *,
+        version: int | str,
+        secrets: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_control(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowControl: ...
     def show_cop(
         self,
@@ -4770,6 +4875,7 @@ class Methods:
     def show_running_config(
         self,
         *,
+        yaml: bool | None = None,
         secrets: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
@@ -4966,6 +5072,45 @@ class Methods:
         fib_table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def sr_localsid_replace_address(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        fib_table: int | str | None = None,
+        behavior: Literal["end"] | None = None,
+        psp: bool | None = None,
+        usp: bool | None = None,
+        usd: bool | None = None,
+        table: int | str | None = None,
+        interface: list[SrLocalsidReplaceAddressArgumentInterfaceRow] | None = None,
+        from_: list[SrLocalsidReplaceAddressArgumentFromRow] | None = None,
+        arg_fe2: int | str | None = None,
+        csid_bits: int | str | None = None,
+        function: str | None = None,
+        oif: str | None = None,
+        iif: str | None = None,
+        src: str | None = None,
+        next: list[SrLocalsidReplaceAddressArgumentNextRow] | None = None,
+        reduced: bool | None = None,
+        hops: int | str | None = None,
+        bypass: bool | None = None,
+        flows: int | str | None = None,
+        nat: bool | None = None,
+        cache: bool | None = None,
+        position: int | str | None = None,
+        v4src: str | None = None,
+        lookup_table: int | str | None = None,
+        uplink: bool | None = None,
+        sr_prefix: str | None = None,
+        nhtype: Literal["ipv4", "ipv6", "non-ip"] | None = None,
+        source: str | None = None,
+        drop_in: bool | None = None,
+        zero_checksum: bool | None = None,
+        mapped: str | None = None,
+        mapped_prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def sr_policy_add_bsid(
         self,
         *,
@@ -5157,6 +5302,16 @@ class Methods:
     ) -> Any: ...
 
 class AsyncMethods:
+    async def document(
+        self,
+        *,
+        do: Literal["check", "diff", "apply"],
+        text: str,
+        language: Literal["yaml", "commands"] | None = None,
+        message: str | None = None,
+        confirm_s: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Document: ...
     async def abf_attach(
         self,
         *,
@@ -5408,9 +5563,61 @@ class AsyncMethods:
     async def clear_sr_pmtu(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_trace(self, *, if_generation: str | None = None) -> Any: ...
     async def comment(self, *, text: str | None = None, if_generation: str | None = None) -> Any: ...
-    async def configuration_apply(self, *, file: str, if_generation: str | None = None) -> Any: ...
-    async def configuration_check(self, *, file: str, if_generation: str | None = None) -> Any: ...
-    async def configuration_diff(self, *, file: str, if_generation: str | None = None) -> Any: ...
+    async def configuration_apply(
+        self,
+        *,
+        file: str,
+        confirm: str | None = None,
+        message: str | None = None,
+        generation: str | None = None,
+        format: Literal["commands", "yaml"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def configuration_check(
+        self,
+        *,
+        file: str,
+        format: Literal["commands", "yaml"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def configuration_confirm(self, *, if_generation: str | None = None) -> Any: ...
+    async def configuration_diff(
+        self,
+        *,
+        file: str,
+        format: Literal["commands", "yaml"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def configuration_diff_version(
+        self,
+        *,
+        version: int | str,
+        other: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def configuration_history(self, *, if_generation: str | None = None) -> Any: ...
+    async def configuration_rollback(
+        self,
+        *,
+        version: int | str | None = None,
+        confirm: str | None = None,
+        message: str | None = None,
+        generation: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def configuration_save(
+        self,
+        *,
+        message: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def configuration_show_version(
+        self,
+        *,
+        version: int | str,
+        secrets: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def cop_interface(
         self,
         *,
@@ -5834,6 +6041,7 @@ class AsyncMethods:
         prefix: str,
         add: bool | None = None,
         del_: bool | None = None,
+        replace: bool | None = None,
         table: int | str | None = None,
         count: int | str | None = None,
         via: list[IpRouteArgumentViaRow] | None = None,
@@ -6852,6 +7060,26 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowClock: ...
+    async def show_configuration(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_configuration_history(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_configuration_version(
+        self,
+        *,
+        version: int | str,
+        secrets: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_control(
         self,
         *,
@@ -7475,6 +7703,7 @@ class AsyncMethods:
     async def show_running_config(
         self,
         *,
+        yaml: bool | None = None,
         secrets: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
@@ -7684,6 +7913,45 @@ class AsyncMethods:
         sid: str | None = None,
         locator: str | None = None,
         fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_localsid_replace_address(
+        self,
+        *,
+        sid: str | None = None,
+        locator: str | None = None,
+        fib_table: int | str | None = None,
+        behavior: Literal["end"] | None = None,
+        psp: bool | None = None,
+        usp: bool | None = None,
+        usd: bool | None = None,
+        table: int | str | None = None,
+        interface: list[SrLocalsidReplaceAddressArgumentInterfaceRow] | None = None,
+        from_: list[SrLocalsidReplaceAddressArgumentFromRow] | None = None,
+        arg_fe2: int | str | None = None,
+        csid_bits: int | str | None = None,
+        function: str | None = None,
+        oif: str | None = None,
+        iif: str | None = None,
+        src: str | None = None,
+        next: list[SrLocalsidReplaceAddressArgumentNextRow] | None = None,
+        reduced: bool | None = None,
+        hops: int | str | None = None,
+        bypass: bool | None = None,
+        flows: int | str | None = None,
+        nat: bool | None = None,
+        cache: bool | None = None,
+        position: int | str | None = None,
+        v4src: str | None = None,
+        lookup_table: int | str | None = None,
+        uplink: bool | None = None,
+        sr_prefix: str | None = None,
+        nhtype: Literal["ipv4", "ipv6", "non-ip"] | None = None,
+        source: str | None = None,
+        drop_in: bool | None = None,
+        zero_checksum: bool | None = None,
+        mapped: str | None = None,
+        mapped_prefix: str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def sr_policy_add_bsid(

@@ -8,6 +8,7 @@
 //! line about the same as one that goes (a route of the same prefix) is executed as its exchange, and
 //! the one that goes is not taken back: packets meet the one or the other.
 
+mod hash;
 mod line;
 mod plan;
 mod reader;

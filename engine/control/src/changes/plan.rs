@@ -1,8 +1,7 @@
 //! Two configurations side by side: which lines stay, and the commands that lead from the one to the
 //! other.
 
-use std::collections::{HashMap, HashSet};
-
+use super::hash::{Map, Set};
 use super::reader::Line;
 use super::runs::Ends;
 use super::{Change, Changes, Mistake};
@@ -57,7 +56,7 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn new(before: &'a [Line], after: &'a [Line]) -> Plan<'a> {
         // Objects that are made anew although the lines that make them are in both.
-        let mut remade: HashSet<&str> = HashSet::new();
+        let mut remade: Set<&str> = Set::default();
         loop {
             let plan = Plan::with(before, after, &remade);
             let more = plan.to_remake(&remade);
@@ -68,7 +67,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn with(before: &'a [Line], after: &'a [Line], remade: &HashSet<&str>) -> Plan<'a> {
+    fn with(before: &'a [Line], after: &'a [Line], remade: &Set<&str>) -> Plan<'a> {
         let mut numbers = Numbers::default();
         let before_ids = numbers.of(before, remade, 1);
         let after_ids = numbers.of(after, remade, 2);
@@ -78,8 +77,8 @@ impl<'a> Plan<'a> {
     }
 
     /// Objects that lines go with which do not stay, and that do stay themselves.
-    fn to_remake(&self, remade: &HashSet<&str>) -> Vec<&'a str> {
-        let objects: HashSet<&str> =
+    fn to_remake(&self, remade: &Set<&str>) -> Vec<&'a str> {
+        let objects: Set<&str> =
             self.gone().filter_map(|line| line.said.goes_with.as_deref()).collect();
         if objects.is_empty() {
             return Vec::new();
@@ -93,13 +92,13 @@ impl<'a> Plan<'a> {
     }
 
     fn fates(&self) -> Vec<Fate<'a>> {
-        let stays: HashSet<u32> = self.after_ids.ids.iter().copied().collect();
-        let was: HashSet<u32> = self.before_ids.ids.iter().copied().collect();
+        let stays: Set<u32> = self.after_ids.ids.iter().copied().collect();
+        let was: Set<u32> = self.before_ids.ids.iter().copied().collect();
         let is_new = |at: usize| !was.contains(&self.after_ids.ids[at]);
         // The new line of each key that takes the place of an earlier one: it needs no inverse.
-        let mut keys: HashMap<u32, &Line> = HashMap::new();
+        let mut keys: Map<u32, &Line> = Map::default();
         // The first line of each exchange, where all that are about the same are new.
-        let mut exchanges: HashMap<&str, Option<usize>> = HashMap::new();
+        let mut exchanges: Map<&str, Option<usize>> = Map::default();
         for (at, line) in self.after.iter().enumerate() {
             if let Some(key) = self.after_ids.keys[at].filter(|_| is_new(at)) {
                 keys.insert(key, line);
@@ -110,7 +109,7 @@ impl<'a> Plan<'a> {
                 *first = first.filter(|_| is_new(at));
             }
         }
-        let mut counts: HashMap<&str, u32> = HashMap::new();
+        let mut counts: Map<&str, u32> = Map::default();
         for exchange in self.before.iter().filter_map(|line| line.said.exchange.as_ref()) {
             *counts.entry(&exchange.key).or_default() += 1;
         }
@@ -141,19 +140,19 @@ impl<'a> Plan<'a> {
     }
 
     fn changes(&self) -> Changes {
-        let was: HashSet<u32> = self.before_ids.ids.iter().copied().collect();
+        let was: Set<u32> = self.before_ids.ids.iter().copied().collect();
         let is_new = |at: usize| !was.contains(&self.after_ids.ids[at]);
         // Limits are lifted while anything else is added.
         let lifts = (0..self.after.len()).any(|at| is_new(at) && !self.after[at].said.is_limit);
         let mut changes = Changes::default();
         let only_in = |here: &[Line], there: &[Line]| -> Vec<String> {
-            let said: HashSet<&str> = there.iter().map(|line| line.said.meaning.as_str()).collect();
+            let said: Set<&str> = there.iter().map(|line| line.said.meaning.as_str()).collect();
             let lines = here.iter().filter(|line| !said.contains(line.said.meaning.as_str()));
             lines.map(|line| line.said.text.clone()).collect()
         };
         changes.removed = only_in(self.before, self.after);
         changes.added = only_in(self.after, self.before);
-        let mut exchanged: HashSet<usize> = HashSet::new();
+        let mut exchanged: Set<usize> = Set::default();
         for (line, fate) in self.before.iter().zip(&self.fates).rev() {
             let said = &line.said;
             let command = match fate {
@@ -173,7 +172,7 @@ impl<'a> Plan<'a> {
             let undo = command.map(|command| Change { command: command.clone(), line: None });
             changes.commands.extend(undo);
         }
-        let mut done: HashSet<u32> = HashSet::new();
+        let mut done: Set<u32> = Set::default();
         for (at, line) in self.after.iter().enumerate() {
             let (said, is_first) = (&line.said, done.insert(self.after_ids.ids[at]));
             if is_first && (is_new(at) || said.is_limit && lifts) {
@@ -198,12 +197,12 @@ struct Identities {
 
 /// Gives lines numbers: one to lines that say the same and stand on the same.
 #[derive(Default)]
-struct Numbers<'a>(HashMap<(&'a str, Vec<u32>, u8), u32>);
+struct Numbers<'a>(Map<(&'a str, Vec<u32>, u8), u32>);
 
 impl<'a> Numbers<'a> {
     /// The identities of lines. Lines that make what is `remade` differ by `side`.
-    fn of(&mut self, lines: &'a [Line], remade: &HashSet<&str>, side: u8) -> Identities {
-        let mut makers: HashMap<&str, Vec<u32>> = HashMap::new();
+    fn of(&mut self, lines: &'a [Line], remade: &Set<&str>, side: u8) -> Identities {
+        let mut makers: Map<&str, Vec<u32>> = Map::default();
         let mut all = Identities { ids: Vec::new(), keys: Vec::new(), on: Vec::new() };
         for Line { said, .. } in lines {
             let on = said.stands_on.iter().filter_map(|object| makers.get(object.as_str()));

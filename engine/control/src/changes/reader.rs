@@ -2,12 +2,13 @@
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::Mistake;
+use super::hash::{Map, Set};
 use super::line::{ARGUMENT_END, Said};
 use crate::error::{Refusal, printable};
 use crate::grammar::{Commands, closed};
@@ -48,7 +49,7 @@ pub(crate) struct Reader {
     lines: Vec<Line>,
     mistakes: Vec<Mistake>,
     /// Its lines by their texts.
-    by_text: HashSet<ByText>,
+    by_text: Set<ByText>,
     /// The configuration that it is compared with, which was read before: what says the same in the
     /// same words is not read again.
     other: Option<Arc<Index>>,
@@ -60,7 +61,7 @@ pub(crate) struct Reader {
 /// What is known of a configuration that was read.
 #[derive(Debug)]
 pub(crate) struct Index {
-    by_text: HashSet<ByText>,
+    by_text: Set<ByText>,
     made: HashSet<String>,
 }
 
@@ -107,7 +108,7 @@ impl Reader {
             made: RefCell::default(),
             lines: Vec::new(),
             mistakes: Vec::new(),
-            by_text: HashSet::new(),
+            by_text: Set::default(),
             other: None,
             checks: false,
         }
@@ -199,7 +200,7 @@ impl Lines {
     /// # Errors
     /// All mistakes.
     pub(crate) fn merged(mut self) -> Result<Vec<Line>, Vec<Mistake>> {
-        let lines = merged(self.lines, &mut self.mistakes);
+        let lines = merged(&self.lines, &mut self.mistakes);
         match self.mistakes.is_empty() {
             true => Ok(lines),
             false => {
@@ -216,16 +217,16 @@ fn interfaces_made(said: &Said) -> impl Iterator<Item = &str> {
 
 /// Put what is said twice in one line: where it is said first, with the words of the line that says
 /// more. Lines of which only the last would hold are mistakes.
-fn merged(lines: Vec<Line>, mistakes: &mut Vec<Mistake>) -> Vec<Line> {
-    let mut places: HashMap<String, usize> = HashMap::new();
+fn merged(lines: &[Line], mistakes: &mut Vec<Mistake>) -> Vec<Line> {
+    let mut places: Map<&str, usize> = Map::default();
     let mut out: Vec<Line> = Vec::with_capacity(lines.len());
     for line in lines {
         let said = &line.said;
-        let place = places.entry(said.key.clone().unwrap_or_else(|| said.meaning.clone()));
+        let place = places.entry(said.key.as_ref().unwrap_or(&said.meaning));
         let at = match place {
             Entry::Vacant(entry) => {
                 entry.insert(out.len());
-                out.push(line);
+                out.push(line.clone());
                 continue;
             }
             Entry::Occupied(entry) => *entry.get(),
@@ -234,9 +235,9 @@ fn merged(lines: Vec<Line>, mistakes: &mut Vec<Mistake>) -> Vec<Line> {
         let says = |line: &Line| -> HashSet<String> {
             line.said.meaning.split(ARGUMENT_END).map(str::to_owned).collect()
         };
-        let (before, now) = (says(first), says(&line));
+        let (before, now) = (says(first), says(line));
         if before.is_subset(&now) {
-            *first = line;
+            *first = line.clone();
         } else if !now.is_subset(&before) {
             let what = format!("line {} says something else of the same", first.number);
             let refusal = Refusal::new(what).remedy("leave one of them out");

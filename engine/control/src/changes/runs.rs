@@ -1,9 +1,9 @@
 //! Lines about many consecutive prefixes, as `ip route add 10.0.0.0/24 count 256 …`: cut where
 //! lines of the other configuration begin and end, so that what is the same in both stays.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 
+use super::hash::Map;
 use super::line::Said;
 use super::reader::Line;
 use crate::args::Slot;
@@ -204,7 +204,7 @@ fn filled(marked: &Said, run: &Run) -> Said {
 
 /// Where lines of one class and one length begin and end.
 #[derive(Default)]
-pub(super) struct Ends(HashMap<(String, u8, bool), Vec<u128>>);
+pub(super) struct Ends(Map<(String, u8, bool), Vec<u128>>);
 
 impl Ends {
     /// The ends of the lines of both configurations; nothing when no line is about many prefixes.

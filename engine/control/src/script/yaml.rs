@@ -9,7 +9,7 @@ use crate::configuration::Configuration;
 use crate::document::{Comments, DocumentWriter};
 use crate::error::Refusal;
 use crate::grammar::Commands;
-use crate::job::{Collected, Sink, Step};
+use crate::job::{Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
 
@@ -18,7 +18,7 @@ pub(super) struct Writing<S>(At<S>);
 
 enum At<S> {
     /// The commands are written.
-    Commands { running: Box<Configuration<S>>, written: Collected },
+    Commands { running: Box<Configuration<S>>, text: String },
     /// Each line is put where it lives.
     Lines { text: String, at: usize, writer: Box<DocumentWriter> },
     /// Text and JSON are made.
@@ -28,7 +28,7 @@ enum At<S> {
 impl<S: Names + 'static> Writing<S> {
     pub(super) fn begin(commands: &Commands<S>, hides_secrets: bool) -> Writing<S> {
         let running = Box::new(Configuration::new(commands, hides_secrets));
-        Writing(At::Commands { running, written: Collected::default() })
+        Writing(At::Commands { running, text: String::new() })
     }
 
     /// Do some of it.
@@ -39,13 +39,12 @@ impl<S: Names + 'static> Writing<S> {
         sink: &mut dyn Sink,
     ) -> Result<Step, Refusal> {
         match &mut self.0 {
-            At::Commands { running, written } => {
-                match running.step(commands, state, &mut Quiet { written, sink }) {
-                    Step::Done(last) => written.output(last),
+            At::Commands { running, text } => {
+                match running.step(commands, state, &mut Quiet { text, sink }) {
+                    Step::Done(last) => text.push_str(&last.to_text()),
                     step => return Ok(step),
                 }
-                let outputs = std::mem::take(&mut written.outputs);
-                let text = outputs.iter().map(Output::to_text).collect();
+                let text = std::mem::take(text);
                 self.0 = At::Lines { text, at: 0, writer: Box::default() };
                 Ok(Step::Again)
             }

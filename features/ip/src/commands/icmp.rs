@@ -161,14 +161,14 @@ pub(super) fn write_config(fib: &Fib, ip: &IpState, config: &mut ConfigWriter) {
             ));
         }
     }
-    // The numbers of tables say nothing across families.
     let said = ip.path_mtus.iter().filter(|(_, path)| path.until_ns.is_none());
-    let (six, four): (Vec<_>, Vec<_>) = said.partition(|((_, address), _)| address.is_ipv6());
-    for ((table, address), path) in four.into_iter().chain(six) {
-        let table = match fib.table_id(Family::of(address), table) {
-            None | Some(0) => String::new(),
-            Some(id) => format!(" table {id}"),
-        };
+    let placed = said.map(|((table, address), path)| {
+        (address.is_ipv6(), fib.table_id(Family::of(address), table).unwrap_or(0), address, path)
+    });
+    let mut placed: Vec<_> = placed.collect();
+    placed.sort_by_key(|(six, id, address, _)| (*six, *id, *address));
+    for (_, id, address, path) in placed {
+        let table = if id == 0 { String::new() } else { format!(" table {id}") };
         config
             .command(format_args!("set ip pmtu peer {address}{table} path-mtu {}", path.mtu_bytes));
     }

@@ -25,7 +25,7 @@ use crate::configuration::Configuration;
 use crate::document;
 use crate::error::Refusal;
 use crate::grammar::Commands;
-use crate::job::{Collected, Progress, Sink, Step};
+use crate::job::{Progress, Sink, Step};
 use crate::names::Names;
 use crate::output::Output;
 use crate::versions::{COMMANDS, Current, MESSAGE_BYTES_MAX, Turn};
@@ -122,7 +122,7 @@ enum At<S> {
     /// A thread of its own reads files.
     Fetching(Elsewhere<Fetched>),
     /// The running configuration is written.
-    Writing { running: Box<Configuration<S>>, written: Collected },
+    Writing { running: Box<Configuration<S>>, text: String },
     /// The lines of the configurations are read.
     Reading { reader: Box<Reader>, before: Option<Lines>, wanted: Option<Lines> },
     /// The commands are found.
@@ -232,13 +232,13 @@ impl<S: Names + 'static> Documented<S> {
                 Some(fetched) => self.fetched(commands, state, fetched),
                 None => Ok(Elsewhere::<Fetched>::pause()),
             },
-            At::Writing { running, written } => {
-                match running.step(commands, state, &mut Quiet { written, sink }) {
-                    Step::Done(last) => written.output(last),
+            At::Writing { running, text } => {
+                match running.step(commands, state, &mut Quiet { text, sink }) {
+                    Step::Done(last) => text.push_str(&last.to_text()),
                     step => return Ok(step),
                 }
-                let outputs = std::mem::take(&mut written.outputs);
-                self.written(outputs.iter().map(Output::to_text).collect())
+                let text = std::mem::take(text);
+                self.written(text)
             }
             At::Reading { reader, .. } => {
                 while !reader.step(commands, &*state, LINES_AT_ONCE) {
@@ -346,7 +346,7 @@ impl<S: Names + 'static> Documented<S> {
         }
         self.begun = commands.changes.begun();
         let running = Box::new(Configuration::new(commands, false));
-        self.at = At::Writing { running, written: Collected::default() };
+        self.at = At::Writing { running, text: String::new() };
         Ok(Step::Again)
     }
 
@@ -508,15 +508,15 @@ fn reading<S>(reader: Reader) -> At<S> {
     At::Reading { reader: Box::new(reader), before: None, wanted: None }
 }
 
-/// Collects pages, and pauses when its client says so.
+/// Collects the text of pages, and pauses when its client says so.
 pub(super) struct Quiet<'a> {
-    pub(super) written: &'a mut Collected,
+    pub(super) text: &'a mut String,
     pub(super) sink: &'a mut dyn Sink,
 }
 
 impl Sink for Quiet<'_> {
     fn output(&mut self, output: Output) {
-        self.written.output(output);
+        self.text.push_str(&output.to_text());
     }
 
     fn refused(&mut self, refusal: Refusal) {
