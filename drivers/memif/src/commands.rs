@@ -121,7 +121,7 @@ fn create_interface() -> Command<Engine> {
         "lend the router's buffers to a trusted peer instead of copying (slave only)",
     )
     .word("secret", "what the other end must know")
-    .word("hw-addr", "the layer 2 address")
+    .word("hw-addr", "the layer 2 address, in place of one that is the same each time")
     .example("create interface memif id 0 master")
     .example(
         "create interface memif id 1 socket-id 0 slave mode ip ring-size 2048 rx-queues 2 \
@@ -215,8 +215,7 @@ fn write_interface(engine: &Engine, writer: &mut ConfigWriter, id: InterfaceId) 
         if let Some(secret) = &config.secret {
             let _ = write!(line, " secret {}", writer.secret(secret));
         }
-        if config.mode == Mode::Ethernet {
-            let [a, b, c, d, e, f] = entry.mac;
+        if let Some([a, b, c, d, e, f]) = config.mac.filter(|_| config.mode == Mode::Ethernet) {
             let _ = write!(line, " hw-addr {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
         }
         writer.command(format_args!("{line}"));

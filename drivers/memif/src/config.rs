@@ -100,7 +100,7 @@ pub struct MemifConfig {
     pub zero_copy: bool,
     /// What the slave must know.
     pub secret: Option<String>,
-    /// Layer 2 address; made up when `None`.
+    /// Layer 2 address; when `None`, one that this end of this link has on this machine.
     pub mac: Option<[u8; 6]>,
     /// How receive queues are served, until the operator says otherwise.
     pub rx_mode: RxMode,

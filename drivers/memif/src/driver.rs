@@ -1,7 +1,7 @@
 //! Sockets and interfaces, made and deleted: what the router's commands and the traffic generator
 //! call.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex};
 
 use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
@@ -155,6 +155,7 @@ fn make(
         return Err(MemifError::Listens { socket: *other, path });
     }
     let listener = if listens { Some(listen(&path)?) } else { None };
+    let mac = config.mac.unwrap_or_else(|| own_mac(&config, &path));
     let status = Arc::new(Mutex::new(Status {
         socket: path,
         role: Some(config.role),
@@ -166,7 +167,6 @@ fn make(
     let tx = (0..engine.worker_count())
         .map(|worker| Box::new(MemifTx::new(WorkerId(worker as u16), &rings)) as Box<dyn TxQueue>)
         .collect();
-    let mac = config.mac.unwrap_or_else(|| made_up_mac(&config));
     let id = engine.create_interface(InterfaceSpec {
         name: config.name(),
         device: Box::new(MemifDevice(status.clone())),
@@ -182,7 +182,7 @@ fn make(
         socket.listening = Some(Listening { listener, token, paused: false, reported_ns: None });
     }
     let entry =
-        Entry { config, mac, rings, session: None, connected: None, workers: Vec::new(), status };
+        Entry { config, rings, session: None, connected: None, workers: Vec::new(), status };
     memif.interfaces.insert(id, entry);
     Ok(id)
 }
@@ -197,13 +197,17 @@ fn listen(path: &str) -> Result<Listener, MemifError> {
     Listener::bind(path).map_err(refused)
 }
 
-/// Locally administered, different each time (RFC 7042 §2.1).
-fn made_up_mac(config: &MemifConfig) -> [u8; 6] {
-    let mut hasher = std::hash::RandomState::new().build_hasher();
-    hasher.write_u32(config.socket);
-    hasher.write_u32(config.id);
-    let random = hasher.finish().to_ne_bytes();
-    [0x02, 0xfe, random[0], random[1], random[2], random[3]]
+/// The file that tells machines apart.
+const MACHINE_ID: &str = "/etc/machine-id";
+
+/// Locally administered (RFC 9542 §2.1). It is the same for this end of this link on this machine
+/// each time, so that peers need not learn it anew.
+fn own_mac(config: &MemifConfig, socket: &str) -> [u8; 6] {
+    let mut hasher = DefaultHasher::new();
+    std::fs::read(MACHINE_ID).unwrap_or_default().hash(&mut hasher);
+    (socket, config.id, config.role.name()).hash(&mut hasher);
+    let [a, b, c, d, ..] = hasher.finish().to_be_bytes();
+    [0x02, 0xfe, a, b, c, d]
 }
 
 /// Delete an interface; its peer is told.

@@ -106,7 +106,6 @@ pub(crate) struct Connected {
 /// An interface.
 pub(crate) struct Entry {
     pub(crate) config: MemifConfig,
-    pub(crate) mac: [u8; 6],
     /// What its workers send on.
     pub(crate) rings: Arc<Published<TxRings>>,
     /// The connection under way or established.

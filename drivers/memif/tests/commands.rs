@@ -148,3 +148,21 @@ fn a_connection_is_shown_with_its_rings_and_every_descriptor() {
         assert!(shown.to_text().contains("this router") || shown.to_text().contains("the peer"));
     }
 }
+
+#[test]
+fn an_end_of_a_link_has_the_same_address_each_time_and_the_other_end_another() {
+    let path = name("mac");
+    let address = |role: &str| {
+        let mut console = Console::new();
+        console.run(&format!("create memif socket id 1 filename {path}")).expect("a socket");
+        console
+            .run(&format!("create interface memif id 0 socket-id 1 {role}"))
+            .expect("an interface");
+        let shown = console.text("show hardware-interfaces memif1/0");
+        assert!(!console.text("show running-config").contains("hw-addr"));
+        let line = shown.lines().find(|line| line.contains("Ethernet address")).expect("its line");
+        line.trim().to_owned()
+    };
+    assert_eq!(address("slave"), address("slave"));
+    assert_ne!(address("slave"), address("master"));
+}
