@@ -143,6 +143,13 @@ impl Wanted {
     }
 }
 
+/// The comments of a document; none of one that cannot be read.
+pub(crate) fn comments_of(text: &str) -> Comments {
+    let parsed = parse(text).ok();
+    let of = |parsed: &Parsed| Some(Comments::of(parsed.root.as_ref()?, &parsed.comments));
+    parsed.as_ref().and_then(of).unwrap_or_default()
+}
+
 /// A configuration as a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document(tree::Map);

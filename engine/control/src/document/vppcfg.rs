@@ -159,7 +159,7 @@ impl Import {
         let Some(text) = self.text(node) else { return };
         let mut remarks = &mut self.comments.root;
         for key in place {
-            remarks = remarks.inside.entry(normal(key)).or_insert_with(Remarks::default);
+            remarks = remarks.inside.entry(normal(key)).or_default();
         }
         remarks.above.push(format!(" {}", printable(&text)));
     }

@@ -56,10 +56,11 @@ impl<S: Names + 'static> Commands<S> {
     pub(crate) fn begin_show_version(&self, args: &Args<'_>) -> Result<Showing, Refusal> {
         let number = self.known_version(args.get("version")?, args, "version")?;
         let store = self.versions.needed()?.store.clone();
-        let reading = Elsewhere::begin(move || {
-            store.text_of(number).map(|(_, text)| text).map_err(Refusal::new)
-        })?;
         let with_secrets = args.has("secrets");
+        let reading = Elsewhere::begin(move || {
+            let text = store.text_of(number).map_err(Refusal::new)?;
+            Ok(text.document.filter(|_| with_secrets).unwrap_or(text.commands))
+        })?;
         Ok(Showing { reading, with_secrets, text: None, at: 0, shown: String::new() })
     }
 }

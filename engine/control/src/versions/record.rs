@@ -1,7 +1,8 @@
 //! What is kept of a version, and the seal around it.
 //!
 //! A file is a line with the seal, and what it seals: `quiver-configuration 1 CRC32 BYTES`. A
-//! version's file seals a line of JSON ([`Version`]) and the text as it was applied, comments too.
+//! version's file seals a line of JSON ([`Version`]), the commands, and the document that they were
+//! written as, where they were, as it was applied, comments too.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,9 @@ pub struct Version {
     pub message: String,
     /// The language of the text: `commands`.
     pub language: String,
+    /// Bytes of the YAML document behind the text that says the same; 0 when there is none.
+    #[serde(default)]
+    pub document_bytes: usize,
 }
 
 /// The language of commands, one a line.

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::store::{Found, Store};
+use super::store::{Found, Store, Text};
 use super::{Kept, Version, time};
 use crate::changes::{Changes, Line, Reader, between};
+use crate::document::comments_of;
 use crate::error::Refusal;
 use crate::grammar::Commands;
 use crate::job::Sink;
@@ -61,15 +62,18 @@ impl<S: Names + 'static> Commands<S> {
         let mut faulty = None;
         for number in std::iter::once(saved).chain(others) {
             let read = store.text_of(number).map_err(Refusal::new);
-            let (version, text) = match read {
-                Ok(read) => read,
+            let (version, text, document) = match read {
+                Ok(Text { version, commands, document }) => (version, commands, document),
                 Err(why) => {
                     sink.refused(why);
                     continue;
                 }
             };
             match self.lines_of(&*state, &version, &text) {
-                Ok(lines) => return self.execute_version(state, &version, lines, sink),
+                Ok(lines) => {
+                    self.keep_comments(document.as_deref().map(comments_of).unwrap_or_default());
+                    return self.execute_version(state, &version, lines, sink);
+                }
                 Err(why) => {
                     sink.refused(why);
                     faulty = faulty.or(Some((version, text)));

@@ -64,6 +64,16 @@ pub(crate) struct Prepared {
     current: Current,
 }
 
+/// What is kept of a version.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) version: Version,
+    /// What it says, in commands.
+    pub(crate) commands: String,
+    /// The YAML document that was applied, where it was one.
+    pub(crate) document: Option<String>,
+}
+
 impl Store {
     /// Open the folder for versions in a state directory, or make both, for the router's own user
     /// alone.
@@ -182,13 +192,18 @@ impl Store {
     ///
     /// # Errors
     /// It is not there, or damaged.
-    pub(crate) fn text_of(&self, number: u32) -> Result<(Version, String), String> {
+    pub(crate) fn text_of(&self, number: u32) -> Result<Text, String> {
         let name = name_of(number);
         let file = self.read(&name, TEXT_BYTES_MAX)?.ok_or_else(|| self.gone(number))?;
-        let read = || -> Result<(Version, String), String> {
+        let read = || -> Result<Text, String> {
             let text = record::opened(&file)?;
             let (head, text) = text.split_once('\n').ok_or("its head is cut")?;
-            Ok((version_of(number, head.as_bytes())?, text.to_owned()))
+            let version = version_of(number, head.as_bytes())?;
+            let end = text.len().checked_sub(version.document_bytes);
+            let parts = end.and_then(|end| text.split_at_checked(end));
+            let (commands, document) = parts.ok_or("its document is cut")?;
+            let document = (!document.is_empty()).then(|| document.to_owned());
+            Ok(Text { version, commands: commands.to_owned(), document })
         };
         read().map_err(|why| format!("{}: {why}", self.path.join(&name).display()))
     }
@@ -201,10 +216,17 @@ impl Store {
     ///
     /// # Errors
     /// The system refuses; nothing is left then.
-    pub(crate) fn write(&self, version: &Version, text: &str) -> Result<(), String> {
-        let head = serde_json::to_string(version).map_err(|error| error.to_string())?;
+    pub(crate) fn write(
+        &self,
+        version: &Version,
+        text: &str,
+        document: Option<&str>,
+    ) -> Result<(), String> {
+        let document = document.unwrap_or_default();
+        let version = Version { document_bytes: document.len(), ..version.clone() };
+        let head = serde_json::to_string(&version).map_err(|error| error.to_string())?;
         let name = name_of(version.number);
-        self.write_new(&name, &record::sealed(&format!("{head}\n{text}")))?;
+        self.write_new(&name, &record::sealed(&format!("{head}\n{text}{document}")))?;
         self.rename(&name)
     }
 

@@ -28,7 +28,14 @@ impl Drop for Folder {
 
 fn version(number: u32) -> Version {
     let (who, message) = ("root (uid 0)".to_owned(), "why\nnot".to_owned());
-    Version { number, when_s: 7, who, message, language: record::COMMANDS.to_owned() }
+    Version {
+        number,
+        when_s: 7,
+        who,
+        message,
+        language: record::COMMANDS.to_owned(),
+        document_bytes: 0,
+    }
 }
 
 fn saved(number: u32) -> Current {
@@ -44,13 +51,13 @@ fn a_version_is_found_again_with_its_text() {
     let folder = Folder::new("found");
     let store = Store::open(&folder.0, 3).unwrap();
     assert_eq!(store.look().unwrap().current, Current::default());
-    store.write(&version(1), "# a comment\nip table add 7\n").unwrap();
+    store.write(&version(1), "# a comment\nip table add 7\n", None).unwrap();
     let mut current = saved(1);
     current.waiting = Some(Waiting { version: 1, until_s: 99 });
     put(&store, &current);
     let found = store.look().unwrap();
     assert_eq!((found.current, found.versions), (current, vec![version(1)]));
-    assert_eq!(store.text_of(1).unwrap().1, "# a comment\nip table add 7\n");
+    assert_eq!(store.text_of(1).unwrap().commands, "# a comment\nip table add 7\n");
     let modes = [folder.0.join(FOLDER), folder.file("1.version"), folder.file(CURRENT)]
         .map(|path| fs::metadata(path).unwrap().mode() & 0o777);
     assert_eq!(modes, [0o700, 0o600, 0o600]);
@@ -61,9 +68,9 @@ fn what_a_change_that_broke_off_has_left_is_removed() {
     let folder = Folder::new("left");
     let store = Store::open(&folder.0, 3).unwrap();
     store.look().unwrap();
-    store.write(&version(1), "").unwrap();
+    store.write(&version(1), "", None).unwrap();
     put(&store, &saved(1));
-    store.write(&version(2), "").unwrap();
+    store.write(&version(2), "", None).unwrap();
     store.prepare(&saved(2)).unwrap();
     let found = store.look().unwrap();
     assert_eq!((found.current, found.versions), (saved(1), vec![version(1)]));
@@ -75,7 +82,7 @@ fn a_damaged_version_is_told_and_the_others_are_found() {
     let folder = Folder::new("damaged");
     let store = Store::open(&folder.0, 3).unwrap();
     for number in [1, 2, 3] {
-        store.write(&version(number), "ip table add 7\n").unwrap();
+        store.write(&version(number), "ip table add 7\n", None).unwrap();
     }
     put(&store, &saved(3));
     fs::write(folder.file("2.version"), "quiver").unwrap();

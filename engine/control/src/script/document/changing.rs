@@ -52,6 +52,7 @@ impl<S: Names + 'static> Documented<S> {
             },
             language: self.wanted.language.clone(),
             text: self.wanted.text.clone(),
+            document: self.wanted.document.clone(),
             before: before.then(|| self.running.clone()),
             confirm: self.options.confirm,
         };

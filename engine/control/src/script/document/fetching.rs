@@ -22,6 +22,8 @@ pub(super) struct Wanted {
     pub(super) name: String,
     pub(super) text: String,
     pub(super) language: String,
+    /// The YAML document that says it, where it is one.
+    pub(super) document: Option<String>,
 }
 
 /// What was read.
@@ -33,7 +35,7 @@ pub(super) struct Fetched {
     /// The version that another one is compared with.
     pub(super) base: Option<String>,
     /// The version that the router starts with.
-    pub(super) saved: Option<String>,
+    pub(super) saved: Option<Wanted>,
 }
 
 /// What is to be read.
@@ -58,9 +60,10 @@ impl Places {
     ) -> Result<Fetched, Refusal> {
         let version = |number: u32| -> Result<Wanted, Refusal> {
             let none = || Refusal::new("this router keeps no versions");
-            let (version, text) = store.ok_or_else(none)?.text_of(number).map_err(Refusal::new)?;
-            versions::readable(&version.language)?;
-            Ok(Wanted { name: format!("version {number}"), text, language: version.language })
+            let kept = store.ok_or_else(none)?.text_of(number).map_err(Refusal::new)?;
+            let (text, language, document) = (kept.commands, kept.version.language, kept.document);
+            versions::readable(&language)?;
+            Ok(Wanted { name: format!("version {number}"), text, language, document })
         };
         let mut fetched = Fetched::default();
         if let Some(path) = &self.file {
@@ -70,14 +73,15 @@ impl Places {
             };
             let (name, language) = (printable_path(path), COMMANDS.to_owned());
             fetched.parsed = self.is_yaml.then(|| parse(&text));
-            fetched.wanted = Some(Wanted { name, text, language });
+            let document = self.is_yaml.then(|| text.clone());
+            fetched.wanted = Some(Wanted { name, text, language, document });
         }
         if let Some(number) = self.wanted {
             fetched.wanted = Some(version(number)?);
         }
         fetched.base = self.base.map(version).transpose()?.map(|base| base.text);
         // A damaged one differs.
-        fetched.saved = self.saved.and_then(|number| version(number).ok()).map(|saved| saved.text);
+        fetched.saved = self.saved.and_then(|number| version(number).ok());
         Ok(fetched)
     }
 }
@@ -189,7 +193,7 @@ impl<S: Names + 'static> Commands<S> {
         };
         let _turn = Some(self.versions.take_turn(&who)?);
         let (name, text) = ("the configuration before".to_owned(), pending.before.to_string());
-        let wanted = Wanted { name, text, language: COMMANDS.to_owned() };
+        let wanted = Wanted { name, text, language: COMMANDS.to_owned(), document: None };
         let at = At::Discarding(Elsewhere::done(()));
         let mut back =
             Documented { _turn, wanted, ..Documented::new(Purpose::Return, context, who, at) };

@@ -13,6 +13,8 @@ pub(super) struct New {
     pub(super) message: String,
     pub(super) language: String,
     pub(super) text: String,
+    /// The YAML document that says it, where it is one.
+    pub(super) document: Option<String>,
     /// The configuration that runs, where no version says it.
     pub(super) before: Option<String>,
     /// It is taken back after this time unless it is confirmed.
@@ -60,18 +62,20 @@ impl New {
     ) -> Result<(Prepared, Option<(Instant, u64)>), String> {
         let (who, now) = (time::user_of(&self.who), time::now_s());
         let mut current = self.current;
-        let mut write = |message: String, language: String, text: &str| {
+        let mut write = |message: String, language: String, text: &str, document: Option<&str>| {
             current.last += 1;
-            let number = current.last;
-            versions.push(Version { number, when_s: now, who: who.clone(), message, language });
-            self.store.write(&versions[versions.len() - 1], text).map(|()| number)
+            let (number, who) = (current.last, who.clone());
+            let document_bytes = document.map_or(0, str::len);
+            let version = Version { number, when_s: now, who, message, language, document_bytes };
+            versions.push(version);
+            self.store.write(&versions[versions.len() - 1], text, document).map(|()| number)
         };
         let mut saved = None;
         if let Some(before) = &self.before {
             let message = "what ran before the next version, saved by itself".to_owned();
-            saved = Some(write(message, crate::versions::COMMANDS.to_owned(), before)?);
+            saved = Some(write(message, crate::versions::COMMANDS.to_owned(), before, None)?);
         }
-        let number = write(self.message, self.language, &self.text)?;
+        let number = write(self.message, self.language, &self.text, self.document.as_deref())?;
         let until = self.confirm.map(|confirm| (Instant::now() + confirm, now + confirm.as_secs()));
         match until {
             Some((_, until_s)) => {

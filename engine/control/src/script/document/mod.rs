@@ -214,9 +214,10 @@ impl<S: Names + 'static> Documented<S> {
         sink: &mut dyn Sink,
     ) -> Result<Step, Refusal> {
         let step = self.advance(commands, state, sink)?;
-        if self.purpose == Purpose::Apply && matches!(step, Step::Done(_)) {
-            let comments = self.document.take().and_then(|document| document.comments);
-            commands.keep_comments(comments.unwrap_or_default());
+        let is_done = matches!(step, Step::Done(_));
+        if is_done && matches!(self.purpose, Purpose::Apply | Purpose::Rollback) {
+            let document = self.wanted.document.as_deref();
+            commands.keep_comments(document.map(document::comments_of).unwrap_or_default());
         }
         Ok(step)
     }
@@ -321,8 +322,11 @@ impl<S: Names + 'static> Documented<S> {
             self.wanted.text.clone_from(&document.text);
             self.document = Some(document);
         }
-        self.says_the_same = fetched.saved.as_ref().is_some_and(|saved| *saved == self.wanted.text);
-        self.saved = fetched.saved;
+        self.says_the_same = fetched.saved.as_ref().is_some_and(|saved| {
+            let Wanted { text, document, .. } = &self.wanted;
+            saved.text == *text && (document.is_none() || saved.document == *document)
+        });
+        self.saved = fetched.saved.map(|saved| saved.text);
         match fetched.base {
             Some(base) => {
                 self.at = reading(Reader::new(base));
@@ -359,6 +363,7 @@ impl<S: Names + 'static> Documented<S> {
                     name: "the configuration".to_owned(),
                     text: running.clone(),
                     language: COMMANDS.to_owned(),
+                    document: None,
                 };
             }
             self.running = running;
