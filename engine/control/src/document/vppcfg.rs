@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::comments::{Comments, Remarks, normal};
+use super::comments::{Comments, normal};
 use super::emit::emit;
 use super::parse::{Key, Node, NodeValue, parse};
 use super::tree::{Scalar, Tree};
