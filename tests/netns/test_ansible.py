@@ -22,6 +22,7 @@ DOCUMENT = """\
 interfaces:
   # the service
   loop1:
+    loopback: {{}}
     state: up
     mtu: {mtu}
     addresses: [198.51.100.1/32]
@@ -82,10 +83,10 @@ def test_a_play_that_has_run_changes_nothing_when_it_runs_again(router: Router, 
 
 
 def test_mistakes_are_told_by_line_and_nothing_is_changed(router: Router, tmp_path: Path) -> None:
-    text = DOCUMENT.format(mtu=1400) + "  loop2:\n    stat: up\n"
+    text = DOCUMENT.format(mtu=1400) + "  loop2:\n    loopback: {}\n    stat: up\n"
     told = play(router, tmp_path, "config", {"document": text})
     assert told["failed"]
-    assert "8" in told["msg"]
+    assert "document.yaml:10:5" in told["msg"]
     assert "state" in told["msg"]
     assert not router.json("show interface")["interfaces"]
 
