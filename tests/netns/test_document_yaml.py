@@ -1,5 +1,7 @@
-"""A configuration as a YAML document on the real router: applied while hosts talk through it, exported as it was,
-valid by its schema; and files of vppcfg made into documents."""
+"""A configuration as a YAML document on the real router, and files of vppcfg made into documents.
+
+Documents are applied while hosts talk through the router, exported as they were, and valid by their schema.
+"""
 
 from __future__ import annotations
 

@@ -180,7 +180,8 @@ ip neighbor pg1 10.0.1.3 02:00:00:00:00:03 static
 VARIANTS = (
     "ip route add 198.51.100.0/24 via 10.0.1.2 pg1\nip route add 203.0.113.0/24 via 10.0.1.2 pg1\n"
     "sr localsid address fc00::1 behavior end.dt4 0\n",
-    "ip route add 198.51.100.0/24 via 10.0.1.3 pg1 via 10.0.1.2 pg1\nip route add 203.0.113.0/24 via 10.0.1.3\n"
+    "ip route add 198.51.100.0/24 via 10.0.1.3 pg1 via 10.0.1.2 pg1\n"
+    "ip route add 203.0.113.0/24 via 10.0.1.3\n"
     "sr localsid address fc00::1 behavior end.dx4 pg1 10.0.1.3\n",
 )
 

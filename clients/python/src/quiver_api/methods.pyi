@@ -347,6 +347,56 @@ ShowClock = TypedDict(
     },
 )
 
+ShowConfigurationPending = TypedDict(
+    "ShowConfigurationPending",
+    {
+        "left_s": int,
+        "number": int,
+        "until": str,
+        "who": str,
+    },
+)
+
+ShowConfigurationSaved = TypedDict(
+    "ShowConfigurationSaved",
+    {
+        "message": str,
+        "number": int,
+        "when": str,
+        "who": str,
+    },
+)
+
+ShowConfiguration = TypedDict(
+    "ShowConfiguration",
+    {
+        "differs": bool,
+        "generation": str,
+        "lines_gone": int,
+        "lines_new": int,
+        "pending": ShowConfigurationPending | None,
+        "saved": ShowConfigurationSaved | None,
+    },
+)
+
+ShowConfigurationHistoryRow = TypedDict(
+    "ShowConfigurationHistoryRow",
+    {
+        "message": str,
+        "number": int,
+        "state": str | None,
+        "when": str,
+        "who": str,
+    },
+)
+
+ShowConfigurationVersion = TypedDict(
+    "ShowConfigurationVersion",
+    {
+        "lines": list[str],
+    },
+)
+
 ShowControl = TypedDict(
     "ShowControl",
     {
@@ -4252,13 +4302,18 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowClock: ...
-    def show_configuration(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_configuration(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowConfiguration: ...
     def show_configuration_history(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowConfigurationHistoryRow]: ...
     def show_configuration_version(
         self,
         *,
@@ -4266,7 +4321,7 @@ class Methods:
         secrets: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowConfigurationVersion: ...
     def show_control(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowControl: ...
     def show_cop(
         self,
@@ -7065,13 +7120,13 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowConfiguration: ...
     async def show_configuration_history(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowConfigurationHistoryRow]: ...
     async def show_configuration_version(
         self,
         *,
@@ -7079,7 +7134,7 @@ class AsyncMethods:
         secrets: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowConfigurationVersion: ...
     async def show_control(
         self,
         *,
