@@ -158,10 +158,9 @@ fn an_end_of_a_link_has_the_same_address_each_time_and_the_other_end_another() {
         console
             .run(&format!("create interface memif id 0 socket-id 1 {role}"))
             .expect("an interface");
-        let shown = console.text("show hardware-interfaces memif1/0");
         assert!(!console.text("show running-config").contains("hw-addr"));
-        let line = shown.lines().find(|line| line.contains("Ethernet address")).expect("its line");
-        line.trim().to_owned()
+        let id = console.engine.interface_id("memif1/0").expect("its name");
+        console.engine.interface(id).expect("an interface").row().mac
     };
     assert_eq!(address("slave"), address("slave"));
     assert_ne!(address("slave"), address("master"));

@@ -458,8 +458,10 @@ fn a_member_that_is_deleted_leaves_its_number_free() {
 
 #[test]
 fn what_answers_for_other_hosts_is_no_member() {
-    let mut router = router("xor", 1);
-    router.cli("bond del m0");
+    let mut router =
+        Router::new(&[quiver_bond::register, quiver_ethernet::register, quiver_ip::register]);
+    router.interface("m0");
+    router.cli("create bond mode xor");
     for (line, back) in [
         ("set ip6 nd proxy m0 2001:db8::5", "set ip6 nd proxy m0 del 2001:db8::5"),
         (
