@@ -16,11 +16,12 @@
 use serde_json::{Map, Value, json};
 
 /// Members whose value is a sentence for people, or a text of somebody else's.
-pub const SENTENCES: [&str; 10] = [
+pub const SENTENCES: [&str; 11] = [
     "help",
     "text",
     "description",
     "message",
+    "who",
     "reason",
     "last_disconnect",
     "model",
