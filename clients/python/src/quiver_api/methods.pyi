@@ -393,7 +393,7 @@ ShowConfigurationHistoryRow = TypedDict(
 ShowConfigurationVersion = TypedDict(
     "ShowConfigurationVersion",
     {
-        "lines": list[str],
+        "text": str,
     },
 )
 

@@ -107,7 +107,6 @@ impl Showing {
 }
 
 fn answer(text: String) -> Output {
-    let lines: Vec<&str> = text.lines().collect();
-    let json = json!({ "lines": lines });
-    Output::both(text.clone(), json)
+    let json = json!({ "text": text });
+    Output::both(text, json)
 }
