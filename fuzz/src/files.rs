@@ -51,12 +51,11 @@ fn document(bytes: &[u8]) {
     with_router(|router| {
         let commands = router.commands();
         let commands = commands.borrow();
-        if let Ok(wanted) = commands.read_configuration(&(), text, Language::Yaml) {
-            if commands.mistakes_in(&(), &wanted.text).is_empty()
-                && let Ok(document) = commands.document_of(&wanted.text)
-            {
-                let _ = document.yaml(&wanted.comments.unwrap_or_default()).len();
-            }
+        if let Ok(wanted) = commands.read_configuration(&(), text, Language::Yaml)
+            && commands.mistakes_in(&(), &wanted.text).is_empty()
+            && let Ok(document) = commands.document_of(&wanted.text)
+        {
+            let _ = document.yaml(&wanted.comments.unwrap_or_default()).len();
         }
     });
 }
