@@ -94,7 +94,8 @@ fn what_was_done_before_a_refusal_is_taken_back() {
 fn all_mistakes_are_told_at_once_and_nothing_is_done() {
     let mut case = Case::new("mistakes");
     let before = running(&mut case.router);
-    let wanted = "create loopback interface instance 0\nset interface mtu packet 1 loop0\nset interface mtu x loop0\n\nshow interface\n\
+    let wanted = "create loopback interface instance 0\nset interface mtu packet 1 loop0\n\
+                  set interface mtu x loop0\n\nshow interface\n\
                   ip route del 192.0.2.0/24\ncreate loopback interface\n\
                   set interface mtu packet 2 loop0\n";
     for purpose in ["check", "diff", "apply"] {

@@ -250,8 +250,8 @@ impl<S> Command<S> {
         self
     }
 
-    /// Where a line goes and another with the same values of the arguments `same` comes, that one is
-    /// executed as a command that begins with these words, followed by its arguments but for
+    /// Where a line goes and another with the same values of the arguments `same` comes, that one
+    /// is executed as a command that begins with these words, followed by its arguments but for
     /// `without`; the line that goes is not taken back. So packets meet the one or the other.
     pub fn exchanged(
         mut self,

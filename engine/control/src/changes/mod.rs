@@ -5,8 +5,8 @@
 //! both; so what stood on an interface that is made anew is made anew with it. Lines that do not
 //! stay are taken back in the reverse of their order, and then new lines are executed in theirs: a
 //! configuration is written in an order in which it can be executed, and undone in the reverse. A
-//! line about the same as one that goes (a route of the same prefix) is executed as its exchange, and
-//! the one that goes is not taken back: packets meet the one or the other.
+//! line about the same as one that goes (a route of the same prefix) is executed as its exchange,
+//! and the one that goes is not taken back: packets meet the one or the other.
 
 mod hash;
 mod line;

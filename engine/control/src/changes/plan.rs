@@ -1,5 +1,5 @@
-//! Two configurations side by side: which lines stay, and the commands that lead from the one to the
-//! other.
+//! Two configurations side by side: which lines stay, and the commands that lead from the one to
+//! the other.
 
 use super::hash::{Map, Set};
 use super::reader::Line;
@@ -7,8 +7,8 @@ use super::runs::Ends;
 use super::{Change, Changes, Mistake};
 use crate::error::Refusal;
 
-/// What leads from the lines `before` to the lines `after`. Needs nothing of the router, and may run
-/// on any thread.
+/// What leads from the lines `before` to the lines `after`. Needs nothing of the router, and may
+/// run on any thread.
 ///
 /// # Errors
 /// Lines that cannot be taken back.

@@ -51,8 +51,8 @@ impl Run {
         self.count > 1
     }
 
-    /// What stands in the texts of the line for its prefix and count: marks where it may be cut, the
-    /// prefix in its usual form otherwise.
+    /// What stands in the texts of the line for its prefix and count: marks where it may be cut,
+    /// the prefix in its usual form otherwise.
     pub(super) fn places<'t>(
         &self,
         (prefix, count): (&'t str, &'t str),

@@ -144,11 +144,14 @@ fn with_exchange() -> Commands<Nothing> {
     );
     commands.add(command("delete loop <interface>"));
     commands.add(
-        command("ip route [add|del|replace] {<prefix> [table <:u32>] [count <:1-1000000>] [via <:ip> [<interface>]]}")
-            .undo("ip route del <prefix> [table <table>] [count <count>]")
-            .exchanged("ip route replace", "add", &["prefix", "table"])
-            .counted("prefix", "count")
-            .usual(&[("add", "add"), ("count", "1"), ("table", "0")]),
+        command(
+            "ip route [add|del|replace] {<prefix> [table <:u32>] [count <:1-1000000>] \
+             [via <:ip> [<interface>]]}",
+        )
+        .undo("ip route del <prefix> [table <table>] [count <count>]")
+        .exchanged("ip route replace", "add", &["prefix", "table"])
+        .counted("prefix", "count")
+        .usual(&[("add", "add"), ("count", "1"), ("table", "0")]),
     );
     commands
 }

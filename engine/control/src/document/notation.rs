@@ -207,7 +207,7 @@ impl Key {
     }
 
     /// As people read it: `loop<instance>`.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn readable(&self) -> String {
         match self {
             Key::Word(word) => (*word).to_owned(),
             Key::Flag(flags) => flags.join("|"),

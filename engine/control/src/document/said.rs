@@ -109,7 +109,10 @@ pub(crate) fn to_json(said: &Said, blocks: &[&'static str]) -> Map<String, Json>
 
 /// The arguments that are blocks.
 pub(crate) fn blocks(arguments: &[Argument]) -> Vec<&'static str> {
-    let is_block = |choice: &Choice| matches!(choice, Choice::Type(kind) if matches!(kind.reads, Reads::Block));
+    let is_block = |choice: &Choice| match choice {
+        Choice::Type(kind) => matches!(kind.reads, Reads::Block),
+        _ => false,
+    };
     let mut out = Vec::new();
     for argument in arguments {
         match &argument.kind {

@@ -79,7 +79,7 @@ impl Shape {
                 }
             }
             Key::Pattern(_) => {
-                let shown = first.shown();
+                let shown = first.readable();
                 if !self.patterns.contains(&shown) {
                     self.patterns.push(shown);
                     self.key_types.push(type_of(first, arguments));

@@ -42,7 +42,7 @@ pub(super) fn bind(
         Key::Pattern(parts) => {
             let Some(values) = matched(parts, text) else {
                 let what = format!("'{}' cannot have this", printable(text));
-                let remedy = format!("it stands under {}", key.shown());
+                let remedy = format!("it stands under {}", key.readable());
                 return taken.mistakes.push(mistake(at, Refusal::new(what).remedy(remedy)));
             };
             for (name, otherwise, value) in values {

@@ -114,8 +114,8 @@ impl Fib {
         }
     }
 
-    /// The small numbers of the operator's tables, in the order of their numbers: the order in which
-    /// a configuration is written, however it came about.
+    /// The small numbers of the operator's tables, in the order of their numbers: the order in
+    /// which a configuration is written, however it came about.
     pub fn tables_in_order(&self, family: Family) -> Vec<u32> {
         self.tables(family).into_iter().map(|(_, index)| index).collect()
     }

@@ -12,7 +12,8 @@ const CONFIRM: (&str, &str) =
 const MESSAGE: (&str, &str) = ("message", "what the history says about it");
 const GENERATION: (&str, &str) = (
     "generation",
-    "only if the configuration is in this state still, as `show configuration` or a difference said",
+    "only if the configuration is in this state still, as `show configuration` or a difference \
+     said",
 );
 
 const FORMAT: (&str, &str) = ("format", "its language; YAML when its name ends with .yaml or .yml");

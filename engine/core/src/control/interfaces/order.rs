@@ -3,8 +3,8 @@
 use super::Interfaces;
 use crate::InterfaceId;
 
-/// A text that sorts as the name does by nature: `e2` before `e10`, `e0.9` before `e0.10`. Two names
-/// never have the same one.
+/// A text that sorts as the name does by nature: `e2` before `e10`, `e0.9` before `e0.10`. Two
+/// names never have the same one.
 pub fn natural_key(name: &str) -> String {
     let mut key = String::with_capacity(2 * name.len() + 4);
     let mut rest = name;
