@@ -1,7 +1,7 @@
 //! The versions of the configuration: what was applied and saved, which of them the router starts
 //! with, and which waits for its confirmation.
 //!
-//! `script/document.rs` has the commands that change them; `versions/restore.rs` has the start.
+//! `script/document/` has the commands that change them; `versions/restore.rs` has the start.
 
 pub(crate) mod commands;
 pub(crate) mod record;

@@ -216,8 +216,12 @@ impl<S: Names + 'static> Documented<S> {
         let step = self.advance(commands, state, sink)?;
         let is_done = matches!(step, Step::Done(_));
         if is_done && matches!(self.purpose, Purpose::Apply | Purpose::Rollback) {
-            let document = self.wanted.document.as_deref();
-            commands.keep_comments(document.map(document::comments_of).unwrap_or_default());
+            let comments = match self.document.take() {
+                Some(document) => document.comments,
+                // That of a version is read for its comments alone.
+                None => self.wanted.document.as_deref().map(document::comments_of),
+            };
+            commands.keep_comments(comments.unwrap_or_default());
         }
         Ok(step)
     }
@@ -373,8 +377,9 @@ impl<S: Names + 'static> Documented<S> {
 
     /// A configuration is read: the one before first, then the wanted one, then the saved one.
     fn read(&mut self, commands: &Commands<S>) -> Result<Step, Refusal> {
-        let placeholder = At::Discarding(Elsewhere::done(()));
-        let At::Reading { reader, before, wanted } = std::mem::replace(&mut self.at, placeholder)
+        // The state is moved out; each way on below enters the next one.
+        let moved_out = At::Discarding(Elsewhere::done(()));
+        let At::Reading { reader, before, wanted } = std::mem::replace(&mut self.at, moved_out)
         else {
             return Ok(Step::Again);
         };
