@@ -14,9 +14,9 @@ pub mod lookup;
 pub mod lookup_in_table;
 #[cfg(not(loom))]
 pub mod mfib;
+pub mod mpls;
 pub mod neighbour;
 pub mod next_hop_group;
-pub mod mpls;
 pub mod nodes;
 pub mod out_labels;
 pub mod requests;

@@ -65,24 +65,18 @@ impl OutLabels {
     pub const NONE: OutLabels =
         OutLabels { count: 0, mode: LabelMode::Pipe, entries: [0; OUT_LABELS_MAX] };
     /// The greatest of all stacks in order.
-    pub(crate) const LAST: OutLabels = OutLabels {
-        count: u8::MAX,
-        mode: LabelMode::Uniform,
-        entries: [u32::MAX; OUT_LABELS_MAX],
-    };
+    pub(crate) const LAST: OutLabels =
+        OutLabels { count: u8::MAX, mode: LabelMode::Uniform, entries: [u32::MAX; OUT_LABELS_MAX] };
 
     /// A stack, the label that is sent first in front; `None` when there are more than
-    /// [`OUT_LABELS_MAX`].
-    pub fn new(
-        mode: LabelMode,
-        labels: impl IntoIterator<Item = OutLabel>,
-    ) -> Option<OutLabels> {
+    /// [`OUT_LABELS_MAX`]. The mode of no labels is that of the label that a route takes off.
+    pub fn new(mode: LabelMode, labels: impl IntoIterator<Item = OutLabel>) -> Option<OutLabels> {
         let mut all = OutLabels { mode, ..OutLabels::NONE };
         for label in labels {
             *all.entries.get_mut(usize::from(all.count))? = label.entry();
             all.count += 1;
         }
-        Some(if all.count == 0 { OutLabels::NONE } else { all })
+        Some(all)
     }
 
     /// Labels of these values.
@@ -118,7 +112,8 @@ impl OutLabels {
     /// These in front of `inner`, as the mode of `inner` says, if it has labels; without implicit
     /// nulls. `None` when there are too many.
     pub fn in_front_of(self, inner: OutLabels) -> Option<OutLabels> {
-        let mode = if inner.is_empty() { self.mode } else { inner.mode };
+        let is_unsaid = inner == OutLabels::NONE;
+        let mode = if is_unsaid { self.mode } else { inner.mode };
         let all = self.iter().chain(inner.iter());
         OutLabels::new(mode, all.filter(|out| out.label != IMPLICIT_NULL))
     }
@@ -131,7 +126,10 @@ impl OutLabels {
 
     /// The words of commands; empty without labels.
     pub fn words(&self) -> String {
-        let Some(first) = self.iter().next() else { return String::new() };
+        let Some(first) = self.iter().next() else {
+            let is_uniform = self.mode == LabelMode::Uniform;
+            return if is_uniform { " uniform".to_owned() } else { String::new() };
+        };
         let mut words = format!(" out-labels {self}");
         match self.mode {
             LabelMode::Uniform => words += " uniform",

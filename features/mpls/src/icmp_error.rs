@@ -262,17 +262,13 @@ impl LabelIcmpError {
         let length = Icmp4Header::LEN + packet.length();
         let (kind, code) = match mtu_bytes {
             0 => (icmp4::kind::TIME_EXCEEDED, 0),
-            _ => (
-                icmp4::kind::DESTINATION_UNREACHABLE,
-                icmp4::unreachable::FRAGMENTATION_NEEDED,
-            ),
+            _ => (icmp4::kind::DESTINATION_UNREACHABLE, icmp4::unreachable::FRAGMENTATION_NEEDED),
         };
         let [a, b] = u16::try_from(mtu_bytes).unwrap_or(u16::MAX).to_be_bytes();
         let rest = [0, (QUOTED_BYTES / 4) as u8, a, b];
         let mut icmp = icmp4::Message::Other { kind, code, rest }.header();
-        let mut outer =
-            Ip4Header::new(source, header.source(), IpProtocol::ICMP, TTL, length)
-                .ok_or(LabelErrorDrop::Truncated)?;
+        let mut outer = Ip4Header::new(source, header.source(), IpProtocol::ICMP, TTL, length)
+            .ok_or(LabelErrorDrop::Truncated)?;
         outer.traffic_class = TRAFFIC_CLASS;
         let outer = outer.with_checksum(header_checksum(&outer));
         if !packet.push(Ip4Header::LEN + Icmp4Header::LEN) {
@@ -343,19 +339,15 @@ impl Node for LabelIcmpError {
 
 /// The declaration.
 pub(crate) fn spec() -> NodeSpec {
-    NodeSpec::new(
-        NODE,
-        "Tells senders of labelled packets why these go no further",
-        |wiring| {
-            Box::new(LabelIcmpError {
-                tables: wiring.shared(),
-                lookup: [wiring.node(nodes::ip4::LOOKUP), wiring.node(nodes::ip6::LOOKUP)],
-                drop: [wiring.node(nodes::ip4::DROP), wiring.node(nodes::ip6::DROP)],
-                label_lookup: wiring.node(nodes::mpls::LOOKUP),
-                bucket: TokenBucket::new(ERRORS_PER_SECOND, ERRORS_BURST),
-            })
-        },
-    )
+    NodeSpec::new(NODE, "Tells senders of labelled packets why these go no further", |wiring| {
+        Box::new(LabelIcmpError {
+            tables: wiring.shared(),
+            lookup: [wiring.node(nodes::ip4::LOOKUP), wiring.node(nodes::ip6::LOOKUP)],
+            drop: [wiring.node(nodes::ip4::DROP), wiring.node(nodes::ip6::DROP)],
+            label_lookup: wiring.node(nodes::mpls::LOOKUP),
+            bucket: TokenBucket::new(ERRORS_PER_SECOND, ERRORS_BURST),
+        })
+    })
     .reasons::<LabelErrorDrop>()
     .describe(|record, names| {
         format!("{} bytes of an ICMP error, to {}", record.packet_bytes, names.node(record.next))

@@ -112,12 +112,7 @@ impl<F: InnerPacket> Stage for Impose<F> {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(
-        &self,
-        _: StageContext<'_>,
-        (): (),
-        packet: &mut Packet,
-    ) -> Result<NodeId, MplsDrop> {
+    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, MplsDrop> {
         self.impose(self.tables.adjacencies.of(packet), packet)
     }
 
@@ -176,12 +171,7 @@ impl Stage for ImposeOnFrames {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(
-        &self,
-        _: StageContext<'_>,
-        (): (),
-        packet: &mut Packet,
-    ) -> Result<NodeId, MplsDrop> {
+    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, MplsDrop> {
         let adjacency = self.tables.adjacencies.of(packet);
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(MplsDrop::Truncated);

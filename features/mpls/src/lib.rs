@@ -22,6 +22,7 @@ mod stack;
 mod state;
 mod swap;
 mod too_big;
+mod tunnel;
 
 use std::sync::Arc;
 
@@ -60,4 +61,5 @@ pub fn register(registry: &mut Registry) {
     graph.claim("ethertype", u32::from(EtherType::MPLS.0), input::NODE);
     state::register(registry, interfaces);
     commands::register(registry);
+    tunnel::register(registry);
 }

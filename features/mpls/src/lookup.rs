@@ -15,7 +15,7 @@ use quiver_tables::GroupId;
 use quiver_wire::mpls::{BOTTOM, ENTRY_BYTES, special};
 
 use crate::flow::kept_hash;
-use crate::handover::{OF_RX, PoppedInto};
+use crate::handover::PoppedInto;
 use crate::interfaces::MplsInterfaces;
 use crate::reasons::MplsDrop;
 use crate::stack::{Entry, entry_at, top, version};
@@ -39,10 +39,7 @@ impl LabelLookUp {
             labels: wiring.shared(),
             tables: wiring.shared(),
             interfaces: wiring.shared(),
-            pop_lookup: [
-                wiring.node(nodes::mpls::POP_IP4),
-                wiring.node(nodes::mpls::POP_IP6),
-            ],
+            pop_lookup: [wiring.node(nodes::mpls::POP_IP4), wiring.node(nodes::mpls::POP_IP6)],
             next_label: wiring.node(nodes::mpls::LOOKUP_IN_TABLE),
         }
     }
@@ -80,12 +77,12 @@ impl LabelLookUp {
         }
         match label {
             special::IP4_EXPLICIT_NULL | special::IP6_EXPLICIT_NULL if entry.is_bottom() => {
-                packet.hand_over(PoppedInto(OF_RX));
+                packet.hand_over(PoppedInto::OF_RX);
                 Ok(self.pop_lookup[usize::from(label == special::IP6_EXPLICIT_NULL)])
             }
             // It may stand anywhere in a stack (RFC 4182 §3).
             special::IP4_EXPLICIT_NULL | special::IP6_EXPLICIT_NULL => {
-                packet.hand_over(PoppedInto(table));
+                packet.hand_over(PoppedInto::labels(table));
                 Ok(self.next_label)
             }
             special::ROUTER_ALERT => Err(MplsDrop::RouterAlert),
@@ -106,10 +103,10 @@ impl LabelLookUp {
             return Err(MplsDrop::Truncated);
         }
         if !entropy.is_bottom() {
-            packet.hand_over(PoppedInto(table));
+            packet.hand_over(PoppedInto::labels(table));
             return Ok(self.next_label);
         }
-        packet.hand_over(PoppedInto(OF_RX));
+        packet.hand_over(PoppedInto::OF_RX);
         match version(packet.bytes().get(ENTRY_BYTES..).unwrap_or_default()) {
             4 => Ok(self.pop_lookup[0]),
             6 => Ok(self.pop_lookup[1]),
@@ -223,7 +220,5 @@ pub(crate) fn spec() -> NodeSpec {
     NodeSpec::look_up("Finds the route of the top label", |wiring| {
         MplsLookup(LabelLookUp::new(wiring))
     })
-    .describe(|record, names| {
-        format!("{} → {}", describe(record.bytes()), names.node(record.next))
-    })
+    .describe(|record, names| format!("{} → {}", describe(record.bytes()), names.node(record.next)))
 }

@@ -10,7 +10,7 @@ use quiver_wire::mpls::ENTRY_BYTES;
 use crate::handover::PoppedInto;
 use crate::lookup::LabelLookUp;
 use crate::reasons::MplsDrop;
-use crate::stack::{Entry, top};
+use crate::stack::{Entry, tell_next, top};
 
 struct LookupInTable(LabelLookUp);
 
@@ -19,7 +19,7 @@ impl LookupInTable {
         if !packet.turn() {
             return Err(MplsDrop::Loop);
         }
-        let PoppedInto(table) = packet.handed_over();
+        let PoppedInto { table, is_uniform } = packet.handed_over();
         let entry = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
         if entry.is_bottom() {
             return Err(MplsDrop::UnknownPayload);
@@ -29,11 +29,13 @@ impl LookupInTable {
         }
         packet.l2_bytes = 0;
         let next = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
-        // What the label above has lived through shortens the life of this one, but never makes it
-        // longer (RFC 3443 §4).
         if next.ttl() <= 1 {
             return Err(MplsDrop::TtlExpired);
         }
+        if is_uniform {
+            tell_next(entry, next, packet);
+        }
+        let table = table.ok_or(MplsDrop::NoRoute)?;
         self.0.look_up(table, packet)
     }
 }
@@ -52,7 +54,5 @@ pub(crate) fn spec() -> NodeSpec {
         |wiring| Box::new(LookupInTable(LabelLookUp::new(wiring))),
     )
     .reasons::<MplsDrop>()
-    .describe(|record, names| {
-        format!("{} → {}", describe(record.bytes()), names.node(record.next))
-    })
+    .describe(|record, names| format!("{} → {}", describe(record.bytes()), names.node(record.next)))
 }

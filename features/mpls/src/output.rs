@@ -29,12 +29,7 @@ impl Stage for Output {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(
-        &self,
-        _: StageContext<'_>,
-        (): (),
-        packet: &mut Packet,
-    ) -> Result<NodeId, MplsDrop> {
+    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, MplsDrop> {
         let adjacency = self.tables.adjacencies.of(packet);
         let entry = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
         if packet.length() > usize::from(adjacency.mtu_bytes) {

@@ -129,12 +129,7 @@ impl Stage for Pop {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(
-        &self,
-        _: StageContext<'_>,
-        (): (),
-        packet: &mut Packet,
-    ) -> Result<NodeId, MplsDrop> {
+    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, MplsDrop> {
         let adjacency = self.tables.adjacencies.of(packet);
         let entry = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
         let version = version(packet.bytes().get(ENTRY_BYTES..).unwrap_or_default());
@@ -168,4 +163,3 @@ pub(crate) fn spec() -> NodeSpec {
         format!("{bytes} bytes without labels out of {tx}, to {}", names.node(record.next))
     })
 }
-

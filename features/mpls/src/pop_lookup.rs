@@ -15,7 +15,8 @@ use quiver_tables::GroupId;
 use quiver_wire::mpls::ENTRY_BYTES;
 use quiver_wire::{Header, Ip4Header, Ip6Header, ip4, ip6};
 
-use crate::handover::{OF_RX, PoppedInto};
+use crate::handover::PoppedInto;
+use crate::pop::tell_behind;
 use crate::reasons::MplsDrop;
 use crate::stack::{Entry, top, version};
 
@@ -91,8 +92,8 @@ impl<F: Popped> PopLookUp<F> {
     /// The table by which a packet goes on.
     #[inline(always)]
     fn table(&self, packet: &Packet) -> u32 {
-        let PoppedInto(table) = packet.handed_over();
-        if table == OF_RX { F::table_of(&self.tables.interfaces, packet.rx) } else { table }
+        let PoppedInto { table, .. } = packet.handed_over();
+        table.unwrap_or_else(|| F::table_of(&self.tables.interfaces, packet.rx))
     }
 
     /// The label is off: the packet is another one, which came in by nobody's interface.
@@ -132,6 +133,7 @@ impl<F: Popped> PopLookUp<F> {
             return Err(MplsDrop::UnknownPayload);
         }
         let table = self.table(packet);
+        let PoppedInto { is_uniform, .. } = packet.handed_over();
         if !packet.pull(ENTRY_BYTES) {
             return Err(MplsDrop::Truncated);
         }
@@ -143,6 +145,9 @@ impl<F: Popped> PopLookUp<F> {
         let available = packet.length();
         let length = F::checked_length(packet.bytes(), available).ok_or(MplsDrop::BadPayload)?;
         packet.trim(length);
+        if is_uniform {
+            tell_behind(packet.bytes_mut(), entry.class(), entry.ttl());
+        }
         Self::popped(packet);
         let address = F::destination(packet.bytes()).ok_or(MplsDrop::BadPayload)?;
         let found = F::table(&self.tables, table).lookup(address);
@@ -179,7 +184,8 @@ where
     fn key(&self, (): (), packet: &mut Packet) -> Key<F::Address> {
         let is_bottom = top(packet).is_some_and(|entry| Entry(entry).is_bottom());
         let behind = packet.bytes().get(ENTRY_BYTES..).unwrap_or_default();
-        let is_whole = packet.has_none(PacketFlags::CHAINED) & packet.may_turn();
+        let PoppedInto { is_uniform, .. } = packet.handed_over();
+        let is_whole = packet.has_none(PacketFlags::CHAINED) & packet.may_turn() & !is_uniform;
         if !(is_bottom & is_whole & F::is_plain(behind)) {
             return Key::default();
         }
@@ -190,13 +196,7 @@ where
     }
 
     #[inline(always)]
-    fn find(
-        &self,
-        variant: Variant,
-        (): (),
-        keys: &[Key<F::Address>],
-        found: &mut [GroupId],
-    ) {
+    fn find(&self, variant: Variant, (): (), keys: &[Key<F::Address>], found: &mut [GroupId]) {
         for (keys, found) in keys.chunks(KEYS_AT_A_TIME).zip(found.chunks_mut(KEYS_AT_A_TIME)) {
             let Some(first) = keys.first() else { continue };
             let mut addresses = [F::Address::default(); KEYS_AT_A_TIME];
@@ -249,11 +249,7 @@ pub(crate) fn spec<F: Popped>() -> NodeSpec {
     let help = "Takes the last label off, and looks the packet behind it up";
     NodeSpec::look_up(help, |wiring: &Wiring<'_>| {
         let [rewrite, impose, ..] = F::NEXT.map(|name| wiring.node(name));
-        PopLookUp::<F> {
-            tables: wiring.shared(),
-            leaving: [rewrite, impose],
-            family: PhantomData,
-        }
+        PopLookUp::<F> { tables: wiring.shared(), leaving: [rewrite, impose], family: PhantomData }
     })
     .describe(|record, names| {
         format!("{} → {}", F::describe(record.bytes()), names.node(record.next))

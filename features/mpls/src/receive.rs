@@ -1,6 +1,8 @@
 //! `mpls-interface-rx`, `mpls-l2-rx`: the last label goes, and the packet or the frame behind it is
 //! received on the interface that the route names.
 
+use std::sync::Arc;
+
 use quiver_core::graph::arc::DEVICE_INPUT;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::memory::packet::PacketFlags;
@@ -12,12 +14,10 @@ use quiver_wire::{EthernetHeader, Header};
 
 use crate::reasons::MplsDrop;
 use crate::stack::{Entry, top, version};
+use crate::tunnel::{CONTROL_WORD_BYTES, PublishedEnds};
 
 /// Take the last label off a packet whose route names an interface that is up.
-fn receive(
-    cx: &Context<'_>,
-    packet: &mut Packet,
-) -> Result<quiver_core::InterfaceId, MplsDrop> {
+fn receive(cx: &Context<'_>, packet: &mut Packet) -> Result<quiver_core::InterfaceId, MplsDrop> {
     if !packet.turn() {
         return Err(MplsDrop::Loop);
     }
@@ -73,12 +73,18 @@ pub(crate) fn spec_of_packets() -> NodeSpec {
     .describe(describe)
 }
 
-struct FrameRx;
+struct FrameRx {
+    tunnels: Arc<PublishedEnds>,
+}
 
 impl Node for FrameRx {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         frame.route(|packet| {
             let on = receive(cx, packet)?;
+            let ends = self.tunnels.read(on.index(), cx.pass);
+            if ends.is_some_and(|ends| ends.control_word) && !packet.pull(CONTROL_WORD_BYTES) {
+                return Err(MplsDrop::Truncated);
+            }
             if packet.segment_length() < EthernetHeader::LEN {
                 return Err(MplsDrop::BadPayload);
             }
@@ -100,7 +106,7 @@ pub(crate) fn spec_of_frames() -> NodeSpec {
             for name in ["ethernet-input", "l2-input", "l2-xconnect"] {
                 wiring.node_if_built(name); // an edge, for `show graph`
             }
-            Box::new(FrameRx)
+            Box::new(FrameRx { tunnels: wiring.shared() })
         },
     )
     .reasons::<MplsDrop>()

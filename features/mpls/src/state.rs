@@ -112,9 +112,9 @@ pub(crate) fn enable(
 
 /// Delete a label table in which no interface is.
 pub(crate) fn delete_table(engine: &mut Engine, id: u32) -> Result<(), Refusal> {
-    let used = engine.get::<Mpls>().and_then(|mpls| {
-        mpls.enabled.iter().find(|(_, table)| **table == id).map(|(on, _)| *on)
-    });
+    let used = engine
+        .get::<Mpls>()
+        .and_then(|mpls| mpls.enabled.iter().find(|(_, table)| **table == id).map(|(on, _)| *on));
     if let Some(on) = used {
         let name = engine.interface_name(on);
         let user = format!("interface {name}");

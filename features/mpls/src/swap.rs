@@ -17,7 +17,7 @@ use quiver_wire::mpls::{BOTTOM, ENTRY_BYTES};
 use crate::icmp_error::{self, TIME_EXCEEDED};
 use crate::push::{Behind, is_one_label, is_usual, label_of, push, push_one};
 use crate::reasons::MplsDrop;
-use crate::stack::{CLASS, Entry, NOT_LABEL, top, write_at};
+use crate::stack::{CLASS, Entry, NOT_LABEL, tell_next, top};
 use crate::too_big;
 
 /// `mpls-swap`, a packet's part of it. The adjacency is in the packet's index.
@@ -72,21 +72,18 @@ impl Swap {
         }
         packet.l2_bytes = 0;
         if adjacency.label_count() == 0 && !is_last {
-            expose(adjacency, Entry(entry.0 & !0xff | u32::from(ttl)), packet)?;
+            let next = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
+            if adjacency.is_uniform() {
+                tell_next(Entry(entry.0 & !0xff | u32::from(ttl)), next, packet);
+            }
         }
-        push(&self.tables.adjacencies, adjacency, Behind { is_last, class, ttl, is_swap: true }, packet)
+        push(
+            &self.tables.adjacencies,
+            adjacency,
+            Behind { is_last, class, ttl, is_swap: true },
+            packet,
+        )
     }
-}
-
-/// The label behind the one that was taken off is on top now: in uniform mode it has the class and
-/// the TTL of that one, but never a longer life (RFC 3443 §3.1).
-fn expose(adjacency: &Adjacency, popped: Entry, packet: &mut Packet) -> Result<(), MplsDrop> {
-    let next = top(packet).ok_or(MplsDrop::Truncated)?;
-    if adjacency.is_uniform() {
-        let ttl = popped.ttl().min(next as u8);
-        write_at(packet, 0, next & !(CLASS | 0xff) | popped.0 & CLASS | u32::from(ttl));
-    }
-    Ok(())
 }
 
 impl Stage for Swap {
@@ -98,12 +95,7 @@ impl Stage for Swap {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     #[inline(always)]
-    fn decide(
-        &self,
-        _: StageContext<'_>,
-        (): (),
-        packet: &mut Packet,
-    ) -> Result<NodeId, MplsDrop> {
+    fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, MplsDrop> {
         self.swap(self.tables.adjacencies.of(packet), packet)
     }
 

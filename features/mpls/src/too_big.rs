@@ -54,11 +54,7 @@ struct TooBig {
 }
 
 impl TooBig {
-    fn decide(
-        &self,
-        cx: &mut Context<'_>,
-        packet: &mut Packet,
-    ) -> Result<NodeId, LabelledTooBig> {
+    fn decide(&self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, LabelledTooBig> {
         let adjacency = *self.tables.adjacencies.of(packet);
         let stack = stack_bytes(packet.bytes()).ok_or(LabelledTooBig::StackTooDeep)?;
         // A label that the adjacency takes off does not count.

@@ -34,8 +34,12 @@ impl Fib {
         if self.lists.len() >= self.limits.path_lists {
             return Err(FibError::PathListsFull(self.limits.path_lists));
         }
-        // A labelled path has one for packets that wait for the neighbour, too.
-        if !self.adjacencies.slots().has_room(key.paths.len() * 2) {
+        // Packets that get or have labels wait for a neighbour at further ones.
+        let adjacencies = key.paths.iter().map(|path| {
+            let is_labelled = payload.family().is_none() || !path.labels.is_empty();
+            if is_labelled { 3 } else { 1 }
+        });
+        if !self.adjacencies.slots().has_room(adjacencies.sum()) {
             return Err(FibError::AdjacenciesFull(self.limits.adjacencies));
         }
         let (mut resolver, _) = self.resolver();

@@ -53,10 +53,14 @@ impl InterfaceInfo {
 
     /// Destination, source, VLAN tags, EtherType (IEEE 802.3 §3.1.1, RFC 894, RFC 2464).
     pub(super) fn header_to(&self, own: MacAddress, peer: MacAddress, payload: Family) -> Vec<u8> {
-        self.header_of_type(own, peer, match payload {
-            Family::Ip4 => EtherType::IPV4,
-            Family::Ip6 => EtherType::IPV6,
-        })
+        self.header_of_type(
+            own,
+            peer,
+            match payload {
+                Family::Ip4 => EtherType::IPV4,
+                Family::Ip6 => EtherType::IPV6,
+            },
+        )
     }
 
     /// As [`header_to`](Self::header_to), with any EtherType.

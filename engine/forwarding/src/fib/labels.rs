@@ -116,7 +116,12 @@ impl LabelRoutes {
     }
 
     /// Let `source` say `group` of a label, or nothing; returns what it said before.
-    fn set(&mut self, place: LabelPlace, source: Source, group: Option<GroupId>) -> Option<GroupId> {
+    fn set(
+        &mut self,
+        place: LabelPlace,
+        source: Source,
+        group: Option<GroupId>,
+    ) -> Option<GroupId> {
         let table = self.tables.get_mut(place.table as usize)?.as_mut()?;
         let said = table.routes.entry(place.key).or_default();
         let known = said.iter().position(|(who, _)| *who == source);
@@ -202,7 +207,10 @@ impl Fib {
             is_held && list.key.paths.iter().any(|path| path.looks_in_labels(index))
         };
         if self.lists.iter().any(names) {
-            return Err(FibError::LabelTableInUse { id, user: "a route that looks up in it".into() });
+            return Err(FibError::LabelTableInUse {
+                id,
+                user: "a route that looks up in it".into(),
+            });
         }
         let table = self.labels.tables[index as usize].take().unwrap_or_default();
         for (key, said) in table.routes {
@@ -410,9 +418,7 @@ impl Fib {
         let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
         let routes = self.labels.table(table).into_iter();
         let routes = routes.flat_map(move |table| table.routes.range((begin, Bound::Unbounded)));
-        routes.flat_map(|(key, said)| {
-            said.iter().enumerate().map(|one| self.label_view(*key, one))
-        })
+        routes.flat_map(|(key, said)| said.iter().enumerate().map(|one| self.label_view(*key, one)))
     }
 
     /// How many labels of a table have a route.

@@ -77,7 +77,7 @@ pub use liveness::Watched;
 pub use next_hop_objects::NextHopObjectId;
 pub use nodes::{
     FamilyNodes, FibNodes, LOCAL_ROUTE_INDEX, LabelNodes, LabelledNodes, NO_ROUTE_INDEX,
-    PROHIBIT_INDEX, UNREACHABLE_INDEX,
+    POPPED_UNIFORM, PROHIBIT_INDEX, UNREACHABLE_INDEX,
 };
 pub use path::{Family, Only, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};

@@ -15,6 +15,10 @@ pub const PROHIBIT_INDEX: u32 = u32::MAX - 2;
 /// interface's own address has 0.
 pub const LOCAL_ROUTE_INDEX: u32 = 1;
 
+/// The bit of a table's number in a hop that takes a label off, whose TTL and class go on into what
+/// is behind it (RFC 3443 §2.2).
+pub const POPPED_UNIFORM: u32 = 1 << 31;
+
 /// The nodes that a family's hops name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FamilyNodes {

@@ -9,9 +9,9 @@ use quiver_tables::GroupId;
 use quiver_tables::prefix::{Address, Prefix};
 
 use super::adjacencies::AdjacencyKey;
-use super::next_hop_objects::NextHopObjectId;
 use super::labels::LabelPlace;
 use super::link::Link;
+use super::next_hop_objects::NextHopObjectId;
 use super::path::{Family, Path, Target};
 use crate::next_hop_group::Hop;
 

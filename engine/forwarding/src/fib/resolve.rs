@@ -10,12 +10,12 @@ use super::explain::Unusable;
 use super::families::Families;
 use super::labels::{LabelKey, LabelPlace};
 use super::link::Link;
-use super::nodes::{LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
+use super::nodes::{LOCAL_ROUTE_INDEX, POPPED_UNIFORM, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use super::path::{Family, Only, Path, Source, Target};
 use super::path_list::{Dependencies, ListKey, PathLists, Tracked};
 use super::stacks::Stack;
 use crate::next_hop_group::{Hop, PATHS_MAX};
-use crate::out_labels::OutLabels;
+use crate::out_labels::{LabelMode, OutLabels};
 
 /// Next hops behind next hops, at most: deeper than networks nest them, shallow enough to walk.
 pub const RECURSION_MAX: usize = 8;
@@ -149,7 +149,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
         let scope = Scope { labels, ..scope };
         if scope.sought.is_none()
             && scope.payload.family().is_none()
-            && let Some(found) = self.end_of_label(path.target, scope.payload)
+            && let Some(found) = self.end_of_label(path.target, labels.mode(), scope.payload)
         {
             return found;
         }
@@ -157,12 +157,15 @@ impl<'a, H: Hops> Resolver<'a, H> {
     }
 
     /// What a path comes down to that takes the last label off inside of the router, or drops.
-    fn end_of_label(&mut self, target: Target, payload: Link) -> Option<Found> {
+    fn end_of_label(&mut self, target: Target, mode: LabelMode, payload: Link) -> Option<Found> {
+        let popped = if mode == LabelMode::Uniform { POPPED_UNIFORM } else { 0 };
         let own = |next, index| Some(Ok(vec![(Hop { next, index }, 1)]));
         let Some(nodes) = self.around.label_nodes else { return Some(Err(Unusable::NoLabels)) };
         match target {
-            Target::LookupIn { family, table } => own(nodes.pop_lookup[family as usize], table),
-            Target::LabelLookupIn { table } => own(nodes.lookup, table),
+            Target::LookupIn { family, table } => {
+                own(nodes.pop_lookup[family as usize], table | popped)
+            }
+            Target::LabelLookupIn { table } => own(nodes.lookup, table | popped),
             Target::InterfaceRx(interface) | Target::FrameRx(interface) => {
                 self.dependencies.interfaces.insert(interface);
                 if !self.around.interfaces.get(&interface).is_some_and(|on| on.info.up) {
@@ -272,6 +275,8 @@ impl<'a, H: Hops> Resolver<'a, H> {
         let has_neighbours = on.is_some_and(|on| on.info.mac.is_some())
             || stacks.on(interface).is_some_and(Stack::is_multipoint);
         let next_hop_there = next_hop.filter(|_| has_neighbours);
+        let is_plain = labels.is_empty() && payload.family().is_some();
+        let labels = if is_plain { OutLabels::NONE } else { labels };
         let key = AdjacencyKey { interface, payload, next_hop: next_hop_there, labels };
         if key.is_labelled() {
             if self.around.label_nodes.is_none() {
@@ -330,12 +335,11 @@ impl<'a, H: Hops> Resolver<'a, H> {
         let lists = self.lists;
         let list = lists.get(group).ok_or(unknown)?;
         let nobody = IpAddr::from([0; 4]);
-        self.walk_through(group, &list.key.paths, Scope {
-            family: Family::Ip4,
-            table: 0,
-            sought: Some(nobody),
-            ..scope
-        })
+        self.walk_through(
+            group,
+            &list.key.paths,
+            Scope { family: Family::Ip4, table: 0, sought: Some(nobody), ..scope },
+        )
     }
 
     /// What the paths of a covering route come down to.

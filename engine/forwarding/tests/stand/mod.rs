@@ -28,11 +28,7 @@ pub const NODES: FibNodes = FibNodes {
     ip6: family_nodes(40),
     ip6_link_local: NodeId(60),
     ip4_broadcast: NodeId(61),
-    labelled: LabelledNodes {
-        incomplete: NodeId(62),
-        confirm: NodeId(63),
-        count: NodeId(64),
-    },
+    labelled: LabelledNodes { incomplete: NodeId(62), confirm: NodeId(63), count: NodeId(64) },
 };
 
 /// The port of [`router`].

@@ -8,9 +8,7 @@ use quiver_control::{
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
-use quiver_forwarding::out_labels::{
-    LabelMode, OUT_LABELS_MAX, OutLabel, OutLabels, PIPE_TTL,
-};
+use quiver_forwarding::out_labels::{LabelMode, OUT_LABELS_MAX, OutLabel, OutLabels, PIPE_TTL};
 use quiver_tables::GroupId;
 use quiver_tables::prefix::IpPrefix;
 

@@ -10,8 +10,8 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::{Recent, TokenBucket, key};
 use quiver_core::{Context, Frame};
 use quiver_forwarding::adjacency::counts::{AdjacencyCounts, WorkerCounts};
-use quiver_forwarding::handover::AdjacencyIndex;
 use quiver_forwarding::adjacency_counter::{Onward, Payload};
+use quiver_forwarding::handover::AdjacencyIndex;
 use quiver_forwarding::ip::IpTables;
 
 use crate::notifications::Notification;

@@ -365,11 +365,9 @@ pub(crate) fn spec(
             Payload::Ip6 => {
                 [nodes::ip6::REWRITE, nodes::ip6::CONFIRM_NEIGHBOR, nodes::ip6::ADJACENCY_COUNTER]
             }
-            Payload::Labelled => [
-                nodes::mpls::OUTPUT,
-                nodes::mpls::CONFIRM_NEIGHBOR,
-                nodes::mpls::ADJACENCY_COUNTER,
-            ],
+            Payload::Labelled => {
+                [nodes::mpls::OUTPUT, nodes::mpls::CONFIRM_NEIGHBOR, nodes::mpls::ADJACENCY_COUNTER]
+            }
         };
         for next in onward {
             wiring.node_if_built(next); // where the FIB says that neighbours are

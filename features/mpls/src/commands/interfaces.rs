@@ -47,10 +47,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.running_config_in_slices(order::INTERFACE_SETTINGS, by_interface(write_config));
 }
 
-fn show(
-    engine: &mut Engine,
-    args: &quiver_control::Args<'_>,
-) -> Result<Work<Engine>, Refusal> {
+fn show(engine: &mut Engine, args: &quiver_control::Args<'_>) -> Result<Work<Engine>, Refusal> {
     let keys = match args.optional_interface(engine, "interface")? {
         Some(id) => vec![id],
         None => engine.get::<Mpls>().into_iter().flat_map(Mpls::enabled).collect(),

@@ -8,6 +8,8 @@ mod tables;
 
 use quiver_control::Registry;
 
+pub(crate) use paths::{out_labels, words as path_words};
+
 /// The chapter of the reference page.
 pub(crate) const GROUP: &str = "Labels and segments";
 

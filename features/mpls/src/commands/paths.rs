@@ -23,7 +23,7 @@ pub(super) const ENTRY: &str = "{next-hop, interface, drop, ip4-table: <table4>,
     preference, out-labels: <out-label>..., uniform, pipe, ttl, exp}";
 
 /// The labels that a path puts on packets.
-pub(super) fn out_labels(via: &Args<'_>) -> Result<OutLabels, Refusal> {
+pub(crate) fn out_labels(via: &Args<'_>) -> Result<OutLabels, Refusal> {
     let labels = via.all::<u32>("out-label")?;
     let mode = if via.has("uniform") { LabelMode::Uniform } else { LabelMode::Pipe };
     let (ttl, class) = (via.or("ttl", PIPE_TTL)?, via.or("exp", 0u8)?);
@@ -34,12 +34,7 @@ pub(super) fn out_labels(via: &Args<'_>) -> Result<OutLabels, Refusal> {
 }
 
 /// The small number of the operator's table of a family.
-fn ip_table(
-    engine: &Engine,
-    via: &Args<'_>,
-    family: Family,
-    name: &str,
-) -> Result<u32, Refusal> {
+fn ip_table(engine: &Engine, via: &Args<'_>, family: Family, name: &str) -> Result<u32, Refusal> {
     let id = via.get(name)?;
     let index = fib(engine)?.table_index(family, id);
     index.ok_or_else(|| via.refuse(name, FibError::NoTable { family, id }.to_string()))
@@ -76,7 +71,7 @@ pub(super) fn paths(engine: &Engine, args: &Args<'_>) -> Result<Vec<Path>, Refus
 }
 
 /// A path in the words of the command.
-pub(super) fn words(engine: &Engine, fib: &Fib, path: &Path) -> String {
+pub(crate) fn words(engine: &Engine, fib: &Fib, path: &Path) -> String {
     let name = |id| engine.interface_name(id);
     let mut words = match path.target {
         Target::Via { next_hop, interface: Some(on) }

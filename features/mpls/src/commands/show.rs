@@ -134,13 +134,7 @@ fn hops(engine: &Engine, fib: &Fib, route: &LabelRouteView<'_>) -> Vec<String> {
     route.hops.iter().map(hop_words).collect()
 }
 
-fn describe(
-    engine: &Engine,
-    fib: &Fib,
-    id: u32,
-    route: &LabelRouteView<'_>,
-    text: &mut String,
-) {
+fn describe(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>, text: &mut String) {
     let (label, bottom) = (route.key.label, bottom(route.key));
     let best = if route.best { "" } else { ", not followed" };
     let source = source_word(route.source);
@@ -160,12 +154,7 @@ fn describe(
     }
 }
 
-fn as_json(
-    engine: &Engine,
-    fib: &Fib,
-    id: u32,
-    route: &LabelRouteView<'_>,
-) -> serde_json::Value {
+fn as_json(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>) -> serde_json::Value {
     let paths: Vec<_> = route.paths.iter().map(|path| words(engine, fib, path)).collect();
     let states: Vec<_> =
         fib.path_states(route.group).iter().map(|(_, state)| state_words(engine, state)).collect();
