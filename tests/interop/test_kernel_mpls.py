@@ -13,15 +13,22 @@ from dataclasses import dataclass
 import pytest
 
 from peers.beside_guest import BesideGuest, beside_guest
+from peers.kernel_guest import KernelGuest
 from peers.network import ping_all, reach
 from peers.processes import wait_until
 
 #: The links between the router and the edges: the router is 1, the edge 2.
 LEFT, RIGHT = "172.31.1", "172.31.2"
+LEFT6, RIGHT6 = "2001:db8:31:1:", "2001:db8:31:2:"
 #: Customers of the edges, and one whose addresses are in a VRF.
 CUSTOMER = {"left": "10.99.1.1", "right": "10.99.2.1"}
 CUSTOMER6 = {"left": "2001:db8:99:1::1", "right": "2001:db8:99:2::1"}
 VPN_CUSTOMER = "10.98.2.1"
+
+
+def batch(guest: KernelGuest, name: str, commands: str, *words: str) -> None:
+    """Run commands of `ip`, one a line, at an edge."""
+    guest.run("ip", "-n", name, *words, "-batch", "-", stdin=commands)
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,9 @@ class Core:
             self.lab.router.ctl(command.replace("LEFT", self.left).replace("RIGHT", self.right))
         before = self.lab.router.errors()
         yield
-        lost = [line for line in self.lab.router.counted_since(before) if "mpls" in line[0]]
+        counted = self.lab.router.counted_since(before)
+        waited = "mpls-resolve-neighbor"
+        lost = [line for line in counted if "mpls" in line[0] and line[0] != waited]
         for command in reversed(commands):
             words = command.split(" via ")[0].replace(" add ", " del ")
             self.lab.router.ctl(words)
@@ -71,17 +80,20 @@ def core() -> Iterator[Core]:
         guest = lab.guest
         for module in ("mpls_router", "mpls_iptunnel", "vrf", "dummy"):
             guest.run("modprobe", "-d", "/run/host", module)
-        for number, (name, link) in enumerate((("left", LEFT), ("right", RIGHT))):
+        for number, (name, link, link6) in enumerate((("left", LEFT, LEFT6), ("right", RIGHT, RIGHT6))):
             device, other = f"vec{number}", "right" if name == "left" else "left"
             guest.ip("netns", "add", name)
             guest.ip("link", "set", device, "netns", name)
-            guest.ip_batch(
-                f"""-n {name} link set lo up
-                -n {name} link set {device} mtu 1500 up
-                -n {name} addr add {link}.2/24 dev {device}
-                -n {name} addr add {CUSTOMER[name]}/32 dev lo
-                -n {name} -6 addr add {CUSTOMER6[name]}/128 dev lo nodad
-                -n {name} route add 10.1.0.0/24 via {link}.1"""
+            batch(
+                guest,
+                name,
+                f"""link set lo up
+                link set {device} mtu 1500 up
+                addr add {link}.2/24 dev {device}
+                addr add {link6}:2/64 dev {device} nodad
+                addr add {CUSTOMER[name]}/32 dev lo
+                addr add {CUSTOMER6[name]}/128 dev lo nodad
+                route add 10.1.0.0/24 via {link}.1""",
             )
             for setting in (
                 "net.mpls.platform_labels=1000",
@@ -91,18 +103,21 @@ def core() -> Iterator[Core]:
                 "net.ipv6.conf.all.forwarding=1",
             ):
                 guest.run("ip", "netns", "exec", name, "sysctl", "-qw", setting)
-            guest.ip_batch(
-                f"""-n {name} route add {CUSTOMER[other]}/32 encap mpls 16 via inet {link}.1 src {CUSTOMER[name]}
-                -n {name} -6 route add {CUSTOMER6[other]}/128 encap mpls 16/2 via inet {link}.1
-                -n {name} -f mpls route add 17 dev lo
-                -n {name} -f mpls route add 18 dev lo"""
+            batch(
+                guest,
+                name,
+                f"""route add {CUSTOMER[other]}/32 encap mpls 16 via inet {link}.1 src {CUSTOMER[name]}
+                route add {CUSTOMER6[other]}/128 encap mpls 16/2 via {link6}:1""",
             )
+            batch(guest, name, "route add 17 dev lo\nroute add 18 dev lo", "-f", "mpls")
         made = Core(lab)
         lab.router.configure(
             f"""set interface mtu packet 1500 {made.left}
             set interface mtu packet 1500 {made.right}
             set interface ip address {made.left} {LEFT}.1/24
             set interface ip address {made.right} {RIGHT}.1/24
+            set interface ip address {made.left} {LEFT6}:1/64
+            set interface ip address {made.right} {RIGHT6}:1/64
             mpls table add 0
             set interface mpls {made.left} enable
             set interface mpls {made.right} enable"""
