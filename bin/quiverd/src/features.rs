@@ -38,6 +38,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_teib::register(registry);
     quiver_gre::register(registry);
     quiver_mpls::register(registry);
+    quiver_vxlan::register(registry);
     quiver_gro::register(registry);
     quiver_gso::register(registry);
     quiver_ipip::register(registry);

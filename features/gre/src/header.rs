@@ -3,7 +3,7 @@
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
-    ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts,
+    ETHERNET, Nodes, Parsed, Payload, TunnelCommands, TunnelDrop, TunnelProtocol, TunnelTexts,
 };
 use quiver_offload::checksum::add_rest_as_sent;
 use quiver_wire::checksum::Sum;
@@ -47,6 +47,10 @@ fn parse_options(header: &GreHeader, bytes: &[u8]) -> Result<Parsed, TunnelDrop>
     })
 }
 
+impl TunnelCommands for Gre {
+    const TEXTS: TunnelTexts = TEXTS;
+}
+
 impl TunnelProtocol for Gre {
     const NAME: &'static str = "gre";
     const WORDS: &'static str = "GRE tunnel";
@@ -60,7 +64,6 @@ impl TunnelProtocol for Gre {
     const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::GRE];
     const CARRIES_FRAMES: bool = true;
     const HAS_KEY: bool = true;
-    const TEXTS: TunnelTexts = TEXTS;
 
     #[inline(always)]
     fn ip_protocol(_: IpProtocol) -> IpProtocol {

@@ -9,7 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, PathState};
 
 use super::config::{self, PeerView, TunnelConfig, Tunnels};
-use super::protocol::TunnelProtocol;
+use super::protocol::TunnelCommands;
 
 /// The heading of these commands.
 const GROUP: &str = "Tunnels";
@@ -55,7 +55,7 @@ pub struct TunnelTexts {
 }
 
 /// Declare the commands of a protocol's tunnels, their part of the configuration, and their memory.
-pub(super) fn register<P: TunnelProtocol>(registry: &mut Registry) {
+pub(super) fn register<P: TunnelCommands>(registry: &mut Registry) {
     registry.command(create_command::<P>());
     registry.command(command(&P::TEXTS.delete).run(delete::<P>));
     registry.command(command(&P::TEXTS.show).run_or_begin(show::<P>));
@@ -74,7 +74,7 @@ fn command(text: &CommandText) -> Command<Engine> {
     text.examples.iter().fold(command, |command, line| command.example(line))
 }
 
-fn create_command<P: TunnelProtocol>() -> Command<Engine> {
+fn create_command<P: TunnelCommands>() -> Command<Engine> {
     let mut command = command(&P::TEXTS.create)
         .details(P::TEXTS.create_details)
         .word("src", "the outer source, an address of this router")
@@ -99,7 +99,7 @@ fn create_command<P: TunnelProtocol>() -> Command<Engine> {
 }
 
 /// The tunnel that a command describes.
-fn described<P: TunnelProtocol>(args: &Args<'_>) -> Result<TunnelConfig, Refusal> {
+fn described<P: TunnelCommands>(args: &Args<'_>) -> Result<TunnelConfig, Refusal> {
     let destination = args.optional("dst")?;
     if destination.is_some() == args.has("multipoint") {
         let what = "a tunnel has one destination (dst), or is multipoint";
@@ -114,10 +114,11 @@ fn described<P: TunnelProtocol>(args: &Args<'_>) -> Result<TunnelConfig, Refusal
         carries_frames: P::CARRIES_FRAMES && args.has("teb"),
         hop_limit: args.optional("ttl")?,
         dscp: args.optional("dscp")?,
+        udp: None,
     })
 }
 
-fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn create<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let described = described::<P>(args)?;
     if args.has("del") {
         let id = between::<P>(engine, &described)
@@ -132,7 +133,7 @@ fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
 }
 
 /// The tunnel with the same ends, table and key.
-fn between<P: TunnelProtocol>(engine: &Engine, described: &TunnelConfig) -> Option<InterfaceId> {
+fn between<P: TunnelCommands>(engine: &Engine, described: &TunnelConfig) -> Option<InterfaceId> {
     let ends =
         |config: &TunnelConfig| (config.source, config.destination, config.table, config.key);
     let mut tunnels = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
@@ -140,7 +141,7 @@ fn between<P: TunnelProtocol>(engine: &Engine, described: &TunnelConfig) -> Opti
 }
 
 /// The tunnel whose interface a command names.
-fn tunnel<P: TunnelProtocol>(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
+fn tunnel<P: TunnelCommands>(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
     let id = args.interface(engine, "interface")?;
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.get(id).is_some()) {
         return Ok(id);
@@ -149,14 +150,14 @@ fn tunnel<P: TunnelProtocol>(engine: &Engine, args: &Args<'_>) -> Result<Interfa
     Err(args.refuse("interface", what).remedy(P::TEXTS.remedy))
 }
 
-fn delete<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn delete<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = tunnel::<P>(engine, args)?;
     engine.delete_interface(id)?;
     Ok(Output::none())
 }
 
 /// The state of the route to the outer destination.
-fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) {
+pub(super) fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) {
     match peer.underlay {
         None => ("gone", None),
         Some(PathState::Used | PathState::Waits) => ("up", None),
@@ -164,7 +165,7 @@ fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) 
     }
 }
 
-fn columns<P: TunnelProtocol>() -> Vec<Column> {
+fn columns<P: TunnelCommands>() -> Vec<Column> {
     let mut columns = vec![
         Column::left("Interface"),
         Column::left("State"),
@@ -186,7 +187,7 @@ fn columns<P: TunnelProtocol>() -> Vec<Column> {
 }
 
 /// Add a row per peer; a tunnel without peers has one row.
-fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: InterfaceId) {
+fn add_rows<P: TunnelCommands>(engine: &Engine, table: &mut Table, id: InterfaceId) {
     let (Some(tunnels), Some(fib)) = (engine.get::<Tunnels<P>>(), engine.get::<Fib>()) else {
         return;
     };
@@ -219,7 +220,7 @@ fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: Interface
     }
 }
 
-fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+fn show<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let keys =
         if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { ids::<P>(engine) };
     Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>)
@@ -228,12 +229,12 @@ fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<
 }
 
 /// `show running-config`: the tunnels.
-fn ids<P: TunnelProtocol>(engine: &Engine) -> Vec<InterfaceId> {
+fn ids<P: TunnelCommands>(engine: &Engine) -> Vec<InterfaceId> {
     engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id).collect()
 }
 
 /// `show running-config`: one of them.
-fn write_tunnel<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+fn write_tunnel<P: TunnelCommands>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
     let Some(tunnel) = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id)) else {
         return;
     };

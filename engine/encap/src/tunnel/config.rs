@@ -9,9 +9,9 @@ use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, Interfac
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::worker::event::Event;
-use quiver_core::{Engine, InterfaceId};
+use quiver_core::{Engine, InterfaceId, NodeId};
 use quiver_forwarding::fib::{Family, Fib, FibError, Path, PathState, StackedHop};
-use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::ip::{GroupMembership, Ip4, Ip6, IpTables, OpenPort};
 use quiver_tables::GroupId;
 use quiver_tables::exact::ExactError;
 use quiver_tables::memory::MemoryError;
@@ -21,6 +21,7 @@ use super::frames::{EntryByInterface, TunnelTx};
 use super::protocol::TunnelProtocol;
 use super::table::{End, Key, TunnelTable, TunnelTableWriter, bits, key};
 use super::teib::{NextHop, Teib};
+use super::udp;
 use crate::entries::{EncapEntries, WorkerEncapEntries};
 use crate::entry::EntryWords;
 use crate::outer::OuterHeader;
@@ -55,6 +56,37 @@ pub struct TunnelConfig {
     pub hop_limit: Option<u8>,
     /// The outer DSCP; without one that of the inner packet.
     pub dscp: Option<u8>,
+    /// What a tunnel in UDP has besides.
+    pub udp: Option<UdpConfig>,
+}
+
+/// What an operator says of a tunnel in UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpConfig {
+    /// The UDP port at which this end takes packets.
+    pub local_port: u16,
+    /// The UDP port at which the other end does.
+    pub remote_port: u16,
+    /// Is the UDP checksum zero over IPv6, too (RFC 6935)?
+    pub zero_checksum: bool,
+    /// The interface that leads to the destination, where that is a group.
+    pub group_interface: Option<InterfaceId>,
+    /// The node that takes what the tunnel receives, instead of `ethernet-input`.
+    pub input: Option<NodeId>,
+    /// Did the operator say that the interface routes?
+    pub is_layer3: bool,
+}
+
+impl TunnelConfig {
+    /// The group that the tunnel sends to and listens to.
+    pub fn group(&self) -> Option<(IpAddr, InterfaceId)> {
+        self.destination.zip(self.udp.and_then(|udp| udp.group_interface))
+    }
+
+    /// The UDP port at which this end takes packets; 0 for none.
+    fn local_port(&self) -> u16 {
+        self.udp.map_or(0, |udp| udp.local_port)
+    }
 }
 
 /// Why a tunnel cannot be made or changed.
@@ -68,6 +100,15 @@ pub enum TunnelError {
     /// Not a host's.
     #[error("{0} is no address that one host has")]
     Address(IpAddr),
+    /// Not a group.
+    #[error("{0} is no multicast group")]
+    NoGroup(IpAddr),
+    /// Nobody joins it.
+    #[error("groups cannot be joined: group-membership is not built in")]
+    NoMembership,
+    /// Another protocol has the port.
+    #[error("UDP port {0} is another protocol's")]
+    Port(u16),
     /// The name is there.
     #[error("{0} exists already")]
     Exists(String),
@@ -131,6 +172,8 @@ pub struct Tunnel {
     table: u32,
     /// Its peer, or with a multipoint tunnel those of its next hops.
     peers: BTreeMap<Option<IpAddr>, Peer>,
+    /// The key under which its packets come to a group that another tunnel listens to.
+    alias: Option<Key>,
 }
 
 impl Tunnel {
@@ -139,9 +182,29 @@ impl Tunnel {
         Family::of(self.config.source)
     }
 
-    /// The key of packets from any sender, of a multipoint tunnel.
+    /// The key of packets from any sender, of a multipoint tunnel or of one that listens to a
+    /// group.
     fn key_of_any(&self) -> Key {
-        key(0, bits(self.config.source), self.table, self.config.key)
+        let to = self.config.group().map_or(self.config.source, |(group, _)| group);
+        key(0, bits(to), self.table, self.config.local_port(), self.config.key)
+    }
+
+    /// The key of what it receives.
+    fn own_key(&self) -> Key {
+        let TunnelConfig { source, destination, key: number, .. } = self.config;
+        match destination.filter(|_| self.config.group().is_none()) {
+            None => self.key_of_any(),
+            Some(from) => {
+                key(bits(from), bits(source), self.table, self.config.local_port(), number)
+            }
+        }
+    }
+
+    /// Is it for packets with the same table, port and number as another one?
+    fn has_number_of(&self, other: &Tunnel) -> bool {
+        let number =
+            |tunnel: &Tunnel| (tunnel.table, tunnel.config.local_port(), tunnel.config.key);
+        self.family() == other.family() && number(self) == number(other)
     }
 }
 
@@ -249,7 +312,9 @@ impl<P: TunnelProtocol> Tunnels<P> {
             IpAddr::V4(_) => Ip4::template(config.source, destination, class, hops),
             IpAddr::V6(_) => Ip6::template(config.source, destination, class, hops),
         };
-        outer.map(|outer| [outer, P::header(config.key)].concat())
+        let udp = config.udp.map(|udp| udp::template(udp.remote_port));
+        let udp = udp.as_ref().map_or(&[][..], |udp| udp);
+        outer.map(|outer| [&outer, udp, &P::header(config.key)].concat())
     }
 
     /// An entry for packets to a destination, and the group that leads there. Nothing is left of
@@ -264,7 +329,10 @@ impl<P: TunnelProtocol> Tunnels<P> {
         let stack = Self::stack(config, destination)
             .ok_or(TunnelError::Families(config.source, destination))?;
         let family = Family::of(destination);
-        let path = Path::resolved(destination, Some(table), None);
+        let path = match config.group() {
+            Some((group, interface)) => Path::via(group, Some(interface)),
+            None => Path::resolved(destination, Some(table), None),
+        };
         let underlay = fib.hold_paths(family, table, &[path])?;
         let words = EntryWords {
             underlay,
@@ -272,14 +340,20 @@ impl<P: TunnelProtocol> Tunnels<P> {
             protocol_offset: 0,
             copies_hop_limit: config.hop_limit.is_none() && !config.carries_frames,
             copies_dscp: config.dscp.is_none(),
-            feature_flag: false,
+            feature_flag: config.udp.is_some_and(|udp| udp.zero_checksum),
         };
         let Some(entry) = self.entries.add(&stack, words.words()) else {
             fib.release_paths(underlay);
             return Err(TunnelError::EntriesFull(self.entries.len()));
         };
         fib.hold_table(family, table, HOLDER);
-        let key = key(bits(destination), bits(config.source), table, config.key);
+        let key = match config.group() {
+            Some((group, _)) => key(0, bits(group), table, config.local_port(), config.key),
+            None => {
+                let (to, from) = (bits(config.source), bits(destination));
+                key(from, to, table, config.local_port(), config.key)
+            }
+        };
         Ok(Peer { entry, underlay, family, table, key })
     }
 
@@ -289,6 +363,36 @@ impl<P: TunnelProtocol> Tunnels<P> {
         self.entries.retire(peer.entry);
         fib.release_paths(peer.underlay);
         fib.release_table(peer.family, peer.table, HOLDER);
+    }
+
+    /// Let packets to a group that come from the peer of a point-to-point tunnel be that tunnel's:
+    /// what is learned from them leads there.
+    fn follow_groups(&mut self, id: InterfaceId) {
+        let Some(changed) = self.by_interface.get(&id) else { return };
+        let alike = self.by_interface.iter().filter(|(_, other)| other.has_number_of(changed));
+        let groups = alike.clone().find_map(|(_, tunnel)| tunnel.config.group());
+        let mut wanted = Vec::new();
+        for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group().is_none()) {
+            let alias = groups.zip(tunnel.config.destination).map(|((group, _), from)| {
+                let TunnelConfig { key: number, .. } = tunnel.config;
+                let port = tunnel.config.local_port();
+                key(bits(from), bits(group), tunnel.table, port, number)
+            });
+            wanted.push((*id, alias));
+        }
+        for (id, alias) in wanted {
+            let Some(tunnel) = self.by_interface.get_mut(&id) else { continue };
+            if tunnel.alias == alias {
+                continue;
+            }
+            if let Some(old) = tunnel.alias.take() {
+                self.ends.remove(&old);
+            }
+            let entry = tunnel.peers.get(&None).map_or(0, |peer| peer.entry);
+            let end = End { interface: id, carries_frames: tunnel.config.carries_frames, entry };
+            // Where the table is full, the tunnel that listens to the group takes them.
+            tunnel.alias = alias.filter(|alias| self.ends.insert(*alias, end).is_ok());
+        }
     }
 
     fn learn(&mut self, report: PathReport, now_ns: u64) {
@@ -316,7 +420,7 @@ fn stacked_hop<P: TunnelProtocol>(
 
 /// The name of an instance.
 pub fn name<P: TunnelProtocol>(instance: u32) -> String {
-    format!("{}{instance}", P::NAME)
+    format!("{}{instance}", P::INTERFACE)
 }
 
 fn free_instance<P: TunnelProtocol>(
@@ -339,8 +443,12 @@ fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
 
 /// Check the addresses of a tunnel.
 fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
+    let group = config.group().map(|(group, _)| group);
+    if let Some(group) = group.filter(|group| !group.is_multicast()) {
+        return Err(TunnelError::NoGroup(group));
+    }
     for address in [Some(config.source), config.destination].into_iter().flatten() {
-        if !is_host(address) {
+        if !is_host(address) && Some(address) != group {
             return Err(TunnelError::Address(address));
         }
     }
@@ -368,15 +476,19 @@ pub fn create<P: TunnelProtocol>(
     let family = Family::of(config.source);
     let no_table = TunnelError::NoTable { family, table: config.table };
     let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
-    let mut tunnel = Tunnel { config, table, peers: BTreeMap::new() };
-    let own_key = match config.destination {
-        Some(destination) => key(bits(destination), bits(config.source), table, config.key),
-        None => tunnel.key_of_any(),
-    };
+    let mut tunnel = Tunnel { config, table, peers: BTreeMap::new(), alias: None };
+    let own_key = tunnel.own_key();
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.ends.has(&own_key)) {
         return Err(TunnelError::Ends(other_with::<P>(engine, &own_key)));
     }
-    let id = create_interface::<P>(engine, instance, &config)?;
+    listen::<P>(engine, &config)?;
+    let id = match create_interface::<P>(engine, instance, &config) {
+        Ok(id) => id,
+        Err(error) => {
+            stop_listening(engine, &config);
+            return Err(error);
+        }
+    };
     let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
         let mut end = End { interface: id, carries_frames: config.carries_frames, entry: 0 };
         let Some(destination) = config.destination else {
@@ -389,17 +501,20 @@ pub fn create<P: TunnelProtocol>(
         };
         let peer = tunnels.add_peer(fib(engine)?, &config, destination, table)?;
         end.entry = peer.entry;
-        let hop = stacked_hop::<P>(engine, family, peer);
+        let hop = match config.carries_frames {
+            true => Ok(None),
+            false => stacked_hop::<P>(engine, family, peer).map(Some),
+        };
         let inserted = hop.and_then(|hop| Ok(tunnels.ends.insert(own_key, end).map(|()| hop)?));
         match inserted {
             Ok(hop) => {
-                if config.carries_frames {
-                    tunnels.frames.set(id, peer.entry);
-                } else {
-                    fib(engine)?.set_stack(id, Some(hop));
+                match hop {
+                    Some(_) => fib(engine)?.set_stack(id, hop),
+                    None => tunnels.frames.set(id, peer.entry),
                 }
                 tunnel.peers.insert(None, peer);
                 tunnels.by_interface.insert(id, tunnel);
+                tunnels.follow_groups(id);
                 Ok(())
             }
             Err(error) => {
@@ -409,13 +524,55 @@ pub fn create<P: TunnelProtocol>(
         }
     });
     if let Err(error) = made {
+        stop_listening(engine, &config);
         engine.delete_interface(id)?;
         return Err(error);
+    }
+    if let Some(node) = config.udp.and_then(|udp| udp.input) {
+        engine.set_input_node(id, node)?;
     }
     if config.destination.is_none() {
         follow_next_hops::<P>(engine, id)?;
     }
     Ok(id)
+}
+
+/// Take packets at the tunnel's UDP port, and listen to its group.
+fn listen<P: TunnelProtocol>(
+    engine: &mut Engine,
+    config: &TunnelConfig,
+) -> Result<(), TunnelError> {
+    let Some(udp) = config.udp else { return Ok(()) };
+    let family = Family::of(config.source);
+    let name = P::NODES.input[family as usize];
+    let node = engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name))?;
+    let membership = engine.get::<GroupMembership>().copied();
+    if config.group().is_some() && membership.is_none() {
+        return Err(TunnelError::NoMembership);
+    }
+    let tables = engine.shared::<IpTables>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))?;
+    let errors = engine.node_id(P::NODES.errors[family as usize]);
+    let open = OpenPort { node, takes_zero_checksum: true, errors };
+    if !tables.udp_ports.open(family, udp.local_port, open) {
+        return Err(TunnelError::Port(udp.local_port));
+    }
+    if let Some(((group, interface), membership)) = config.group().zip(membership) {
+        (membership.join)(engine, interface, group);
+    }
+    Ok(())
+}
+
+/// Undo [`listen`].
+fn stop_listening(engine: &mut Engine, config: &TunnelConfig) {
+    let Some(udp) = config.udp else { return };
+    if let Some(tables) = engine.shared::<IpTables>() {
+        tables.udp_ports.close(Family::of(config.source), udp.local_port);
+    }
+    if let Some((group, interface)) = config.group()
+        && let Some(membership) = engine.get::<GroupMembership>().copied()
+    {
+        (membership.leave)(engine, interface, group);
+    }
 }
 
 /// The name of the tunnel with this key of ends.
@@ -457,9 +614,16 @@ fn made_up_mac() -> [u8; 6] {
 fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
+        stop_listening(engine, &tunnel.config);
         tunnels.frames.set(id, 0);
-        if tunnel.config.destination.is_none() {
-            tunnels.ends.remove(&tunnel.key_of_any());
+        tunnels.ends.remove(&tunnel.own_key());
+        if let Some(alias) = &tunnel.alias {
+            tunnels.ends.remove(alias);
+        }
+        if tunnel.config.group().is_some() {
+            let mut others = tunnels.by_interface.iter();
+            let other = others.find(|(_, other)| other.has_number_of(&tunnel)).map(|(id, _)| *id);
+            other.into_iter().for_each(|id| tunnels.follow_groups(id));
         }
         tunnel.peers.values().for_each(|peer| tunnels.ends.remove(&peer.key));
         let Some(fib) = engine.get_mut::<Fib>() else { return };
@@ -491,7 +655,7 @@ fn follow_next_hops<P: TunnelProtocol>(
                 remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
             }
             for (next_hop, to) in wanted {
-                let key = |peer: &Peer| peer.key[..2] == key(bits(to.address), 0, 0, None)[..2];
+                let key = |peer: &Peer| peer.key[..2] == key(bits(to.address), 0, 0, 0, None)[..2];
                 if tunnel.peers.get(&Some(next_hop)).is_some_and(key) {
                     continue;
                 }

@@ -10,8 +10,9 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::ends::OuterEnds;
-use super::protocol::{Payload, TunnelProtocol, place};
+use super::protocol::{Payload, TunnelProtocol, place, udp_len};
 use super::table::{End, TunnelTable, key};
+use super::udp::split_udp;
 use crate::entries::WorkerEncapEntries;
 use crate::entry::EntryView;
 use crate::inner::InnerPacket;
@@ -87,15 +88,19 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
         let quoted = packet.bytes().get(begin..).ok_or(TunnelErrorDrop::Truncated)?;
         let ends = O::ends(quoted).ok_or(TunnelErrorDrop::Truncated)?;
         let behind = quoted.get(ends.header_len..).ok_or(TunnelErrorDrop::Truncated)?;
+        let (port, behind) = split_udp::<P>(behind).ok_or(TunnelErrorDrop::Truncated)?;
         let parsed = P::parse(ends.protocol, behind).map_err(|_| TunnelErrorDrop::Truncated)?;
-        let around = ends.header_len + parsed.header_len;
+        let around = ends.header_len + udp_len::<P>() + parsed.header_len;
         if !self.bucket.take(cx.now_ns) {
             return Err(TunnelErrorDrop::RateLimited);
         }
         let table = O::table_of(&self.tables.interfaces, packet.rx);
-        let key = key(ends.destination, ends.source, table, parsed.key);
-        let end =
-            self.table.find(&key).filter(|end| end.entry != 0).ok_or(TunnelErrorDrop::NotOurs)?;
+        // The peer may take packets at another port than this end.
+        let ports = [port, P::UDP_PORT.unwrap_or(0)].into_iter();
+        let mut found = ports.filter_map(|port| {
+            self.table.find(&key(ends.destination, ends.source, table, port, parsed.key))
+        });
+        let end = found.find(|end| end.entry != 0).ok_or(TunnelErrorDrop::NotOurs)?;
         if let UnderlayError::TooBig(mtu_bytes) = error {
             if mtu_bytes < O::PATH_MTU_MIN || usize::from(mtu_bytes) >= ends.length {
                 return Err(TunnelErrorDrop::NotBelieved);

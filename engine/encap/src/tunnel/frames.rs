@@ -11,10 +11,10 @@ use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
-use super::protocol::{ETHERNET, Stack, TunnelProtocol, place, super_frame_bytes_max};
+use super::protocol::{ETHERNET, Stack, TunnelProtocol, place, take_super_frames};
 use super::reasons::TunnelDrop;
 use crate::entries::WorkerEncapEntries;
-use crate::flow::kept_frame_hash;
+use crate::flow::{frame_ecn, kept_frame_hash};
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
 
@@ -50,9 +50,9 @@ pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader> {
 }
 
 impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
-    fn inside(hash: u32) -> Inside {
+    fn inside(frame: &[u8], hash: u32) -> Inside {
         Inside {
-            traffic_class: 0,
+            traffic_class: frame_ecn(frame),
             hop_limit: HOP_LIMIT,
             hash,
             protocol: ETHERNET,
@@ -75,11 +75,15 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         let total = EncapOutput::<Stack<P, O>>::check_length(packet, entry)?;
         let mtu = self.output.mtu(entry, hop, || None);
         let fits = total <= mtu.mtu_bytes;
+        // The ends of a tunnel in UDP do not fragment (RFC 7348 §4.3).
+        if !fits && P::UDP_PORT.is_some() {
+            return Err(TunnelDrop::FrameTooBig);
+        }
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        let length = packet.length();
+        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash));
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
-        self.output.put(entry, packet, length, Self::inside(hash))?;
+        self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
@@ -110,7 +114,10 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
             PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
         match link.filter(|link| is_usual & (length <= link.length_max)) {
-            Some(link) => Ok(self.output.put_and_leave(link, packet, Self::inside(hash))?),
+            Some(link) => {
+                let inside = Self::inside(packet.bytes(), hash);
+                Ok(self.output.put_and_leave(link, packet, inside)?)
+            }
             None => self.slow(packet),
         }
     }
@@ -122,16 +129,15 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     by_interface: &Arc<EntryByInterface>,
 ) -> NodeSpec {
     let (entries, by_interface) = (entries.clone(), by_interface.clone());
-    NodeSpec::stage(
+    let spec = NodeSpec::stage(
         "Puts a tunnel's headers in front of Ethernet frames",
         move |wiring: &Wiring<'_>| FrameEncap::<P, O> {
             output: EncapOutput::new(wiring, &entries),
             by_interface: by_interface.clone(),
         },
     )
-    .detour(O::REWRITE)
-    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
-    .describe(|record, names| {
+    .detour(O::REWRITE);
+    take_super_frames::<P, O>(spec).describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,

@@ -3,12 +3,18 @@
 use std::marker::PhantomData;
 
 use quiver_core::Packet;
+use quiver_core::graph::node::NodeSpec;
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
-use quiver_wire::IpProtocol;
+use quiver_wire::{Header, IpProtocol, UdpHeader};
+
+use quiver_control::Args;
 
 use super::commands::TunnelTexts;
+use super::config::TunnelConfig;
 use super::reasons::TunnelDrop;
+use super::udp;
+use super::udp_commands::UdpTexts;
 use crate::entry::EntryView;
 use crate::inner::Truncated;
 use crate::outer::{HeaderStack, Inside, OuterHeader};
@@ -17,7 +23,7 @@ use crate::outer::{HeaderStack, Inside, OuterHeader};
 /// among themselves.
 pub const ETHERNET: IpProtocol = IpProtocol(143);
 
-/// Bytes at the begin of a tunnel's header that say what it is.
+/// Bytes at the start of a tunnel's header that say what it is.
 pub const HEADER_START_BYTES: usize = 8;
 
 /// What a tunnel carries, as its header says.
@@ -62,25 +68,29 @@ pub struct Nodes {
 
 /// A tunnel protocol on IP.
 pub trait TunnelProtocol: Sized + Send + Sync + 'static {
-    /// Names of interfaces begin with it.
+    /// In commands: `create NAME tunnel`.
     const NAME: &'static str;
     /// In sentences, as `GRE tunnel`.
     const WORDS: &'static str;
     /// Its nodes.
     const NODES: Nodes;
-    /// Protocol numbers of outer headers that lead to it.
+    /// Names of interfaces begin with it.
+    const INTERFACE: &'static str = Self::NAME;
+    /// The UDP port that leads to it where a tunnel names no other; none where the header follows
+    /// the outer IP header.
+    const UDP_PORT: Option<u16> = None;
+    /// Protocol numbers of outer headers that lead to it; none for protocols in UDP.
     const IP_PROTOCOLS: &'static [IpProtocol];
+    /// Does it carry IP packets?
+    const CARRIES_PACKETS: bool = true;
     /// Does it carry Ethernet frames?
     const CARRIES_FRAMES: bool;
     /// Has its header a key that tells tunnels between the same ends apart?
     const HAS_KEY: bool;
-    /// The words of users for its commands.
-    const TEXTS: TunnelTexts;
-
     /// What the outer header names around something.
     fn ip_protocol(inside: IpProtocol) -> IpProtocol;
 
-    /// The bytes behind the outer IP header.
+    /// The bytes behind the outer IP header, or behind the UDP header.
     fn header(key: Option<u32>) -> Vec<u8>;
 
     /// Write the fields of these bytes that differ from packet to packet.
@@ -89,7 +99,8 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// `header` is shorter than the protocol's header.
     fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated>;
 
-    /// Read the header that stands behind an outer IP header which names `protocol`. A header
+    /// Read the header that stands behind an outer IP header which names `protocol`, or behind the
+    /// UDP header after that. A header
     /// without a checksum says the same as another that begins with the same
     /// [`HEADER_START_BYTES`] bytes, or with the same bytes if it is shorter.
     ///
@@ -101,7 +112,37 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     fn checksum_is_good(packet: &Packet, at: usize) -> bool;
 }
 
-/// The header stack of a protocol's tunnels: an outer IP header of family `O`, and the protocol's.
+/// A protocol with the commands that all tunnels on IP have.
+pub trait TunnelCommands: TunnelProtocol {
+    /// The words of users for its commands.
+    const TEXTS: TunnelTexts;
+}
+
+/// A protocol in UDP with the commands that such protocols have.
+pub trait UdpCommands: TunnelProtocol {
+    /// The words of users for its commands.
+    const TEXTS: UdpTexts;
+
+    /// Further options of the command that makes a tunnel, as [`Command::new`](quiver_control::Command::new) takes them, and what
+    /// they change.
+    fn apply(args: &Args<'_>, config: &mut TunnelConfig) {
+        let _ = (args, config);
+    }
+
+    /// The options of a tunnel that [`apply`](Self::apply) has read, as words of the command.
+    fn options(config: &TunnelConfig) -> Option<&'static str> {
+        let _ = config;
+        None
+    }
+}
+
+/// Bytes between the outer IP header and the protocol's.
+pub(super) const fn udp_len<P: TunnelProtocol>() -> usize {
+    if P::UDP_PORT.is_some() { UdpHeader::LEN } else { 0 }
+}
+
+/// The header stack of a protocol's tunnels: an outer IP header of family `O`, for some protocols a
+/// UDP header, and the protocol's.
 pub struct Stack<P, O>(PhantomData<(P, O)>);
 
 impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
@@ -115,14 +156,34 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
         inside: Inside,
     ) -> Result<(), Truncated> {
         O::fill(words, bytes, total, P::ip_protocol(inside.protocol), inside)?;
-        P::fill(bytes.get_mut(O::LEN..).ok_or(Truncated)?, inside.protocol)
+        if P::UDP_PORT.is_some() {
+            udp::fill(words, bytes, O::LEN, total, inside.hash)?;
+        }
+        P::fill(bytes.get_mut(O::LEN + udp_len::<P>()..).ok_or(Truncated)?, inside.protocol)
+    }
+
+    #[inline(always)]
+    fn finish(words: EntryView<'_>, packet: &mut Packet, at: usize) -> Result<(), Truncated> {
+        if P::UDP_PORT.is_some() && O::FAMILY == Family::Ip6 {
+            return udp::finish(words, packet, at);
+        }
+        Ok(())
+    }
+}
+
+/// Let a node that puts headers in front take super-frames. Those of tunnels in UDP are cut before:
+/// each segment has a UDP header of its own.
+pub(super) fn take_super_frames<P: TunnelProtocol, O: OuterHeader>(spec: NodeSpec) -> NodeSpec {
+    match P::UDP_PORT {
+        None => spec.takes_offloads_up_to(super_frame_bytes_max::<P, O>()),
+        Some(_) => spec,
     }
 }
 
 /// The longest super-frame that gets the headers of a protocol's tunnels, in bytes: with these its
 /// length still fits the outer header.
 pub(super) fn super_frame_bytes_max<P: TunnelProtocol, O: OuterHeader>() -> u32 {
-    let header_len = P::header(P::HAS_KEY.then_some(0)).len();
+    let header_len = udp_len::<P>() + P::header(P::HAS_KEY.then_some(0)).len();
     (O::PACKET_BYTES_MAX - O::LEN - header_len) as u32
 }
 

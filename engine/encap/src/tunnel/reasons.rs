@@ -13,6 +13,8 @@ quiver_core::reasons! {
         Version = "bad-version", "a tunnel header of a version that is not known";
         /// Must be zero.
         Flags = "reserved-flags", "a flag of the tunnel header that must be zero is set";
+        /// RFC 7348 §5.
+        NoVni = "vni-not-valid", "a VXLAN header whose flag for a valid VNI is not set";
         /// RFC 2784 §2.5.
         Checksum = "bad-checksum", "the checksum of the tunnel header is wrong";
         /// Nothing known.

@@ -10,6 +10,7 @@ use quiver_core::memory::epoch::Epochs;
 use quiver_tables::exact::{
     ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed,
 };
+use quiver_tables::lpm::TABLES_MAX;
 use quiver_tables::memory::MemoryError;
 
 /// Words of a key, and of an object: the key, the interface with the kind, and the encapsulation
@@ -21,13 +22,17 @@ const ENTRY_WORD: usize = 6;
 /// Ends of tunnels at most, in all tunnels of a protocol.
 pub const TUNNEL_ENDS_MAX: usize = 1 << 16;
 
+// A table, a port and a key have a word of a key together.
+const _: () = assert!(TABLES_MAX <= 1 << 15);
+
 /// How an outer packet is matched.
 pub(super) type Key = [u64; KEY_WORDS];
 
-/// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender.
+/// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender, 0 as the UDP
+/// `port` that they are for for none.
 #[inline(always)]
-pub(super) fn key(remote: u128, local: u128, table: u32, key: Option<u32>) -> Key {
-    let key = key.map_or(0, |key| 1 << 32 | u64::from(key));
+pub(super) fn key(remote: u128, local: u128, table: u32, port: u16, key: Option<u32>) -> Key {
+    let key = key.map_or(0, |key| 1 << 32 | u64::from(key)) | u64::from(port) << 48;
     [
         (remote >> 64) as u64,
         remote as u64,
@@ -35,6 +40,12 @@ pub(super) fn key(remote: u128, local: u128, table: u32, key: Option<u32>) -> Ke
         local as u64,
         u64::from(table) << 33 | key,
     ]
+}
+
+/// The key of packets to the same end from any sender.
+#[inline(always)]
+fn from_any([_, _, high, low, rest]: &Key) -> Key {
+    [0, 0, *high, *low, *rest]
 }
 
 /// An address as a number, an IPv4 address mapped (RFC 4291 §2.5.5.2).
@@ -65,14 +76,34 @@ impl TunnelTable {
         self.0.lookup(key).map(|index| self.end(index))
     }
 
-    /// The places of many, of which many are likely to be alike.
+    /// The places of many, of which many are likely to be alike. A tunnel that takes packets from
+    /// any sender is found where there is none from the packet's.
     #[inline(always)]
     pub fn find_all(&self, variant: Variant, keys: &[Key], found: &mut [u32]) {
         let Some(first) = keys.first() else { return };
         if keys.iter().all(|key| key == first) {
-            return found.fill(self.0.lookup(first).unwrap_or(NOT_FOUND));
+            return found.fill(self.find_place(first));
         }
         self.0.lookup_slice(variant, keys, found);
+        for (key, found) in keys.iter().zip(found) {
+            if *found == NOT_FOUND {
+                *found = self.0.lookup(&from_any(key)).unwrap_or(NOT_FOUND);
+            }
+        }
+    }
+
+    /// The place of one.
+    #[inline(always)]
+    fn find_place(&self, key: &Key) -> u32 {
+        let exact = self.0.lookup(key);
+        exact.or_else(|| self.0.lookup(&from_any(key))).unwrap_or(NOT_FOUND)
+    }
+
+    /// The end of the tunnel that takes an outer packet, from its sender or from any.
+    #[inline(always)]
+    pub fn find_or_any(&self, key: &Key) -> Option<End> {
+        let place = self.find_place(key);
+        (place != NOT_FOUND).then(|| self.end(place))
     }
 
     /// The end at a place that was found.
