@@ -1,15 +1,19 @@
 //! The header behind the outer IP header (RFC 2784, RFC 2890), as tunnels write and read it.
 
+use quiver_control::{Args, Cell, Column, Command, Refusal};
+use quiver_core::Engine;
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
-    ETHERNET, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts,
+    self, ETHERNET, Nodes, Parsed, Payload, Sent, TunnelConfig, TunnelDrop, TunnelKey,
+    TunnelProtocol, TunnelTexts,
 };
 use quiver_offload::checksum::add_rest_as_sent;
 use quiver_wire::checksum::Sum;
 use quiver_wire::gre::{GreHeader, HEADER_BYTES_MAX, Repr, TRANSPARENT_ETHERNET};
-use quiver_wire::{EtherType, Header, IpProtocol};
+use quiver_wire::{EtherType, Header, IpProtocol, erspan};
 
+use crate::erspan::{SESSIONS, Sequences, Session};
 use crate::texts::TEXTS;
 
 /// Where the header names what follows.
@@ -30,7 +34,7 @@ fn payload(protocol: EtherType) -> Result<Payload, TunnelDrop> {
 }
 
 /// A header with optional fields, or a wrong one.
-#[cold]
+#[inline(never)]
 fn parse_options(header: &GreHeader, bytes: &[u8]) -> Result<Parsed, TunnelDrop> {
     if header.version() != 0 {
         return Err(TunnelDrop::Version);
@@ -38,11 +42,20 @@ fn parse_options(header: &GreHeader, bytes: &[u8]) -> Result<Parsed, TunnelDrop>
     if !header.is_well_formed() {
         return Err(TunnelDrop::Flags);
     }
-    let (repr, _) = Repr::parse(bytes).map_err(|_| TunnelDrop::Truncated)?;
+    let (repr, behind) = Repr::parse(bytes).map_err(|_| TunnelDrop::Truncated)?;
+    if let (Some(version), Some(_)) = (crate::erspan::version(repr.protocol), repr.sequence) {
+        let (session, length) = crate::erspan::parse(version, behind)?;
+        return Ok(Parsed {
+            header_len: repr.header_len() + length,
+            payload: Payload::Frame,
+            key: TunnelKey { space: SESSIONS, number: Some(session) },
+            has_checksum: repr.has_checksum,
+        });
+    }
     Ok(Parsed {
         header_len: repr.header_len(),
         payload: payload(repr.protocol)?,
-        key: repr.key,
+        key: TunnelKey::new(repr.key),
         has_checksum: repr.has_checksum,
     })
 }
@@ -53,6 +66,7 @@ impl TunnelProtocol for Gre {
     const NODES: Nodes = Nodes {
         encap: [["gre4-encap-ip4", "gre4-encap-ip6"], ["gre6-encap-ip4", "gre6-encap-ip6"]],
         encap_frames: ["gre4-encap-teb", "gre6-encap-teb"],
+        encap_numbered: ["gre4-encap-erspan", "gre6-encap-erspan"],
         output: "gre-output",
         input: ["gre4-input", "gre6-input"],
         errors: ["gre4-icmp-error", "gre6-icmp-error"],
@@ -61,13 +75,81 @@ impl TunnelProtocol for Gre {
     const CARRIES_FRAMES: bool = true;
     const HAS_KEY: bool = true;
     const TEXTS: TunnelTexts = TEXTS;
+    const HEADER_BYTES_MAX: usize = HEADER_BYTES_MAX + erspan::HEADER_BYTES_MAX;
+    type Extra = Option<Session>;
+    type Shared = Sequences;
+
+    fn described(args: &Args<'_>) -> Result<TunnelConfig<Self::Extra>, Refusal> {
+        let session = Session::described(args)?;
+        let config = tunnel::described::<Self>(args, session)?;
+        if session.is_none() {
+            return Ok(config);
+        }
+        if config.carries_frames || config.key.is_some() {
+            let what = "an ERSPAN session is neither teb nor has it a key";
+            return Err(Refusal::new(what).remedy("give erspan alone"));
+        }
+        Ok(TunnelConfig { carries_frames: true, ..config })
+    }
+
+    fn explained(command: Command<Engine>) -> Command<Engine> {
+        tunnel::explained::<Self>(command)
+            .word("erspan", "mirrored frames inside, of this session (ERSPAN type II)")
+            .word("type-iii", "ERSPAN type III, with a time stamp")
+    }
+
+    fn words(config: &TunnelConfig<Self::Extra>) -> Vec<String> {
+        let Some(session) = config.extra else { return tunnel::words(config) };
+        let mut words = tunnel::words(&TunnelConfig { carries_frames: false, ..*config });
+        words.extend(session.words());
+        words
+    }
+
+    fn type_word(config: &TunnelConfig<Self::Extra>) -> &'static str {
+        match config.extra {
+            Some(session) => session.type_word(),
+            None if config.carries_frames => "teb",
+            None => "l3",
+        }
+    }
+
+    fn columns() -> Vec<Column> {
+        vec![Column::right("Session")]
+    }
+
+    fn cells(config: &TunnelConfig<Self::Extra>) -> Vec<Cell> {
+        vec![config.extra.map(|session| session.id).into()]
+    }
+
+    fn frame_nodes(config: &TunnelConfig<Self::Extra>) -> [&'static str; 2] {
+        match config.extra {
+            Some(_) => Self::NODES.encap_numbered,
+            None => Self::NODES.encap_frames,
+        }
+    }
+
+    fn key(config: &TunnelConfig<Self::Extra>) -> TunnelKey {
+        match config.extra {
+            Some(session) => TunnelKey { space: SESSIONS, number: Some(session.id.into()) },
+            None => TunnelKey::new(config.key),
+        }
+    }
+
+    #[inline(always)]
+    fn finish(sequences: &Sequences, sent: Sent, bytes: &mut [u8]) {
+        crate::erspan::finish(sequences, sent, bytes);
+    }
 
     #[inline(always)]
     fn ip_protocol(_: IpProtocol) -> IpProtocol {
         IpProtocol::GRE
     }
 
-    fn header(key: Option<u32>) -> Vec<u8> {
+    fn header(config: &TunnelConfig<Self::Extra>) -> Vec<u8> {
+        if let Some(session) = config.extra {
+            return session.header();
+        }
+        let key = config.key;
         let repr = Repr { protocol: EtherType(0), has_checksum: false, key, sequence: None };
         let mut bytes = vec![0; HEADER_BYTES_MAX];
         let length = repr.emit(&mut bytes).unwrap_or(0);
@@ -77,6 +159,10 @@ impl TunnelProtocol for Gre {
 
     #[inline(always)]
     fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated> {
+        // The header of ERSPAN names it already.
+        if inside == ETHERNET && crate::erspan::is_header(header) {
+            return Ok(());
+        }
         let protocol = match inside {
             IpProtocol::IPV4 => EtherType::IPV4,
             IpProtocol::IPV6 => EtherType::IPV6,
@@ -95,7 +181,8 @@ impl TunnelProtocol for Gre {
             return parse_options(header, bytes);
         }
         let payload = payload(header.protocol())?;
-        Ok(Parsed { header_len: GreHeader::LEN, payload, key: None, has_checksum: false })
+        let key = TunnelKey::default();
+        Ok(Parsed { header_len: GreHeader::LEN, payload, key, has_checksum: false })
     }
 
     fn checksum_is_good(packet: &Packet, at: usize) -> bool {
@@ -107,6 +194,20 @@ impl TunnelProtocol for Gre {
 mod tests {
     use super::*;
 
+    fn config(key: Option<u32>) -> TunnelConfig<Option<Session>> {
+        TunnelConfig {
+            instance: None,
+            source: [192, 0, 2, 1].into(),
+            destination: None,
+            table: 0,
+            key,
+            carries_frames: false,
+            hop_limit: None,
+            dscp: None,
+            extra: None,
+        }
+    }
+
     #[test]
     fn a_header_with_a_key_is_read_as_it_is_written() {
         for key in [None, Some(7)] {
@@ -115,9 +216,10 @@ mod tests {
                 (IpProtocol::IPV6, Payload::Ip6),
                 (ETHERNET, Payload::Frame),
             ] {
-                let mut header = Gre::header(key);
+                let mut header = Gre::header(&config(key));
                 Gre::fill(&mut header, inside).expect("room");
-                let parsed = Parsed { header_len: header.len(), payload, key, has_checksum: false };
+                let (header_len, key) = (header.len(), TunnelKey::new(key));
+                let parsed = Parsed { header_len, payload, key, has_checksum: false };
                 assert_eq!(Gre::parse(IpProtocol::GRE, &header), Ok(parsed));
             }
         }

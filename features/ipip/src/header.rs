@@ -3,7 +3,9 @@
 
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
-use quiver_encap::tunnel::{Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts};
+use quiver_encap::tunnel::{
+    Nodes, Parsed, Payload, TunnelConfig, TunnelDrop, TunnelKey, TunnelProtocol, TunnelTexts,
+};
 use quiver_wire::IpProtocol;
 
 use crate::texts::TEXTS;
@@ -17,6 +19,7 @@ impl TunnelProtocol for Ipip {
     const NODES: Nodes = Nodes {
         encap: [["ipip4-encap-ip4", "ipip4-encap-ip6"], ["ipip6-encap-ip4", "ipip6-encap-ip6"]],
         encap_frames: ["", ""],
+        encap_numbered: ["", ""],
         output: "ipip-output",
         input: ["ipip4-input", "ipip6-input"],
         errors: ["ipip4-icmp-error", "ipip6-icmp-error"],
@@ -25,13 +28,16 @@ impl TunnelProtocol for Ipip {
     const CARRIES_FRAMES: bool = false;
     const HAS_KEY: bool = false;
     const TEXTS: TunnelTexts = TEXTS;
+    const HEADER_BYTES_MAX: usize = 0;
+    type Extra = ();
+    type Shared = ();
 
     #[inline(always)]
     fn ip_protocol(inside: IpProtocol) -> IpProtocol {
         inside
     }
 
-    fn header(_: Option<u32>) -> Vec<u8> {
+    fn header(_: &TunnelConfig) -> Vec<u8> {
         Vec::new()
     }
 
@@ -47,7 +53,7 @@ impl TunnelProtocol for Ipip {
             IpProtocol::IPV6 => Payload::Ip6,
             _ => return Err(TunnelDrop::Payload),
         };
-        Ok(Parsed { header_len: 0, payload, key: None, has_checksum: false })
+        Ok(Parsed { header_len: 0, payload, key: TunnelKey::default(), has_checksum: false })
     }
 
     fn checksum_is_good(_: &Packet, _: usize) -> bool {

@@ -18,8 +18,8 @@ use quiver_tables::memory::MemoryError;
 
 use super::errors::PathReport;
 use super::frames::{EntryByInterface, TunnelTx};
-use super::protocol::TunnelProtocol;
-use super::table::{End, Key, TunnelTable, TunnelTableWriter, bits, key};
+use super::protocol::{TunnelKey, TunnelProtocol};
+use super::table::{End, Key, TunnelTable, TunnelTableWriter, bits, key, sent_key};
 use super::teib::{NextHop, Teib};
 use crate::entries::{EncapEntries, WorkerEncapEntries};
 use crate::entry::EntryWords;
@@ -38,7 +38,7 @@ const HOLDER: &str = "a tunnel";
 
 /// What an operator says of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TunnelConfig {
+pub struct TunnelConfig<X = ()> {
     /// The number in its name.
     pub instance: Option<u32>,
     /// The outer source, an address of this router.
@@ -55,6 +55,8 @@ pub struct TunnelConfig {
     pub hop_limit: Option<u8>,
     /// The outer DSCP; without one that of the inner packet.
     pub dscp: Option<u8>,
+    /// What only tunnels of this protocol have.
+    pub extra: X,
 }
 
 /// Why a tunnel cannot be made or changed.
@@ -120,20 +122,22 @@ struct Peer {
     family: Family,
     table: u32,
     key: Key,
+    /// The key of what is sent, where it is another one.
+    sent_key: Option<Key>,
 }
 
 /// A tunnel.
 #[derive(Debug)]
-pub struct Tunnel {
+pub struct Tunnel<P: TunnelProtocol> {
     /// As it was asked for, with its instance.
-    pub config: TunnelConfig,
+    pub config: TunnelConfig<P::Extra>,
     /// The small number of its outer table.
     table: u32,
     /// Its peer, or with a multipoint tunnel those of its next hops.
     peers: BTreeMap<Option<IpAddr>, Peer>,
 }
 
-impl Tunnel {
+impl<P: TunnelProtocol> Tunnel<P> {
     /// The family of the outer header.
     fn family(&self) -> Family {
         Family::of(self.config.source)
@@ -141,7 +145,7 @@ impl Tunnel {
 
     /// The key of packets from any sender, of a multipoint tunnel.
     fn key_of_any(&self) -> Key {
-        key(0, bits(self.config.source), self.table, self.config.key)
+        key(0, bits(self.config.source), self.table, P::key(&self.config))
     }
 }
 
@@ -159,13 +163,13 @@ pub struct PeerView {
 }
 
 /// All tunnels of a protocol.
-pub struct Tunnels<P> {
-    by_interface: BTreeMap<InterfaceId, Tunnel>,
+pub struct Tunnels<P: TunnelProtocol> {
+    by_interface: BTreeMap<InterfaceId, Tunnel<P>>,
     entries: EncapEntries,
     ends: TunnelTableWriter,
     frames: Arc<EntryByInterface>,
     path_mtus: PathMtus,
-    protocol: std::marker::PhantomData<P>,
+    shared: Arc<P::Shared>,
 }
 
 /// The control thread's handle.
@@ -196,7 +200,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
             ends: TunnelTableWriter::new(epochs)?,
             frames: Arc::new(EntryByInterface::new()),
             path_mtus: PathMtus::default(),
-            protocol: std::marker::PhantomData,
+            shared: Arc::default(),
         })
     }
 
@@ -212,13 +216,17 @@ impl<P: TunnelProtocol> Tunnels<P> {
         &self.frames
     }
 
+    pub(super) fn shared(&self) -> &Arc<P::Shared> {
+        &self.shared
+    }
+
     /// All tunnels, by interface.
-    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Tunnel)> {
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Tunnel<P>)> {
         self.by_interface.iter().map(|(id, tunnel)| (*id, tunnel))
     }
 
     /// The tunnel that an interface is.
-    pub fn get(&self, id: InterfaceId) -> Option<&Tunnel> {
+    pub fn get(&self, id: InterfaceId) -> Option<&Tunnel<P>> {
         self.by_interface.get(&id)
     }
 
@@ -230,7 +238,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     /// What is known of the peers of a tunnel.
     pub fn peers<'a>(
         &'a self,
-        tunnel: &'a Tunnel,
+        tunnel: &'a Tunnel<P>,
         fib: &'a Fib,
     ) -> impl Iterator<Item = PeerView> + 'a {
         tunnel.peers.iter().map(|(next_hop, peer)| PeerView {
@@ -242,14 +250,14 @@ impl<P: TunnelProtocol> Tunnels<P> {
     }
 
     /// The header stack to a destination.
-    fn stack(config: &TunnelConfig, destination: IpAddr) -> Option<Vec<u8>> {
+    fn stack(config: &TunnelConfig<P::Extra>, destination: IpAddr) -> Option<Vec<u8>> {
         let class = config.dscp.unwrap_or(0) << 2;
         let hops = config.hop_limit.unwrap_or(HOP_LIMIT);
         let outer = match config.source {
             IpAddr::V4(_) => Ip4::template(config.source, destination, class, hops),
             IpAddr::V6(_) => Ip6::template(config.source, destination, class, hops),
         };
-        outer.map(|outer| [outer, P::header(config.key)].concat())
+        outer.map(|outer| [outer, P::header(config)].concat())
     }
 
     /// An entry for packets to a destination, and the group that leads there. Nothing is left of
@@ -257,7 +265,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     fn add_peer(
         &mut self,
         fib: &mut Fib,
-        config: &TunnelConfig,
+        config: &TunnelConfig<P::Extra>,
         destination: IpAddr,
         table: u32,
     ) -> Result<Peer, TunnelError> {
@@ -279,8 +287,28 @@ impl<P: TunnelProtocol> Tunnels<P> {
             return Err(TunnelError::EntriesFull(self.entries.len()));
         };
         fib.hold_table(family, table, HOLDER);
-        let key = key(bits(destination), bits(config.source), table, config.key);
-        Ok(Peer { entry, underlay, family, table, key })
+        let (remote, local) = (bits(destination), bits(config.source));
+        let sent_key = P::HAS_SENT_KEY.then(|| sent_key(remote, local, table, P::sent_key(config)));
+        let key = key(remote, local, table, P::key(config));
+        Ok(Peer { entry, underlay, family, table, key, sent_key })
+    }
+
+    /// Workers match what comes from a peer, and ICMP errors about what it is sent.
+    fn insert_end(&mut self, peer: &Peer, end: End) -> Result<(), TunnelError> {
+        self.ends.insert(peer.key, end)?;
+        if let Some(sent_key) = peer.sent_key
+            && let Err(error) = self.ends.insert(sent_key, end)
+        {
+            self.ends.remove(&peer.key);
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Workers do not any more.
+    fn remove_end(&mut self, peer: &Peer) {
+        self.ends.remove(&peer.key);
+        peer.sent_key.iter().for_each(|key| self.ends.remove(key));
     }
 
     /// Workers find this peer no more.
@@ -338,7 +366,7 @@ fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
 }
 
 /// Check the addresses of a tunnel.
-fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
+fn check<X>(config: &TunnelConfig<X>) -> Result<(), TunnelError> {
     for address in [Some(config.source), config.destination].into_iter().flatten() {
         if !is_host(address) {
             return Err(TunnelError::Address(address));
@@ -360,7 +388,7 @@ fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
 /// missing, or a table is full.
 pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
-    mut config: TunnelConfig,
+    mut config: TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
     check(&config)?;
     let instance = free_instance::<P>(engine, config.instance)?;
@@ -368,9 +396,9 @@ pub fn create<P: TunnelProtocol>(
     let family = Family::of(config.source);
     let no_table = TunnelError::NoTable { family, table: config.table };
     let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
-    let mut tunnel = Tunnel { config, table, peers: BTreeMap::new() };
+    let mut tunnel = Tunnel::<P> { config, table, peers: BTreeMap::new() };
     let own_key = match config.destination {
-        Some(destination) => key(bits(destination), bits(config.source), table, config.key),
+        Some(destination) => key(bits(destination), bits(config.source), table, P::key(&config)),
         None => tunnel.key_of_any(),
     };
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.ends.has(&own_key)) {
@@ -378,7 +406,7 @@ pub fn create<P: TunnelProtocol>(
     }
     let id = create_interface::<P>(engine, instance, &config)?;
     let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
-        let mut end = End { interface: id, carries_frames: config.carries_frames, entry: 0 };
+        let mut end = end::<P>(id, &config);
         let Some(destination) = config.destination else {
             tunnels.ends.insert(own_key, end)?;
             let fib = fib(engine)?;
@@ -389,14 +417,16 @@ pub fn create<P: TunnelProtocol>(
         };
         let peer = tunnels.add_peer(fib(engine)?, &config, destination, table)?;
         end.entry = peer.entry;
-        let hop = stacked_hop::<P>(engine, family, peer);
-        let inserted = hop.and_then(|hop| Ok(tunnels.ends.insert(own_key, end).map(|()| hop)?));
+        let hop = match config.carries_frames {
+            true => Ok(None),
+            false => stacked_hop::<P>(engine, family, peer).map(Some),
+        };
+        let inserted = hop.and_then(|hop| tunnels.insert_end(&peer, end).map(|()| hop));
         match inserted {
             Ok(hop) => {
-                if config.carries_frames {
-                    tunnels.frames.set(id, peer.entry);
-                } else {
-                    fib(engine)?.set_stack(id, Some(hop));
+                match hop {
+                    Some(hop) => fib(engine)?.set_stack(id, Some(hop)),
+                    None => tunnels.frames.set(id, peer.entry),
                 }
                 tunnel.peers.insert(None, peer);
                 tunnels.by_interface.insert(id, tunnel);
@@ -418,6 +448,62 @@ pub fn create<P: TunnelProtocol>(
     Ok(id)
 }
 
+/// The end of a tunnel, as long as it has no peer.
+fn end<P: TunnelProtocol>(interface: InterfaceId, config: &TunnelConfig<P::Extra>) -> End {
+    let words = P::end_words(config);
+    End { interface, carries_frames: config.carries_frames, entry: 0, words }
+}
+
+/// Give a point-to-point tunnel another configuration with the same ends, table and key: its next
+/// packets have the new header. Nothing changes when it is refused.
+///
+/// # Errors
+/// The interface is no such tunnel, or a table is full.
+pub fn reconfigure<P: TunnelProtocol>(
+    engine: &mut Engine,
+    id: InterfaceId,
+    extra: P::Extra,
+) -> Result<(), TunnelError> {
+    engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let Some(mut tunnel) = tunnels.by_interface.remove(&id) else {
+            return Err(TunnelError::NotBuiltIn(P::WORDS));
+        };
+        let changed = change_peer::<P>(engine, tunnels, &mut tunnel, id, extra);
+        tunnels.by_interface.insert(id, tunnel);
+        changed
+    })
+}
+
+fn change_peer<P: TunnelProtocol>(
+    engine: &mut Engine,
+    tunnels: &mut Tunnels<P>,
+    tunnel: &mut Tunnel<P>,
+    id: InterfaceId,
+    extra: P::Extra,
+) -> Result<(), TunnelError> {
+    let config = TunnelConfig { extra, ..tunnel.config };
+    if let (Some(destination), Some(old)) = (config.destination, tunnel.peers.get(&None).copied()) {
+        let peer = tunnels.add_peer(fib(engine)?, &config, destination, tunnel.table)?;
+        let hop = match config.carries_frames {
+            true => None,
+            false => Some(stacked_hop::<P>(engine, tunnel.family(), peer)?),
+        };
+        let end = End { entry: peer.entry, ..end::<P>(id, &config) };
+        if let Err(error) = tunnels.insert_end(&peer, end) {
+            tunnels.remove_peer(fib(engine)?, peer);
+            return Err(error);
+        }
+        match hop {
+            Some(hop) => fib(engine)?.set_stack(id, Some(hop)),
+            None => tunnels.frames.set(id, peer.entry),
+        }
+        tunnels.remove_peer(fib(engine)?, old);
+        tunnel.peers.insert(None, peer);
+    }
+    tunnel.config = config;
+    Ok(())
+}
+
 /// The name of the tunnel with this key of ends.
 fn other_with<P: TunnelProtocol>(engine: &Engine, key: &Key) -> String {
     let found = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.table().find(key));
@@ -427,12 +513,16 @@ fn other_with<P: TunnelProtocol>(engine: &Engine, key: &Key) -> String {
 fn create_interface<P: TunnelProtocol>(
     engine: &mut Engine,
     instance: u32,
-    config: &TunnelConfig,
+    config: &TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
     let outer = Family::of(config.source) as usize;
-    let next = if config.carries_frames { P::NODES.encap_frames[outer] } else { P::NODES.output };
+    let next = match config.carries_frames {
+        true => P::frame_nodes(config)[outer],
+        false => P::NODES.output,
+    };
     let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
-    let tx = |_| Box::new(TunnelTx(node)) as Box<dyn TxQueue>;
+    let is_numbered = P::NODES.encap_numbered.contains(&next);
+    let tx = |_| Box::new(TunnelTx { node, is_numbered }) as Box<dyn TxQueue>;
     let id = engine.create_interface(InterfaceSpec {
         name: name::<P>(instance),
         device: Box::new(TunnelDevice(P::NAME)),
@@ -461,7 +551,7 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
         if tunnel.config.destination.is_none() {
             tunnels.ends.remove(&tunnel.key_of_any());
         }
-        tunnel.peers.values().for_each(|peer| tunnels.ends.remove(&peer.key));
+        tunnel.peers.values().for_each(|peer| tunnels.remove_end(peer));
         let Some(fib) = engine.get_mut::<Fib>() else { return };
         fib.set_stack(id, None);
         if tunnel.config.destination.is_none() {
@@ -491,7 +581,8 @@ fn follow_next_hops<P: TunnelProtocol>(
                 remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
             }
             for (next_hop, to) in wanted {
-                let key = |peer: &Peer| peer.key[..2] == key(bits(to.address), 0, 0, None)[..2];
+                let remote = key(bits(to.address), 0, 0, TunnelKey::default());
+                let key = |peer: &Peer| peer.key[..2] == remote[..2];
                 if tunnel.peers.get(&Some(next_hop)).is_some_and(key) {
                     continue;
                 }
@@ -507,7 +598,7 @@ fn follow_next_hops<P: TunnelProtocol>(
 fn add_next_hop<P: TunnelProtocol>(
     engine: &mut Engine,
     tunnels: &mut Tunnels<P>,
-    tunnel: &mut Tunnel,
+    tunnel: &mut Tunnel<P>,
     id: InterfaceId,
     (next_hop, to): (IpAddr, NextHop),
 ) -> Result<(), TunnelError> {
@@ -519,9 +610,8 @@ fn add_next_hop<P: TunnelProtocol>(
     let hop = stacked_hop::<P>(engine, family, peer)?;
     // Two next hops may be behind one peer; a point-to-point tunnel to it comes before.
     if !tunnels.ends.has(&peer.key) {
-        tunnels
-            .ends
-            .insert(peer.key, End { interface: id, carries_frames: false, entry: peer.entry })?;
+        let end = End { entry: peer.entry, ..end::<P>(id, &tunnel.config) };
+        tunnels.insert_end(&peer, end)?;
     }
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_stack_to(id, next_hop, Some(hop));
@@ -533,14 +623,14 @@ fn add_next_hop<P: TunnelProtocol>(
 fn remove_next_hop<P: TunnelProtocol>(
     engine: &mut Engine,
     tunnels: &mut Tunnels<P>,
-    tunnel: &mut Tunnel,
+    tunnel: &mut Tunnel<P>,
     id: InterfaceId,
     next_hop: IpAddr,
 ) {
     let Some(peer) = tunnel.peers.remove(&Some(next_hop)) else { return };
     let is_own = |end: End| end.interface == id && end.entry == peer.entry;
     if tunnels.table().find(&peer.key).is_some_and(is_own) {
-        tunnels.ends.remove(&peer.key);
+        tunnels.remove_end(&peer);
     }
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_stack_to(id, next_hop, None);

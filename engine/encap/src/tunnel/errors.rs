@@ -11,7 +11,7 @@ use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::ends::OuterEnds;
 use super::protocol::{Payload, TunnelProtocol, place};
-use super::table::{End, TunnelTable, key};
+use super::table::{End, TunnelTable, key, sent_key};
 use crate::entries::WorkerEncapEntries;
 use crate::entry::EntryView;
 use crate::inner::InnerPacket;
@@ -93,7 +93,8 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
             return Err(TunnelErrorDrop::RateLimited);
         }
         let table = O::table_of(&self.tables.interfaces, packet.rx);
-        let key = key(ends.destination, ends.source, table, parsed.key);
+        let of = if P::HAS_SENT_KEY { sent_key } else { key };
+        let key = of(ends.destination, ends.source, table, parsed.key);
         let end =
             self.table.find(&key).filter(|end| end.entry != 0).ok_or(TunnelErrorDrop::NotOurs)?;
         if let UnderlayError::TooBig(mtu_bytes) = error {

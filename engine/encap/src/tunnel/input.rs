@@ -27,6 +27,8 @@ pub struct TunnelInput<P, O> {
     tables: Arc<IpTables>,
     arcs: [ArcId; 2],
     look_up: [NodeId; 2],
+    /// The nodes for packets that no tunnel is for, by protocol.
+    rest: Box<[(u32, NodeId)]>,
     kind: std::marker::PhantomData<(P, O)>,
 }
 
@@ -179,9 +181,13 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
         let Read { payload, has_checksum, .. } = outer.header;
-        let (at, is_frame) = (usize::from(outer.header.header_len), payload == Payload::Frame);
+        let (mut at, is_frame) = (usize::from(outer.header.header_len), payload == Payload::Frame);
         if (end.carries_frames != is_frame) | has_checksum {
             self.check(outer, end, packet)?;
+        }
+        if P::ASKS_END {
+            let behind = packet.bytes().get(at..).ok_or(TunnelDrop::Truncated)?;
+            at += P::behind(end.words, behind)?;
         }
         let row = context.interface(end.interface).ok_or(TunnelDrop::NoTunnel)?;
         let family = match payload {
@@ -291,8 +297,18 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
         let [_, _, high, low, rest] = outer.key;
-        let end = self.table.find(&[0, 0, high, low, rest]).ok_or(TunnelDrop::NoTunnel)?;
+        let Some(end) = self.table.find(&[0, 0, high, low, rest]) else {
+            return self.rest(packet).ok_or(TunnelDrop::NoTunnel);
+        };
         self.open(context, outer, end, packet)
+    }
+
+    /// The node that takes packets of the outer header's protocol which no tunnel is for.
+    fn rest(&self, packet: &mut Packet) -> Option<NodeId> {
+        let protocol = u32::from(O::ends(packet.bytes())?.protocol.0);
+        let (_, node) = self.rest.iter().find(|(claimed, _)| *claimed == protocol)?;
+        packet.hand_over_nothing();
+        Some(*node)
     }
 }
 
@@ -366,6 +382,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(
             tables: wiring.shared(),
             arcs,
             look_up: [wiring.node("ip4-lookup"), wiring.node("ip6-lookup")],
+            rest: wiring.claims(O::REST_CLAIMS).into_boxed_slice(),
             kind: std::marker::PhantomData,
         }
     })

@@ -15,14 +15,18 @@ mod reasons;
 mod table;
 mod teib;
 
-pub use commands::{CommandText, TunnelTexts};
-pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels};
+pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
+pub use config::{
+    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, create, reconfigure,
+};
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
 pub use errors::TunnelErrorDrop;
 pub use frames::FrameEncap;
 pub use input::TunnelInput;
-pub use protocol::{ETHERNET, Nodes, Parsed, Payload, Stack, TunnelProtocol};
+pub use protocol::{
+    ETHERNET, EndWords, Nodes, Parsed, Payload, Sent, Stack, TunnelKey, TunnelProtocol,
+};
 use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_forwarding::ip::{Ip4, Ip6};
@@ -43,21 +47,28 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     let tunnels = Tunnels::<P>::new(graph.workers(), graph.epochs())?;
     let (entries, table) = (tunnels.worker_entries(), tunnels.table());
     let arcs = [graph.arc("ip4-unicast"), graph.arc("ip6-unicast")];
-    graph.node(encap::spec::<P, Ip4, Ip4>(&entries));
-    graph.node(encap::spec::<P, Ip4, Ip6>(&entries));
-    graph.node(encap::spec::<P, Ip6, Ip4>(&entries));
-    graph.node(encap::spec::<P, Ip6, Ip6>(&entries));
-    if P::CARRIES_FRAMES {
-        graph.node(frames::spec::<P, Ip4>(&entries, tunnels.frames()));
-        graph.node(frames::spec::<P, Ip6>(&entries, tunnels.frames()));
+    if P::CARRIES_PACKETS {
+        graph.node(encap::spec::<P, Ip4, Ip4>(&entries));
+        graph.node(encap::spec::<P, Ip4, Ip6>(&entries));
+        graph.node(encap::spec::<P, Ip6, Ip4>(&entries));
+        graph.node(encap::spec::<P, Ip6, Ip6>(&entries));
+        graph.node(behind_output::spec::<P>(&entries));
     }
-    graph.node(behind_output::spec::<P>(&entries));
+    if P::CARRIES_FRAMES {
+        graph.node(frames::spec::<P, Ip4, false>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6, false>(&entries, &tunnels));
+    }
+    if !P::NODES.encap_numbered[0].is_empty() {
+        graph.node(frames::spec::<P, Ip4, true>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6, true>(&entries, &tunnels));
+    }
     graph.node(input::spec::<P, Ip4>(&table, arcs));
     graph.node(input::spec::<P, Ip6>(&table, arcs));
     graph.node(errors::spec::<P, Ip4>(&table, &entries));
     graph.node(errors::spec::<P, Ip6>(&table, &entries));
     // Who follows hops to interfaces asks for the nodes whose index is a stacked adjacency.
-    for (place, node) in P::NODES.encap.into_iter().flatten().enumerate() {
+    let encap = P::NODES.encap.into_iter().flatten();
+    for (place, node) in encap.filter(|_| P::CARRIES_PACKETS).enumerate() {
         let number =
             u32::from(P::IP_PROTOCOLS.first().map_or(0, |protocol| protocol.0)) << 8 | place as u32;
         graph.claim("stacked-adjacency", number, node);

@@ -20,6 +20,8 @@ quiver_core::reasons! {
             "the tunnel header announces a protocol that is not carried here";
         /// Wrong kind.
         Kind = "wrong-kind", "a frame in a tunnel for packets, or a packet in a tunnel for frames";
+        /// RFC 3931 §4.1.
+        Cookie = "wrong-cookie", "the cookie behind the tunnel header is not that of the tunnel";
         /// Nobody's.
         NoTunnel = "no-tunnel", "no tunnel between these addresses, with this key";
         /// Down.

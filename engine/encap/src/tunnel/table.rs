@@ -6,18 +6,33 @@ use std::sync::atomic::Ordering;
 
 use quiver_core::InterfaceId;
 use quiver_core::cpu::Variant;
+use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::Epochs;
 use quiver_tables::exact::{
     ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed,
 };
 use quiver_tables::memory::MemoryError;
 
-/// Words of a key, and of an object: the key, the interface with the kind, and the encapsulation
-/// entry.
+use super::protocol::{EndWords, TunnelKey};
+
+/// Words of a key, and of an object: the key, the interface with the kind and the encapsulation
+/// entry, and what the protocol keeps.
 pub(super) const KEY_WORDS: usize = 5;
 const OBJECT_WORDS: usize = 8;
 const INTERFACE_WORD: usize = 5;
-const ENTRY_WORD: usize = 6;
+const PROTOCOL_WORDS: [usize; 2] = [6, 7];
+/// In the word of the interface, which is a number below [`INTERFACES_MAX`]: the protocol's flags,
+/// the entry, and whether the tunnel carries frames.
+const FLAGS_SHIFT: u32 = 16;
+const ENTRY_SHIFT: u32 = 32;
+const CARRIES_FRAMES: u64 = 1 << 63;
+/// In the last word of a key: the table, the space of the number, and whether there is a number.
+const TABLE_SHIFT: u32 = 40;
+const SPACE_SHIFT: u32 = 33;
+const HAS_NUMBER: u64 = 1 << 32;
+/// In the space: the key is of what the tunnel sends.
+const SENT: u64 = 1 << 5;
+const _: () = assert!(INTERFACES_MAX <= 1 << FLAGS_SHIFT);
 /// Ends of tunnels at most, in all tunnels of a protocol.
 pub const TUNNEL_ENDS_MAX: usize = 1 << 16;
 
@@ -26,15 +41,21 @@ pub(super) type Key = [u64; KEY_WORDS];
 
 /// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender.
 #[inline(always)]
-pub(super) fn key(remote: u128, local: u128, table: u32, key: Option<u32>) -> Key {
-    let key = key.map_or(0, |key| 1 << 32 | u64::from(key));
+pub(super) fn key(remote: u128, local: u128, table: u32, key: TunnelKey) -> Key {
+    let number = key.number.map_or(0, |number| HAS_NUMBER | u64::from(number));
     [
         (remote >> 64) as u64,
         remote as u64,
         (local >> 64) as u64,
         local as u64,
-        u64::from(table) << 33 | key,
+        u64::from(table) << TABLE_SHIFT | u64::from(key.space) << SPACE_SHIFT | number,
     ]
+}
+
+/// As [`key`], of what a tunnel sends to `remote`.
+pub(super) fn sent_key(remote: u128, local: u128, table: u32, sent: TunnelKey) -> Key {
+    let [a, b, c, d, last] = key(remote, local, table, sent);
+    [a, b, c, d, last | SENT << SPACE_SHIFT]
 }
 
 /// An address as a number, an IPv4 address mapped (RFC 4291 §2.5.5.2).
@@ -52,6 +73,8 @@ pub(super) struct End {
     pub carries_frames: bool,
     /// The entry for what goes the other way; 0 where there is none.
     pub entry: u32,
+    /// What the protocol keeps.
+    pub words: EndWords,
 }
 
 /// What workers read.
@@ -81,9 +104,13 @@ impl TunnelTable {
         let object = self.0.keys().get(index);
         let word = object[INTERFACE_WORD].load(Ordering::Relaxed);
         End {
-            interface: InterfaceId(word as u32),
-            carries_frames: word >> 32 != 0,
-            entry: object[ENTRY_WORD].load(Ordering::Relaxed) as u32,
+            interface: InterfaceId(u32::from(word as u16)),
+            carries_frames: word & CARRIES_FRAMES != 0,
+            entry: ((word & !CARRIES_FRAMES) >> ENTRY_SHIFT) as u32,
+            words: EndWords {
+                flags: (word >> FLAGS_SHIFT) as u16,
+                words: PROTOCOL_WORDS.map(|place| object[place].load(Ordering::Relaxed)),
+            },
         }
     }
 }
@@ -119,8 +146,13 @@ impl TunnelTableWriter {
         self.table.collect();
         let mut object = [0; OBJECT_WORDS];
         object[..KEY_WORDS].copy_from_slice(&key);
-        object[INTERFACE_WORD] = u64::from(end.carries_frames) << 32 | u64::from(end.interface.0);
-        object[ENTRY_WORD] = end.entry.into();
+        object[INTERFACE_WORD] = u64::from(end.entry) << ENTRY_SHIFT
+            | u64::from(end.words.flags) << FLAGS_SHIFT
+            | u64::from(end.interface.0)
+            | if end.carries_frames { CARRIES_FRAMES } else { 0 };
+        for (place, word) in PROTOCOL_WORDS.into_iter().zip(end.words.words) {
+            object[place] = word;
+        }
         let index = self.objects.take(object)?;
         match self.table.insert(index) {
             Ok(old) => {
