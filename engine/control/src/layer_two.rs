@@ -25,6 +25,8 @@ pub struct BridgeFdb {
     /// Add an entry for a station, which is no part of the configuration. A static one stands
     /// until it is removed, another one until its address is seen at another port.
     pub add: fn(&mut Engine, FdbEntry, bool) -> Result<(), String>,
+    /// As [`add`](Self::add), behind one of the far ends of the port.
+    pub add_behind: fn(&mut Engine, FdbEntry, bool, u16) -> Result<(), String>,
     /// Remove an entry that was added, if it still is as it was added.
     pub remove: fn(&mut Engine, FdbEntry),
     /// Visit stations that were learned, in a part of the table that begins at a place (0 at

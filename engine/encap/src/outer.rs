@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use quiver_core::Packet;
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
 use quiver_wire::{Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
@@ -234,4 +235,14 @@ pub trait HeaderStack: Send + Sync + 'static {
         total: usize,
         inside: Inside,
     ) -> Result<(), Truncated>;
+
+    /// Write what depends on the whole packet, whose stack begins at `at`: a checksum over it.
+    ///
+    /// # Errors
+    /// The packet is shorter than the stack.
+    #[inline(always)]
+    fn finish(words: EntryView<'_>, packet: &mut Packet, at: usize) -> Result<(), Truncated> {
+        let _ = (words, packet, at);
+        Ok(())
+    }
 }

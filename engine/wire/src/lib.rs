@@ -47,6 +47,7 @@ pub mod udp;
 pub mod upper;
 pub mod vlan;
 pub mod vrrp;
+pub mod vxlan;
 
 pub use arp::ArpHeader;
 pub use ethernet::{EtherType, EthernetHeader};

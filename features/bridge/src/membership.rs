@@ -154,7 +154,13 @@ fn own_address(
         return Ok(());
     };
     let key = MacKey::new(bridges.domain(number)?.index, MacAddress(mac));
-    let entry = Configured { port: Some(id), is_static: true, is_filter: false, is_bvi: true };
+    let entry = Configured {
+        port: Some(id),
+        is_static: true,
+        is_filter: false,
+        is_bvi: true,
+        far_end: None,
+    };
     let done = bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()));
     done.map(drop).map_err(|error| Refusal::of_table(engine, error))
 }

@@ -10,8 +10,6 @@ use quiver_wire::erspan::{self, ErspanHeader, Kind, Repr, TAG_IN_FRAME};
 use quiver_wire::gre::{self, GreHeader};
 use quiver_wire::{EtherType, Header};
 
-/// The space of numbers of sessions, beside that of keys.
-pub(crate) const SESSIONS: u8 = 1;
 /// Bytes of GRE with a sequence number, in front of the header of ERSPAN.
 const GRE_BYTES: usize = 8;
 const SEQUENCE_OFFSET: usize = 4;

@@ -5,15 +5,15 @@ use quiver_core::Engine;
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
-    self, ETHERNET, Nodes, Parsed, Payload, Sent, TunnelConfig, TunnelDrop, TunnelKey,
-    TunnelProtocol, TunnelTexts,
+    self, ETHERNET, Nodes, Parsed, Payload, SESSIONS, Sent, TunnelCommands, TunnelConfig,
+    TunnelDrop, TunnelProtocol, TunnelTexts,
 };
 use quiver_offload::checksum::add_rest_as_sent;
 use quiver_wire::checksum::Sum;
 use quiver_wire::gre::{GreHeader, HEADER_BYTES_MAX, Repr, TRANSPARENT_ETHERNET};
-use quiver_wire::{EtherType, Header, IpProtocol, erspan};
+use quiver_wire::{EtherType, Header, IpProtocol};
 
-use crate::erspan::{SESSIONS, Sequences, Session};
+use crate::erspan::{Sequences, Session};
 use crate::texts::TEXTS;
 
 /// Where the header names what follows.
@@ -47,37 +47,21 @@ fn parse_options(header: &GreHeader, bytes: &[u8]) -> Result<Parsed, TunnelDrop>
         let (session, length) = crate::erspan::parse(version, behind)?;
         return Ok(Parsed {
             header_len: repr.header_len() + length,
-            payload: Payload::Frame,
-            key: TunnelKey { space: SESSIONS, number: Some(session) },
+            payload: Payload::MirroredFrame,
+            key: Some(session),
             has_checksum: repr.has_checksum,
         });
     }
     Ok(Parsed {
         header_len: repr.header_len(),
         payload: payload(repr.protocol)?,
-        key: TunnelKey::new(repr.key),
+        key: repr.key,
         has_checksum: repr.has_checksum,
     })
 }
 
-impl TunnelProtocol for Gre {
-    const NAME: &'static str = "gre";
-    const WORDS: &'static str = "GRE tunnel";
-    const NODES: Nodes = Nodes {
-        encap: [["gre4-encap-ip4", "gre4-encap-ip6"], ["gre6-encap-ip4", "gre6-encap-ip6"]],
-        encap_frames: ["gre4-encap-teb", "gre6-encap-teb"],
-        encap_numbered: ["gre4-encap-erspan", "gre6-encap-erspan"],
-        output: "gre-output",
-        input: ["gre4-input", "gre6-input"],
-        errors: ["gre4-icmp-error", "gre6-icmp-error"],
-    };
-    const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::GRE];
-    const CARRIES_FRAMES: bool = true;
-    const HAS_KEY: bool = true;
+impl TunnelCommands for Gre {
     const TEXTS: TunnelTexts = TEXTS;
-    const HEADER_BYTES_MAX: usize = HEADER_BYTES_MAX + erspan::HEADER_BYTES_MAX;
-    type Extra = Option<Session>;
-    type Shared = Sequences;
 
     fn described(args: &Args<'_>) -> Result<TunnelConfig<Self::Extra>, Refusal> {
         let session = Session::described(args)?;
@@ -120,23 +104,42 @@ impl TunnelProtocol for Gre {
     fn cells(config: &TunnelConfig<Self::Extra>) -> Vec<Cell> {
         vec![config.extra.map(|session| session.id).into()]
     }
+}
+
+impl TunnelProtocol for Gre {
+    const NAME: &'static str = "gre";
+    const WORDS: &'static str = "GRE tunnel";
+    const NODES: Nodes = Nodes {
+        encap: [["gre4-encap-ip4", "gre4-encap-ip6"], ["gre6-encap-ip4", "gre6-encap-ip6"]],
+        encap_frames: ["gre4-encap-teb", "gre6-encap-teb"],
+        output: "gre-output",
+        input: ["gre4-input", "gre6-input"],
+        errors: ["gre4-icmp-error", "gre6-icmp-error"],
+    };
+    const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::GRE];
+    const CARRIES_FRAMES: bool = true;
+    const HAS_KEY: bool = true;
+    const NUMBERED_NODES: [&'static str; 2] = ["gre4-encap-erspan", "gre6-encap-erspan"];
+    type Extra = Option<Session>;
+    type Shared = Sequences;
 
     fn frame_nodes(config: &TunnelConfig<Self::Extra>) -> [&'static str; 2] {
         match config.extra {
-            Some(_) => Self::NODES.encap_numbered,
+            Some(_) => Self::NUMBERED_NODES,
             None => Self::NODES.encap_frames,
         }
     }
 
-    fn key(config: &TunnelConfig<Self::Extra>) -> TunnelKey {
-        match config.extra {
-            Some(session) => TunnelKey { space: SESSIONS, number: Some(session.id.into()) },
-            None => TunnelKey::new(config.key),
-        }
+    fn key(config: &TunnelConfig<Self::Extra>) -> Option<u32> {
+        config.extra.map(|session| session.id.into()).or(config.key)
+    }
+
+    fn space(config: &TunnelConfig<Self::Extra>) -> u16 {
+        if config.extra.is_some() { SESSIONS } else { 0 }
     }
 
     #[inline(always)]
-    fn finish(sequences: &Sequences, sent: Sent, bytes: &mut [u8]) {
+    fn number(sequences: &Sequences, sent: Sent, bytes: &mut [u8]) {
         crate::erspan::finish(sequences, sent, bytes);
     }
 
@@ -145,11 +148,11 @@ impl TunnelProtocol for Gre {
         IpProtocol::GRE
     }
 
-    fn header(config: &TunnelConfig<Self::Extra>) -> Vec<u8> {
-        if let Some(session) = config.extra {
-            return session.header();
-        }
-        let key = config.key;
+    fn header_of(config: &TunnelConfig<Self::Extra>) -> Vec<u8> {
+        config.extra.map_or_else(|| Self::header(config.key), Session::header)
+    }
+
+    fn header(key: Option<u32>) -> Vec<u8> {
         let repr = Repr { protocol: EtherType(0), has_checksum: false, key, sequence: None };
         let mut bytes = vec![0; HEADER_BYTES_MAX];
         let length = repr.emit(&mut bytes).unwrap_or(0);
@@ -181,8 +184,7 @@ impl TunnelProtocol for Gre {
             return parse_options(header, bytes);
         }
         let payload = payload(header.protocol())?;
-        let key = TunnelKey::default();
-        Ok(Parsed { header_len: GreHeader::LEN, payload, key, has_checksum: false })
+        Ok(Parsed { header_len: GreHeader::LEN, payload, key: None, has_checksum: false })
     }
 
     fn checksum_is_good(packet: &Packet, at: usize) -> bool {
@@ -194,20 +196,6 @@ impl TunnelProtocol for Gre {
 mod tests {
     use super::*;
 
-    fn config(key: Option<u32>) -> TunnelConfig<Option<Session>> {
-        TunnelConfig {
-            instance: None,
-            source: [192, 0, 2, 1].into(),
-            destination: None,
-            table: 0,
-            key,
-            carries_frames: false,
-            hop_limit: None,
-            dscp: None,
-            extra: None,
-        }
-    }
-
     #[test]
     fn a_header_with_a_key_is_read_as_it_is_written() {
         for key in [None, Some(7)] {
@@ -216,10 +204,9 @@ mod tests {
                 (IpProtocol::IPV6, Payload::Ip6),
                 (ETHERNET, Payload::Frame),
             ] {
-                let mut header = Gre::header(&config(key));
+                let mut header = Gre::header(key);
                 Gre::fill(&mut header, inside).expect("room");
-                let (header_len, key) = (header.len(), TunnelKey::new(key));
-                let parsed = Parsed { header_len, payload, key, has_checksum: false };
+                let parsed = Parsed { header_len: header.len(), payload, key, has_checksum: false };
                 assert_eq!(Gre::parse(IpProtocol::GRE, &header), Ok(parsed));
             }
         }

@@ -4,7 +4,7 @@
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
-    Nodes, Parsed, Payload, TunnelConfig, TunnelDrop, TunnelKey, TunnelProtocol, TunnelTexts,
+    Nodes, Parsed, Payload, TunnelCommands, TunnelDrop, TunnelProtocol, TunnelTexts,
 };
 use quiver_wire::IpProtocol;
 
@@ -13,13 +13,16 @@ use crate::texts::TEXTS;
 /// IP in IP.
 pub struct Ipip;
 
+impl TunnelCommands for Ipip {
+    const TEXTS: TunnelTexts = TEXTS;
+}
+
 impl TunnelProtocol for Ipip {
     const NAME: &'static str = "ipip";
     const WORDS: &'static str = "IP in IP tunnel";
     const NODES: Nodes = Nodes {
         encap: [["ipip4-encap-ip4", "ipip4-encap-ip6"], ["ipip6-encap-ip4", "ipip6-encap-ip6"]],
         encap_frames: ["", ""],
-        encap_numbered: ["", ""],
         output: "ipip-output",
         input: ["ipip4-input", "ipip6-input"],
         errors: ["ipip4-icmp-error", "ipip6-icmp-error"],
@@ -27,8 +30,6 @@ impl TunnelProtocol for Ipip {
     const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::IPV4, IpProtocol::IPV6];
     const CARRIES_FRAMES: bool = false;
     const HAS_KEY: bool = false;
-    const TEXTS: TunnelTexts = TEXTS;
-    const HEADER_BYTES_MAX: usize = 0;
     type Extra = ();
     type Shared = ();
 
@@ -37,7 +38,7 @@ impl TunnelProtocol for Ipip {
         inside
     }
 
-    fn header(_: &TunnelConfig) -> Vec<u8> {
+    fn header(_: Option<u32>) -> Vec<u8> {
         Vec::new()
     }
 
@@ -53,7 +54,7 @@ impl TunnelProtocol for Ipip {
             IpProtocol::IPV6 => Payload::Ip6,
             _ => return Err(TunnelDrop::Payload),
         };
-        Ok(Parsed { header_len: 0, payload, key: TunnelKey::default(), has_checksum: false })
+        Ok(Parsed { header_len: 0, payload, key: None, has_checksum: false })
     }
 
     fn checksum_is_good(_: &Packet, _: usize) -> bool {

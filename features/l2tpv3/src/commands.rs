@@ -2,12 +2,22 @@
 
 use quiver_control::{Args, Command, Output, Refusal, Registry, with_interface_names};
 use quiver_core::Engine;
-use quiver_encap::tunnel::{self, Tunnels};
+use quiver_encap::tunnel::{self, AcceptedWords, Tunnels};
 
 use crate::header::L2tpv3;
 use crate::session::{Cookie, Session};
 
+const ON_INTERFACE: AcceptedWords = AcceptedWords {
+    command: "set interface ip6 l2tpv3",
+    syntax: "set interface ip6 l2tpv3 <interface> [del]",
+    undo: "set interface ip6 l2tpv3 <interface> del",
+    entry: "interfaces.<interface>.l2tpv3-ip6: true",
+    help: "Accept the words of VPP that let an interface take L2TPv3 packets over IPv6",
+    example: "set interface ip6 l2tpv3 e0",
+};
+
 pub(crate) fn register(registry: &mut Registry) {
+    tunnel::accept(registry, ON_INTERFACE);
     registry.command(
         Command::new(
             "set l2tpv3 tunnel cookie <interface> local <local:word> remote <remote:word>",

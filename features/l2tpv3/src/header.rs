@@ -4,7 +4,7 @@ use quiver_control::{Args, Cell, Column, Command, Refusal};
 use quiver_core::{Engine, Packet};
 use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
-    ETHERNET, EndWords, Nodes, Parsed, Payload, TunnelConfig, TunnelDrop, TunnelKey,
+    ETHERNET, EndWords, Nodes, Parsed, Payload, TunnelCommands, TunnelConfig, TunnelDrop,
     TunnelProtocol, TunnelTexts,
 };
 use quiver_wire::l2tpv3::{COOKIE_BYTES_MAX, L2tpv3Header, SUBLAYER_BYTES};
@@ -16,28 +16,8 @@ use crate::texts::TEXTS;
 /// L2TPv3 over IP.
 pub struct L2tpv3;
 
-impl TunnelProtocol for L2tpv3 {
-    const NAME: &'static str = "l2tpv3_tunnel";
-    const COMMAND: &'static str = "l2tpv3";
-    const WORDS: &'static str = "L2TPv3 tunnel";
-    const NODES: Nodes = Nodes {
-        encap: [["", ""], ["", ""]],
-        encap_frames: ["l2tpv3-4-encap", "l2tpv3-6-encap"],
-        encap_numbered: ["", ""],
-        output: "",
-        input: ["l2tpv3-4-input", "l2tpv3-6-input"],
-        errors: ["l2tpv3-4-icmp-error", "l2tpv3-6-icmp-error"],
-    };
-    const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::L2TP];
-    const CARRIES_FRAMES: bool = true;
-    const CARRIES_PACKETS: bool = false;
-    const HAS_KEY: bool = false;
+impl TunnelCommands for L2tpv3 {
     const TEXTS: TunnelTexts = TEXTS;
-    const HEADER_BYTES_MAX: usize = L2tpv3Header::LEN + COOKIE_BYTES_MAX + SUBLAYER_BYTES;
-    const ASKS_END: bool = true;
-    const HAS_SENT_KEY: bool = true;
-    type Extra = Session;
-    type Shared = ();
 
     fn described(args: &Args<'_>) -> Result<TunnelConfig<Session>, Refusal> {
         let size_bytes = match args.optional::<&str>("cookie-bytes")? {
@@ -66,6 +46,7 @@ impl TunnelProtocol for L2tpv3 {
             carries_frames: true,
             hop_limit: None,
             dscp: None,
+            udp: None,
             extra: session,
         })
     }
@@ -131,13 +112,34 @@ impl TunnelProtocol for L2tpv3 {
             if session.has_sublayer { "present" } else { "absent" }.into(),
         ]
     }
+}
 
-    fn key(config: &TunnelConfig<Session>) -> TunnelKey {
-        TunnelKey::new(Some(config.extra.local))
+impl TunnelProtocol for L2tpv3 {
+    const NAME: &'static str = "l2tpv3";
+    const INTERFACE: &'static str = "l2tpv3_tunnel";
+    const WORDS: &'static str = "L2TPv3 tunnel";
+    const NODES: Nodes = Nodes {
+        encap: [["", ""], ["", ""]],
+        encap_frames: ["l2tpv3-4-encap", "l2tpv3-6-encap"],
+        output: "",
+        input: ["l2tpv3-4-input", "l2tpv3-6-input"],
+        errors: ["l2tpv3-4-icmp-error", "l2tpv3-6-icmp-error"],
+    };
+    const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::L2TP];
+    const CARRIES_FRAMES: bool = true;
+    const CARRIES_PACKETS: bool = false;
+    const HAS_KEY: bool = false;
+    const ASKS_END: bool = true;
+    const HAS_SENT_KEY: bool = true;
+    type Extra = Session;
+    type Shared = ();
+
+    fn key(config: &TunnelConfig<Session>) -> Option<u32> {
+        Some(config.extra.local)
     }
 
-    fn sent_key(config: &TunnelConfig<Session>) -> TunnelKey {
-        TunnelKey::new(Some(config.extra.remote))
+    fn sent_key(config: &TunnelConfig<Session>) -> Option<u32> {
+        Some(config.extra.remote)
     }
 
     fn end_words(config: &TunnelConfig<Session>) -> EndWords {
@@ -158,8 +160,16 @@ impl TunnelProtocol for L2tpv3 {
         IpProtocol::L2TP
     }
 
-    fn header(config: &TunnelConfig<Session>) -> Vec<u8> {
+    fn header_of(config: &TunnelConfig<Session>) -> Vec<u8> {
         config.extra.header()
+    }
+
+    fn header_bytes_max() -> usize {
+        L2tpv3Header::LEN + COOKIE_BYTES_MAX + SUBLAYER_BYTES
+    }
+
+    fn header(_: Option<u32>) -> Vec<u8> {
+        vec![0; L2tpv3Header::LEN]
     }
 
     #[inline(always)]
@@ -177,7 +187,7 @@ impl TunnelProtocol for L2tpv3 {
         Ok(Parsed {
             header_len: L2tpv3Header::LEN,
             payload: Payload::Frame,
-            key: TunnelKey::new(Some(header.session())),
+            key: Some(header.session()),
             has_checksum: false,
         })
     }

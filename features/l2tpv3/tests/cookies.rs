@@ -50,7 +50,7 @@ fn with_cookie(cookie: u64) -> Vec<u8> {
 #[test]
 fn a_changed_cookie_is_sent_at_once_and_the_one_before_is_taken_once_more() {
     let mut router = router();
-    let mut passes = |router: &mut Router, cookie: u64| {
+    let passes = |router: &mut Router, cookie: u64| {
         let before = router.count(NODE, "wrong-cookie");
         router.send("e1", &with_cookie(cookie));
         let passed = !router.sent("e0").is_empty();

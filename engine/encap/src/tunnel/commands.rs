@@ -9,7 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, PathState};
 
 use super::config::{self, PeerView, TunnelConfig, Tunnels};
-use super::protocol::TunnelProtocol;
+use super::protocol::TunnelCommands;
 
 /// The heading of these commands.
 const GROUP: &str = "Tunnels";
@@ -55,7 +55,7 @@ pub struct TunnelTexts {
 }
 
 /// Declare the commands of a protocol's tunnels, their part of the configuration, and their memory.
-pub(super) fn register<P: TunnelProtocol>(registry: &mut Registry) {
+pub(super) fn register<P: TunnelCommands>(registry: &mut Registry) {
     registry.command(create_command::<P>());
     registry.command(command(&P::TEXTS.delete).run(delete::<P>));
     registry.command(command(&P::TEXTS.show).run_or_begin(show::<P>));
@@ -74,7 +74,7 @@ fn command(text: &CommandText) -> Command<Engine> {
     text.examples.iter().fold(command, |command, line| command.example(line))
 }
 
-fn create_command<P: TunnelProtocol>() -> Command<Engine> {
+fn create_command<P: TunnelCommands>() -> Command<Engine> {
     let command = command(&P::TEXTS.create).details(P::TEXTS.create_details);
     P::explained(command)
         .entry(order::INTERFACES, P::TEXTS.entry)
@@ -85,7 +85,7 @@ fn create_command<P: TunnelProtocol>() -> Command<Engine> {
 }
 
 /// Explain the words that tunnels of most protocols have.
-pub fn explained<P: TunnelProtocol>(command: Command<Engine>) -> Command<Engine> {
+pub fn explained<P: TunnelCommands>(command: Command<Engine>) -> Command<Engine> {
     let mut command = command
         .word("src", "the outer source, an address of this router")
         .word("dst", "the outer destination")
@@ -105,7 +105,7 @@ pub fn explained<P: TunnelProtocol>(command: Command<Engine>) -> Command<Engine>
 ///
 /// # Errors
 /// It has neither a destination nor many, or both.
-pub fn described<P: TunnelProtocol>(
+pub fn described<P: TunnelCommands>(
     args: &Args<'_>,
     extra: P::Extra,
 ) -> Result<TunnelConfig<P::Extra>, Refusal> {
@@ -123,11 +123,12 @@ pub fn described<P: TunnelProtocol>(
         carries_frames: P::CARRIES_FRAMES && args.has("teb"),
         hop_limit: args.optional("ttl")?,
         dscp: args.optional("dscp")?,
+        udp: None,
         extra,
     })
 }
 
-fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn create<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let described = P::described(args)?;
     if args.has("del") {
         let id = between::<P>(engine, &described)
@@ -142,12 +143,13 @@ fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
 }
 
 /// The tunnel with the same ends, table and key.
-fn between<P: TunnelProtocol>(
+fn between<P: TunnelCommands>(
     engine: &Engine,
     described: &TunnelConfig<P::Extra>,
 ) -> Option<InterfaceId> {
     let ends = |config: &TunnelConfig<P::Extra>| {
-        (config.source, config.destination, config.table, P::key(config))
+        let number = (P::space(config), P::key(config));
+        (config.source, config.destination, config.table, number)
     };
     let mut tunnels = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
     tunnels.find(|(_, tunnel)| ends(&tunnel.config) == ends(described)).map(|(id, _)| id)
@@ -157,7 +159,7 @@ fn between<P: TunnelProtocol>(
 ///
 /// # Errors
 /// There is no such interface, or it is no such tunnel.
-pub fn tunnel_named<P: TunnelProtocol>(
+pub fn tunnel_named<P: TunnelCommands>(
     engine: &Engine,
     args: &Args<'_>,
 ) -> Result<InterfaceId, Refusal> {
@@ -169,14 +171,14 @@ pub fn tunnel_named<P: TunnelProtocol>(
     Err(args.refuse("interface", what).remedy(P::TEXTS.remedy))
 }
 
-fn delete<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+fn delete<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = tunnel_named::<P>(engine, args)?;
     engine.delete_interface(id)?;
     Ok(Output::none())
 }
 
 /// The state of the route to the outer destination.
-fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) {
+pub(super) fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) {
     match peer.underlay {
         None => ("gone", None),
         Some(PathState::Used | PathState::Waits) => ("up", None),
@@ -184,7 +186,7 @@ fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) 
     }
 }
 
-fn columns<P: TunnelProtocol>() -> Vec<Column> {
+fn columns<P: TunnelCommands>() -> Vec<Column> {
     let mut columns = vec![
         Column::left("Interface"),
         Column::left("State"),
@@ -207,7 +209,7 @@ fn columns<P: TunnelProtocol>() -> Vec<Column> {
 }
 
 /// Add a row per peer; a tunnel without peers has one row.
-fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: InterfaceId) {
+fn add_rows<P: TunnelCommands>(engine: &Engine, table: &mut Table, id: InterfaceId) {
     let (Some(tunnels), Some(fib)) = (engine.get::<Tunnels<P>>(), engine.get::<Fib>()) else {
         return;
     };
@@ -243,11 +245,10 @@ fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: Interface
     }
 }
 
-fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let keys = if args.has("interface") {
-        vec![tunnel_named::<P>(engine, args)?]
-    } else {
-        ids::<P>(engine)
+fn show<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let keys = match args.has("interface") {
+        true => vec![tunnel_named::<P>(engine, args)?],
+        false => ids::<P>(engine),
     };
     Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>)
         .when_empty(P::TEXTS.none)
@@ -255,12 +256,12 @@ fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<
 }
 
 /// `show running-config`: the tunnels.
-fn ids<P: TunnelProtocol>(engine: &Engine) -> Vec<InterfaceId> {
+fn ids<P: TunnelCommands>(engine: &Engine) -> Vec<InterfaceId> {
     engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id).collect()
 }
 
 /// `show running-config`: one of them.
-fn write_tunnel<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+fn write_tunnel<P: TunnelCommands>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
     let Some(tunnel) = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id)) else {
         return;
     };
@@ -270,7 +271,7 @@ fn write_tunnel<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter, i
         let family = Family::of(tunnel.source).word();
         config.command(format_args!("{family} table add {}", tunnel.table));
     }
-    config.command(format_args!("create {} tunnel {words}", P::COMMAND));
+    config.command(format_args!("create {} tunnel {words}", P::NAME));
 }
 
 /// The words that tunnels of most protocols have.

@@ -9,18 +9,19 @@ use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, Interfac
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::worker::event::Event;
-use quiver_core::{Engine, InterfaceId};
+use quiver_core::{Engine, InterfaceId, NodeId};
 use quiver_forwarding::fib::{Family, Fib, FibError, Path, PathState, StackedHop};
-use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::ip::{GroupMembership, Ip4, Ip6, IpTables, OpenPort};
 use quiver_tables::GroupId;
 use quiver_tables::exact::ExactError;
 use quiver_tables::memory::MemoryError;
 
 use super::errors::PathReport;
 use super::frames::{EntryByInterface, TunnelTx};
-use super::protocol::{TunnelKey, TunnelProtocol};
-use super::table::{End, Key, TunnelTable, TunnelTableWriter, bits, key, sent_key};
+use super::protocol::TunnelProtocol;
+use super::table::{End, Key, SENT, TunnelTable, TunnelTableWriter, bits, key};
 use super::teib::{NextHop, Teib};
+use super::udp;
 use crate::entries::{EncapEntries, WorkerEncapEntries};
 use crate::entry::EntryWords;
 use crate::outer::OuterHeader;
@@ -55,8 +56,45 @@ pub struct TunnelConfig<X = ()> {
     pub hop_limit: Option<u8>,
     /// The outer DSCP; without one that of the inner packet.
     pub dscp: Option<u8>,
+    /// What a tunnel in UDP has besides.
+    pub udp: Option<UdpConfig>,
     /// What only tunnels of this protocol have.
     pub extra: X,
+}
+
+/// What an operator says of a tunnel in UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpConfig {
+    /// The UDP port at which this end takes packets.
+    pub local_port: u16,
+    /// The UDP port at which the other end does.
+    pub remote_port: u16,
+    /// Is the UDP checksum zero over IPv6, too (RFC 6935)?
+    pub zero_checksum: bool,
+    /// The interface that leads to the destination, where that is a group.
+    pub group_interface: Option<InterfaceId>,
+    /// The node that takes what the tunnel receives, instead of `ethernet-input`.
+    pub input: Option<NodeId>,
+    /// Did the operator say that the interface routes?
+    pub is_layer3: bool,
+}
+
+impl<X> TunnelConfig<X> {
+    /// The group that the tunnel sends to and listens to.
+    pub fn group(&self) -> Option<(IpAddr, InterfaceId)> {
+        self.destination.zip(self.udp.and_then(|udp| udp.group_interface))
+    }
+
+    /// The UDP port at which this end takes packets; 0 for none.
+    fn local_port(&self) -> u16 {
+        self.udp.map_or(0, |udp| udp.local_port)
+    }
+}
+
+/// What workers match beside the ends and the table: the UDP port or the space of numbers, and the
+/// number.
+fn number<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> (u16, Option<u32>) {
+    (config.local_port() | P::space(config), P::key(config))
 }
 
 /// Why a tunnel cannot be made or changed.
@@ -70,6 +108,15 @@ pub enum TunnelError {
     /// Not a host's.
     #[error("{0} is no address that one host has")]
     Address(IpAddr),
+    /// Not a group.
+    #[error("{0} is no multicast group")]
+    NoGroup(IpAddr),
+    /// Nobody joins it.
+    #[error("groups cannot be joined: group-membership is not built in")]
+    NoMembership,
+    /// Another protocol has the port.
+    #[error("UDP port {0} is another protocol's")]
+    Port(u16),
     /// The name is there.
     #[error("{0} exists already")]
     Exists(String),
@@ -135,6 +182,8 @@ pub struct Tunnel<P: TunnelProtocol> {
     table: u32,
     /// Its peer, or with a multipoint tunnel those of its next hops.
     peers: BTreeMap<Option<IpAddr>, Peer>,
+    /// The key under which its packets come to a group that another tunnel listens to.
+    alias: Option<Key>,
 }
 
 impl<P: TunnelProtocol> Tunnel<P> {
@@ -143,9 +192,30 @@ impl<P: TunnelProtocol> Tunnel<P> {
         Family::of(self.config.source)
     }
 
-    /// The key of packets from any sender, of a multipoint tunnel.
+    /// The key of packets from any sender, of a multipoint tunnel or of one that listens to a
+    /// group.
     fn key_of_any(&self) -> Key {
-        key(0, bits(self.config.source), self.table, P::key(&self.config))
+        let to = self.config.group().map_or(self.config.source, |(group, _)| group);
+        let (port, number) = number::<P>(&self.config);
+        key(0, bits(to), self.table, port, number)
+    }
+
+    /// The key of what it receives.
+    fn own_key(&self) -> Key {
+        let TunnelConfig { source, destination, .. } = self.config;
+        match destination.filter(|_| self.config.group().is_none()) {
+            None => self.key_of_any(),
+            Some(from) => {
+                let (port, number) = number::<P>(&self.config);
+                key(bits(from), bits(source), self.table, port, number)
+            }
+        }
+    }
+
+    /// Is it for packets with the same table, port and number as another one?
+    fn has_number_of(&self, other: &Tunnel<P>) -> bool {
+        let number = |tunnel: &Tunnel<P>| (tunnel.table, number::<P>(&tunnel.config));
+        self.family() == other.family() && number(self) == number(other)
     }
 }
 
@@ -257,7 +327,9 @@ impl<P: TunnelProtocol> Tunnels<P> {
             IpAddr::V4(_) => Ip4::template(config.source, destination, class, hops),
             IpAddr::V6(_) => Ip6::template(config.source, destination, class, hops),
         };
-        outer.map(|outer| [outer, P::header(config)].concat())
+        let udp = config.udp.map(|udp| udp::template(udp.remote_port));
+        let udp = udp.as_ref().map_or(&[][..], |udp| udp);
+        outer.map(|outer| [&outer, udp, &P::header_of(config)].concat())
     }
 
     /// An entry for packets to a destination, and the group that leads there. Nothing is left of
@@ -272,7 +344,10 @@ impl<P: TunnelProtocol> Tunnels<P> {
         let stack = Self::stack(config, destination)
             .ok_or(TunnelError::Families(config.source, destination))?;
         let family = Family::of(destination);
-        let path = Path::resolved(destination, Some(table), None);
+        let path = match config.group() {
+            Some((group, interface)) => Path::via(group, Some(interface)),
+            None => Path::resolved(destination, Some(table), None),
+        };
         let underlay = fib.hold_paths(family, table, &[path])?;
         let words = EntryWords {
             underlay,
@@ -280,17 +355,30 @@ impl<P: TunnelProtocol> Tunnels<P> {
             protocol_offset: 0,
             copies_hop_limit: config.hop_limit.is_none() && !config.carries_frames,
             copies_dscp: config.dscp.is_none(),
-            feature_flag: false,
+            feature_flag: config.udp.is_some_and(|udp| udp.zero_checksum),
         };
         let Some(entry) = self.entries.add(&stack, words.words()) else {
             fib.release_paths(underlay);
             return Err(TunnelError::EntriesFull(self.entries.len()));
         };
         fib.hold_table(family, table, HOLDER);
-        let (remote, local) = (bits(destination), bits(config.source));
-        let sent_key = P::HAS_SENT_KEY.then(|| sent_key(remote, local, table, P::sent_key(config)));
-        let key = key(remote, local, table, P::key(config));
+        let (port, number) = number::<P>(config);
+        let (local, remote) = (bits(config.source), bits(destination));
+        let sent_key = P::HAS_SENT_KEY
+            .then(|| key(remote, local, table, port | SENT, P::sent_key(config)));
+        let key = match config.group() {
+            Some((group, _)) => key(0, bits(group), table, port, number),
+            None => key(remote, local, table, port, number),
+        };
         Ok(Peer { entry, underlay, family, table, key, sent_key })
+    }
+
+    /// Workers find this peer no more.
+    fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
+        self.path_mtus.entry_gone(peer.entry);
+        self.entries.retire(peer.entry);
+        fib.release_paths(peer.underlay);
+        fib.release_table(peer.family, peer.table, HOLDER);
     }
 
     /// Workers match what comes from a peer, and ICMP errors about what it is sent.
@@ -311,12 +399,33 @@ impl<P: TunnelProtocol> Tunnels<P> {
         peer.sent_key.iter().for_each(|key| self.ends.remove(key));
     }
 
-    /// Workers find this peer no more.
-    fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
-        self.path_mtus.entry_gone(peer.entry);
-        self.entries.retire(peer.entry);
-        fib.release_paths(peer.underlay);
-        fib.release_table(peer.family, peer.table, HOLDER);
+    /// Let packets to a group that come from the peer of a point-to-point tunnel be that tunnel's:
+    /// what is learned from them leads there.
+    fn follow_groups(&mut self, id: InterfaceId) {
+        let Some(changed) = self.by_interface.get(&id) else { return };
+        let alike = self.by_interface.iter().filter(|(_, other)| other.has_number_of(changed));
+        let groups = alike.clone().find_map(|(_, tunnel)| tunnel.config.group());
+        let mut wanted = Vec::new();
+        for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group().is_none()) {
+            let alias = groups.zip(tunnel.config.destination).map(|((group, _), from)| {
+                let (port, number) = number::<P>(&tunnel.config);
+                key(bits(from), bits(group), tunnel.table, port, number)
+            });
+            wanted.push((*id, alias));
+        }
+        for (id, alias) in wanted {
+            let Some(tunnel) = self.by_interface.get_mut(&id) else { continue };
+            if tunnel.alias == alias {
+                continue;
+            }
+            if let Some(old) = tunnel.alias.take() {
+                self.ends.remove(&old);
+            }
+            let entry = tunnel.peers.get(&None).map_or(0, |peer| peer.entry);
+            let end = End { entry, ..end::<P>(id, &tunnel.config) };
+            // Where the table is full, the tunnel that listens to the group takes them.
+            tunnel.alias = alias.filter(|alias| self.ends.insert(*alias, end).is_ok());
+        }
     }
 
     fn learn(&mut self, report: PathReport, now_ns: u64) {
@@ -344,7 +453,7 @@ fn stacked_hop<P: TunnelProtocol>(
 
 /// The name of an instance.
 pub fn name<P: TunnelProtocol>(instance: u32) -> String {
-    format!("{}{instance}", P::NAME)
+    format!("{}{instance}", P::INTERFACE)
 }
 
 fn free_instance<P: TunnelProtocol>(
@@ -367,8 +476,12 @@ fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
 
 /// Check the addresses of a tunnel.
 fn check<X>(config: &TunnelConfig<X>) -> Result<(), TunnelError> {
+    let group = config.group().map(|(group, _)| group);
+    if let Some(group) = group.filter(|group| !group.is_multicast()) {
+        return Err(TunnelError::NoGroup(group));
+    }
     for address in [Some(config.source), config.destination].into_iter().flatten() {
-        if !is_host(address) {
+        if !is_host(address) && Some(address) != group {
             return Err(TunnelError::Address(address));
         }
     }
@@ -396,15 +509,19 @@ pub fn create<P: TunnelProtocol>(
     let family = Family::of(config.source);
     let no_table = TunnelError::NoTable { family, table: config.table };
     let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
-    let mut tunnel = Tunnel::<P> { config, table, peers: BTreeMap::new() };
-    let own_key = match config.destination {
-        Some(destination) => key(bits(destination), bits(config.source), table, P::key(&config)),
-        None => tunnel.key_of_any(),
-    };
+    let mut tunnel = Tunnel::<P> { config, table, peers: BTreeMap::new(), alias: None };
+    let own_key = tunnel.own_key();
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.ends.has(&own_key)) {
         return Err(TunnelError::Ends(other_with::<P>(engine, &own_key)));
     }
-    let id = create_interface::<P>(engine, instance, &config)?;
+    listen::<P>(engine, &config)?;
+    let id = match create_interface::<P>(engine, instance, &config) {
+        Ok(id) => id,
+        Err(error) => {
+            stop_listening(engine, &config);
+            return Err(error);
+        }
+    };
     let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
         let mut end = end::<P>(id, &config);
         let Some(destination) = config.destination else {
@@ -425,11 +542,12 @@ pub fn create<P: TunnelProtocol>(
         match inserted {
             Ok(hop) => {
                 match hop {
-                    Some(hop) => fib(engine)?.set_stack(id, Some(hop)),
+                    Some(_) => fib(engine)?.set_stack(id, hop),
                     None => tunnels.frames.set(id, peer.entry),
                 }
                 tunnel.peers.insert(None, peer);
                 tunnels.by_interface.insert(id, tunnel);
+                tunnels.follow_groups(id);
                 Ok(())
             }
             Err(error) => {
@@ -439,13 +557,55 @@ pub fn create<P: TunnelProtocol>(
         }
     });
     if let Err(error) = made {
+        stop_listening(engine, &config);
         engine.delete_interface(id)?;
         return Err(error);
+    }
+    if let Some(node) = config.udp.and_then(|udp| udp.input) {
+        engine.set_input_node(id, node)?;
     }
     if config.destination.is_none() {
         follow_next_hops::<P>(engine, id)?;
     }
     Ok(id)
+}
+
+/// Take packets at the tunnel's UDP port, and listen to its group.
+fn listen<P: TunnelProtocol>(
+    engine: &mut Engine,
+    config: &TunnelConfig<P::Extra>,
+) -> Result<(), TunnelError> {
+    let Some(udp) = config.udp else { return Ok(()) };
+    let family = Family::of(config.source);
+    let name = P::NODES.input[family as usize];
+    let node = engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name))?;
+    let membership = engine.get::<GroupMembership>().copied();
+    if config.group().is_some() && membership.is_none() {
+        return Err(TunnelError::NoMembership);
+    }
+    let tables = engine.shared::<IpTables>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))?;
+    let errors = engine.node_id(P::NODES.errors[family as usize]);
+    let open = OpenPort { node, takes_zero_checksum: true, errors };
+    if !tables.udp_ports.open(family, udp.local_port, open) {
+        return Err(TunnelError::Port(udp.local_port));
+    }
+    if let Some(((group, interface), membership)) = config.group().zip(membership) {
+        (membership.join)(engine, interface, group);
+    }
+    Ok(())
+}
+
+/// Undo [`listen`].
+fn stop_listening<X>(engine: &mut Engine, config: &TunnelConfig<X>) {
+    let Some(udp) = config.udp else { return };
+    if let Some(tables) = engine.shared::<IpTables>() {
+        tables.udp_ports.close(Family::of(config.source), udp.local_port);
+    }
+    if let Some((group, interface)) = config.group()
+        && let Some(membership) = engine.get::<GroupMembership>().copied()
+    {
+        (membership.leave)(engine, interface, group);
+    }
 }
 
 /// The end of a tunnel, as long as it has no peer.
@@ -494,7 +654,7 @@ fn change_peer<P: TunnelProtocol>(
             return Err(error);
         }
         match hop {
-            Some(hop) => fib(engine)?.set_stack(id, Some(hop)),
+            Some(_) => fib(engine)?.set_stack(id, hop),
             None => tunnels.frames.set(id, peer.entry),
         }
         tunnels.remove_peer(fib(engine)?, old);
@@ -521,7 +681,7 @@ fn create_interface<P: TunnelProtocol>(
         false => P::NODES.output,
     };
     let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
-    let is_numbered = P::NODES.encap_numbered.contains(&next);
+    let is_numbered = P::NUMBERED_NODES.contains(&next);
     let tx = |_| Box::new(TunnelTx { node, is_numbered }) as Box<dyn TxQueue>;
     let id = engine.create_interface(InterfaceSpec {
         name: name::<P>(instance),
@@ -547,9 +707,16 @@ fn made_up_mac() -> [u8; 6] {
 fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
+        stop_listening(engine, &tunnel.config);
         tunnels.frames.set(id, 0);
-        if tunnel.config.destination.is_none() {
-            tunnels.ends.remove(&tunnel.key_of_any());
+        tunnels.ends.remove(&tunnel.own_key());
+        if let Some(alias) = &tunnel.alias {
+            tunnels.ends.remove(alias);
+        }
+        if tunnel.config.group().is_some() {
+            let mut others = tunnels.by_interface.iter();
+            let other = others.find(|(_, other)| other.has_number_of(&tunnel)).map(|(id, _)| *id);
+            other.into_iter().for_each(|id| tunnels.follow_groups(id));
         }
         tunnel.peers.values().for_each(|peer| tunnels.remove_end(peer));
         let Some(fib) = engine.get_mut::<Fib>() else { return };
@@ -581,8 +748,7 @@ fn follow_next_hops<P: TunnelProtocol>(
                 remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
             }
             for (next_hop, to) in wanted {
-                let remote = key(bits(to.address), 0, 0, TunnelKey::default());
-                let key = |peer: &Peer| peer.key[..2] == remote[..2];
+                let key = |peer: &Peer| peer.key[..2] == key(bits(to.address), 0, 0, 0, None)[..2];
                 if tunnel.peers.get(&Some(next_hop)).is_some_and(key) {
                     continue;
                 }

@@ -14,7 +14,7 @@ use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::flow_hash;
 use quiver_forwarding::next_hop_group::Hop;
 
-use super::protocol::{Stack, TunnelProtocol, place, super_frame_bytes_max};
+use super::protocol::{Stack, TunnelProtocol, place, take_super_frames};
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::inner::{InnerFields, InnerPacket};
@@ -73,7 +73,8 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             return None;
         }
         let (traffic_class, hop_limit) = F::forward(packet.bytes_mut())?;
-        let hash = if O::HAS_FLOW { flow_hash::<F>(packet) } else { 0 };
+        let has_flow = O::HAS_FLOW || P::UDP_PORT.is_some();
+        let hash = if has_flow { flow_hash::<F>(packet) } else { 0 };
         let dont_fragment = F::forbids_fragments(packet.bytes(), length);
         let inside =
             Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
@@ -263,12 +264,11 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, F: InnerPacket>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
 ) -> NodeSpec {
     let entries = entries.clone();
-    NodeSpec::stage("Puts a tunnel's headers in front of packets", move |wiring| {
+    let spec = NodeSpec::stage("Puts a tunnel's headers in front of packets", move |wiring| {
         TunnelEncap::<P, O, F>::new(wiring, &entries)
     })
-    .detour(O::REWRITE)
-    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
-    .describe(|record, names| {
+    .detour(O::REWRITE);
+    take_super_frames::<P, O>(spec).describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,

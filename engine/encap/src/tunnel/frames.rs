@@ -12,10 +12,10 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
 use super::config::Tunnels;
-use super::protocol::{ETHERNET, Sent, Stack, TunnelProtocol, place, super_frame_bytes_max};
+use super::protocol::{ETHERNET, Sent, Stack, TunnelProtocol, place, take_super_frames};
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
-use crate::flow::kept_frame_hash;
+use crate::flow::{frame_ecn, kept_frame_hash};
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
 
@@ -46,7 +46,7 @@ impl EntryByInterface {
 
 /// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
 ///
-/// Where `NUMBERED` is set, [`TunnelProtocol::finish`] completes each header.
+/// Where `NUMBERED` is set, [`TunnelProtocol::number`] completes each header.
 pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool = false> {
     output: EncapOutput<Stack<P, O>>,
     by_interface: Arc<EntryByInterface>,
@@ -54,9 +54,9 @@ pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool = 
 }
 
 impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, NUMBERED> {
-    fn inside(hash: u32) -> Inside {
+    fn inside(frame: &[u8], hash: u32) -> Inside {
         Inside {
-            traffic_class: 0,
+            traffic_class: frame_ecn(frame),
             hop_limit: HOP_LIMIT,
             hash,
             protocol: ETHERNET,
@@ -66,14 +66,14 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
 
     /// Complete the header in front of a frame that has `behind` bytes in the first buffer.
     #[inline(always)]
-    fn finish(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
+    fn number(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
         if !NUMBERED {
             return;
         }
         let tunnel_len = entry.header_len().saturating_sub(O::LEN);
         let at = packet.segment_length().saturating_sub(behind + tunnel_len);
         if let Some(bytes) = packet.bytes_mut().get_mut(at..) {
-            P::finish(&self.shared, sent, bytes);
+            P::number(&self.shared, sent, bytes);
         }
     }
 
@@ -92,12 +92,17 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
         let total = EncapOutput::<Stack<P, O>>::check_length(packet, entry)?;
         let mtu = self.output.mtu(entry, hop, || None);
         let fits = total <= mtu.mtu_bytes;
+        // The ends of a tunnel in UDP do not fragment (RFC 7348 §4.3).
+        if !fits && P::UDP_PORT.is_some() {
+            return Err(TunnelDrop::FrameTooBig);
+        }
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        let (length, behind) = (packet.length(), packet.segment_length());
+        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash));
+        let behind = packet.segment_length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
-        self.output.put(entry, packet, length, Self::inside(hash))?;
-        self.finish(sent, entry, behind, packet);
+        self.output.put(entry, packet, length, inside)?;
+        self.number(sent, entry, behind, packet);
         if fits && self.output.is_resolved(hop) {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
@@ -106,9 +111,11 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
     }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage for FrameEncap<P, O, NUMBERED> {
+impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage
+    for FrameEncap<P, O, NUMBERED>
+{
     const NAME: &'static str = match NUMBERED {
-        true => P::NODES.encap_numbered[place::<O>()],
+        true => P::NUMBERED_NODES[place::<O>()],
         false => P::NODES.encap_frames[place::<O>()],
     };
     type Reason = TunnelDrop;
@@ -134,8 +141,9 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage for FrameEnc
         let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
         match link.filter(|link| is_usual & (length <= link.length_max)) {
             Some(link) => {
-                let next = self.output.put_and_leave(link, packet, Self::inside(hash))?;
-                self.finish(sent, entry, length, packet);
+                let inside = Self::inside(packet.bytes(), hash);
+                let next = self.output.put_and_leave(link, packet, inside)?;
+                self.number(sent, entry, length, packet);
                 Ok(next)
             }
             None => self.slow(sent, packet),
@@ -158,13 +166,11 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool>(
         output: EncapOutput::new(wiring, &entries),
         by_interface: by_interface.clone(),
         shared: shared.clone(),
-    });
+    })
+    .detour(O::REWRITE);
     // Segments of one super-frame would get one header, and so one number.
-    let spec = match NUMBERED {
-        true => spec,
-        false => spec.takes_offloads_up_to(super_frame_bytes_max::<P, O>()),
-    };
-    spec.detour(O::REWRITE).describe(|record, names| {
+    let spec = if NUMBERED { spec } else { take_super_frames::<P, O>(spec) };
+    spec.describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,

@@ -2,6 +2,7 @@
 //! header is written and read, and gives the words of its commands ([`TunnelProtocol`]); the rest
 //! stands here.
 
+mod accepted;
 mod behind_output;
 mod commands;
 pub mod config;
@@ -14,10 +15,13 @@ mod protocol;
 mod reasons;
 mod table;
 mod teib;
+mod udp;
+mod udp_commands;
 
+pub use accepted::{AcceptedWords, accept};
 pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
 pub use config::{
-    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, create, reconfigure,
+    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create, reconfigure,
 };
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
@@ -25,7 +29,8 @@ pub use errors::TunnelErrorDrop;
 pub use frames::FrameEncap;
 pub use input::TunnelInput;
 pub use protocol::{
-    ETHERNET, EndWords, Nodes, Parsed, Payload, Sent, Stack, TunnelKey, TunnelProtocol,
+    ETHERNET, EndWords, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
+    TunnelProtocol, UdpCommands,
 };
 use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
@@ -33,13 +38,30 @@ use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
+pub use udp::source_port;
+pub use udp_commands::{UdpTexts, UdpWords};
 
 /// Register nodes and commands of a protocol, and keep its tunnels.
-pub fn register<P: TunnelProtocol>(registry: &mut Registry) {
+pub fn register<P: TunnelCommands>(registry: &mut Registry) {
+    if register_nodes::<P>(registry) {
+        commands::register::<P>(registry);
+    }
+}
+
+/// Register nodes of a protocol in UDP and the commands that such protocols have, and keep its
+/// tunnels.
+pub fn register_in_udp<P: UdpCommands>(registry: &mut Registry) {
+    if register_nodes::<P>(registry) {
+        udp_commands::register::<P>(registry);
+    }
+}
+
+/// Register nodes of a protocol, and keep its tunnels. False where memory is missing.
+pub fn register_nodes<P: TunnelProtocol>(registry: &mut Registry) -> bool {
     let tunnels = declare::<P>(&mut registry.graph);
-    let Some(tunnels) = registry.require(tunnels) else { return };
-    commands::register::<P>(registry);
+    let Some(tunnels) = registry.require(tunnels) else { return false };
     registry.on_start(move |engine| config::start(engine, tunnels));
+    true
 }
 
 /// Declare the nodes of a protocol, and make the tables that they read.
@@ -53,12 +75,13 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
         graph.node(encap::spec::<P, Ip6, Ip4>(&entries));
         graph.node(encap::spec::<P, Ip6, Ip6>(&entries));
         graph.node(behind_output::spec::<P>(&entries));
+        claim_stacks::<P>(graph);
     }
     if P::CARRIES_FRAMES {
         graph.node(frames::spec::<P, Ip4, false>(&entries, &tunnels));
         graph.node(frames::spec::<P, Ip6, false>(&entries, &tunnels));
     }
-    if !P::NODES.encap_numbered[0].is_empty() {
+    if !P::NUMBERED_NODES[0].is_empty() {
         graph.node(frames::spec::<P, Ip4, true>(&entries, &tunnels));
         graph.node(frames::spec::<P, Ip6, true>(&entries, &tunnels));
     }
@@ -66,13 +89,6 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     graph.node(input::spec::<P, Ip6>(&table, arcs));
     graph.node(errors::spec::<P, Ip4>(&table, &entries));
     graph.node(errors::spec::<P, Ip6>(&table, &entries));
-    // Who follows hops to interfaces asks for the nodes whose index is a stacked adjacency.
-    let encap = P::NODES.encap.into_iter().flatten();
-    for (place, node) in encap.filter(|_| P::CARRIES_PACKETS).enumerate() {
-        let number =
-            u32::from(P::IP_PROTOCOLS.first().map_or(0, |protocol| protocol.0)) << 8 | place as u32;
-        graph.claim("stacked-adjacency", number, node);
-    }
     for protocol in P::IP_PROTOCOLS {
         let number = protocol.0.into();
         graph.claim(Ip4::CLAIMS, number, P::NODES.input[0]);
@@ -81,4 +97,14 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
         graph.claim(Ip6::ERROR_CLAIMS, number, P::NODES.errors[1]);
     }
     Ok(tunnels)
+}
+
+/// Claim the nodes whose index is a stacked adjacency: features that follow hops to interfaces read
+/// these claims.
+fn claim_stacks<P: TunnelProtocol>(graph: &mut GraphBuilder) {
+    for (place, node) in P::NODES.encap.into_iter().flatten().enumerate() {
+        let protocol = P::IP_PROTOCOLS.first().map_or(0, |protocol| u32::from(protocol.0));
+        let number = protocol << 8 | u32::from(P::UDP_PORT.unwrap_or(0)) << 16 | place as u32;
+        graph.claim("stacked-adjacency", number, node);
+    }
 }

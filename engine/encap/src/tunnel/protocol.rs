@@ -4,14 +4,17 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use quiver_control::{Args, Cell, Column, Command, Refusal};
+use quiver_core::graph::node::NodeSpec;
 use quiver_core::{Engine, InterfaceId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
-use quiver_wire::IpProtocol;
+use quiver_wire::{Header, IpProtocol, UdpHeader};
 
 use super::commands::{self, TunnelTexts};
 use super::config::TunnelConfig;
 use super::reasons::TunnelDrop;
+use super::udp;
+use super::udp_commands::UdpTexts;
 use crate::entry::EntryView;
 use crate::inner::Truncated;
 use crate::outer::{HeaderStack, Inside, OuterHeader};
@@ -20,7 +23,7 @@ use crate::outer::{HeaderStack, Inside, OuterHeader};
 /// among themselves.
 pub const ETHERNET: IpProtocol = IpProtocol(143);
 
-/// Bytes at the begin of a tunnel's header that say what it is.
+/// Bytes at the start of a tunnel's header that say what it is.
 pub const HEADER_START_BYTES: usize = 8;
 
 /// What a tunnel carries, as its header says.
@@ -33,6 +36,18 @@ pub enum Payload {
     Ip6,
     /// An Ethernet frame.
     Frame,
+    /// An Ethernet frame of a mirror session. Numbers of sessions are no keys: a tunnel with the
+    /// same number as key is another one ([`TunnelProtocol::space`] is [`SESSIONS`]).
+    MirroredFrame,
+}
+
+/// The space of numbers of mirror sessions.
+pub const SESSIONS: u16 = 1;
+
+/// What the key of a header is of.
+#[inline(always)]
+pub(super) fn space(payload: Payload) -> u16 {
+    if payload == Payload::MirroredFrame { SESSIONS } else { 0 }
 }
 
 /// A tunnel's header that was read.
@@ -42,31 +57,10 @@ pub struct Parsed {
     pub header_len: usize,
     /// What follows.
     pub payload: Payload,
-    /// The tunnel among those between the same ends.
-    pub key: TunnelKey,
+    /// The tunnel among those between the same ends; `None` where the header names none.
+    pub key: Option<u32>,
     /// Is there a checksum that [`TunnelProtocol::checksum_is_good`] compares?
     pub has_checksum: bool,
-}
-
-/// The tunnel among those between the same ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TunnelKey {
-    /// What the number is of: 0, or another space of numbers of the protocol, up to
-    /// [`SPACE_MAX`](Self::SPACE_MAX).
-    pub space: u8,
-    /// The number; `None` where the header names none.
-    pub number: Option<u32>,
-}
-
-impl TunnelKey {
-    /// The greatest space.
-    pub const SPACE_MAX: u8 = 31;
-
-    /// A number of space 0.
-    #[inline(always)]
-    pub const fn new(number: Option<u32>) -> TunnelKey {
-        TunnelKey { space: 0, number }
-    }
 }
 
 /// What a protocol keeps at the end of a tunnel.
@@ -94,9 +88,6 @@ pub struct Nodes {
     pub encap: [[&'static str; 2]; 2],
     /// The nodes that encapsulate Ethernet frames.
     pub encap_frames: [&'static str; 2],
-    /// The nodes that encapsulate Ethernet frames whose headers
-    /// [`TunnelProtocol::finish`] completes one by one; empty where there are none.
-    pub encap_numbered: [&'static str; 2],
     /// The node behind the output features of interfaces that carry packets.
     pub output: &'static str,
     /// The nodes that decapsulate.
@@ -107,26 +98,28 @@ pub struct Nodes {
 
 /// A tunnel protocol on IP.
 pub trait TunnelProtocol: Sized + Send + Sync + 'static {
-    /// Names of interfaces begin with it.
+    /// In commands: `create NAME tunnel`.
     const NAME: &'static str;
-    /// What its commands call it: `create gre tunnel`.
-    const COMMAND: &'static str = Self::NAME;
     /// In sentences, as `GRE tunnel`.
     const WORDS: &'static str;
     /// Its nodes.
     const NODES: Nodes;
-    /// Protocol numbers of outer headers that lead to it.
+    /// Names of interfaces begin with it.
+    const INTERFACE: &'static str = Self::NAME;
+    /// The UDP port that leads to it where a tunnel names no other; none where the header follows
+    /// the outer IP header.
+    const UDP_PORT: Option<u16> = None;
+    /// Protocol numbers of outer headers that lead to it; none for protocols in UDP.
     const IP_PROTOCOLS: &'static [IpProtocol];
-    /// Does it carry Ethernet frames?
-    const CARRIES_FRAMES: bool;
     /// Does it carry IP packets?
     const CARRIES_PACKETS: bool = true;
+    /// Does it carry Ethernet frames?
+    const CARRIES_FRAMES: bool;
     /// Has its header a key that tells tunnels between the same ends apart?
     const HAS_KEY: bool;
-    /// The words of users for its commands.
-    const TEXTS: TunnelTexts;
-    /// Bytes of the longest header that [`header`](Self::header) makes.
-    const HEADER_BYTES_MAX: usize;
+    /// The nodes that encapsulate Ethernet frames whose headers [`number`](Self::number) completes
+    /// one by one; empty where there are none.
+    const NUMBERED_NODES: [&'static str; 2] = ["", ""];
     /// Is it the end of a tunnel that says how its header goes on ([`behind`](Self::behind))?
     const ASKS_END: bool = false;
     /// Has the header that is sent another key than the one that is received?
@@ -134,8 +127,94 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
 
     /// What users say of a tunnel beyond what all tunnels have.
     type Extra: Copy + Default + PartialEq + Eq + Debug + Send + Sync + 'static;
-    /// What the workers share for [`finish`](Self::finish).
+    /// What the workers share for [`number`](Self::number).
     type Shared: Default + Send + Sync + 'static;
+
+    /// The nodes that encapsulate the frames of a tunnel.
+    fn frame_nodes(config: &TunnelConfig<Self::Extra>) -> [&'static str; 2] {
+        let _ = config;
+        Self::NODES.encap_frames
+    }
+
+    /// The key of what a tunnel receives.
+    fn key(config: &TunnelConfig<Self::Extra>) -> Option<u32> {
+        config.key
+    }
+
+    /// What the key is of: 0, or another space of numbers of a protocol without UDP.
+    fn space(config: &TunnelConfig<Self::Extra>) -> u16 {
+        let _ = config;
+        0
+    }
+
+    /// The key of what it sends, by which ICMP errors are matched.
+    fn sent_key(config: &TunnelConfig<Self::Extra>) -> Option<u32> {
+        Self::key(config)
+    }
+
+    /// What workers know of the end of a tunnel, for [`behind`](Self::behind).
+    fn end_words(config: &TunnelConfig<Self::Extra>) -> EndWords {
+        let _ = config;
+        EndWords::default()
+    }
+
+    /// Check what follows the header in `bytes`, and say how many bytes of it are the tunnel's,
+    /// where [`ASKS_END`](Self::ASKS_END) is set.
+    ///
+    /// # Errors
+    /// The reason of the drop.
+    #[inline(always)]
+    fn behind(end: EndWords, bytes: &[u8]) -> Result<usize, TunnelDrop> {
+        let _ = (end, bytes);
+        Ok(0)
+    }
+
+    /// Complete the header of a frame that leaves by [`NUMBERED_NODES`](Self::NUMBERED_NODES):
+    /// `bytes` begin with the tunnel's header, and the frame follows.
+    #[inline(always)]
+    fn number(shared: &Self::Shared, sent: Sent, bytes: &mut [u8]) {
+        let _ = (shared, sent, bytes);
+    }
+
+    /// The header of a tunnel: the bytes behind the outer IP header, or behind the UDP header.
+    fn header_of(config: &TunnelConfig<Self::Extra>) -> Vec<u8> {
+        Self::header(config.key)
+    }
+
+    /// Bytes of the longest header.
+    fn header_bytes_max() -> usize {
+        Self::header(Self::HAS_KEY.then_some(0)).len()
+    }
+
+    /// What the outer header names around something.
+    fn ip_protocol(inside: IpProtocol) -> IpProtocol;
+
+    /// The bytes behind the outer IP header, or behind the UDP header.
+    fn header(key: Option<u32>) -> Vec<u8>;
+
+    /// Write the fields of these bytes that differ from packet to packet.
+    ///
+    /// # Errors
+    /// `header` is shorter than the protocol's header.
+    fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated>;
+
+    /// Read the header that stands behind an outer IP header which names `protocol`, or behind the
+    /// UDP header after that. A header
+    /// without a checksum says the same as another that begins with the same
+    /// [`HEADER_START_BYTES`] bytes, or with the same bytes if it is shorter.
+    ///
+    /// # Errors
+    /// The reason of the drop.
+    fn parse(protocol: IpProtocol, bytes: &[u8]) -> Result<Parsed, TunnelDrop>;
+
+    /// Is the checksum of a header right, which begins at `at` and covers the rest of the packet?
+    fn checksum_is_good(packet: &Packet, at: usize) -> bool;
+}
+
+/// A protocol with the commands that all tunnels on IP have.
+pub trait TunnelCommands: TunnelProtocol {
+    /// The words of users for its commands.
+    const TEXTS: TunnelTexts;
 
     /// The tunnel that a command describes.
     ///
@@ -166,70 +245,37 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     }
 
     /// The cells of these columns.
-    fn cells(_: &TunnelConfig<Self::Extra>) -> Vec<Cell> {
+    fn cells(config: &TunnelConfig<Self::Extra>) -> Vec<Cell> {
+        let _ = config;
         Vec::new()
     }
-
-    /// The nodes that encapsulate the frames of a tunnel.
-    fn frame_nodes(_: &TunnelConfig<Self::Extra>) -> [&'static str; 2] {
-        Self::NODES.encap_frames
-    }
-
-    /// The key of what a tunnel receives.
-    fn key(config: &TunnelConfig<Self::Extra>) -> TunnelKey {
-        TunnelKey::new(config.key)
-    }
-
-    /// The key of what it sends, by which ICMP errors are matched.
-    fn sent_key(config: &TunnelConfig<Self::Extra>) -> TunnelKey {
-        Self::key(config)
-    }
-
-    /// What workers know of the end of a tunnel, for [`behind`](Self::behind).
-    fn end_words(_: &TunnelConfig<Self::Extra>) -> EndWords {
-        EndWords::default()
-    }
-
-    /// Check what follows the header in `bytes`, and say how many bytes of it are the tunnel's,
-    /// where [`ASKS_END`](Self::ASKS_END) is set.
-    ///
-    /// # Errors
-    /// The reason of the drop.
-    #[inline(always)]
-    fn behind(_end: EndWords, _bytes: &[u8]) -> Result<usize, TunnelDrop> {
-        Ok(0)
-    }
-
-    /// Complete the header of a frame that leaves by [`Nodes::encap_numbered`]: `bytes` begin with
-    /// the tunnel's header, and the frame follows.
-    #[inline(always)]
-    fn finish(_shared: &Self::Shared, _sent: Sent, _bytes: &mut [u8]) {}
-
-    /// What the outer header names around something.
-    fn ip_protocol(inside: IpProtocol) -> IpProtocol;
-
-    /// The bytes behind the outer IP header.
-    fn header(config: &TunnelConfig<Self::Extra>) -> Vec<u8>;
-
-    /// Write the fields of these bytes that differ from packet to packet.
-    ///
-    /// # Errors
-    /// `header` is shorter than the protocol's header.
-    fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated>;
-
-    /// Read the header that stands behind an outer IP header which names `protocol`. A header
-    /// without a checksum says the same as another that begins with the same
-    /// [`HEADER_START_BYTES`] bytes, or with the same bytes if it is shorter.
-    ///
-    /// # Errors
-    /// The reason of the drop.
-    fn parse(protocol: IpProtocol, bytes: &[u8]) -> Result<Parsed, TunnelDrop>;
-
-    /// Is the checksum of a header right, which begins at `at` and covers the rest of the packet?
-    fn checksum_is_good(packet: &Packet, at: usize) -> bool;
 }
 
-/// The header stack of a protocol's tunnels: an outer IP header of family `O`, and the protocol's.
+/// A protocol in UDP with the commands that such protocols have.
+pub trait UdpCommands: TunnelProtocol {
+    /// The words of users for its commands.
+    const TEXTS: UdpTexts;
+
+    /// Further options of the command that makes a tunnel, as [`Command::new`] takes them, and
+    /// what they change.
+    fn apply(args: &Args<'_>, config: &mut TunnelConfig<Self::Extra>) {
+        let _ = (args, config);
+    }
+
+    /// The options of a tunnel that [`apply`](Self::apply) has read, as words of the command.
+    fn options(config: &TunnelConfig<Self::Extra>) -> Option<&'static str> {
+        let _ = config;
+        None
+    }
+}
+
+/// Bytes between the outer IP header and the protocol's.
+pub(super) const fn udp_len<P: TunnelProtocol>() -> usize {
+    if P::UDP_PORT.is_some() { UdpHeader::LEN } else { 0 }
+}
+
+/// The header stack of a protocol's tunnels: an outer IP header of family `O`, for some protocols a
+/// UDP header, and the protocol's.
 pub struct Stack<P, O>(PhantomData<(P, O)>);
 
 impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
@@ -243,14 +289,35 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
         inside: Inside,
     ) -> Result<(), Truncated> {
         O::fill(words, bytes, total, P::ip_protocol(inside.protocol), inside)?;
-        P::fill(bytes.get_mut(O::LEN..).ok_or(Truncated)?, inside.protocol)
+        if P::UDP_PORT.is_some() {
+            udp::fill(words, bytes, O::LEN, total, inside.hash)?;
+        }
+        P::fill(bytes.get_mut(O::LEN + udp_len::<P>()..).ok_or(Truncated)?, inside.protocol)
+    }
+
+    #[inline(always)]
+    fn finish(words: EntryView<'_>, packet: &mut Packet, at: usize) -> Result<(), Truncated> {
+        if P::UDP_PORT.is_some() && O::FAMILY == Family::Ip6 {
+            return udp::finish(words, packet, at);
+        }
+        Ok(())
+    }
+}
+
+/// Let a node that puts headers in front take super-frames. Those of tunnels in UDP are cut before:
+/// each segment has a UDP header of its own.
+pub(super) fn take_super_frames<P: TunnelProtocol, O: OuterHeader>(spec: NodeSpec) -> NodeSpec {
+    match P::UDP_PORT {
+        None => spec.takes_offloads_up_to(super_frame_bytes_max::<P, O>()),
+        Some(_) => spec,
     }
 }
 
 /// The longest super-frame that gets the headers of a protocol's tunnels, in bytes: with these its
 /// length still fits the outer header.
 pub(super) fn super_frame_bytes_max<P: TunnelProtocol, O: OuterHeader>() -> u32 {
-    (O::PACKET_BYTES_MAX - O::LEN - P::HEADER_BYTES_MAX) as u32
+    let header_len = udp_len::<P>() + P::header_bytes_max();
+    (O::PACKET_BYTES_MAX - O::LEN - header_len) as u32
 }
 
 /// The place of a family in pairs.

@@ -11,9 +11,10 @@ use quiver_core::memory::epoch::Epochs;
 use quiver_tables::exact::{
     ExactError, LongTable, LongWriter, NOT_FOUND, Objects, ObjectsWriter, Seed,
 };
+use quiver_tables::lpm::TABLES_MAX;
 use quiver_tables::memory::MemoryError;
 
-use super::protocol::{EndWords, TunnelKey};
+use super::protocol::EndWords;
 
 /// Words of a key, and of an object: the key, the interface with the kind and the encapsulation
 /// entry, and what the protocol keeps.
@@ -26,36 +27,36 @@ const PROTOCOL_WORDS: [usize; 2] = [6, 7];
 const FLAGS_SHIFT: u32 = 16;
 const ENTRY_SHIFT: u32 = 32;
 const CARRIES_FRAMES: u64 = 1 << 63;
-/// In the last word of a key: the table, the space of the number, and whether there is a number.
-const TABLE_SHIFT: u32 = 40;
-const SPACE_SHIFT: u32 = 33;
-const HAS_NUMBER: u64 = 1 << 32;
-/// In the space: the key is of what the tunnel sends.
-const SENT: u64 = 1 << 5;
 const _: () = assert!(INTERFACES_MAX <= 1 << FLAGS_SHIFT);
+/// In the space of numbers of a protocol without UDP: the key is of what the tunnel sends.
+pub(super) const SENT: u16 = 1 << 15;
 /// Ends of tunnels at most, in all tunnels of a protocol.
 pub const TUNNEL_ENDS_MAX: usize = 1 << 16;
+
+// A table, a port and a key have a word of a key together.
+const _: () = assert!(TABLES_MAX <= 1 << 15);
 
 /// How an outer packet is matched.
 pub(super) type Key = [u64; KEY_WORDS];
 
-/// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender.
+/// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender. `port` is the
+/// UDP port that they are for, or without UDP the space of numbers that the key is of.
 #[inline(always)]
-pub(super) fn key(remote: u128, local: u128, table: u32, key: TunnelKey) -> Key {
-    let number = key.number.map_or(0, |number| HAS_NUMBER | u64::from(number));
+pub(super) fn key(remote: u128, local: u128, table: u32, port: u16, key: Option<u32>) -> Key {
+    let key = key.map_or(0, |key| 1 << 32 | u64::from(key)) | u64::from(port) << 48;
     [
         (remote >> 64) as u64,
         remote as u64,
         (local >> 64) as u64,
         local as u64,
-        u64::from(table) << TABLE_SHIFT | u64::from(key.space) << SPACE_SHIFT | number,
+        u64::from(table) << 33 | key,
     ]
 }
 
-/// As [`key`], of what a tunnel sends to `remote`.
-pub(super) fn sent_key(remote: u128, local: u128, table: u32, sent: TunnelKey) -> Key {
-    let [a, b, c, d, last] = key(remote, local, table, sent);
-    [a, b, c, d, last | SENT << SPACE_SHIFT]
+/// The key of packets to the same end from any sender.
+#[inline(always)]
+fn from_any([_, _, high, low, rest]: &Key) -> Key {
+    [0, 0, *high, *low, *rest]
 }
 
 /// An address as a number, an IPv4 address mapped (RFC 4291 §2.5.5.2).
@@ -88,14 +89,34 @@ impl TunnelTable {
         self.0.lookup(key).map(|index| self.end(index))
     }
 
-    /// The places of many, of which many are likely to be alike.
+    /// The places of many, of which many are likely to be alike. A tunnel that takes packets from
+    /// any sender is found where there is none from the packet's.
     #[inline(always)]
     pub fn find_all(&self, variant: Variant, keys: &[Key], found: &mut [u32]) {
         let Some(first) = keys.first() else { return };
         if keys.iter().all(|key| key == first) {
-            return found.fill(self.0.lookup(first).unwrap_or(NOT_FOUND));
+            return found.fill(self.find_place(first));
         }
         self.0.lookup_slice(variant, keys, found);
+        for (key, found) in keys.iter().zip(found) {
+            if *found == NOT_FOUND {
+                *found = self.0.lookup(&from_any(key)).unwrap_or(NOT_FOUND);
+            }
+        }
+    }
+
+    /// The place of one.
+    #[inline(always)]
+    fn find_place(&self, key: &Key) -> u32 {
+        let exact = self.0.lookup(key);
+        exact.or_else(|| self.0.lookup(&from_any(key))).unwrap_or(NOT_FOUND)
+    }
+
+    /// The end of the tunnel that takes an outer packet, from its sender or from any.
+    #[inline(always)]
+    pub fn find_or_any(&self, key: &Key) -> Option<End> {
+        let place = self.find_place(key);
+        (place != NOT_FOUND).then(|| self.end(place))
     }
 
     /// The end at a place that was found.
