@@ -41,6 +41,8 @@ impl TunnelProtocol for Vxlan {
     const CARRIES_PACKETS: bool = false;
     const CARRIES_FRAMES: bool = true;
     const HAS_KEY: bool = true;
+    type Extra = ();
+    type Shared = ();
 
     #[inline(always)]
     fn ip_protocol(_: IpProtocol) -> IpProtocol {

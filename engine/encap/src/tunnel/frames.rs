@@ -11,9 +11,10 @@ use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
-use super::protocol::{ETHERNET, Stack, TunnelProtocol, place, take_super_frames};
+use super::config::Tunnels;
+use super::protocol::{ETHERNET, Sent, Stack, TunnelProtocol, place, take_super_frames};
 use super::reasons::TunnelDrop;
-use crate::entries::WorkerEncapEntries;
+use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::flow::{frame_ecn, kept_frame_hash};
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
@@ -44,12 +45,15 @@ impl EntryByInterface {
 }
 
 /// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
-pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader> {
+///
+/// Where `NUMBERED` is set, [`TunnelProtocol::number`] completes each header.
+pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool = false> {
     output: EncapOutput<Stack<P, O>>,
     by_interface: Arc<EntryByInterface>,
+    shared: Arc<P::Shared>,
 }
 
-impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
+impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, NUMBERED> {
     fn inside(frame: &[u8], hash: u32) -> Inside {
         Inside {
             traffic_class: frame_ecn(frame),
@@ -60,9 +64,22 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         }
     }
 
+    /// Complete the header in front of a frame that has `behind` bytes in the first buffer.
+    #[inline(always)]
+    fn number(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
+        if !NUMBERED {
+            return;
+        }
+        let tunnel_len = entry.header_len().saturating_sub(O::LEN);
+        let at = packet.segment_length().saturating_sub(behind + tunnel_len);
+        if let Some(bytes) = packet.bytes_mut().get_mut(at..) {
+            P::number(&self.shared, sent, bytes);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn slow(&self, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let entry = self.output.entries.get(self.by_interface.get(packet.tx));
         if entry.header_len() == 0 {
             return Err(TunnelDrop::NoTunnel);
@@ -82,8 +99,10 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
         let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash));
+        let behind = packet.segment_length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
+        self.number(sent, entry, behind, packet);
         if fits && self.output.is_resolved(hop) {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
@@ -92,8 +111,13 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
     }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
-    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage
+    for FrameEncap<P, O, NUMBERED>
+{
+    const NAME: &'static str = match NUMBERED {
+        true => P::NUMBERED_NODES[place::<O>()],
+        false => P::NODES.encap_frames[place::<O>()],
+    };
     type Reason = TunnelDrop;
     type InterfaceState = ();
 
@@ -102,10 +126,12 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
     #[inline(always)]
     fn decide(
         &self,
-        _: StageContext<'_>,
+        context: StageContext<'_>,
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
+        let now_ns = if NUMBERED { context.now_ns() } else { 0 };
+        let sent = Sent { interface: packet.tx, now_ns };
         let entry = self.output.entries.get(self.by_interface.get(packet.tx));
         let hash = kept_frame_hash(packet);
         let link = self.output.link(entry, self.output.hop(entry, hash));
@@ -116,28 +142,35 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
         match link.filter(|link| is_usual & (length <= link.length_max)) {
             Some(link) => {
                 let inside = Self::inside(packet.bytes(), hash);
-                Ok(self.output.put_and_leave(link, packet, inside)?)
+                let next = self.output.put_and_leave(link, packet, inside)?;
+                self.number(sent, entry, length, packet);
+                Ok(next)
             }
-            None => self.slow(packet),
+            None => self.slow(sent, packet),
         }
     }
 }
 
 /// The declaration.
-pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
+pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
-    by_interface: &Arc<EntryByInterface>,
+    tunnels: &Tunnels<P>,
 ) -> NodeSpec {
-    let (entries, by_interface) = (entries.clone(), by_interface.clone());
-    let spec = NodeSpec::stage(
-        "Puts a tunnel's headers in front of Ethernet frames",
-        move |wiring: &Wiring<'_>| FrameEncap::<P, O> {
-            output: EncapOutput::new(wiring, &entries),
-            by_interface: by_interface.clone(),
-        },
-    )
+    let (entries, by_interface) = (entries.clone(), tunnels.frames().clone());
+    let shared = tunnels.shared().clone();
+    let help = match NUMBERED {
+        true => "Puts a tunnel's headers, each with a number of its own, in front of frames",
+        false => "Puts a tunnel's headers in front of Ethernet frames",
+    };
+    let spec = NodeSpec::stage(help, move |wiring: &Wiring<'_>| FrameEncap::<P, O, NUMBERED> {
+        output: EncapOutput::new(wiring, &entries),
+        by_interface: by_interface.clone(),
+        shared: shared.clone(),
+    })
     .detour(O::REWRITE);
-    take_super_frames::<P, O>(spec).describe(|record, names| {
+    // Segments of one super-frame would get one header, and so one number.
+    let spec = if NUMBERED { spec } else { take_super_frames::<P, O>(spec) };
+    spec.describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,
@@ -147,18 +180,22 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
 }
 
 /// The device of a tunnel: packets go to the node that encapsulates.
-pub(super) struct TunnelTx(pub NodeId);
+pub(super) struct TunnelTx {
+    pub node: NodeId,
+    /// Does that node number each frame, so that it takes no super-frames?
+    pub is_numbered: bool,
+}
 
 impl TxQueue for TunnelTx {
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         // Who sends to an interface need not say so in each packet.
         let tx = cx.tx;
         frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        frame.set_all_next(self.0);
+        frame.set_all_next(self.node);
     }
 
     fn takes_offloads(&self) -> bool {
-        true
+        !self.is_numbered
     }
 
     fn passes_on(&self) -> bool {

@@ -2,6 +2,7 @@
 //! header is written and read, and gives the words of its commands ([`TunnelProtocol`]); the rest
 //! stands here.
 
+mod accepted;
 mod behind_output;
 mod commands;
 pub mod config;
@@ -17,15 +18,19 @@ mod teib;
 mod udp;
 mod udp_commands;
 
-pub use commands::{CommandText, TunnelTexts};
-pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig};
+pub use accepted::{AcceptedWords, accept};
+pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
+pub use config::{
+    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create, reconfigure,
+};
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
 pub use errors::TunnelErrorDrop;
 pub use frames::FrameEncap;
 pub use input::TunnelInput;
 pub use protocol::{
-    ETHERNET, Nodes, Parsed, Payload, Stack, TunnelCommands, TunnelProtocol, UdpCommands,
+    ETHERNET, EndWords, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
+    TunnelProtocol, UdpCommands,
 };
 use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
@@ -73,8 +78,12 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
         claim_stacks::<P>(graph);
     }
     if P::CARRIES_FRAMES {
-        graph.node(frames::spec::<P, Ip4>(&entries, tunnels.frames()));
-        graph.node(frames::spec::<P, Ip6>(&entries, tunnels.frames()));
+        graph.node(frames::spec::<P, Ip4, false>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6, false>(&entries, &tunnels));
+    }
+    if !P::NUMBERED_NODES[0].is_empty() {
+        graph.node(frames::spec::<P, Ip4, true>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6, true>(&entries, &tunnels));
     }
     graph.node(input::spec::<P, Ip4>(&table, arcs));
     graph.node(input::spec::<P, Ip6>(&table, arcs));
