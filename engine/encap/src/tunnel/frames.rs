@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::graph::counters::INTERFACES_MAX;
-use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
-use super::protocol::{ETHERNET, Stack, TunnelProtocol, place, take_super_frames};
+use super::far_ends::{FarEndTables, ManyEnds};
+use super::protocol::{ETHERNET, FarEndNodes, Stack, TunnelProtocol, place, super_frame_bytes_max};
 use super::reasons::TunnelDrop;
 use crate::entries::WorkerEncapEntries;
 use crate::flow::{frame_ecn, kept_frame_hash};
@@ -43,27 +44,54 @@ impl EntryByInterface {
     }
 }
 
-/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
-pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader> {
-    output: EncapOutput<Stack<P, O>>,
-    by_interface: Arc<EntryByInterface>,
+/// Where frames go.
+pub trait FrameTarget<P, O>: Send + 'static {
+    /// The name of the node.
+    const NAME: &'static str;
+
+    /// The encapsulation entry for a packet, and the key that is to be written, 0 for the entry's
+    /// own. None for a frame that goes to several ends.
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)>;
 }
 
-impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
-    fn inside(frame: &[u8], hash: u32) -> Inside {
+/// Each interface has one far end.
+pub struct OneEnd(Arc<EntryByInterface>);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for OneEnd {
+    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        Some((self.0.get(packet.tx), 0))
+    }
+}
+
+/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
+pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, T = OneEnd> {
+    output: EncapOutput<Stack<P, O>>,
+    target: T,
+    /// Makes copies for several ends.
+    flood: NodeId,
+}
+
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T> {
+    #[inline(always)]
+    fn inside(frame: &[u8], hash: u32, key: u32) -> Inside {
         Inside {
             traffic_class: frame_ecn(frame),
             hop_limit: HOP_LIMIT,
             hash,
             protocol: ETHERNET,
             dont_fragment: false,
+            key,
         }
     }
 
     #[cold]
     #[inline(never)]
     fn slow(&self, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let entry = self.output.entries.get(entry);
         if entry.header_len() == 0 {
             return Err(TunnelDrop::NoTunnel);
         }
@@ -81,7 +109,7 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         }
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash));
+        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash, key));
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
@@ -92,8 +120,8 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
     }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
-    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEncap<P, O, T> {
+    const NAME: &'static str = T::NAME;
     type Reason = TunnelDrop;
     type InterfaceState = ();
 
@@ -106,7 +134,8 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let entry = self.output.entries.get(entry);
         let hash = kept_frame_hash(packet);
         let link = self.output.link(entry, self.output.hop(entry, hash));
         let length = packet.segment_length();
@@ -115,7 +144,7 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
         let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
         match link.filter(|link| is_usual & (length <= link.length_max)) {
             Some(link) => {
-                let inside = Self::inside(packet.bytes(), hash);
+                let inside = Self::inside(packet.bytes(), hash, key);
                 Ok(self.output.put_and_leave(link, packet, inside)?)
             }
             None => self.slow(packet),
@@ -128,16 +157,38 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
     by_interface: &Arc<EntryByInterface>,
 ) -> NodeSpec {
-    let (entries, by_interface) = (entries.clone(), by_interface.clone());
-    let spec = NodeSpec::stage(
+    let by_interface = by_interface.clone();
+    spec_of::<P, O, OneEnd>(entries, None, move || OneEnd(by_interface.clone()))
+}
+
+/// The declaration of the node for ports with many far ends.
+pub(super) fn far_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    nodes: FarEndNodes,
+    tables: &Arc<FarEndTables>,
+) -> NodeSpec {
+    let tables = tables.clone();
+    let flood = nodes.flood[place::<O>()];
+    spec_of::<P, O, ManyEnds>(entries, Some(flood), move || ManyEnds(tables.clone()))
+}
+
+fn spec_of<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    flood: Option<&'static str>,
+    target: impl Fn() -> T + Send + Sync + 'static,
+) -> NodeSpec {
+    let entries = entries.clone();
+    NodeSpec::stage(
         "Puts a tunnel's headers in front of Ethernet frames",
-        move |wiring: &Wiring<'_>| FrameEncap::<P, O> {
+        move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
             output: EncapOutput::new(wiring, &entries),
-            by_interface: by_interface.clone(),
+            target: target(),
+            flood: flood.map_or(DROP, |name| wiring.node(name)),
         },
     )
-    .detour(O::REWRITE);
-    take_super_frames::<P, O>(spec).describe(|record, names| {
+    .detour(O::REWRITE)
+    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
+    .describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,
@@ -147,18 +198,23 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
 }
 
 /// The device of a tunnel: packets go to the node that encapsulates.
-pub(super) struct TunnelTx(pub NodeId);
+pub(super) struct TunnelTx {
+    /// The node that encapsulates.
+    pub node: NodeId,
+    /// Can super-frames be cut behind the tunnel's headers?
+    pub takes_offloads: bool,
+}
 
 impl TxQueue for TunnelTx {
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         // Who sends to an interface need not say so in each packet.
         let tx = cx.tx;
         frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        frame.set_all_next(self.0);
+        frame.set_all_next(self.node);
     }
 
     fn takes_offloads(&self) -> bool {
-        true
+        self.takes_offloads
     }
 
     fn passes_on(&self) -> bool {

@@ -8,6 +8,8 @@ pub mod config;
 mod encap;
 mod ends;
 mod errors;
+mod far_commands;
+mod far_ends;
 mod frames;
 mod input;
 mod protocol;
@@ -22,10 +24,13 @@ pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
 pub use errors::TunnelErrorDrop;
-pub use frames::FrameEncap;
+pub use far_commands::{FarEndCommands, FarEndTexts};
+pub use far_ends::{FAR_ENDS_MAX, FLOOD_LIST_MAX, ManyEnds, ReplicateDrop};
+pub use frames::{FrameEncap, FrameTarget, OneEnd};
 pub use input::TunnelInput;
 pub use protocol::{
-    ETHERNET, Nodes, Parsed, Payload, Stack, TunnelCommands, TunnelProtocol, UdpCommands,
+    ETHERNET, FarEndNodes, Nodes, Parsed, Payload, Stack, TunnelCommands, TunnelProtocol,
+    UdpCommands,
 };
 use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
@@ -49,6 +54,13 @@ pub fn register_in_udp<P: UdpCommands>(registry: &mut Registry) {
     if register_nodes::<P>(registry) {
         udp_commands::register::<P>(registry);
     }
+}
+
+/// Register the commands of ports with many far ends of a protocol in UDP, and the calls of control
+/// planes that name those.
+pub fn register_far_ends<P: FarEndCommands>(registry: &mut Registry) {
+    far_commands::register::<P>(registry);
+    registry.on_start(|engine| engine.insert(far_commands::calls::<P>()));
 }
 
 /// Register nodes of a protocol, and keep its tunnels. False where memory is missing.
@@ -75,6 +87,14 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     if P::CARRIES_FRAMES {
         graph.node(frames::spec::<P, Ip4>(&entries, tunnels.frames()));
         graph.node(frames::spec::<P, Ip6>(&entries, tunnels.frames()));
+    }
+    if let Some(nodes) = P::FAR_ENDS {
+        let tables = &tunnels.far_tables;
+        graph.node(frames::far_spec::<P, Ip4>(&entries, nodes, tables));
+        graph.node(frames::far_spec::<P, Ip6>(&entries, nodes, tables));
+        for (flood, encap) in nodes.flood.into_iter().zip(nodes.encap) {
+            graph.node(far_ends::spec([flood, encap], tables));
+        }
     }
     graph.node(input::spec::<P, Ip4>(&table, arcs));
     graph.node(input::spec::<P, Ip6>(&table, arcs));
