@@ -1,6 +1,6 @@
 //! The words of users for VXLAN and VXLAN-GPE tunnels.
 
-use quiver_encap::tunnel::{CommandText, UdpTexts, UdpWords};
+use quiver_encap::tunnel::{CommandText, FarEndTexts, UdpTexts, UdpWords};
 
 const CHECKSUM: &str = "over IPv6, send datagrams without a checksum (RFC 6935)";
 
@@ -106,4 +106,48 @@ pub(crate) const GPE: UdpTexts = UdpTexts {
     no_such_ends: "there is no VXLAN-GPE tunnel with these ends, table, port and VNI",
     remedy: "`show vxlan-gpe tunnel`",
     memory: "peers of VXLAN-GPE tunnels",
+};
+
+pub(crate) const FAR: FarEndTexts = FarEndTexts {
+    create: CommandText {
+        syntax: "create vxlan interface {src <local:ip> vni <vni:1-16777215> evpn \
+                 [instance <:0-16383>] [encap-vrf-id <table:u32>] \
+                 [src_port <local-port:1-65535>] [dst_port <remote-port:1-65535>] \
+                 [zero-udp6-checksum]}",
+        help: "Create a VXLAN interface with many far ends, vxlan_tunnelN",
+        examples: &["create vxlan interface src 192.0.2.1 vni 100 evpn"],
+    },
+    create_details: "One port of a bridge domain for a VNI. A control plane (EVPN by FRR: `lcp \
+                     evpn`) or the operator says behind which VTEP a station is, and to which \
+                     VTEPs frames to all stations go. Sources are not learned from its frames.",
+    delete: CommandText {
+        syntax: "delete vxlan interface <interface>",
+        help: "Delete a VXLAN interface with many far ends",
+        examples: &["delete vxlan interface vxlan_tunnel0"],
+    },
+    flood: CommandText {
+        syntax: "set vxlan interface <interface> flood vtep <vtep:ip> [del]",
+        help: "Send frames to all stations to a VTEP, or no more",
+        examples: &["set vxlan interface vxlan_tunnel0 flood vtep 192.0.2.2"],
+    },
+    station: CommandText {
+        syntax: "set vxlan interface <interface> station <station:mac> vtep <vtep:ip> [del]",
+        help: "Say behind which VTEP a station is, or no more",
+        examples: &["set vxlan interface vxlan_tunnel0 station 02:00:00:00:00:01 vtep 192.0.2.2"],
+    },
+    show: CommandText {
+        syntax: "show vxlan interface",
+        help: "Show VXLAN interfaces with many far ends, and where frames to all stations go",
+        examples: &["show vxlan interface"],
+    },
+    list: "vxlan_interfaces",
+    entry: "interfaces.vxlan_tunnel<instance>.vxlan-evpn: {src: <local>, vni, table: <table>, \
+            src-port: <local-port>, dst-port: <remote-port>, zero-udp6-checksum}",
+    makes: "interface vxlan_tunnel<instance>",
+    undo: "delete vxlan interface vxlan_tunnel<instance>",
+    flood_entry: "interfaces.<interface>.vxlan-flood.<vtep>: true",
+    flood_undo: "set vxlan interface <interface> flood vtep <vtep> del",
+    station_entry: "interfaces.<interface>.vxlan-stations.<station>: <vtep>",
+    station_undo: "set vxlan interface <interface> station <station> vtep <vtep> del",
+    word: "vxlan",
 };

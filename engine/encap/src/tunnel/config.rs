@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use quiver_control::modes;
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::device::{Device, TxQueue};
@@ -14,9 +15,11 @@ use quiver_forwarding::fib::{Family, Fib, FibError, Path, PathState, StackedHop}
 use quiver_forwarding::ip::{GroupMembership, Ip4, Ip6, IpTables, OpenPort};
 use quiver_tables::GroupId;
 use quiver_tables::exact::ExactError;
+use quiver_tables::mac::CORE_GROUP;
 use quiver_tables::memory::MemoryError;
 
 use super::errors::PathReport;
+use super::far_ends::{self, FarEndBook, FarEndTables};
 use super::frames::{EntryByInterface, TunnelTx};
 use super::protocol::TunnelProtocol;
 use super::table::{End, Key, SENT, TunnelTable, TunnelTableWriter, bits, key};
@@ -85,6 +88,11 @@ impl<X> TunnelConfig<X> {
         self.destination.zip(self.udp.and_then(|udp| udp.group_interface))
     }
 
+    /// Has the tunnel many far ends, to which frames go as the MAC table says?
+    pub fn has_far_ends(&self) -> bool {
+        self.destination.is_none() && self.carries_frames
+    }
+
     /// The UDP port at which this end takes packets; 0 for none.
     fn local_port(&self) -> u16 {
         self.udp.map_or(0, |udp| udp.local_port)
@@ -114,6 +122,12 @@ pub enum TunnelError {
     /// Nobody joins it.
     #[error("groups cannot be joined: group-membership is not built in")]
     NoMembership,
+    /// Gone.
+    #[error("the interface is no tunnel with many far ends")]
+    NoPort,
+    /// No number is left.
+    #[error("there are {0} far ends of tunnels already; remove some")]
+    FarEnds(usize),
     /// Another protocol has the port.
     #[error("UDP port {0} is another protocol's")]
     Port(u16),
@@ -162,7 +176,7 @@ pub enum TunnelError {
 
 /// A peer to which packets are encapsulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Peer {
+pub(super) struct Peer {
     entry: u32,
     underlay: GroupId,
     /// The family and the small number of the outer table, which is held.
@@ -171,6 +185,13 @@ struct Peer {
     key: Key,
     /// The key of what is sent, where it is another one.
     sent_key: Option<Key>,
+}
+
+impl Peer {
+    /// Its encapsulation entry.
+    pub(super) fn entry(&self) -> u32 {
+        self.entry
+    }
 }
 
 /// A tunnel.
@@ -187,6 +208,16 @@ pub struct Tunnel<P: TunnelProtocol> {
 }
 
 impl<P: TunnelProtocol> Tunnel<P> {
+    /// The small number of its outer table.
+    pub(super) fn table(&self) -> u32 {
+        self.table
+    }
+
+    /// Has it many far ends, to which frames go as the MAC table says?
+    pub fn has_far_ends(&self) -> bool {
+        self.config.has_far_ends()
+    }
+
     /// The family of the outer header.
     fn family(&self) -> Family {
         Family::of(self.config.source)
@@ -240,6 +271,8 @@ pub struct Tunnels<P: TunnelProtocol> {
     frames: Arc<EntryByInterface>,
     path_mtus: PathMtus,
     shared: Arc<P::Shared>,
+    pub(super) far: FarEndBook,
+    pub(super) far_tables: Arc<FarEndTables>,
 }
 
 /// The control thread's handle.
@@ -271,6 +304,8 @@ impl<P: TunnelProtocol> Tunnels<P> {
             frames: Arc::new(EntryByInterface::new()),
             path_mtus: PathMtus::default(),
             shared: Arc::default(),
+            far: FarEndBook::default(),
+            far_tables: Arc::new(FarEndTables::new(epochs)),
         })
     }
 
@@ -334,7 +369,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
 
     /// An entry for packets to a destination, and the group that leads there. Nothing is left of
     /// what is refused.
-    fn add_peer(
+    pub(super) fn add_peer(
         &mut self,
         fib: &mut Fib,
         config: &TunnelConfig<P::Extra>,
@@ -364,8 +399,8 @@ impl<P: TunnelProtocol> Tunnels<P> {
         fib.hold_table(family, table, HOLDER);
         let (port, number) = number::<P>(config);
         let (local, remote) = (bits(config.source), bits(destination));
-        let sent_key = P::HAS_SENT_KEY
-            .then(|| key(remote, local, table, port | SENT, P::sent_key(config)));
+        let sent_key =
+            P::HAS_SENT_KEY.then(|| key(remote, local, table, port | SENT, P::sent_key(config)));
         let key = match config.group() {
             Some((group, _)) => key(0, bits(group), table, port, number),
             None => key(remote, local, table, port, number),
@@ -374,7 +409,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     }
 
     /// Workers find this peer no more.
-    fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
+    pub(super) fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
         self.path_mtus.entry_gone(peer.entry);
         self.entries.retire(peer.entry);
         fib.release_paths(peer.underlay);
@@ -470,12 +505,12 @@ fn free_instance<P: TunnelProtocol>(
     }
 }
 
-fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
+pub(super) fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
     engine.get_mut::<Fib>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))
 }
 
 /// Check the addresses of a tunnel.
-fn check<X>(config: &TunnelConfig<X>) -> Result<(), TunnelError> {
+fn check<X>(config: &TunnelConfig<X>, may_have_far_ends: bool) -> Result<(), TunnelError> {
     let group = config.group().map(|(group, _)| group);
     if let Some(group) = group.filter(|group| !group.is_multicast()) {
         return Err(TunnelError::NoGroup(group));
@@ -489,7 +524,7 @@ fn check<X>(config: &TunnelConfig<X>) -> Result<(), TunnelError> {
         Some(destination) if Family::of(destination) != Family::of(config.source) => {
             Err(TunnelError::Families(config.source, destination))
         }
-        None if config.carries_frames => Err(TunnelError::MultipointFrames),
+        None if config.carries_frames && !may_have_far_ends => Err(TunnelError::MultipointFrames),
         _ => Ok(()),
     }
 }
@@ -503,7 +538,7 @@ pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
     mut config: TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
-    check(&config)?;
+    check(&config, P::FAR_ENDS.is_some())?;
     let instance = free_instance::<P>(engine, config.instance)?;
     config.instance = Some(instance);
     let family = Family::of(config.source);
@@ -528,7 +563,10 @@ pub fn create<P: TunnelProtocol>(
             tunnels.ends.insert(own_key, end)?;
             let fib = fib(engine)?;
             fib.hold_table(family, table, HOLDER);
-            fib.set_multipoint(id);
+            match config.has_far_ends() {
+                true => tunnels.far_tables.set_key(id, config.key.unwrap_or(0)),
+                false => fib.set_multipoint(id),
+            }
             tunnels.by_interface.insert(id, tunnel);
             return Ok(());
         };
@@ -564,7 +602,10 @@ pub fn create<P: TunnelProtocol>(
     if let Some(node) = config.udp.and_then(|udp| udp.input) {
         engine.set_input_node(id, node)?;
     }
-    if config.destination.is_none() {
+    if config.has_far_ends() {
+        modes::set_group(engine, id, CORE_GROUP);
+        modes::set_unlearned(engine, id);
+    } else if config.destination.is_none() {
         follow_next_hops::<P>(engine, id)?;
     }
     Ok(id)
@@ -676,13 +717,18 @@ fn create_interface<P: TunnelProtocol>(
     config: &TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
     let outer = Family::of(config.source) as usize;
-    let next = match config.carries_frames {
-        true => P::frame_nodes(config)[outer],
-        false => P::NODES.output,
+    let next = match P::FAR_ENDS.filter(|_| config.has_far_ends()) {
+        Some(nodes) => nodes.encap[outer],
+        None if config.carries_frames => P::frame_nodes(config)[outer],
+        None => P::NODES.output,
     };
     let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
+    // Segments of one super-frame would get one number. Who cuts super-frames knows tunnels in UDP
+    // by their usual port.
     let is_numbered = P::NUMBERED_NODES.contains(&next);
-    let tx = |_| Box::new(TunnelTx { node, is_numbered }) as Box<dyn TxQueue>;
+    let is_known = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
+    let takes_offloads = is_known && !is_numbered;
+    let tx = |_| Box::new(TunnelTx { node, takes_offloads }) as Box<dyn TxQueue>;
     let id = engine.create_interface(InterfaceSpec {
         name: name::<P>(instance),
         device: Box::new(TunnelDevice(P::NAME)),
@@ -705,6 +751,7 @@ fn made_up_mac() -> [u8; 6] {
 
 /// An interface is gone: its tunnel, too.
 fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
+    far_ends::forget::<P>(engine, id);
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
         stop_listening(engine, &tunnel.config);
@@ -742,7 +789,7 @@ fn follow_next_hops<P: TunnelProtocol>(
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(mut tunnel) = tunnels.by_interface.remove(&id) else { return Ok(()) };
         let mut done = Ok(());
-        if tunnel.config.destination.is_none() {
+        if tunnel.config.destination.is_none() && !tunnel.has_far_ends() {
             let known: Vec<IpAddr> = tunnel.peers.keys().flatten().copied().collect();
             for next_hop in known.into_iter().filter(|next_hop| !wanted.contains_key(next_hop)) {
                 remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::graph::counters::INTERFACES_MAX;
-use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::TxQueue;
@@ -12,7 +12,10 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
 use super::config::Tunnels;
-use super::protocol::{ETHERNET, Sent, Stack, TunnelProtocol, place, take_super_frames};
+use super::far_ends::{FarEndTables, ManyEnds};
+use super::protocol::{
+    ETHERNET, FarEndNodes, Sent, Stack, TunnelProtocol, place, super_frame_bytes_max,
+};
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::flow::{frame_ecn, kept_frame_hash};
@@ -44,43 +47,98 @@ impl EntryByInterface {
     }
 }
 
-/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
-///
-/// Where `NUMBERED` is set, [`TunnelProtocol::number`] completes each header.
-pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool = false> {
-    output: EncapOutput<Stack<P, O>>,
-    by_interface: Arc<EntryByInterface>,
-    shared: Arc<P::Shared>,
+/// Where frames go.
+pub trait FrameTarget<P, O>: Send + 'static {
+    /// The name of the node.
+    const NAME: &'static str;
+    /// What the node does.
+    const HELP: &'static str = "Puts a tunnel's headers in front of Ethernet frames";
+    /// Has each header a number of its own, so that segments of a super-frame cannot share one?
+    const NUMBERS: bool = false;
+
+    /// The encapsulation entry for a packet, and the key that is to be written, 0 for the entry's
+    /// own. None for a frame that goes to several ends.
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)>;
+
+    /// Complete the header of a frame, where [`NUMBERS`](Self::NUMBERS) is set: `bytes` begin with
+    /// the tunnel's header, and the frame follows.
+    #[inline(always)]
+    fn number(&self, sent: Sent, bytes: &mut [u8]) {
+        let _ = (sent, bytes);
+    }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, NUMBERED> {
-    fn inside(frame: &[u8], hash: u32) -> Inside {
+/// Each interface has one far end.
+pub struct OneEnd(Arc<EntryByInterface>);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for OneEnd {
+    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        Some((self.0.get(packet.tx), 0))
+    }
+}
+
+/// Each interface has one far end, and [`TunnelProtocol::number`] completes each header.
+pub struct NumberedEnd<P: TunnelProtocol>(Arc<EntryByInterface>, Arc<P::Shared>);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for NumberedEnd<P> {
+    const NAME: &'static str = P::NUMBERED_NODES[place::<O>()];
+    const HELP: &'static str =
+        "Puts a tunnel's headers, each with a number of its own, in front of frames";
+    const NUMBERS: bool = true;
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        Some((self.0.get(packet.tx), 0))
+    }
+
+    #[inline(always)]
+    fn number(&self, sent: Sent, bytes: &mut [u8]) {
+        P::number(&self.1, sent, bytes);
+    }
+}
+
+/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
+pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, T = OneEnd> {
+    output: EncapOutput<Stack<P, O>>,
+    target: T,
+    /// Makes copies for several ends.
+    flood: NodeId,
+}
+
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T> {
+    #[inline(always)]
+    fn inside(frame: &[u8], hash: u32, key: u32) -> Inside {
         Inside {
             traffic_class: frame_ecn(frame),
             hop_limit: HOP_LIMIT,
             hash,
             protocol: ETHERNET,
             dont_fragment: false,
+            key,
         }
     }
 
     /// Complete the header in front of a frame that has `behind` bytes in the first buffer.
     #[inline(always)]
     fn number(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
-        if !NUMBERED {
+        if !T::NUMBERS {
             return;
         }
         let tunnel_len = entry.header_len().saturating_sub(O::LEN);
         let at = packet.segment_length().saturating_sub(behind + tunnel_len);
         if let Some(bytes) = packet.bytes_mut().get_mut(at..) {
-            P::number(&self.shared, sent, bytes);
+            self.target.number(sent, bytes);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let entry = self.output.entries.get(entry);
         if entry.header_len() == 0 {
             return Err(TunnelDrop::NoTunnel);
         }
@@ -98,7 +156,7 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
         }
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash));
+        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash, key));
         let behind = packet.segment_length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
@@ -111,13 +169,8 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
     }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage
-    for FrameEncap<P, O, NUMBERED>
-{
-    const NAME: &'static str = match NUMBERED {
-        true => P::NUMBERED_NODES[place::<O>()],
-        false => P::NODES.encap_frames[place::<O>()],
-    };
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEncap<P, O, T> {
+    const NAME: &'static str = T::NAME;
     type Reason = TunnelDrop;
     type InterfaceState = ();
 
@@ -130,9 +183,10 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let now_ns = if NUMBERED { context.now_ns() } else { 0 };
+        let now_ns = if T::NUMBERS { context.now_ns() } else { 0 };
         let sent = Sent { interface: packet.tx, now_ns };
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let entry = self.output.entries.get(entry);
         let hash = kept_frame_hash(packet);
         let link = self.output.link(entry, self.output.hop(entry, hash));
         let length = packet.segment_length();
@@ -141,7 +195,7 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage
         let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
         match link.filter(|link| is_usual & (length <= link.length_max)) {
             Some(link) => {
-                let inside = Self::inside(packet.bytes(), hash);
+                let inside = Self::inside(packet.bytes(), hash, key);
                 let next = self.output.put_and_leave(link, packet, inside)?;
                 self.number(sent, entry, length, packet);
                 Ok(next)
@@ -152,24 +206,51 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage
 }
 
 /// The declaration.
-pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool>(
+pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
     tunnels: &Tunnels<P>,
 ) -> NodeSpec {
-    let (entries, by_interface) = (entries.clone(), tunnels.frames().clone());
-    let shared = tunnels.shared().clone();
-    let help = match NUMBERED {
-        true => "Puts a tunnel's headers, each with a number of its own, in front of frames",
-        false => "Puts a tunnel's headers in front of Ethernet frames",
-    };
-    let spec = NodeSpec::stage(help, move |wiring: &Wiring<'_>| FrameEncap::<P, O, NUMBERED> {
+    let by_interface = tunnels.frames().clone();
+    spec_of::<P, O, OneEnd>(entries, None, move || OneEnd(by_interface.clone()))
+}
+
+/// The declaration of the node whose headers are numbered.
+pub(super) fn numbered_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
+) -> NodeSpec {
+    let (by_interface, shared) = (tunnels.frames().clone(), tunnels.shared().clone());
+    let target = move || NumberedEnd::<P>(by_interface.clone(), shared.clone());
+    spec_of::<P, O, NumberedEnd<P>>(entries, None, target)
+}
+
+/// The declaration of the node for ports with many far ends.
+pub(super) fn far_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    nodes: FarEndNodes,
+    tables: &Arc<FarEndTables>,
+) -> NodeSpec {
+    let tables = tables.clone();
+    let flood = nodes.flood[place::<O>()];
+    spec_of::<P, O, ManyEnds>(entries, Some(flood), move || ManyEnds(tables.clone()))
+}
+
+fn spec_of<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    flood: Option<&'static str>,
+    target: impl Fn() -> T + Send + Sync + 'static,
+) -> NodeSpec {
+    let entries = entries.clone();
+    let spec = NodeSpec::stage(T::HELP, move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
         output: EncapOutput::new(wiring, &entries),
-        by_interface: by_interface.clone(),
-        shared: shared.clone(),
+        target: target(),
+        flood: flood.map_or(DROP, |name| wiring.node(name)),
     })
     .detour(O::REWRITE);
-    // Segments of one super-frame would get one header, and so one number.
-    let spec = if NUMBERED { spec } else { take_super_frames::<P, O>(spec) };
+    let spec = match T::NUMBERS {
+        true => spec,
+        false => spec.takes_offloads_up_to(super_frame_bytes_max::<P, O>()),
+    };
     spec.describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
@@ -181,9 +262,10 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool>(
 
 /// The device of a tunnel: packets go to the node that encapsulates.
 pub(super) struct TunnelTx {
+    /// The node that encapsulates.
     pub node: NodeId,
-    /// Does that node number each frame, so that it takes no super-frames?
-    pub is_numbered: bool,
+    /// Can super-frames be cut behind the tunnel's headers?
+    pub takes_offloads: bool,
 }
 
 impl TxQueue for TunnelTx {
@@ -195,7 +277,7 @@ impl TxQueue for TunnelTx {
     }
 
     fn takes_offloads(&self) -> bool {
-        !self.is_numbered
+        self.takes_offloads
     }
 
     fn passes_on(&self) -> bool {

@@ -9,6 +9,8 @@ pub mod config;
 mod encap;
 mod ends;
 mod errors;
+mod far_commands;
+mod far_ends;
 mod frames;
 mod input;
 mod protocol;
@@ -21,15 +23,18 @@ mod udp_commands;
 pub use accepted::{AcceptedWords, accept};
 pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
 pub use config::{
-    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create, reconfigure,
+    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create,
+    reconfigure,
 };
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
 pub use errors::TunnelErrorDrop;
-pub use frames::FrameEncap;
+pub use far_commands::{FarEndCommands, FarEndTexts};
+pub use far_ends::{FAR_ENDS_MAX, FLOOD_LIST_MAX, ManyEnds, ReplicateDrop};
+pub use frames::{FrameEncap, FrameTarget, NumberedEnd, OneEnd};
 pub use input::TunnelInput;
 pub use protocol::{
-    ETHERNET, EndWords, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
+    ETHERNET, EndWords, FarEndNodes, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
     TunnelProtocol, UdpCommands,
 };
 use quiver_control::Registry;
@@ -56,6 +61,13 @@ pub fn register_in_udp<P: UdpCommands>(registry: &mut Registry) {
     }
 }
 
+/// Register the commands of ports with many far ends of a protocol in UDP, and the calls of control
+/// planes that name those.
+pub fn register_far_ends<P: FarEndCommands>(registry: &mut Registry) {
+    far_commands::register::<P>(registry);
+    registry.on_start(|engine| engine.insert(far_commands::calls::<P>()));
+}
+
 /// Register nodes of a protocol, and keep its tunnels. False where memory is missing.
 pub fn register_nodes<P: TunnelProtocol>(registry: &mut Registry) -> bool {
     let tunnels = declare::<P>(&mut registry.graph);
@@ -78,12 +90,20 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
         claim_stacks::<P>(graph);
     }
     if P::CARRIES_FRAMES {
-        graph.node(frames::spec::<P, Ip4, false>(&entries, &tunnels));
-        graph.node(frames::spec::<P, Ip6, false>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6>(&entries, &tunnels));
     }
     if !P::NUMBERED_NODES[0].is_empty() {
-        graph.node(frames::spec::<P, Ip4, true>(&entries, &tunnels));
-        graph.node(frames::spec::<P, Ip6, true>(&entries, &tunnels));
+        graph.node(frames::numbered_spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::numbered_spec::<P, Ip6>(&entries, &tunnels));
+    }
+    if let Some(nodes) = P::FAR_ENDS {
+        let tables = &tunnels.far_tables;
+        graph.node(frames::far_spec::<P, Ip4>(&entries, nodes, tables));
+        graph.node(frames::far_spec::<P, Ip6>(&entries, nodes, tables));
+        for (flood, encap) in nodes.flood.into_iter().zip(nodes.encap) {
+            graph.node(far_ends::spec([flood, encap], tables));
+        }
     }
     graph.node(input::spec::<P, Ip4>(&table, arcs));
     graph.node(input::spec::<P, Ip6>(&table, arcs));
