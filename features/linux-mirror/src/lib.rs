@@ -9,6 +9,7 @@ mod classes;
 mod commands;
 mod fdb;
 mod from_host;
+mod labels;
 mod link_state;
 mod metrics;
 mod mirror;

@@ -24,7 +24,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use self::model::Model;
 pub(crate) use self::model::{
-    AddressKey, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts, StationKey,
+    AddressKey, LabelFacts, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts, StationKey,
 };
 pub(crate) use self::orders::{Again, Order};
 pub(crate) use self::own::{OwnChange, OwnRoute, neighbour};
@@ -84,6 +84,7 @@ pub(crate) struct Portion {
     /// Next-hop objects, as the hops that they come to.
     pub objects: Vec<(u32, Option<ObjectHops>)>,
     pub routes: Vec<(RouteKey, Option<Arc<RouteValue>>)>,
+    pub labels: Vec<(u32, Option<LabelFacts>)>,
 }
 
 /// What both threads have.
@@ -256,5 +257,6 @@ fn portion_of(model: &mut Model) -> Portion {
         stations: model.stations.take_unreported(PORTION_OBJECTS),
         objects,
         routes: routes.map(|(key, reported)| (key, reported.map(|(_, value)| value))).collect(),
+        labels: model.labels.take_unreported(PORTION_OBJECTS),
     }
 }
