@@ -11,14 +11,14 @@ use crate::mirror::{Feed, Mirror, Namespace, Origin, mirror};
 use crate::reader::{Again, NeighbourFacts, ObjectHops, Order, Portion};
 use crate::routes::{self, Meaning, object_paths};
 use crate::segments::Holds;
-use crate::{addresses, evpn, fdb, link_state, tables, upper_links, vlan_links};
+use crate::{addresses, evpn, fdb, labels, link_state, tables, upper_links, vlan_links};
 
 /// A portion of a namespace waits: take it.
 pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     let followed = mirror(engine).and_then(|mirror| mirror.followed.get_mut(namespace));
     let Some(feed) = followed.and_then(|followed| followed.feed(origin)) else { return };
     let Some(portion) = feed.reader.take() else { return };
-    let Portion { links, addresses, neighbours, stations, far, objects, routes } = portion;
+    let Portion { links, addresses, neighbours, stations, far, objects, routes, labels } = portion;
     for (link, facts) in links {
         upper_links::take_link(engine, namespace, link, facts.as_ref());
         vlan_links::take_link(engine, namespace, link, facts.as_ref());
@@ -64,6 +64,7 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
         };
         let mut holds = Holds { lists, sids };
         routes::apply(engine, &routes, &meaning, &mut holds, counts);
+        labels::take(engine, &labels, &meaning, counts);
     });
     end_if_over(engine, namespace);
 }

@@ -10,6 +10,7 @@ mod commands;
 mod evpn;
 mod fdb;
 mod from_host;
+mod labels;
 mod link_state;
 mod metrics;
 mod mirror;

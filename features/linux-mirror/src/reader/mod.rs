@@ -24,7 +24,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use self::model::Model;
 pub(crate) use self::model::{
-    AddressKey, FarKey, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts, StationKey,
+    AddressKey, FarKey, LabelFacts, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts,
+    StationKey,
 };
 pub(crate) use self::orders::{Again, Order};
 pub(crate) use self::own::{OwnChange, OwnRoute, neighbour};
@@ -86,6 +87,7 @@ pub(crate) struct Portion {
     /// Next-hop objects, as the hops that they come to.
     pub objects: Vec<(u32, Option<ObjectHops>)>,
     pub routes: Vec<(RouteKey, Option<Arc<RouteValue>>)>,
+    pub labels: Vec<(u32, Option<LabelFacts>)>,
 }
 
 /// What both threads have.
@@ -259,5 +261,6 @@ fn portion_of(model: &mut Model) -> Portion {
         far: model.far.take_unreported(PORTION_ROUTES),
         objects,
         routes: routes.map(|(key, reported)| (key, reported.map(|(_, value)| value))).collect(),
+        labels: model.labels.take_unreported(PORTION_OBJECTS),
     }
 }

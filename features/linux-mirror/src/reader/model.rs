@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_netlink::message::flag;
+use quiver_netlink::mpls::{LabelHop, LabelRoute};
 use quiver_netlink::{Message, address, family, link, neighbour, next_hop, route};
 
 use super::kept::{Before, Kept};
@@ -66,6 +67,15 @@ pub(crate) struct StationFacts {
 /// address 0, which stands for all stations, each far end has an entry.
 pub(crate) type FarKey = (u32, [u8; 6], Option<IpAddr>);
 
+/// What the route of a label says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabelFacts {
+    /// Its hops.
+    pub hops: Vec<LabelHop>,
+    /// Does the TTL go on into what is behind the label?
+    pub propagates_ttl: bool,
+}
+
 /// What a next-hop object says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Object {
@@ -107,6 +117,8 @@ pub(crate) struct Model {
     /// Objects that groups name, and that are not there.
     awaited: HashSet<u32>,
     pub routes: Routes,
+    /// Routes of labels.
+    pub labels: Kept<u32, LabelFacts>,
     /// Routes of this router, or of an earlier one, in Linux.
     pub own_routes: HashSet<RouteKey>,
     /// A link that went down or lost an address since somebody looked: it may be about to go.
@@ -124,6 +136,7 @@ impl Model {
             objects: Kept::new(),
             awaited: HashSet::new(),
             routes: Routes::new(),
+            labels: Kept::new(),
             own_routes: HashSet::new(),
             leaving: None,
         }
@@ -146,7 +159,23 @@ impl Model {
         }
     }
 
+    fn take_label(&mut self, kind: u16, read: LabelRoute) {
+        match kind {
+            route::NEW => {
+                // Linux propagates where nobody says otherwise (`ip_ttl_propagate`).
+                let propagates_ttl = read.propagates_ttl.unwrap_or(true);
+                self.labels.put(read.label, LabelFacts { hops: read.hops, propagates_ttl });
+            }
+            _ => {
+                self.labels.remove(read.label);
+            }
+        }
+    }
+
     fn take_route(&mut self, message: &Message<'_>) {
+        if let Some(read) = LabelRoute::read(message.body) {
+            return self.take_label(message.kind, read);
+        }
         let Some(read) = route::Route::read(message.body) else { return };
         if read.protocol == route::protocol::QUIVER {
             let key = RouteKey { table: read.table, prefix: read.prefix };
@@ -369,6 +398,7 @@ impl Model {
             objects.contains(id) || object.has_member(|member| objects.contains(&member))
         });
         self.routes.used.report_again(|_, (_, value)| value.names(index));
+        self.labels.report_again(|_, facts| facts.hops.iter().any(|hop| hop.link == index));
     }
 
     fn report_all_again(&mut self) {
@@ -379,6 +409,7 @@ impl Model {
         self.far.report_again(|_, _| true);
         self.objects.report_again(|_, _| true);
         self.routes.used.report_again(|_, _| true);
+        self.labels.report_again(|_, _| true);
     }
 
     /// How many changes are to be told.
@@ -390,6 +421,7 @@ impl Model {
             + self.far.unreported()
             + self.objects.unreported()
             + self.routes.used.unreported()
+            + self.labels.unreported()
     }
 
     /// Changes that went into ones that were not told yet.
@@ -401,6 +433,7 @@ impl Model {
             + self.far.coalesced
             + self.objects.coalesced
             + self.routes.used.coalesced
+            + self.labels.coalesced
     }
 }
 
