@@ -39,7 +39,7 @@ use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 pub use udp::source_port;
-pub use udp_commands::{UdpTexts, UdpWords};
+pub use udp_commands::{GroupTexts, UdpTexts, UdpWords};
 
 /// Register nodes and commands of a protocol, and keep its tunnels.
 pub fn register<P: TunnelCommands>(registry: &mut Registry) {
