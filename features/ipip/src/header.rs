@@ -30,6 +30,8 @@ impl TunnelProtocol for Ipip {
     const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::IPV4, IpProtocol::IPV6];
     const CARRIES_FRAMES: bool = false;
     const HAS_KEY: bool = false;
+    type Extra = ();
+    type Shared = ();
 
     #[inline(always)]
     fn ip_protocol(inside: IpProtocol) -> IpProtocol {

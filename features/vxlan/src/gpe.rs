@@ -63,6 +63,8 @@ impl TunnelProtocol for VxlanGpe {
     const IP_PROTOCOLS: &'static [IpProtocol] = &[];
     const CARRIES_FRAMES: bool = true;
     const HAS_KEY: bool = true;
+    type Extra = ();
+    type Shared = ();
 
     #[inline(always)]
     fn ip_protocol(_: IpProtocol) -> IpProtocol {

@@ -53,6 +53,8 @@ impl TunnelProtocol for Vxlan {
         encap: ["vxlan4-evpn-encap", "vxlan6-evpn-encap"],
         flood: ["vxlan4-evpn-replicate", "vxlan6-evpn-replicate"],
     });
+    type Extra = ();
+    type Shared = ();
 
     #[inline(always)]
     fn ip_protocol(_: IpProtocol) -> IpProtocol {

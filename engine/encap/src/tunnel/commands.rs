@@ -75,8 +75,18 @@ fn command(text: &CommandText) -> Command<Engine> {
 }
 
 fn create_command<P: TunnelCommands>() -> Command<Engine> {
-    let mut command = command(&P::TEXTS.create)
-        .details(P::TEXTS.create_details)
+    let command = command(&P::TEXTS.create).details(P::TEXTS.create_details);
+    P::explained(command)
+        .entry(order::INTERFACES, P::TEXTS.entry)
+        .undo(P::TEXTS.undo)
+        .makes(P::TEXTS.makes)
+        .word("del", "delete it")
+        .run(create::<P>)
+}
+
+/// Explain the words that tunnels of most protocols have.
+pub fn explained<P: TunnelCommands>(command: Command<Engine>) -> Command<Engine> {
+    let mut command = command
         .word("src", "the outer source, an address of this router")
         .word("dst", "the outer destination")
         .word("multipoint", "many destinations, which `create teib` names")
@@ -88,18 +98,17 @@ fn create_command<P: TunnelCommands>() -> Command<Engine> {
     if P::HAS_KEY {
         command = command.word("key", "the tunnel among those between the same ends (RFC 2890)");
     }
-    command
-        .entry(order::INTERFACES, P::TEXTS.entry)
-        .undo(P::TEXTS.undo)
-        .makes(P::TEXTS.makes)
-        .word("ttl", "of the outer header")
-        .word("dscp", "of the outer header")
-        .word("del", "delete it")
-        .run(create::<P>)
+    command.word("ttl", "of the outer header").word("dscp", "of the outer header")
 }
 
-/// The tunnel that a command describes.
-fn described<P: TunnelCommands>(args: &Args<'_>) -> Result<TunnelConfig, Refusal> {
+/// The tunnel that a command with these words describes.
+///
+/// # Errors
+/// It has neither a destination nor many, or both.
+pub fn described<P: TunnelCommands>(
+    args: &Args<'_>,
+    extra: P::Extra,
+) -> Result<TunnelConfig<P::Extra>, Refusal> {
     let destination = args.optional("dst")?;
     if destination.is_some() == args.has("multipoint") {
         let what = "a tunnel has one destination (dst), or is multipoint";
@@ -115,11 +124,12 @@ fn described<P: TunnelCommands>(args: &Args<'_>) -> Result<TunnelConfig, Refusal
         hop_limit: args.optional("ttl")?,
         dscp: args.optional("dscp")?,
         udp: None,
+        extra,
     })
 }
 
 fn create<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let described = described::<P>(args)?;
+    let described = P::described(args)?;
     if args.has("del") {
         let id = between::<P>(engine, &described)
             .ok_or_else(|| Refusal::new(P::TEXTS.no_such_ends).remedy(P::TEXTS.remedy))?;
@@ -133,15 +143,26 @@ fn create<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
 }
 
 /// The tunnel with the same ends, table and key.
-fn between<P: TunnelCommands>(engine: &Engine, described: &TunnelConfig) -> Option<InterfaceId> {
-    let ends =
-        |config: &TunnelConfig| (config.source, config.destination, config.table, config.key);
+fn between<P: TunnelCommands>(
+    engine: &Engine,
+    described: &TunnelConfig<P::Extra>,
+) -> Option<InterfaceId> {
+    let ends = |config: &TunnelConfig<P::Extra>| {
+        let number = (P::space(config), P::key(config));
+        (config.source, config.destination, config.table, number)
+    };
     let mut tunnels = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
     tunnels.find(|(_, tunnel)| ends(&tunnel.config) == ends(described)).map(|(id, _)| id)
 }
 
 /// The tunnel whose interface a command names.
-fn tunnel<P: TunnelCommands>(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
+///
+/// # Errors
+/// There is no such interface, or it is no such tunnel.
+pub fn tunnel_named<P: TunnelCommands>(
+    engine: &Engine,
+    args: &Args<'_>,
+) -> Result<InterfaceId, Refusal> {
     let id = args.interface(engine, "interface")?;
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.get(id).is_some()) {
         return Ok(id);
@@ -151,7 +172,7 @@ fn tunnel<P: TunnelCommands>(engine: &Engine, args: &Args<'_>) -> Result<Interfa
 }
 
 fn delete<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let id = tunnel::<P>(engine, args)?;
+    let id = tunnel_named::<P>(engine, args)?;
     engine.delete_interface(id)?;
     Ok(Output::none())
 }
@@ -175,6 +196,7 @@ fn columns<P: TunnelCommands>() -> Vec<Column> {
     ];
     columns.extend(P::CARRIES_FRAMES.then(|| Column::left("Type")));
     columns.extend(P::HAS_KEY.then(|| Column::right("Key")));
+    columns.extend(P::columns());
     columns.extend([
         Column::left("Next hop"),
         Column::left("Underlay"),
@@ -205,10 +227,13 @@ fn add_rows<P: TunnelCommands>(engine: &Engine, table: &mut Table, id: Interface
         let mut row =
             row.cell(config.source.to_string()).cell(destination.as_str()).cell(config.table);
         if P::CARRIES_FRAMES {
-            row = row.cell(if config.carries_frames { "teb" } else { "l3" });
+            row = row.cell(P::type_word(config));
         }
         if P::HAS_KEY {
             row = row.cell(config.key);
+        }
+        for cell in P::cells(config) {
+            row = row.cell(cell);
         }
         let row =
             row.cell(peer.and_then(|peer| peer.next_hop).map(|next_hop| next_hop.to_string()));
@@ -221,8 +246,10 @@ fn add_rows<P: TunnelCommands>(engine: &Engine, table: &mut Table, id: Interface
 }
 
 fn show<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let keys =
-        if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { ids::<P>(engine) };
+    let keys = match args.has("interface") {
+        true => vec![tunnel_named::<P>(engine, args)?],
+        false => ids::<P>(engine),
+    };
     Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>)
         .when_empty(P::TEXTS.none)
         .begin(engine)
@@ -239,6 +266,16 @@ fn write_tunnel<P: TunnelCommands>(engine: &Engine, config: &mut ConfigWriter, i
         return;
     };
     let tunnel = &tunnel.config;
+    let words = P::words(tunnel).join(" ");
+    if tunnel.table != 0 {
+        let family = Family::of(tunnel.source).word();
+        config.command(format_args!("{family} table add {}", tunnel.table));
+    }
+    config.command(format_args!("create {} tunnel {words}", P::NAME));
+}
+
+/// The words that tunnels of most protocols have.
+pub fn words<X>(tunnel: &TunnelConfig<X>) -> Vec<String> {
     let mut words = vec![format!("src {}", tunnel.source)];
     words.extend(tunnel.destination.map(|address| format!("dst {address}")));
     words.extend(tunnel.destination.is_none().then(|| "multipoint".to_owned()));
@@ -248,10 +285,5 @@ fn write_tunnel<P: TunnelCommands>(engine: &Engine, config: &mut ConfigWriter, i
     words.extend(tunnel.key.map(|key| format!("key {key}")));
     words.extend(tunnel.hop_limit.map(|hops| format!("ttl {hops}")));
     words.extend(tunnel.dscp.map(|dscp| format!("dscp {dscp}")));
-    let words = words.join(" ");
-    if tunnel.table != 0 {
-        let family = Family::of(tunnel.source).word();
-        config.command(format_args!("{family} table add {}", tunnel.table));
-    }
-    config.command(format_args!("create {} tunnel {words}", P::NAME));
+    words
 }

@@ -22,7 +22,7 @@ use super::errors::PathReport;
 use super::far_ends::{self, FarEndBook, FarEndTables};
 use super::frames::{EntryByInterface, TunnelTx};
 use super::protocol::TunnelProtocol;
-use super::table::{End, Key, TunnelTable, TunnelTableWriter, bits, key};
+use super::table::{End, Key, SENT, TunnelTable, TunnelTableWriter, bits, key};
 use super::teib::{NextHop, Teib};
 use super::udp;
 use crate::entries::{EncapEntries, WorkerEncapEntries};
@@ -42,7 +42,7 @@ const HOLDER: &str = "a tunnel";
 
 /// What an operator says of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TunnelConfig {
+pub struct TunnelConfig<X = ()> {
     /// The number in its name.
     pub instance: Option<u32>,
     /// The outer source, an address of this router.
@@ -61,6 +61,8 @@ pub struct TunnelConfig {
     pub dscp: Option<u8>,
     /// What a tunnel in UDP has besides.
     pub udp: Option<UdpConfig>,
+    /// What only tunnels of this protocol have.
+    pub extra: X,
 }
 
 /// What an operator says of a tunnel in UDP.
@@ -82,7 +84,7 @@ pub struct UdpConfig {
     pub is_layer3: bool,
 }
 
-impl TunnelConfig {
+impl<X> TunnelConfig<X> {
     /// The group that the tunnel is for, if it is for one.
     pub fn group_address(&self) -> Option<IpAddr> {
         self.destination.filter(|_| self.udp.is_some_and(|udp| udp.is_group))
@@ -102,6 +104,12 @@ impl TunnelConfig {
     fn local_port(&self) -> u16 {
         self.udp.map_or(0, |udp| udp.local_port)
     }
+}
+
+/// What workers match beside the ends and the table: the UDP port or the space of numbers, and the
+/// number.
+fn number<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> (u16, Option<u32>) {
+    (config.local_port() | P::space(config), P::key(config))
 }
 
 /// Why a tunnel cannot be made or changed.
@@ -185,6 +193,8 @@ pub(super) struct Peer {
     family: Family,
     table: u32,
     key: Key,
+    /// The key of what is sent, where it is another one.
+    sent_key: Option<Key>,
 }
 
 impl Peer {
@@ -196,9 +206,9 @@ impl Peer {
 
 /// A tunnel.
 #[derive(Debug)]
-pub struct Tunnel {
+pub struct Tunnel<P: TunnelProtocol> {
     /// As it was asked for, with its instance.
-    pub config: TunnelConfig,
+    pub config: TunnelConfig<P::Extra>,
     /// The small number of its outer table.
     table: u32,
     /// Its peer, or with a multipoint tunnel those of its next hops.
@@ -208,7 +218,7 @@ pub struct Tunnel {
     alias: Option<Key>,
 }
 
-impl Tunnel {
+impl<P: TunnelProtocol> Tunnel<P> {
     /// The small number of its outer table.
     pub(super) fn table(&self) -> u32 {
         self.table
@@ -228,24 +238,25 @@ impl Tunnel {
     /// group.
     fn key_of_any(&self) -> Key {
         let to = self.config.group_address().unwrap_or(self.config.source);
-        key(0, bits(to), self.table, self.config.local_port(), self.config.key)
+        let (port, number) = number::<P>(&self.config);
+        key(0, bits(to), self.table, port, number)
     }
 
     /// The key of what it receives.
     fn own_key(&self) -> Key {
-        let TunnelConfig { source, destination, key: number, .. } = self.config;
+        let TunnelConfig { source, destination, .. } = self.config;
         match destination.filter(|_| self.config.group_address().is_none()) {
             None => self.key_of_any(),
             Some(from) => {
-                key(bits(from), bits(source), self.table, self.config.local_port(), number)
+                let (port, number) = number::<P>(&self.config);
+                key(bits(from), bits(source), self.table, port, number)
             }
         }
     }
 
     /// Is it for packets with the same table, port and number as another one?
-    fn has_number_of(&self, other: &Tunnel) -> bool {
-        let number =
-            |tunnel: &Tunnel| (tunnel.table, tunnel.config.local_port(), tunnel.config.key);
+    fn has_number_of(&self, other: &Tunnel<P>) -> bool {
+        let number = |tunnel: &Tunnel<P>| (tunnel.table, number::<P>(&tunnel.config));
         self.family() == other.family() && number(self) == number(other)
     }
 }
@@ -264,15 +275,15 @@ pub struct PeerView {
 }
 
 /// All tunnels of a protocol.
-pub struct Tunnels<P> {
-    by_interface: BTreeMap<InterfaceId, Tunnel>,
+pub struct Tunnels<P: TunnelProtocol> {
+    by_interface: BTreeMap<InterfaceId, Tunnel<P>>,
     entries: EncapEntries,
     ends: TunnelTableWriter,
     frames: Arc<EntryByInterface>,
     path_mtus: PathMtus,
     pub(super) far: FarEndBook,
     pub(super) far_tables: Arc<FarEndTables>,
-    protocol: std::marker::PhantomData<P>,
+    shared: Arc<P::Shared>,
 }
 
 /// The control thread's handle.
@@ -305,7 +316,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
             path_mtus: PathMtus::default(),
             far: FarEndBook::default(),
             far_tables: Arc::new(FarEndTables::new(epochs)),
-            protocol: std::marker::PhantomData,
+            shared: Arc::default(),
         })
     }
 
@@ -321,13 +332,17 @@ impl<P: TunnelProtocol> Tunnels<P> {
         &self.frames
     }
 
+    pub(super) fn shared(&self) -> &Arc<P::Shared> {
+        &self.shared
+    }
+
     /// All tunnels, by interface.
-    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Tunnel)> {
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Tunnel<P>)> {
         self.by_interface.iter().map(|(id, tunnel)| (*id, tunnel))
     }
 
     /// The tunnel that an interface is.
-    pub fn get(&self, id: InterfaceId) -> Option<&Tunnel> {
+    pub fn get(&self, id: InterfaceId) -> Option<&Tunnel<P>> {
         self.by_interface.get(&id)
     }
 
@@ -339,7 +354,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     /// What is known of the peers of a tunnel.
     pub fn peers<'a>(
         &'a self,
-        tunnel: &'a Tunnel,
+        tunnel: &'a Tunnel<P>,
         fib: &'a Fib,
     ) -> impl Iterator<Item = PeerView> + 'a {
         tunnel.peers.iter().map(|(next_hop, peer)| PeerView {
@@ -351,7 +366,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     }
 
     /// The header stack to a destination.
-    fn stack(config: &TunnelConfig, destination: IpAddr) -> Option<Vec<u8>> {
+    fn stack(config: &TunnelConfig<P::Extra>, destination: IpAddr) -> Option<Vec<u8>> {
         let class = config.dscp.unwrap_or(0) << 2;
         let hops = config.hop_limit.unwrap_or(HOP_LIMIT);
         let outer = match config.source {
@@ -360,7 +375,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
         };
         let udp = config.udp.map(|udp| udp::template(udp.remote_port));
         let udp = udp.as_ref().map_or(&[][..], |udp| udp);
-        outer.map(|outer| [&outer, udp, &P::header(config.key)].concat())
+        outer.map(|outer| [&outer, udp, &P::header_of(config)].concat())
     }
 
     /// An entry for packets to a destination, and the group that leads there. Nothing is left of
@@ -368,7 +383,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     pub(super) fn add_peer(
         &mut self,
         fib: &mut Fib,
-        config: &TunnelConfig,
+        config: &TunnelConfig<P::Extra>,
         destination: IpAddr,
         table: u32,
     ) -> Result<Peer, TunnelError> {
@@ -393,14 +408,15 @@ impl<P: TunnelProtocol> Tunnels<P> {
             return Err(TunnelError::EntriesFull(self.entries.len()));
         };
         fib.hold_table(family, table, HOLDER);
+        let (port, number) = number::<P>(config);
+        let (local, remote) = (bits(config.source), bits(destination));
+        let sent_key =
+            P::HAS_SENT_KEY.then(|| key(remote, local, table, port | SENT, P::sent_key(config)));
         let key = match config.group() {
-            Some((group, _)) => key(0, bits(group), table, config.local_port(), config.key),
-            None => {
-                let (to, from) = (bits(config.source), bits(destination));
-                key(from, to, table, config.local_port(), config.key)
-            }
+            Some((group, _)) => key(0, bits(group), table, port, number),
+            None => key(remote, local, table, port, number),
         };
-        Ok(Peer { entry, underlay, family, table, key })
+        Ok(Peer { entry, underlay, family, table, key, sent_key })
     }
 
     /// Workers find this peer no more.
@@ -409,6 +425,24 @@ impl<P: TunnelProtocol> Tunnels<P> {
         self.entries.retire(peer.entry);
         fib.release_paths(peer.underlay);
         fib.release_table(peer.family, peer.table, HOLDER);
+    }
+
+    /// Workers match what comes from a peer, and ICMP errors about what it is sent.
+    fn insert_end(&mut self, peer: &Peer, end: End) -> Result<(), TunnelError> {
+        self.ends.insert(peer.key, end)?;
+        if let Some(sent_key) = peer.sent_key
+            && let Err(error) = self.ends.insert(sent_key, end)
+        {
+            self.ends.remove(&peer.key);
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Workers do not any more.
+    fn remove_end(&mut self, peer: &Peer) {
+        self.ends.remove(&peer.key);
+        peer.sent_key.iter().for_each(|key| self.ends.remove(key));
     }
 
     /// Let packets to a group that come from the peer of a point-to-point tunnel be that tunnel's:
@@ -420,8 +454,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
         let mut wanted = Vec::new();
         for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group_address().is_none()) {
             let alias = groups.zip(tunnel.config.destination).map(|(group, from)| {
-                let TunnelConfig { key: number, .. } = tunnel.config;
-                let port = tunnel.config.local_port();
+                let (port, number) = number::<P>(&tunnel.config);
                 key(bits(from), bits(group), tunnel.table, port, number)
             });
             wanted.push((*id, alias));
@@ -435,7 +468,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
                 self.ends.remove(&old);
             }
             let entry = tunnel.peers.get(&None).map_or(0, |peer| peer.entry);
-            let end = End { interface: id, carries_frames: tunnel.config.carries_frames, entry };
+            let end = End { entry, ..end::<P>(id, &tunnel.config) };
             // Where the table is full, the tunnel that listens to the group takes them.
             tunnel.alias = alias.filter(|alias| self.ends.insert(*alias, end).is_ok());
         }
@@ -488,7 +521,7 @@ pub(super) fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
 }
 
 /// Check the addresses of a tunnel.
-fn check(config: &TunnelConfig, may_have_far_ends: bool) -> Result<(), TunnelError> {
+fn check<X>(config: &TunnelConfig<X>, may_have_far_ends: bool) -> Result<(), TunnelError> {
     let group = config.group_address();
     if let Some(group) = group.filter(|group| !group.is_multicast()) {
         return Err(TunnelError::NoGroup(group));
@@ -514,7 +547,7 @@ fn check(config: &TunnelConfig, may_have_far_ends: bool) -> Result<(), TunnelErr
 /// missing, or a table is full.
 pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
-    mut config: TunnelConfig,
+    mut config: TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
     check(&config, P::FAR_ENDS.is_some())?;
     let instance = free_instance::<P>(engine, config.instance)?;
@@ -523,7 +556,7 @@ pub fn create<P: TunnelProtocol>(
     let family = Family::of(config.source);
     let no_table = TunnelError::NoTable { family, table: config.table };
     let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
-    let mut tunnel = Tunnel { config, table, peers: BTreeMap::new(), alias: None };
+    let mut tunnel = Tunnel::<P> { config, table, peers: BTreeMap::new(), alias: None };
     let own_key = tunnel.own_key();
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.ends.has(&own_key)) {
         return Err(TunnelError::Ends(other_with::<P>(engine, &own_key)));
@@ -537,7 +570,7 @@ pub fn create<P: TunnelProtocol>(
         }
     };
     let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
-        let mut end = End { interface: id, carries_frames: config.carries_frames, entry: 0 };
+        let mut end = end::<P>(id, &config);
         let far_end = config.destination.filter(|_| config.group_address().is_none());
         let Some(destination) = far_end else {
             tunnels.ends.insert(own_key, end)?;
@@ -567,7 +600,7 @@ pub fn create<P: TunnelProtocol>(
             true => Ok(None),
             false => stacked_hop::<P>(engine, family, peer).map(Some),
         };
-        let inserted = hop.and_then(|hop| Ok(tunnels.ends.insert(own_key, end).map(|()| hop)?));
+        let inserted = hop.and_then(|hop| tunnels.insert_end(&peer, end).map(|()| hop));
         match inserted {
             Ok(hop) => {
                 match hop {
@@ -641,7 +674,7 @@ pub fn set_group_interface<P: TunnelProtocol>(
         let keys = [Some(tunnel.own_key()), tunnel.alias];
         tunnels.frames.set(id, entry);
         for key in keys.into_iter().flatten() {
-            tunnels.ends.insert(key, End { interface: id, carries_frames: true, entry })?;
+            tunnels.ends.insert(key, End { entry, ..end::<P>(id, &new) })?;
         }
         if let Some(gone) = gone {
             tunnels.remove_peer(fib, gone);
@@ -660,7 +693,7 @@ pub fn set_group_interface<P: TunnelProtocol>(
 /// Take packets at the tunnel's UDP port.
 fn listen<P: TunnelProtocol>(
     engine: &mut Engine,
-    config: &TunnelConfig,
+    config: &TunnelConfig<P::Extra>,
 ) -> Result<(), TunnelError> {
     let Some(udp) = config.udp else { return Ok(()) };
     let family = Family::of(config.source);
@@ -676,7 +709,7 @@ fn listen<P: TunnelProtocol>(
 }
 
 /// Undo [`listen`], and leave the tunnel's group.
-fn stop_listening(engine: &mut Engine, config: &TunnelConfig) {
+fn stop_listening<X>(engine: &mut Engine, config: &TunnelConfig<X>) {
     let Some(udp) = config.udp else { return };
     if let Some(tables) = engine.shared::<IpTables>() {
         tables.udp_ports.close(Family::of(config.source), udp.local_port);
@@ -688,6 +721,62 @@ fn stop_listening(engine: &mut Engine, config: &TunnelConfig) {
     }
 }
 
+/// The end of a tunnel, as long as it has no peer.
+fn end<P: TunnelProtocol>(interface: InterfaceId, config: &TunnelConfig<P::Extra>) -> End {
+    let words = P::end_words(config);
+    End { interface, carries_frames: config.carries_frames, entry: 0, words }
+}
+
+/// Give a point-to-point tunnel another configuration with the same ends, table and key: its next
+/// packets have the new header. Nothing changes when it is refused.
+///
+/// # Errors
+/// The interface is no such tunnel, or a table is full.
+pub fn reconfigure<P: TunnelProtocol>(
+    engine: &mut Engine,
+    id: InterfaceId,
+    extra: P::Extra,
+) -> Result<(), TunnelError> {
+    engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let Some(mut tunnel) = tunnels.by_interface.remove(&id) else {
+            return Err(TunnelError::NotBuiltIn(P::WORDS));
+        };
+        let changed = change_peer::<P>(engine, tunnels, &mut tunnel, id, extra);
+        tunnels.by_interface.insert(id, tunnel);
+        changed
+    })
+}
+
+fn change_peer<P: TunnelProtocol>(
+    engine: &mut Engine,
+    tunnels: &mut Tunnels<P>,
+    tunnel: &mut Tunnel<P>,
+    id: InterfaceId,
+    extra: P::Extra,
+) -> Result<(), TunnelError> {
+    let config = TunnelConfig { extra, ..tunnel.config };
+    if let (Some(destination), Some(old)) = (config.destination, tunnel.peers.get(&None).copied()) {
+        let peer = tunnels.add_peer(fib(engine)?, &config, destination, tunnel.table)?;
+        let hop = match config.carries_frames {
+            true => None,
+            false => Some(stacked_hop::<P>(engine, tunnel.family(), peer)?),
+        };
+        let end = End { entry: peer.entry, ..end::<P>(id, &config) };
+        if let Err(error) = tunnels.insert_end(&peer, end) {
+            tunnels.remove_peer(fib(engine)?, peer);
+            return Err(error);
+        }
+        match hop {
+            Some(_) => fib(engine)?.set_stack(id, hop),
+            None => tunnels.frames.set(id, peer.entry),
+        }
+        tunnels.remove_peer(fib(engine)?, old);
+        tunnel.peers.insert(None, peer);
+    }
+    tunnel.config = config;
+    Ok(())
+}
+
 /// The name of the tunnel with this key of ends.
 fn other_with<P: TunnelProtocol>(engine: &Engine, key: &Key) -> String {
     let found = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.table().find(key));
@@ -697,17 +786,18 @@ fn other_with<P: TunnelProtocol>(engine: &Engine, key: &Key) -> String {
 fn create_interface<P: TunnelProtocol>(
     engine: &mut Engine,
     instance: u32,
-    config: &TunnelConfig,
+    config: &TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
     let outer = Family::of(config.source) as usize;
     let next = match P::FAR_ENDS.filter(|_| config.has_far_ends()) {
         Some(nodes) => nodes.encap[outer],
-        None if config.carries_frames => P::NODES.encap_frames[outer],
+        None if config.carries_frames => P::frame_nodes(config)[outer],
         None => P::NODES.output,
     };
     let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
-    // Who cuts super-frames knows tunnels in UDP by their usual port.
-    let takes_offloads = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
+    // Numbered frames are cut before. Who cuts others knows tunnels in UDP by their usual port.
+    let is_usual = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
+    let takes_offloads = is_usual && !P::NUMBERED_NODES.contains(&next);
     let tx = |_| Box::new(TunnelTx { node, takes_offloads }) as Box<dyn TxQueue>;
     let id = engine.create_interface(InterfaceSpec {
         name: name::<P>(instance),
@@ -745,7 +835,7 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
             let other = others.find(|(_, other)| other.has_number_of(&tunnel)).map(|(id, _)| *id);
             other.into_iter().for_each(|id| tunnels.follow_groups(id));
         }
-        tunnel.peers.values().for_each(|peer| tunnels.ends.remove(&peer.key));
+        tunnel.peers.values().for_each(|peer| tunnels.remove_end(peer));
         let Some(fib) = engine.get_mut::<Fib>() else { return };
         fib.set_stack(id, None);
         if tunnel.config.destination.is_none() || tunnel.config.group_address().is_some() {
@@ -791,7 +881,7 @@ fn follow_next_hops<P: TunnelProtocol>(
 fn add_next_hop<P: TunnelProtocol>(
     engine: &mut Engine,
     tunnels: &mut Tunnels<P>,
-    tunnel: &mut Tunnel,
+    tunnel: &mut Tunnel<P>,
     id: InterfaceId,
     (next_hop, to): (IpAddr, NextHop),
 ) -> Result<(), TunnelError> {
@@ -803,9 +893,8 @@ fn add_next_hop<P: TunnelProtocol>(
     let hop = stacked_hop::<P>(engine, family, peer)?;
     // Two next hops may be behind one peer; a point-to-point tunnel to it comes before.
     if !tunnels.ends.has(&peer.key) {
-        tunnels
-            .ends
-            .insert(peer.key, End { interface: id, carries_frames: false, entry: peer.entry })?;
+        let end = End { entry: peer.entry, ..end::<P>(id, &tunnel.config) };
+        tunnels.insert_end(&peer, end)?;
     }
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_stack_to(id, next_hop, Some(hop));
@@ -817,14 +906,14 @@ fn add_next_hop<P: TunnelProtocol>(
 fn remove_next_hop<P: TunnelProtocol>(
     engine: &mut Engine,
     tunnels: &mut Tunnels<P>,
-    tunnel: &mut Tunnel,
+    tunnel: &mut Tunnel<P>,
     id: InterfaceId,
     next_hop: IpAddr,
 ) {
     let Some(peer) = tunnel.peers.remove(&Some(next_hop)) else { return };
     let is_own = |end: End| end.interface == id && end.entry == peer.entry;
     if tunnels.table().find(&peer.key).is_some_and(is_own) {
-        tunnels.ends.remove(&peer.key);
+        tunnels.remove_end(&peer);
     }
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_stack_to(id, next_hop, None);

@@ -10,8 +10,8 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::ends::OuterEnds;
-use super::protocol::{Payload, TunnelProtocol, place, udp_len};
-use super::table::{End, TunnelTable, key};
+use super::protocol::{Payload, TunnelProtocol, place, space, udp_len};
+use super::table::{End, SENT, TunnelTable, key};
 use super::udp::split_udp;
 use crate::entries::WorkerEncapEntries;
 use crate::entry::EntryView;
@@ -96,6 +96,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
         }
         let table = O::table_of(&self.tables.interfaces, packet.rx);
         // The peer may take packets at another port than this end.
+        let port = if P::HAS_SENT_KEY { port | SENT } else { port } | space(parsed.payload);
         let ports = [port, P::UDP_PORT.unwrap_or(0)].into_iter();
         let mut found = ports.filter_map(|port| {
             self.table.find(&key(ends.destination, ends.source, table, port, parsed.key))
@@ -115,7 +116,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
             Payload::Ip4 => Ok(self.relay::<Ip4>(cx, packet, error, end, (begin, around))),
             Payload::Ip6 => Ok(self.relay::<Ip6>(cx, packet, error, end, (begin, around))),
             // A frame has no sender who could be told.
-            Payload::Frame => Ok(self.keep(cx)),
+            Payload::Frame | Payload::MirroredFrame => Ok(self.keep(cx)),
         }
     }
 

@@ -206,6 +206,7 @@ fn create<P: FarEndCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
             input: None,
             is_layer3: false,
         }),
+        extra: P::Extra::default(),
     };
     let id = config::create::<P>(engine, config)
         .map_err(|error| Refusal::new(with_interface_names(engine, error)))?;

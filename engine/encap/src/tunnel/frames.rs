@@ -11,10 +11,13 @@ use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
-use super::far_ends::{FarEndTables, ManyEnds};
-use super::protocol::{ETHERNET, FarEndNodes, Stack, TunnelProtocol, place, super_frame_bytes_max};
+use super::config::Tunnels;
+use super::far_ends::ManyEnds;
+use super::protocol::{
+    ETHERNET, FarEndNodes, Sent, Stack, TunnelProtocol, place, super_frame_bytes_max,
+};
 use super::reasons::TunnelDrop;
-use crate::entries::WorkerEncapEntries;
+use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::flow::{frame_ecn, kept_frame_hash};
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
@@ -48,6 +51,8 @@ impl EntryByInterface {
 pub trait FrameTarget<P, O>: Send + 'static {
     /// The name of the node.
     const NAME: &'static str;
+    /// Does [`TunnelProtocol::number`] complete each header?
+    const IS_NUMBERED: bool = false;
 
     /// The encapsulation entry for a packet, and the key that is to be written, 0 for the entry's
     /// own. None for a frame that goes to several ends.
@@ -66,10 +71,24 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for OneEnd {
     }
 }
 
+/// Each interface has one far end, and headers have numbers.
+pub struct NumberedEnd(OneEnd);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for NumberedEnd {
+    const NAME: &'static str = P::NUMBERED_NODES[place::<O>()];
+    const IS_NUMBERED: bool = true;
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        <OneEnd as FrameTarget<P, O>>::target(&self.0, packet)
+    }
+}
+
 /// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
 pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, T = OneEnd> {
     output: EncapOutput<Stack<P, O>>,
     target: T,
+    shared: Arc<P::Shared>,
     /// Makes copies for several ends.
     flood: NodeId,
 }
@@ -87,9 +106,22 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
         }
     }
 
+    /// Complete the header in front of a frame that has `behind` bytes in the first buffer.
+    #[inline(always)]
+    fn number(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
+        if !T::IS_NUMBERED {
+            return;
+        }
+        let tunnel_len = entry.header_len().saturating_sub(O::LEN);
+        let at = packet.segment_length().saturating_sub(behind + tunnel_len);
+        if let Some(bytes) = packet.bytes_mut().get_mut(at..) {
+            P::number(&self.shared, sent, bytes);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn slow(&self, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+    fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
         let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
         let entry = self.output.entries.get(entry);
         if entry.header_len() == 0 {
@@ -110,8 +142,10 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
         let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash, key));
+        let behind = packet.segment_length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
+        self.number(sent, entry, behind, packet);
         if fits && self.output.is_resolved(hop) {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
@@ -130,11 +164,13 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEnc
     #[inline(always)]
     fn decide(
         &self,
-        _: StageContext<'_>,
+        context: StageContext<'_>,
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
         let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
+        let sent = Sent { interface: packet.tx, now_ns };
         let entry = self.output.entries.get(entry);
         let hash = kept_frame_hash(packet);
         let link = self.output.link(entry, self.output.hop(entry, hash));
@@ -145,9 +181,11 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEnc
         match link.filter(|link| is_usual & (length <= link.length_max)) {
             Some(link) => {
                 let inside = Self::inside(packet.bytes(), hash, key);
-                Ok(self.output.put_and_leave(link, packet, inside)?)
+                let next = self.output.put_and_leave(link, packet, inside)?;
+                self.number(sent, entry, length, packet);
+                Ok(next)
             }
-            None => self.slow(packet),
+            None => self.slow(sent, packet),
         }
     }
 }
@@ -155,39 +193,54 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEnc
 /// The declaration.
 pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
-    by_interface: &Arc<EntryByInterface>,
+    tunnels: &Tunnels<P>,
 ) -> NodeSpec {
-    let by_interface = by_interface.clone();
-    spec_of::<P, O, OneEnd>(entries, None, move || OneEnd(by_interface.clone()))
+    let by_interface = tunnels.frames().clone();
+    spec_of::<P, O, OneEnd>(entries, tunnels, None, move || OneEnd(by_interface.clone()))
+        .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
+}
+
+/// The declaration of the node that numbers headers. Segments of one super-frame would get one
+/// header, and so one number.
+pub(super) fn numbered_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
+) -> NodeSpec {
+    let by_interface = tunnels.frames().clone();
+    let end = move || NumberedEnd(OneEnd(by_interface.clone()));
+    spec_of::<P, O, NumberedEnd>(entries, tunnels, None, end)
 }
 
 /// The declaration of the node for ports with many far ends.
 pub(super) fn far_spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
     nodes: FarEndNodes,
-    tables: &Arc<FarEndTables>,
 ) -> NodeSpec {
-    let tables = tables.clone();
+    let tables = tunnels.far_tables.clone();
     let flood = nodes.flood[place::<O>()];
-    spec_of::<P, O, ManyEnds>(entries, Some(flood), move || ManyEnds(tables.clone()))
+    spec_of::<P, O, ManyEnds>(entries, tunnels, Some(flood), move || ManyEnds(tables.clone()))
+        .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
 }
 
 fn spec_of<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
     flood: Option<&'static str>,
     target: impl Fn() -> T + Send + Sync + 'static,
 ) -> NodeSpec {
-    let entries = entries.clone();
-    NodeSpec::stage(
-        "Puts a tunnel's headers in front of Ethernet frames",
-        move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
-            output: EncapOutput::new(wiring, &entries),
-            target: target(),
-            flood: flood.map_or(DROP, |name| wiring.node(name)),
-        },
-    )
+    let (entries, shared) = (entries.clone(), tunnels.shared().clone());
+    let help = match T::IS_NUMBERED {
+        true => "Puts a tunnel's headers, each with a number of its own, in front of frames",
+        false => "Puts a tunnel's headers in front of Ethernet frames",
+    };
+    NodeSpec::stage(help, move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
+        output: EncapOutput::new(wiring, &entries),
+        target: target(),
+        shared: shared.clone(),
+        flood: flood.map_or(DROP, |name| wiring.node(name)),
+    })
     .detour(O::REWRITE)
-    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
     .describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",

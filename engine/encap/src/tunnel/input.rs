@@ -16,7 +16,7 @@ use quiver_tables::exact::NOT_FOUND;
 use quiver_wire::{EthernetHeader, Header, UdpHeader};
 
 use super::ends::OuterEnds;
-use super::protocol::{HEADER_START_BYTES, Payload, TunnelProtocol, place, udp_len};
+use super::protocol::{HEADER_START_BYTES, Payload, TunnelProtocol, place, space, udp_len};
 use super::reasons::TunnelDrop;
 use super::table::{End, Key, TunnelTable, key};
 use super::udp::split_udp;
@@ -29,6 +29,8 @@ pub struct TunnelInput<P, O> {
     tables: Arc<IpTables>,
     arcs: [ArcId; 2],
     look_up: [NodeId; 2],
+    /// The nodes for packets that no tunnel is for, by protocol.
+    rest: Box<[(u32, NodeId)]>,
     kind: std::marker::PhantomData<(P, O)>,
 }
 
@@ -66,7 +68,7 @@ impl Handover for Read {
         let payload = match self.payload {
             Payload::Ip4 => 0,
             Payload::Ip6 => 1,
-            Payload::Frame => 2,
+            Payload::Frame | Payload::MirroredFrame => 2,
         };
         u32::from(self.header_len)
             | u32::from(self.tunnel_len) << 16
@@ -161,12 +163,16 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         let (port, behind) = split_udp::<P>(behind).ok_or(TunnelDrop::Truncated)?;
         let parsed = P::parse(ends.protocol, behind)?;
         let table = O::table_of(&self.tables.interfaces, packet.rx);
+        let port = port | space(parsed.payload);
         let key = key(ends.source, ends.destination, table, port, parsed.key);
         let before = ends.header_len + udp_len::<P>();
         let header = Read {
             header_len: (before + parsed.header_len) as u16,
             tunnel_len: parsed.header_len as u16,
-            payload: parsed.payload,
+            payload: match parsed.payload {
+                Payload::MirroredFrame => Payload::Frame,
+                other => other,
+            },
             has_checksum: parsed.has_checksum,
         };
         Ok(Outer { key, header })
@@ -212,13 +218,17 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
         let Read { payload, has_checksum, .. } = outer.header;
-        let (at, is_frame) = (usize::from(outer.header.header_len), payload == Payload::Frame);
+        let (mut at, is_frame) = (usize::from(outer.header.header_len), payload == Payload::Frame);
         let may_be_left = P::UDP_PORT.is_some() && packet.has(PacketFlags::OFFLOAD);
         if (end.carries_frames != is_frame) | has_checksum | may_be_left {
             self.check(outer, end, packet)?;
         }
         if P::UDP_PORT.is_some() {
             trim_to_udp(packet, outer.header)?;
+        }
+        if P::ASKS_END {
+            let behind = packet.bytes().get(at..).ok_or(TunnelDrop::Truncated)?;
+            at += P::behind(end.words, behind)?;
         }
         let row = context.interface(end.interface).ok_or(TunnelDrop::NoTunnel)?;
         let family = match payload {
@@ -234,7 +244,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
                 }
                 1
             }
-            Payload::Frame => {
+            Payload::Frame | Payload::MirroredFrame => {
                 let class = O::traffic_class(packet.bytes()).unwrap_or(0);
                 take_off(packet, at)?;
                 if class & ecn::ECT_1 != 0 {
@@ -269,7 +279,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         packets: &mut [Packet],
     ) -> Option<NodeId> {
         let is_frame = header.payload == Payload::Frame;
-        if (end.carries_frames != is_frame) | header.has_checksum {
+        if P::ASKS_END | (end.carries_frames != is_frame) | header.has_checksum {
             return None;
         }
         let row = context.interface(end.interface).filter(|row| row.up)?;
@@ -280,7 +290,9 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
             let is_inner_good = match header.payload {
                 Payload::Ip4 => decapsulated::is_plain_ip4::<O>(packet, at),
                 Payload::Ip6 => decapsulated::is_plain_ip6::<O>(packet, at),
-                Payload::Frame => decapsulated::is_plain_frame::<O>(packet, at),
+                Payload::Frame | Payload::MirroredFrame => {
+                    decapsulated::is_plain_frame::<O>(packet, at)
+                }
             };
             good &= is_inner_good & packet.may_turn();
             good &= Alike::of::<P, O>(packet, header).is_some_and(|other| other == first);
@@ -301,7 +313,9 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         let (family, of_family) = match header.payload {
             Payload::Ip4 => (0, &counters.ip4),
             Payload::Ip6 => (1, &counters.ip6),
-            Payload::Frame => return Some(row.first(DEVICE_INPUT, row.input)),
+            Payload::Frame | Payload::MirroredFrame => {
+                return Some(row.first(DEVICE_INPUT, row.input));
+            }
         };
         of_family.add(count);
         Some(row.first(self.arcs[family], self.look_up[family]))
@@ -318,7 +332,8 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         if outer.header.has_checksum && !P::checksum_is_good(packet, at) {
             return Err(TunnelDrop::Checksum);
         }
-        // Linux leaves the checksum of a tunnel or UDP header to the device, too. It goes with the header.
+        // Linux leaves the checksum of a tunnel or UDP header to the device, too. It goes with the
+        // header.
         if packet.has(PacketFlags::OFFLOAD) {
             let length = packet.length().checked_sub(at).ok_or(TunnelDrop::Truncated)?;
             if usize::from(packet.offload().checksum_bytes) == length {
@@ -326,6 +341,15 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
             }
         }
         Ok(())
+    }
+
+    /// The node that takes packets of the outer header's protocol which no tunnel is for.
+    #[cold]
+    fn rest(&self, packet: &mut Packet) -> Option<NodeId> {
+        let protocol = u32::from(O::ends(packet.bytes())?.protocol.0);
+        let (_, node) = self.rest.iter().find(|(claimed, _)| *claimed == protocol)?;
+        packet.hand_over_nothing();
+        Some(*node)
     }
 }
 
@@ -380,7 +404,7 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         };
         let outer = Outer { key, header };
         if found == NOT_FOUND {
-            return Err(TunnelDrop::NoTunnel);
+            return self.rest(packet).ok_or(TunnelDrop::NoTunnel);
         }
         self.open(context, &outer, self.table.end(found), packet)
     }
@@ -399,6 +423,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(
             tables: wiring.shared(),
             arcs,
             look_up: [wiring.node("ip4-lookup"), wiring.node("ip6-lookup")],
+            rest: wiring.claims(O::REST_CLAIMS).into_boxed_slice(),
             kind: std::marker::PhantomData,
         }
     })

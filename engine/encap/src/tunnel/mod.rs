@@ -2,6 +2,7 @@
 //! header is written and read, and gives the words of its commands ([`TunnelProtocol`]); the rest
 //! stands here.
 
+mod accepted;
 mod behind_output;
 mod commands;
 pub mod config;
@@ -19,18 +20,22 @@ mod teib;
 mod udp;
 mod udp_commands;
 
-pub use commands::{CommandText, TunnelTexts};
-pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig};
+pub use accepted::{AcceptedWords, accept};
+pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
+pub use config::{
+    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create,
+    reconfigure,
+};
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
 pub use errors::TunnelErrorDrop;
 pub use far_commands::{FarEndCommands, FarEndTexts};
 pub use far_ends::{FAR_ENDS_MAX, FLOOD_LIST_MAX, ManyEnds, ReplicateDrop};
-pub use frames::{FrameEncap, FrameTarget, OneEnd};
+pub use frames::{FrameEncap, FrameTarget, NumberedEnd, OneEnd};
 pub use input::TunnelInput;
 pub use protocol::{
-    ETHERNET, FarEndNodes, Nodes, Parsed, Payload, Stack, TunnelCommands, TunnelProtocol,
-    UdpCommands,
+    ETHERNET, EndWords, FarEndNodes, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
+    TunnelProtocol, UdpCommands,
 };
 use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
@@ -85,13 +90,17 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
         claim_stacks::<P>(graph);
     }
     if P::CARRIES_FRAMES {
-        graph.node(frames::spec::<P, Ip4>(&entries, tunnels.frames()));
-        graph.node(frames::spec::<P, Ip6>(&entries, tunnels.frames()));
+        graph.node(frames::spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6>(&entries, &tunnels));
+    }
+    if !P::NUMBERED_NODES[0].is_empty() {
+        graph.node(frames::numbered_spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::numbered_spec::<P, Ip6>(&entries, &tunnels));
     }
     if let Some(nodes) = P::FAR_ENDS {
         let tables = &tunnels.far_tables;
-        graph.node(frames::far_spec::<P, Ip4>(&entries, nodes, tables));
-        graph.node(frames::far_spec::<P, Ip6>(&entries, nodes, tables));
+        graph.node(frames::far_spec::<P, Ip4>(&entries, &tunnels, nodes));
+        graph.node(frames::far_spec::<P, Ip6>(&entries, &tunnels, nodes));
         for (flood, encap) in nodes.flood.into_iter().zip(nodes.encap) {
             graph.node(far_ends::spec([flood, encap], tables));
         }

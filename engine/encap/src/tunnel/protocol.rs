@@ -1,15 +1,15 @@
 //! What a tunnel protocol says about itself; everything else stands here once for all of them.
 
+use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use quiver_core::Packet;
+use quiver_control::{Args, Cell, Column, Command, Refusal};
+use quiver_core::{Engine, InterfaceId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
 use quiver_wire::{Header, IpProtocol, UdpHeader};
 
-use quiver_control::Args;
-
-use super::commands::TunnelTexts;
+use super::commands::{self, TunnelTexts};
 use super::config::TunnelConfig;
 use super::reasons::TunnelDrop;
 use super::udp;
@@ -35,6 +35,18 @@ pub enum Payload {
     Ip6,
     /// An Ethernet frame.
     Frame,
+    /// An Ethernet frame of a mirror session. Numbers of sessions are no keys: a tunnel with the
+    /// same number as key is another one ([`TunnelProtocol::space`] is [`SESSIONS`]).
+    MirroredFrame,
+}
+
+/// The space of numbers of mirror sessions.
+pub const SESSIONS: u16 = 1;
+
+/// What the key of a header is of.
+#[inline(always)]
+pub(super) fn space(payload: Payload) -> u16 {
+    if payload == Payload::MirroredFrame { SESSIONS } else { 0 }
 }
 
 /// A tunnel's header that was read.
@@ -48,6 +60,24 @@ pub struct Parsed {
     pub key: Option<u32>,
     /// Is there a checksum that [`TunnelProtocol::checksum_is_good`] compares?
     pub has_checksum: bool,
+}
+
+/// What a protocol keeps at the end of a tunnel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndWords {
+    /// Flags.
+    pub flags: u16,
+    /// Numbers.
+    pub words: [u64; 2],
+}
+
+/// When and for which tunnel a frame gets its headers.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// The interface of the tunnel.
+    pub interface: InterfaceId,
+    /// The worker's clock.
+    pub now_ns: u64,
 }
 
 /// The names of a protocol's nodes. Pairs are of the outer families IPv4 and IPv6.
@@ -98,6 +128,74 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     const HAS_KEY: bool;
     /// The nodes of ports with many far ends, where the protocol has such ports.
     const FAR_ENDS: Option<FarEndNodes> = None;
+    /// The nodes that encapsulate Ethernet frames whose headers [`number`](Self::number) completes
+    /// one by one; empty where there are none.
+    const NUMBERED_NODES: [&'static str; 2] = ["", ""];
+    /// Is it the end of a tunnel that says how its header goes on ([`behind`](Self::behind))?
+    const ASKS_END: bool = false;
+    /// Has the header that is sent another key than the one that is received?
+    const HAS_SENT_KEY: bool = false;
+
+    /// What users say of a tunnel beyond what all tunnels have.
+    type Extra: Copy + Default + PartialEq + Eq + Debug + Send + Sync + 'static;
+    /// What the workers share for [`number`](Self::number).
+    type Shared: Default + Send + Sync + 'static;
+
+    /// The nodes that encapsulate the frames of a tunnel.
+    fn frame_nodes(config: &TunnelConfig<Self::Extra>) -> [&'static str; 2] {
+        let _ = config;
+        Self::NODES.encap_frames
+    }
+
+    /// The key of what a tunnel receives.
+    fn key(config: &TunnelConfig<Self::Extra>) -> Option<u32> {
+        config.key
+    }
+
+    /// What the key is of: 0, or another space of numbers of a protocol without UDP.
+    fn space(config: &TunnelConfig<Self::Extra>) -> u16 {
+        let _ = config;
+        0
+    }
+
+    /// The key of what it sends, by which ICMP errors are matched.
+    fn sent_key(config: &TunnelConfig<Self::Extra>) -> Option<u32> {
+        Self::key(config)
+    }
+
+    /// What workers know of the end of a tunnel, for [`behind`](Self::behind).
+    fn end_words(config: &TunnelConfig<Self::Extra>) -> EndWords {
+        let _ = config;
+        EndWords::default()
+    }
+
+    /// Check what follows the header in `bytes`, and say how many bytes of it are the tunnel's,
+    /// where [`ASKS_END`](Self::ASKS_END) is set.
+    ///
+    /// # Errors
+    /// The reason of the drop.
+    #[inline(always)]
+    fn behind(end: EndWords, bytes: &[u8]) -> Result<usize, TunnelDrop> {
+        let _ = (end, bytes);
+        Ok(0)
+    }
+
+    /// Complete the header of a frame that leaves by [`NUMBERED_NODES`](Self::NUMBERED_NODES):
+    /// `bytes` begin with the tunnel's header, and the frame follows.
+    #[inline(always)]
+    fn number(shared: &Self::Shared, sent: Sent, bytes: &mut [u8]) {
+        let _ = (shared, sent, bytes);
+    }
+
+    /// The header of a tunnel: the bytes behind the outer IP header, or behind the UDP header.
+    fn header_of(config: &TunnelConfig<Self::Extra>) -> Vec<u8> {
+        Self::header(config.key)
+    }
+
+    /// Bytes of the longest header.
+    fn header_bytes_max() -> usize {
+        Self::header(Self::HAS_KEY.then_some(0)).len()
+    }
 
     /// What the outer header names around something.
     fn ip_protocol(inside: IpProtocol) -> IpProtocol;
@@ -138,6 +236,40 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
 pub trait TunnelCommands: TunnelProtocol {
     /// The words of users for its commands.
     const TEXTS: TunnelTexts;
+
+    /// The tunnel that a command describes.
+    ///
+    /// # Errors
+    /// The arguments do not fit together.
+    fn described(args: &Args<'_>) -> Result<TunnelConfig<Self::Extra>, Refusal> {
+        commands::described::<Self>(args, Self::Extra::default())
+    }
+
+    /// Explain the words of the command that creates a tunnel.
+    fn explained(command: Command<Engine>) -> Command<Engine> {
+        commands::explained::<Self>(command)
+    }
+
+    /// The words of the command that creates a tunnel.
+    fn words(config: &TunnelConfig<Self::Extra>) -> Vec<String> {
+        commands::words(config)
+    }
+
+    /// What a tunnel carries, in `show`.
+    fn type_word(config: &TunnelConfig<Self::Extra>) -> &'static str {
+        if config.carries_frames { "teb" } else { "l3" }
+    }
+
+    /// The columns of `show` that only this protocol has.
+    fn columns() -> Vec<Column> {
+        Vec::new()
+    }
+
+    /// The cells of these columns.
+    fn cells(config: &TunnelConfig<Self::Extra>) -> Vec<Cell> {
+        let _ = config;
+        Vec::new()
+    }
 }
 
 /// A protocol in UDP with the commands that such protocols have.
@@ -145,14 +277,14 @@ pub trait UdpCommands: TunnelProtocol {
     /// The words of users for its commands.
     const TEXTS: UdpTexts;
 
-    /// Further options of the command that makes a tunnel, as [`Command::new`](quiver_control::Command::new) takes them, and what
-    /// they change.
-    fn apply(args: &Args<'_>, config: &mut TunnelConfig) {
+    /// Further options of the command that makes a tunnel, as [`Command::new`] takes them, and
+    /// what they change.
+    fn apply(args: &Args<'_>, config: &mut TunnelConfig<Self::Extra>) {
         let _ = (args, config);
     }
 
     /// The options of a tunnel that [`apply`](Self::apply) has read, as words of the command.
-    fn options(config: &TunnelConfig) -> Option<&'static str> {
+    fn options(config: &TunnelConfig<Self::Extra>) -> Option<&'static str> {
         let _ = config;
         None
     }
@@ -200,7 +332,7 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
 /// The longest super-frame that gets the headers of a protocol's tunnels, in bytes: with these its
 /// length still fits the outer header.
 pub(super) fn super_frame_bytes_max<P: TunnelProtocol, O: OuterHeader>() -> u32 {
-    let header_len = udp_len::<P>() + P::header(P::HAS_KEY.then_some(0)).len();
+    let header_len = udp_len::<P>() + P::header_bytes_max();
     (O::PACKET_BYTES_MAX - O::LEN - header_len) as u32
 }
 

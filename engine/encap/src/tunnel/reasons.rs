@@ -22,6 +22,10 @@ quiver_core::reasons! {
             "the tunnel header announces a protocol that is not carried here";
         /// Wrong kind.
         Kind = "wrong-kind", "a frame in a tunnel for packets, or a packet in a tunnel for frames";
+        /// RFC 3931 §4.1.
+        Cookie = "wrong-cookie", "the cookie behind the tunnel header is not that of the tunnel";
+        /// RFC 8926 §3.5.1.
+        Critical = "critical-option", "a critical option of the tunnel header that is not known";
         /// Nobody's.
         NoTunnel = "no-tunnel", "no tunnel between these addresses, with this key";
         /// Down.

@@ -127,7 +127,10 @@ fn create_command<P: UdpCommands>() -> Command<Engine> {
 }
 
 /// The tunnel that a command describes.
-fn described<P: UdpCommands>(engine: &Engine, args: &Args<'_>) -> Result<TunnelConfig, Refusal> {
+fn described<P: UdpCommands>(
+    engine: &Engine,
+    args: &Args<'_>,
+) -> Result<TunnelConfig<P::Extra>, Refusal> {
     let port = P::UDP_PORT.unwrap_or(0);
     let input = args.has("node").then(|| args.node(engine, "node")).transpose()?;
     let mut config = TunnelConfig {
@@ -151,6 +154,7 @@ fn described<P: UdpCommands>(engine: &Engine, args: &Args<'_>) -> Result<TunnelC
             input,
             is_layer3: args.has("l3"),
         }),
+        extra: P::Extra::default(),
     };
     P::apply(args, &mut config);
     Ok(config)
@@ -191,8 +195,11 @@ fn write_group<P: UdpCommands>(engine: &Engine, config: &mut ConfigWriter, id: I
 }
 
 /// The tunnel with the same ends, table, port and number.
-fn between<P: UdpCommands>(engine: &Engine, described: &TunnelConfig) -> Option<InterfaceId> {
-    let ends = |config: &TunnelConfig| {
+fn between<P: UdpCommands>(
+    engine: &Engine,
+    described: &TunnelConfig<P::Extra>,
+) -> Option<InterfaceId> {
+    let ends = |config: &TunnelConfig<P::Extra>| {
         let port = config.udp.map(|udp| udp.local_port);
         (config.source, config.destination, config.table, config.key, port)
     };
