@@ -201,6 +201,7 @@ fn create<P: FarEndCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
             local_port: args.or("local-port", port)?,
             remote_port: args.or("remote-port", port)?,
             zero_checksum: args.has("zero-udp6-checksum"),
+            is_group: false,
             group_interface: None,
             input: None,
             is_layer3: false,

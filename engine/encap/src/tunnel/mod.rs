@@ -44,7 +44,7 @@ use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 pub use udp::source_port;
-pub use udp_commands::{UdpTexts, UdpWords};
+pub use udp_commands::{GroupTexts, UdpTexts, UdpWords};
 
 /// Register nodes and commands of a protocol, and keep its tunnels.
 pub fn register<P: TunnelCommands>(registry: &mut Registry) {
@@ -99,8 +99,8 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     }
     if let Some(nodes) = P::FAR_ENDS {
         let tables = &tunnels.far_tables;
-        graph.node(frames::far_spec::<P, Ip4>(&entries, nodes, tables));
-        graph.node(frames::far_spec::<P, Ip6>(&entries, nodes, tables));
+        graph.node(frames::far_spec::<P, Ip4>(&entries, &tunnels, nodes));
+        graph.node(frames::far_spec::<P, Ip6>(&entries, &tunnels, nodes));
         for (flood, encap) in nodes.flood.into_iter().zip(nodes.encap) {
             graph.node(far_ends::spec([flood, encap], tables));
         }
