@@ -93,8 +93,8 @@ reference: ## write docs/reference from the declarations
 	$(CARGO) run --quiet -p xtask -- reference
 
 answers: ## record the JSON form of the answers of shows, bin/quiverd/answers.json
-	-QUIVER_RECORD_ANSWERS=1 $(CARGO) test --quiet -p quiverd --test quiverd-tests answers
-	$(CARGO) test --quiet -p quiverd --test quiverd-tests answers
+	-QUIVER_RECORD_ANSWERS=1 $(CARGO) test --quiet --workspace --test quiverd-tests answers
+	$(CARGO) test --quiet --workspace --test quiverd-tests answers
 
 python: $(VENV)/.done ## the virtual environment of the lab and the tests
 

@@ -15,8 +15,8 @@ OLD, NEW = "1.0.0", "1.0.1"
 
 
 def deb(folder: Path, name: str, version: str = OLD) -> Path:
-    """One package."""
-    return folder / f"{name}_{version}_amd64.deb"
+    """One package, whatever architecture it is for."""
+    return next(folder.glob(f"{name}_{version}_*.deb"))
 
 
 @pytest.fixture(scope="session")

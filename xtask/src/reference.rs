@@ -1,7 +1,8 @@
 //! docs/reference, written by the router from its own declarations, and the list of its tests.
 
-use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
@@ -21,17 +22,31 @@ const PAGES: [(&str, &str); 5] = [
 const TESTS: &str = "docs/reference/tests.md";
 
 /// Every page and what it should say.
-fn pages() -> impl Iterator<Item = Result<(&'static str, String)>> {
-    let declared = PAGES.into_iter().map(|(file, page)| Ok((file, render(page)?)));
-    declared.chain(std::iter::once_with(|| Ok((TESTS, tests_page::render()?))))
+fn pages() -> Result<impl Iterator<Item = Result<(&'static str, String)>>> {
+    let router = router()?;
+    let declared = PAGES.into_iter().map(move |(file, page)| Ok((file, render(&router, page)?)));
+    Ok(declared.chain(std::iter::once_with(|| Ok((TESTS, tests_page::render()?)))))
 }
 
-fn render(page: &str) -> Result<String> {
-    let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "-p", "quiverd", "--", "--reference", page])
+/// The router, built as `cargo test --workspace` builds it: for `-p quiverd` alone cargo chooses
+/// other features of libraries, and nearly every crate would be built twice.
+fn router() -> Result<PathBuf> {
+    let status = Command::new(env!("CARGO"))
+        .args(["test", "--quiet", "--workspace", "--test", "quiverd-tests", "--no-run"])
         .current_dir(root())
+        .status()
+        .context("cargo test --no-run")?;
+    if !status.success() {
+        bail!("quiverd is not built");
+    }
+    Ok(env::current_exe()?.with_file_name("quiverd"))
+}
+
+fn render(router: &Path, page: &str) -> Result<String> {
+    let output = Command::new(router)
+        .args(["--reference", page])
         .output()
-        .context("quiverd --reference")?;
+        .with_context(|| format!("{} --reference", router.display()))?;
     if !output.status.success() {
         bail!("quiverd --reference {page}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -40,7 +55,7 @@ fn render(page: &str) -> Result<String> {
 
 /// Write all pages.
 pub fn write() -> Result<()> {
-    for page in pages() {
+    for page in pages()? {
         let (file, text) = page?;
         fs::write(root().join(file), text)?;
     }
@@ -50,7 +65,7 @@ pub fn write() -> Result<()> {
 /// Pages that are not what the router would write now.
 pub fn stale() -> Result<Vec<String>> {
     let mut faults = Vec::new();
-    for page in pages() {
+    for page in pages()? {
         let (file, text) = page?;
         if fs::read_to_string(root().join(file)).ok().as_deref() != Some(text.as_str()) {
             faults.push(format!("{file} is not up to date: `make reference` writes it"));

@@ -37,6 +37,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_srv6::register(registry);
     quiver_teib::register(registry);
     quiver_gre::register(registry);
+    quiver_mpls::register(registry);
     quiver_vxlan::register(registry);
     quiver_gro::register(registry);
     quiver_gso::register(registry);

@@ -11,6 +11,7 @@ use crate::answers::{self, Published};
 use crate::args::{Args, Slot};
 use crate::automaton;
 use crate::batch::{Batch, BatchRefusal};
+use crate::changes::LinesRead;
 use crate::document::{self, Argument, Comments, Entry, Placed, Shape};
 use crate::error::Refusal;
 use crate::files::Places;
@@ -362,6 +363,8 @@ pub struct Commands<S> {
     pub(crate) shape: OnceCell<Shape>,
     /// The comments of the document that was applied last.
     pub(crate) comments: RefCell<Comments>,
+    /// The running configuration as it was read last.
+    pub(crate) lines_read: LinesRead,
 }
 
 impl<S: Names + 'static> Default for Commands<S> {
@@ -391,6 +394,7 @@ impl<S: Names + 'static> Commands<S> {
             openrpc: OnceCell::new(),
             shape: OnceCell::new(),
             comments: RefCell::default(),
+            lines_read: LinesRead::default(),
         };
         commands.add(
             Command::new("help [<command:rest>]")

@@ -62,6 +62,7 @@ pub fn register(registry: &mut Registry) {
         AdjacencyCounts::new(registry.graph.workers()).expect("address space for the counters");
     let counts = Arc::new(counts);
     registry.graph.share(Arc::new(tables.clone()));
+    registry.graph.share(fib.label_tables().clone());
     nodes::declare(
         &mut registry.graph,
         numbers,

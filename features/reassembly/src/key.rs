@@ -14,6 +14,9 @@ pub(crate) struct Key {
     pub protocol: u8,
 }
 
+/// An odd number without pattern: the golden ratio as a fraction of 2^64.
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The product of both, its halves folded.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -32,10 +35,12 @@ impl Key {
             (self.destination >> 64) as u64,
             rest ^ u64::from(self.protocol) << 24,
         ];
-        words.iter().fold(seed | 1, |hash, word| {
-            fold(hash ^ 0x9e37_79b9_7f4a_7c15, word ^ seed.rotate_left(32))
-                .wrapping_add(hash.rotate_left(23))
-        })
+        let hash = words.iter().fold(seed | 1, |hash, word| {
+            fold(hash ^ ODD, word ^ seed.rotate_left(32)).wrapping_add(hash.rotate_left(23))
+        });
+        // A product moves the bits of consecutive identifications up by the same step. The second
+        // product spreads them over all bits, whatever that step is.
+        fold(hash ^ hash >> 32, ODD)
     }
 }
 
@@ -60,6 +65,18 @@ mod tests {
         }
         assert!(workers.iter().all(|count| (1900..2400).contains(count)), "{workers:?}");
         assert!(buckets.iter().all(|count| (50..160).contains(count)), "{buckets:?}");
+    }
+
+    #[test]
+    fn consecutive_packets_meet_both_workers_whatever_the_seed_is() {
+        for seed in 0..2000_u64 {
+            let seed = seed.wrapping_mul(0x1234_5678_9abc_def1);
+            let owners = |identification| {
+                owner(Key { identification, source: 7, ..Key::default() }.hash(seed), 2)
+            };
+            let first = (0..32).filter(|id| owners(*id) == 0).count();
+            assert!((3..=29).contains(&first), "{first} of 32 with seed {seed}");
+        }
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn the_trace_of_a_packet_that_times_out_ends_with_its_reason() {
 fn a_packet_that_is_handed_over_is_told_of_under_the_worker_that_marked_it() {
     let mut router = router_with(Settings { workers: 2, ..Settings::default() });
     router.cli("trace add test-input 100");
-    for number in 0..16 {
+    for number in 0..32 {
         router.inject_queue("e0", 0, &Whole::echo(Four, number, DATA).frames(1232)[1]);
     }
     router.run();

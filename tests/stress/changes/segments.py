@@ -11,6 +11,7 @@ BACKGROUND = "22.0.0.0/8"
 #: The way by End and End.DT4, and back to the port that the background leaves by.
 SEGMENTS = (
     "ip table add 77",
+    "ip6 table add 77",
     f"ip route add {BACKGROUND} table 77 via 198.19.1.2 pg1",
     "set sr encaps source addr fc00:0:1::1",
     "sr localsid address fc00:0:1::e behavior end",
@@ -29,6 +30,7 @@ NO_SEGMENTS = (
     "sr localsid del address fc00:0:1::f",
     "sr localsid del address fc00:0:1::e",
     f"ip route del {BACKGROUND} table 77",
+    "ip6 table del 77",
     "ip table del 77",
 )
 

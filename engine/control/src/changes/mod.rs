@@ -19,7 +19,7 @@ use crate::grammar::Commands;
 use crate::names::Names;
 
 pub(crate) use plan::between;
-pub(crate) use reader::{Line, Lines, Reader};
+pub(crate) use reader::{Line, Lines, LinesRead, Reader};
 
 /// A line of a configuration that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]

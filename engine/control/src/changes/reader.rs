@@ -53,10 +53,17 @@ pub(crate) struct Reader {
     /// The configuration that it is compared with, which was read before: what says the same in the
     /// same words is not read again.
     other: Option<Arc<Index>>,
+    /// The running configuration as it was read for the command before: its lines are not read
+    /// again either.
+    known: Option<Arc<Index>>,
     /// Must each interface that a line names be there, or be made by a line before? Those that
     /// `other` makes are not there by themselves.
     checks: bool,
 }
+
+/// A configuration with more lines than this is read anew each time: what its lines say takes about
+/// 1 kB each.
+const LINES_KEPT_MAX: usize = 100_000;
 
 /// What is known of a configuration that was read.
 #[derive(Debug)]
@@ -110,8 +117,14 @@ impl Reader {
             mistakes: Vec::new(),
             by_text: Set::default(),
             other: None,
+            known: None,
             checks: false,
         }
+    }
+
+    /// Read the text of the running configuration, of which `known` was read before.
+    pub(crate) fn of_running(text: String, known: &LinesRead) -> Reader {
+        Reader { known: known.get(), ..Reader::new(text) }
     }
 
     /// Read this text, which the router is to become, with this running configuration: each
@@ -145,8 +158,8 @@ impl Reader {
             let line = &rest[..length];
             let known = Known { names, made: &self.made };
             let read = end.and_then(|end| closed(end, self.words.len())).and_then(|()| {
-                let other = self.other.as_ref();
-                let said = match other.and_then(|other| other.by_text.get(line.trim_end())) {
+                let mut read_before = self.other.iter().chain(&self.known);
+                let said = match read_before.find_map(|index| index.by_text.get(line.trim_end())) {
                     Some(ByText(said)) => Some(said.clone()),
                     None => commands.said(&known, line, &self.words)?.map(Arc::new),
                 };
@@ -191,6 +204,22 @@ impl Reader {
     pub(crate) fn end(self) -> Lines {
         let index = Index { by_text: self.by_text, made: self.made.into_inner() };
         Lines { lines: self.lines, mistakes: self.mistakes, index: Arc::new(index) }
+    }
+}
+
+/// The running configuration as it was read last, for the next command that reads it.
+#[derive(Debug, Default)]
+pub(crate) struct LinesRead(RefCell<Option<Arc<Index>>>);
+
+impl LinesRead {
+    /// Keep them.
+    pub(crate) fn keep(&self, lines: &Lines) {
+        let is_small = lines.index.by_text.len() <= LINES_KEPT_MAX;
+        self.0.replace(is_small.then(|| lines.index.clone()));
+    }
+
+    fn get(&self) -> Option<Arc<Index>> {
+        self.0.borrow().clone()
     }
 }
 

@@ -243,7 +243,7 @@ impl<S: Names + 'static> Documented<S> {
                     step => return Ok(step),
                 }
                 let text = std::mem::take(text);
-                self.written(text)
+                self.written(commands, text)
             }
             At::Reading { reader, .. } => {
                 while !reader.step(commands, &*state, LINES_AT_ONCE) {
@@ -359,8 +359,8 @@ impl<S: Names + 'static> Documented<S> {
     }
 
     /// The running configuration is written.
-    fn written(&mut self, running: String) -> Result<Step, Refusal> {
-        self.at = reading(Reader::new(running.clone()));
+    fn written(&mut self, commands: &Commands<S>, running: String) -> Result<Step, Refusal> {
+        self.at = reading(Reader::of_running(running.clone(), &commands.lines_read));
         if self.failed.is_none() {
             if self.purpose == Purpose::Save {
                 self.wanted = Wanted {
@@ -385,6 +385,9 @@ impl<S: Names + 'static> Documented<S> {
         };
         let lines = reader.end();
         let Some(before) = before else {
+            if self.purpose != Purpose::DiffVersion {
+                commands.lines_read.keep(&lines);
+            }
             let text = match &self.failed {
                 Some(_) => self.running.clone(),
                 None => self.wanted.text.clone(),

@@ -1,0 +1,3 @@
+//! The tests of MPLS.
+
+mod golden;
