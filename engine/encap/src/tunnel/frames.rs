@@ -111,9 +111,7 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
     }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage
-    for FrameEncap<P, O, NUMBERED>
-{
+impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage for FrameEncap<P, O, NUMBERED> {
     const NAME: &'static str = match NUMBERED {
         true => P::NUMBERED_NODES[place::<O>()],
         false => P::NODES.encap_frames[place::<O>()],
