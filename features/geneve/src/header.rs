@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_header_has_a_name() {
-        let parse = |bytes: &[u8]| Geneve::parse(IpProtocol::UDP, bytes).map(|read| read.header_len);
+        let parse =
+            |bytes: &[u8]| Geneve::parse(IpProtocol::UDP, bytes).map(|read| read.header_len);
         let with = |first: u8, flags: u8, options: &[u8]| {
             [&[first, flags, 0x65, 0x58, 0, 0, 7, 0][..], options].concat()
         };
