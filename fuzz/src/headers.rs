@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use quiver_lisp::message::Message as LispMessage;
 use quiver_memif::protocol::{MESSAGE_BYTES, Message as MemifMessage};
 use quiver_wire::checksum::Sum;
 use quiver_wire::flow::{self, FlowFields};
@@ -12,8 +13,8 @@ use quiver_wire::lacp::{Lacpdu, MarkerHeader};
 use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
-    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, dhcp4, dhcp6,
-    ethernet, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp,
+    EtherType, Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, dhcp4, dhcp6,
+    erspan, ethernet, geneve, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp,
 };
 
 /// Room for whatever a target writes again.
@@ -21,7 +22,7 @@ const OUT_BYTES: usize = 70_000;
 const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const DESTINATION: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-const PARSERS: [fn(&[u8]); 25] = [
+const PARSERS: [fn(&[u8]); 28] = [
     arp_message,
     ethernet_header,
     vlan_tags,
@@ -47,6 +48,9 @@ const PARSERS: [fn(&[u8]); 25] = [
     vrrp_advertisement,
     dhcp4_message,
     dhcp6_message,
+    erspan_header,
+    geneve_options,
+    lisp_message,
 ];
 
 /// Read the bytes behind the first by the parser that it says.
@@ -98,6 +102,26 @@ fn vlan_tags(bytes: &[u8]) {
         let _ = vlan::Tags::walk(kind, bytes);
     }
     assert_read_again!(vlan, bytes);
+}
+
+fn erspan_header(bytes: &[u8]) {
+    assert_read_again!(erspan, bytes);
+}
+
+fn geneve_options(bytes: &[u8]) {
+    if let Ok(options) = geneve::options(bytes) {
+        let length: usize =
+            options.map(|(option, data)| option.as_bytes().len() + data.len()).sum();
+        let header = geneve::GeneveHeader::overlay(bytes).expect("a header with options");
+        assert_eq!(length, header.options_len());
+    }
+}
+
+/// Control messages of LISP.
+fn lisp_message(bytes: &[u8]) {
+    if let Ok(LispMessage::Reply(reply)) = LispMessage::read(bytes) {
+        assert_eq!(LispMessage::read(&reply.write()), Ok(LispMessage::Reply(reply)));
+    }
 }
 
 fn gre_header(bytes: &[u8]) {
