@@ -105,6 +105,8 @@ impl Router {
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);
         quiver_ipip::register(&mut registry);
+        quiver_geneve::register(&mut registry);
+        quiver_lisp::register(&mut registry);
         quiver_mpls::register(&mut registry);
         quiver_vxlan::register(&mut registry);
         quiver_reassembly::register(&mut registry);

@@ -44,6 +44,8 @@ pub fn built_in(registry: &mut Registry) {
     quiver_ipip::register(registry);
     quiver_six_rd::register(registry);
     quiver_geneve::register(registry);
+    quiver_lisp::register(registry);
+    quiver_udp_encap::register(registry);
     quiver_l2tpv3::register(registry);
     quiver_vrrp::register(registry);
     quiver_fused::register(registry);

@@ -40,4 +40,41 @@ TUNNELS = [
         ),
         teardown=("delete ipip tunnel ipip7",),
     ),
+    Change(
+        "tunnels of every other kind created and deleted",
+        cycle=(
+            "create geneve tunnel local 198.18.0.1 remote 203.0.113.7 vni 7 instance 7",
+            "create gre tunnel src 198.18.0.1 dst 203.0.113.7 erspan 7 instance 8",
+            "create l2tpv3 tunnel client_address 203.0.113.7 our_address 198.18.0.1 instance 7",
+            "create 6rd tunnel ip6-pfx 2001:dba::/32 ip4-pfx 0.0.0.0/0 ip4-src 198.18.0.1 instance 7",
+            "udp encap add 7 198.18.0.1 203.0.113.7 4444 4445",
+            "ip route add 203.0.114.0/24 via udp_encap7",
+            "udp encap del 7",
+            "delete 6rd tunnel sixrd7",
+            "delete l2tpv3 tunnel l2tpv3_tunnel7",
+            "delete gre tunnel gre8",
+            "delete geneve tunnel geneve_tunnel7",
+        ),
+    ),
+    Change(
+        "the cookies of an L2TPv3 tunnel changed",
+        cycle=(
+            "set l2tpv3 tunnel cookie l2tpv3_tunnel7 local 1 remote 1",
+            "set l2tpv3 tunnel cookie l2tpv3_tunnel7 local 2 remote 2",
+        ),
+        setup=("create l2tpv3 tunnel client_address 203.0.113.7 our_address 198.18.0.1 instance 7",),
+        teardown=("delete l2tpv3 tunnel l2tpv3_tunnel7",),
+    ),
+    Change(
+        "mappings of LISP and its header changed",
+        cycle=(
+            "lisp remote-mapping add eid 203.0.114.0/24 rloc 203.0.113.7 p 1 w 1 rloc 203.0.113.8 p 1 w 3",
+            "lisp header plain",
+            "lisp remote-mapping add eid 203.0.114.0/24 rloc 203.0.113.8 p 1 w 1",
+            "lisp header gpe",
+            "lisp remote-mapping del eid 203.0.114.0/24",
+        ),
+        setup=("lisp enable", "lisp locator-set add site iface memif1/0 p 1 w 1", "lisp pitr ls site"),
+        teardown=("lisp pitr disable", "lisp locator-set del site", "lisp disable"),
+    ),
 ]

@@ -2,7 +2,7 @@
 //! packets go.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_control::modes;
@@ -234,6 +234,13 @@ impl<P: TunnelProtocol> Tunnel<P> {
         Family::of(self.config.source)
     }
 
+    /// The keys of packets from any sender to a multipoint tunnel.
+    fn keys_of_any(&self) -> impl Iterator<Item = Key> + use<P> {
+        let ((port, number), table) = (number::<P>(&self.config), self.table);
+        let sources = P::sources(&self.config).into_iter().flatten();
+        sources.map(move |source| key(0, bits(source), table, port, number))
+    }
+
     /// The key of packets from any sender, of a multipoint tunnel or of one that listens to a
     /// group.
     fn key_of_any(&self) -> Key {
@@ -373,7 +380,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
             IpAddr::V4(_) => Ip4::template(config.source, destination, class, hops),
             IpAddr::V6(_) => Ip6::template(config.source, destination, class, hops),
         };
-        let udp = config.udp.map(|udp| udp::template(udp.remote_port));
+        let udp = config.udp.map(|udp| udp::template(P::source_port(config), udp.remote_port));
         let udp = udp.as_ref().map_or(&[][..], |udp| udp);
         outer.map(|outer| [&outer, udp, &P::header_of(config)].concat())
     }
@@ -387,9 +394,12 @@ impl<P: TunnelProtocol> Tunnels<P> {
         destination: IpAddr,
         table: u32,
     ) -> Result<Peer, TunnelError> {
+        let family = Family::of(destination);
+        let source = P::sources(config)[family as usize];
+        let source = source.ok_or(TunnelError::Families(config.source, destination))?;
+        let config = &TunnelConfig { source, ..*config };
         let stack = Self::stack(config, destination)
             .ok_or(TunnelError::Families(config.source, destination))?;
-        let family = Family::of(destination);
         let path = match config.group() {
             Some((group, interface)) => Path::via(group, Some(interface)),
             None => Path::resolved(destination, Some(table), None),
@@ -521,12 +531,13 @@ pub(super) fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
 }
 
 /// Check the addresses of a tunnel.
-fn check<X>(config: &TunnelConfig<X>, may_have_far_ends: bool) -> Result<(), TunnelError> {
+fn check<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> Result<(), TunnelError> {
     let group = config.group_address();
     if let Some(group) = group.filter(|group| !group.is_multicast()) {
         return Err(TunnelError::NoGroup(group));
     }
-    for address in [Some(config.source), config.destination].into_iter().flatten() {
+    let source = Some(config.source).filter(|_| !P::HAS_SOURCES);
+    for address in [source, config.destination].into_iter().flatten() {
         if !is_host(address) && Some(address) != group {
             return Err(TunnelError::Address(address));
         }
@@ -535,7 +546,9 @@ fn check<X>(config: &TunnelConfig<X>, may_have_far_ends: bool) -> Result<(), Tun
         Some(destination) if Family::of(destination) != Family::of(config.source) => {
             Err(TunnelError::Families(config.source, destination))
         }
-        None if config.carries_frames && !may_have_far_ends => Err(TunnelError::MultipointFrames),
+        None if config.carries_frames && P::FAR_ENDS.is_none() => {
+            Err(TunnelError::MultipointFrames)
+        }
         _ => Ok(()),
     }
 }
@@ -549,7 +562,7 @@ pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
     mut config: TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
-    check(&config, P::FAR_ENDS.is_some())?;
+    check::<P>(&config)?;
     let instance = free_instance::<P>(engine, config.instance)?;
     config.instance = Some(instance);
     let via = config.udp.as_mut().and_then(|udp| udp.group_interface.take());
@@ -565,7 +578,7 @@ pub fn create<P: TunnelProtocol>(
     let id = match create_interface::<P>(engine, instance, &config) {
         Ok(id) => id,
         Err(error) => {
-            stop_listening(engine, &config);
+            stop_listening::<P>(engine, &config);
             return Err(error);
         }
     };
@@ -573,7 +586,10 @@ pub fn create<P: TunnelProtocol>(
         let mut end = end::<P>(id, &config);
         let far_end = config.destination.filter(|_| config.group_address().is_none());
         let Some(destination) = far_end else {
-            tunnels.ends.insert(own_key, end)?;
+            match config.group_address() {
+                Some(_) => tunnels.ends.insert(own_key, end)?,
+                None => tunnel.keys_of_any().try_for_each(|key| tunnels.ends.insert(key, end))?,
+            }
             let fib = fib(engine)?;
             fib.hold_table(family, table, HOLDER);
             if config.has_far_ends() {
@@ -619,7 +635,7 @@ pub fn create<P: TunnelProtocol>(
         }
     });
     if let Err(error) = made {
-        stop_listening(engine, &config);
+        stop_listening::<P>(engine, &config);
         engine.delete_interface(id)?;
         return Err(error);
     }
@@ -635,7 +651,7 @@ pub fn create<P: TunnelProtocol>(
     if config.has_far_ends() {
         modes::set_group(engine, id, CORE_GROUP);
         modes::set_unlearned(engine, id);
-    } else if config.destination.is_none() {
+    } else if config.destination.is_none() && P::FOLLOWS_TEIB {
         follow_next_hops::<P>(engine, id)?;
     }
     Ok(id)
@@ -695,24 +711,38 @@ fn listen<P: TunnelProtocol>(
     engine: &mut Engine,
     config: &TunnelConfig<P::Extra>,
 ) -> Result<(), TunnelError> {
-    let Some(udp) = config.udp else { return Ok(()) };
-    let family = Family::of(config.source);
-    let name = P::NODES.input[family as usize];
-    let node = engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name))?;
+    let Some(udp) = config.udp.filter(|udp| udp.local_port != 0) else { return Ok(()) };
     let tables = engine.shared::<IpTables>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))?;
-    let errors = engine.node_id(P::NODES.errors[family as usize]);
-    let open = OpenPort { node, takes_zero_checksum: true, errors };
-    if !tables.udp_ports.open(family, udp.local_port, open) {
-        return Err(TunnelError::Port(udp.local_port));
+    for (opened, family) in families::<P>(config).iter().enumerate() {
+        let name = P::NODES.input[*family as usize];
+        let node = engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name))?;
+        let errors = engine.node_id(P::NODES.errors[*family as usize]);
+        let open = OpenPort { node, takes_zero_checksum: true, errors };
+        if !tables.udp_ports.open(*family, udp.local_port, open) {
+            let before = families::<P>(config).iter().take(opened);
+            before.for_each(|family| tables.udp_ports.close(*family, udp.local_port));
+            return Err(TunnelError::Port(udp.local_port));
+        }
     }
     Ok(())
 }
 
+/// The families of outer headers that a tunnel receives.
+fn families<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> &'static [Family] {
+    match (P::HAS_SOURCES, Family::of(config.source)) {
+        (true, _) => &[Family::Ip4, Family::Ip6],
+        (false, Family::Ip4) => &[Family::Ip4],
+        (false, Family::Ip6) => &[Family::Ip6],
+    }
+}
+
 /// Undo [`listen`], and leave the tunnel's group.
-fn stop_listening<X>(engine: &mut Engine, config: &TunnelConfig<X>) {
-    let Some(udp) = config.udp else { return };
+fn stop_listening<P: TunnelProtocol>(engine: &mut Engine, config: &TunnelConfig<P::Extra>) {
+    let Some(udp) = config.udp.filter(|udp| udp.local_port != 0) else { return };
     if let Some(tables) = engine.shared::<IpTables>() {
-        tables.udp_ports.close(Family::of(config.source), udp.local_port);
+        for family in families::<P>(config) {
+            tables.udp_ports.close(*family, udp.local_port);
+        }
     }
     if let Some((group, interface)) = config.group()
         && let Some(membership) = engine.get::<GroupMembership>().copied()
@@ -727,8 +757,9 @@ fn end<P: TunnelProtocol>(interface: InterfaceId, config: &TunnelConfig<P::Extra
     End { interface, carries_frames: config.carries_frames, entry: 0, words }
 }
 
-/// Give a point-to-point tunnel another configuration with the same ends, table and key: its next
-/// packets have the new header. Nothing changes when it is refused.
+/// Give a tunnel another configuration, a point-to-point one with the same ends, table and key: its
+/// next packets have the new header. Nothing changes when it is refused, but that a multipoint
+/// tunnel loses the next hops that it cannot reach any more.
 ///
 /// # Errors
 /// The interface is no such tunnel, or a table is full.
@@ -755,6 +786,23 @@ fn change_peer<P: TunnelProtocol>(
     extra: P::Extra,
 ) -> Result<(), TunnelError> {
     let config = TunnelConfig { extra, ..tunnel.config };
+    if config.destination.is_none() {
+        tunnel.keys_of_any().for_each(|key| tunnels.ends.remove(&key));
+        tunnel.config = config;
+        for key in tunnel.keys_of_any() {
+            tunnels.ends.insert(key, end::<P>(id, &config))?;
+        }
+        let known: Vec<(IpAddr, Peer)> =
+            tunnel.peers.iter().filter_map(|(hop, peer)| Some(((*hop)?, *peer))).collect();
+        for (next_hop, peer) in known {
+            let address = unmapped(peer.key);
+            let table = fib(engine)?.table_id(peer.family, peer.table).unwrap_or(0);
+            remove_next_hop(engine, tunnels, tunnel, id, next_hop);
+            let to = NextHop { address, table };
+            let _ = add_next_hop(engine, tunnels, tunnel, id, (next_hop, to));
+        }
+        return Ok(());
+    }
     if let (Some(destination), Some(old)) = (config.destination, tunnel.peers.get(&None).copied()) {
         let peer = tunnels.add_peer(fib(engine)?, &config, destination, tunnel.table)?;
         let hop = match config.carries_frames {
@@ -775,6 +823,37 @@ fn change_peer<P: TunnelProtocol>(
     }
     tunnel.config = config;
     Ok(())
+}
+
+/// The remote address of a key.
+fn unmapped([high, low, ..]: Key) -> IpAddr {
+    let address = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
+    address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
+}
+
+/// Say behind which outer address a next hop of a multipoint tunnel is, of a protocol that does not
+/// follow the TEIB, or that it is nowhere (`None`).
+///
+/// # Errors
+/// The tunnel has no source of that family, its table does not exist, or a table is full.
+pub fn set_peer<P: TunnelProtocol>(
+    engine: &mut Engine,
+    id: InterfaceId,
+    next_hop: IpAddr,
+    to: Option<NextHop>,
+) -> Result<(), TunnelError> {
+    engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let Some(mut tunnel) = tunnels.by_interface.remove(&id) else {
+            return Err(TunnelError::NotBuiltIn(P::WORDS));
+        };
+        remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
+        let done = match to {
+            Some(to) => add_next_hop(engine, tunnels, &mut tunnel, id, (next_hop, to)),
+            None => Ok(()),
+        };
+        tunnels.by_interface.insert(id, tunnel);
+        done
+    })
 }
 
 /// The name of the tunnel with this key of ends.
@@ -824,9 +903,12 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
     far_ends::forget::<P>(engine, id);
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
-        stop_listening(engine, &tunnel.config);
+        stop_listening::<P>(engine, &tunnel.config);
         tunnels.frames.set(id, 0);
-        tunnels.ends.remove(&tunnel.own_key());
+        match tunnel.config.destination {
+            Some(_) => tunnels.ends.remove(&tunnel.own_key()),
+            None => tunnel.keys_of_any().for_each(|key| tunnels.ends.remove(&key)),
+        }
         if let Some(alias) = &tunnel.alias {
             tunnels.ends.remove(alias);
         }
@@ -936,8 +1018,10 @@ pub(super) fn start<P: TunnelProtocol>(engine: &mut Engine, tunnels: Tunnels<P>)
             }
         }
     });
-    Teib::follow(engine, follow_next_hops::<P>);
-    for node in P::NODES.errors {
+    if P::FOLLOWS_TEIB {
+        Teib::follow(engine, follow_next_hops::<P>);
+    }
+    for node in P::NODES.errors.into_iter().filter(|_| P::RECEIVES) {
         engine.on_event(node, |engine: &mut Engine, event: &Event| {
             let now_ns = engine.now_ns();
             if let (Some(report), Some(tunnels)) =

@@ -24,7 +24,7 @@ pub use accepted::{AcceptedWords, accept};
 pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
 pub use config::{
     INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create,
-    reconfigure,
+    reconfigure, set_peer,
 };
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
@@ -105,10 +105,12 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
             graph.node(far_ends::spec([flood, encap], tables));
         }
     }
-    graph.node(input::spec::<P, Ip4>(&table, arcs));
-    graph.node(input::spec::<P, Ip6>(&table, arcs));
-    graph.node(errors::spec::<P, Ip4>(&table, &entries));
-    graph.node(errors::spec::<P, Ip6>(&table, &entries));
+    if P::RECEIVES {
+        graph.node(input::spec::<P, Ip4>(&table, arcs));
+        graph.node(input::spec::<P, Ip6>(&table, arcs));
+        graph.node(errors::spec::<P, Ip4>(&table, &entries));
+        graph.node(errors::spec::<P, Ip6>(&table, &entries));
+    }
     for protocol in P::IP_PROTOCOLS {
         let number = protocol.0.into();
         graph.claim(Ip4::CLAIMS, number, P::NODES.input[0]);
