@@ -52,6 +52,7 @@ pub fn register(registry: &mut Registry) {
         neighbours: fib.neighbours().generations().clone(),
         messages: Arc::default(),
         interfaces: Arc::new(IpInterfaces::new(&epochs)),
+        udp_ports: Arc::default(),
     };
     let pings = Arc::new(WaitingPings::default());
     let limits = Arc::new(IcmpLimits::default());

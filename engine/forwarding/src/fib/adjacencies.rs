@@ -114,6 +114,10 @@ impl Surroundings<'_> {
             let rewrite = info.header_to(own, MacAddress::BROADCAST, family);
             return Some((make(AdjacencyKind::Complete, &rewrite), rewrite_node));
         }
+        if address.is_multicast() {
+            let rewrite = info.header_to_group(address);
+            return Some((make(AdjacencyKind::Complete, &rewrite), rewrite_node));
+        }
         match self.neighbours.get(key.interface, address) {
             Some(neighbour) => {
                 let rewrite = info.header_to(own, neighbour.mac, family);
