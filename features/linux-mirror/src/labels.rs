@@ -16,8 +16,7 @@ const TABLE: u32 = 0;
 /// packet, unless the route says another.
 pub(crate) fn out_labels(labels: &[u32], ttl: Option<u8>) -> Option<OutLabels> {
     let mode = if ttl.is_some() { LabelMode::Pipe } else { LabelMode::Uniform };
-    let out =
-        |label: &u32| OutLabel { ttl: ttl.unwrap_or(PIPE_TTL), ..OutLabel::new(*label) };
+    let out = |label: &u32| OutLabel { ttl: ttl.unwrap_or(PIPE_TTL), ..OutLabel::new(*label) };
     OutLabels::new(mode, labels.iter().map(out))
 }
 
@@ -76,15 +75,12 @@ pub(crate) fn take(
             let paths: Vec<Path> = hops
                 .into_iter()
                 .flat_map(|(facts, hops)| {
-                    hops.filter_map(move |hop| {
-                        path(hop, facts, is_bottom, meaning, [main, index])
-                    })
+                    hops.filter_map(move |hop| path(hop, facts, is_bottom, meaning, [main, index]))
                 })
                 .collect();
             if paths.is_empty() {
                 let _ = fib.remove_label_route(index, key, meaning.source); // it may not be there
-            } else if let Err(error) = fib.replace_label_route(index, key, meaning.source, &paths)
-            {
+            } else if let Err(error) = fib.replace_label_route(index, key, meaning.source, &paths) {
                 let _ = fib.remove_label_route(index, key, meaning.source);
                 refused(&error, *label);
             }
