@@ -114,7 +114,7 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
         let objects =
             Arc::new(SessionObjects(Reserved::new(limits.what, capacity + 1, Pages::Huge)?));
         // Room for all segments and those that were split, which may wait.
-        let entries = Limits { entries_max: capacity * 5 / 2, ..limits };
+        let entries = Limits { entries_max: capacity * 3, ..limits };
         let table = LongWriter::new(epochs, entries, seed, objects.clone())?;
         Ok(SessionsWriter {
             objects,
@@ -342,6 +342,3 @@ impl<const W: usize, const N: usize> SessionsWriter<W, N> {
         self.unstamped += 1;
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,14 @@
+//! Sessions: against a naive model, over their limit, and with a reader beside the owner.
+
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use quiver_core::cpu::Variant;
-
-use super::*;
-use crate::exact::NOT_FOUND;
+use quiver_core::memory::epoch::Epochs;
+use quiver_tables::exact::{Limits, NOT_FOUND, Seed};
+use quiver_tables::sessions::{SessionError, SessionsWriter};
 
 type Writer = SessionsWriter<8, 2>;
 
