@@ -8,11 +8,14 @@
 use quiver_control::Registry;
 use quiver_ethernet::{EthernetInput, VlanInput};
 use quiver_forwarding::{ip4::input::Ip4Input, ip6::input::Ip6Input};
+use quiver_mpls::MplsInput;
 
 /// Declare all pairs. Both stages of each read the same line of a packet.
 pub fn register(registry: &mut Registry) {
     registry.graph.pair::<EthernetInput, Ip4Input>();
     registry.graph.pair::<EthernetInput, Ip6Input>();
+    registry.graph.pair::<EthernetInput, MplsInput>();
     registry.graph.pair::<VlanInput, Ip4Input>();
     registry.graph.pair::<VlanInput, Ip6Input>();
+    registry.graph.pair::<VlanInput, MplsInput>();
 }

@@ -13,7 +13,7 @@ use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
     EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, dhcp4, dhcp6,
-    ethernet, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp,
+    ethernet, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp, vxlan,
 };
 
 /// Room for whatever a target writes again.
@@ -47,6 +47,7 @@ const PARSERS: [fn(&[u8]); 25] = [
     vrrp_advertisement,
     dhcp4_message,
     dhcp6_message,
+    vxlan_header,
 ];
 
 /// Read the bytes behind the first by the parser that it says.
@@ -98,6 +99,10 @@ fn vlan_tags(bytes: &[u8]) {
         let _ = vlan::Tags::walk(kind, bytes);
     }
     assert_read_again!(vlan, bytes);
+}
+
+fn vxlan_header(bytes: &[u8]) {
+    assert_read_again!(vxlan, bytes);
 }
 
 fn gre_header(bytes: &[u8]) {

@@ -10,6 +10,7 @@ mod forms;
 mod function_paths;
 mod generator;
 mod headend_paths;
+mod label_paths;
 mod layers;
 mod learn;
 mod measure;

@@ -111,6 +111,8 @@ impl Router {
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);
         quiver_ipip::register(&mut registry);
+        quiver_mpls::register(&mut registry);
+        quiver_vxlan::register(&mut registry);
         quiver_reassembly::register(&mut registry);
         quiver_fused::register(&mut registry);
         let (mut engine, commands) = registry.build()?;

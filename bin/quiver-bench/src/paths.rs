@@ -247,6 +247,7 @@ pub fn all() -> Vec<Path> {
     paths.extend(checked());
     paths.extend(crate::headend_paths::all());
     paths.extend(crate::tunnel_paths::all());
+    paths.extend(crate::label_paths::all());
     let cold: Vec<Path> =
         ["l2-xconnect", "ip4-1", "ip4-full-zipf", "ip4-full-random", "ip6-1", "ip6-full-random"]
             .iter()

@@ -38,9 +38,14 @@ pub fn built_in(registry: &mut Registry) {
     quiver_srv6::register(registry);
     quiver_teib::register(registry);
     quiver_gre::register(registry);
+    quiver_mpls::register(registry);
+    quiver_vxlan::register(registry);
     quiver_gro::register(registry);
     quiver_gso::register(registry);
     quiver_ipip::register(registry);
+    quiver_six_rd::register(registry);
+    quiver_geneve::register(registry);
+    quiver_l2tpv3::register(registry);
     quiver_vrrp::register(registry);
     quiver_fused::register(registry);
     registry.commands.publish_answers(include_str!("../answers.json"));

@@ -1,7 +1,6 @@
 //! Sockets and interfaces, made and deleted: what the router's commands and the traffic generator
 //! call.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex};
 
 use quiver_core::control::interfaces::{InterfaceError, InterfaceSpec};
@@ -10,6 +9,7 @@ use quiver_core::graph::builder::GraphBuilder;
 use quiver_core::memory::epoch::Published;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Engine, InterfaceId, NodeSpec, WorkerId};
+use quiver_linux::machine::address_of;
 
 use crate::config::{MTU_BYTES_DEFAULT, MemifConfig, MemifError, Role};
 use crate::connection;
@@ -197,17 +197,9 @@ fn listen(path: &str) -> Result<Listener, MemifError> {
     Listener::bind(path).map_err(refused)
 }
 
-/// The file that tells machines apart.
-const MACHINE_ID: &str = "/etc/machine-id";
-
-/// Locally administered (RFC 9542 §2.1). It is the same for this end of this link on this machine
-/// each time, so that peers need not learn it anew.
+/// The same for this end of this link on this machine each time.
 fn own_mac(config: &MemifConfig, socket: &str) -> [u8; 6] {
-    let mut hasher = DefaultHasher::new();
-    std::fs::read(MACHINE_ID).unwrap_or_default().hash(&mut hasher);
-    (socket, config.id, config.role.name()).hash(&mut hasher);
-    let [a, b, c, d, ..] = hasher.finish().to_be_bytes();
-    [0x02, 0xfe, a, b, c, d]
+    address_of((socket, config.id, config.role.name()))
 }
 
 /// Delete an interface; its peer is told.

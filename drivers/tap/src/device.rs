@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use quiver_core::control::reactor::{Interest, Token};
 use quiver_core::worker::Worker;
 use quiver_core::worker::device::{Device, RxMode, RxQueue, TxQueue};
 use quiver_core::{Engine, InterfaceId};
+use quiver_linux::machine::address_of;
 use quiver_linux::{Arrival, LinkError, LinkSocket, LinkState, TapKind, in_namespace, link};
 use quiver_netlink::{Group, NetlinkSocket};
 
@@ -22,9 +22,6 @@ use crate::tun::{TUN, TunQueue};
 
 /// Receive queues at most.
 pub const QUEUES_MAX: usize = 64;
-
-/// Where a machine's own number lies, machine-id(5).
-const MACHINE_ID: &str = "/etc/machine-id";
 
 /// What to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -203,15 +200,9 @@ fn make_host_end(config: &TapConfig) -> Result<(HostEnd, Vec<TunQueue>), TapErro
     Ok((HostEnd { link, watch, index }, queues))
 }
 
-/// A unicast, locally administered address that nobody else is likely to have (RFC 9542 §2.1). It
-/// is the same for this end of this device on this machine each time, so that neighbours need not
-/// learn it anew.
+/// The same for this end of this device on this machine each time.
 fn own_mac(config: &TapConfig) -> [u8; 6] {
-    let mut hasher = DefaultHasher::new();
-    std::fs::read(MACHINE_ID).unwrap_or_default().hash(&mut hasher);
-    (config.id, &config.host_namespace, config.host_name()).hash(&mut hasher);
-    let random = hasher.finish().to_be_bytes();
-    [0x02, 0xfe, random[0], random[1], random[2], random[3]]
+    address_of((config.id, &config.host_namespace, config.host_name()))
 }
 
 fn mtu_of(state: &LinkState) -> u32 {

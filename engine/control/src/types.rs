@@ -114,6 +114,19 @@ impl ValueType {
 #[derive(Clone, Debug)]
 pub struct Types(Vec<ValueType>);
 
+/// An MPLS label (RFC 3032 §2.1) in digits, or the name of a special one.
+fn label(text: &str) -> Option<Value<'_>> {
+    const LABEL_MAX: u64 = 0xf_ffff;
+    let number = match text {
+        "ip4-explicit-null" => 0,
+        "router-alert" => 1,
+        "ip6-explicit-null" => 2,
+        "implicit-null" => 3,
+        _ => whole_number(text)?,
+    };
+    (number <= LABEL_MAX).then_some(Value::Number(number))
+}
+
 impl Default for Types {
     fn default() -> Types {
         use ValueType as T;
@@ -138,6 +151,13 @@ impl Default for Types {
             ),
             T::reading("path", "a path", "/run/some.file", Reads::Text),
             T::name_of("interface", "an interface", "e0"),
+            T::strict(
+                "label",
+                "an MPLS label: 0 to 1048575, or implicit-null, ip4-explicit-null, \
+                 ip6-explicit-null, router-alert",
+                "100",
+                label,
+            ),
             T::name_of("node", "a node of the graph", "ip4-lookup"),
             T::name_of("event", "a kind of event", "interface"),
             T::reading("block", "{ … }", "{ some words }", Reads::Block),

@@ -4,10 +4,12 @@
 
 use quiver_core::Packet;
 use quiver_core::memory::packet::PacketFlags;
+use quiver_forwarding::fib::Family;
 use quiver_wire::checksum::update16;
-use quiver_wire::{Header, Ip4Header, Ip6Header, ip4, ip6};
+use quiver_wire::{EthernetHeader, Header, Ip4Header, Ip6Header, ip4, ip6};
 
 use crate::ecn;
+use crate::flow::packet_in_frame;
 use crate::outer::OuterHeader;
 
 /// Why an inner packet does not go on.
@@ -101,6 +103,15 @@ pub fn is_plain_ip4<O: OuterHeader>(packet: &Packet, at: usize) -> bool {
     (at != 0) & is_whole & ip4::is_plain(header, inner.len()) & is_exact & keeps_class
 }
 
+/// Is nothing unusual about the inner frame? As [`is_plain_ip4`].
+#[inline(always)]
+pub fn is_plain_frame<O: OuterHeader>(packet: &Packet, at: usize) -> bool {
+    let is_long_enough = packet.segment_length() >= at + EthernetHeader::LEN;
+    let keeps_class = outer_class::<O>(packet) & ecn::ECT_1 == 0;
+    let is_whole = packet.has_none(PacketFlags::CHAINED.union(PacketFlags::OFFLOAD));
+    (at != 0) & is_long_enough & keeps_class & is_whole
+}
+
 /// As [`ip6()`], if nothing is unusual about the inner packet ([`is_plain_ip6`]); else nothing
 /// happens. Returns its destination.
 #[inline(always)]
@@ -147,10 +158,30 @@ pub fn take_off_plain(packet: &mut Packet, at: usize) -> Result<(), InnerBad> {
     Ok(())
 }
 
+/// Merge the congestion mark of an outer traffic class into the IP packet in a frame (RFC 9601 §5).
+/// A frame without one is left as it is.
+///
+/// # Errors
+/// The outer header says congestion, and the packet cannot.
+#[cold]
+#[inline(never)]
+pub fn merge_frame(packet: &mut Packet, outer: u8) -> Result<(), InnerBad> {
+    let Some((family, at)) = packet_in_frame(packet.bytes()) else { return Ok(()) };
+    let inner = packet.bytes_mut().get_mut(at..).unwrap_or_default();
+    match family {
+        Family::Ip4 => merge_bytes4(inner, outer),
+        Family::Ip6 => merge_bytes6(inner, outer),
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn merge_class6(packet: &mut Packet, outer: u8) -> Result<(), InnerBad> {
-    let header = Ip6Header::overlay_mut(packet.bytes_mut()).ok_or(InnerBad::Wrong)?;
+    merge_bytes6(packet.bytes_mut(), outer)
+}
+
+fn merge_bytes6(bytes: &mut [u8], outer: u8) -> Result<(), InnerBad> {
+    let header = Ip6Header::overlay_mut(bytes).ok_or(InnerBad::Wrong)?;
     let class =
         ecn::decapsulated(outer, header.traffic_class()).map_err(|_| InnerBad::Congestion)?;
     header.set_traffic_class(class);
@@ -161,7 +192,11 @@ fn merge_class6(packet: &mut Packet, outer: u8) -> Result<(), InnerBad> {
 #[cold]
 #[inline(never)]
 fn merge_class4(packet: &mut Packet, outer: u8) -> Result<(), InnerBad> {
-    let header = Ip4Header::overlay_mut(packet.bytes_mut()).ok_or(InnerBad::Wrong)?;
+    merge_bytes4(packet.bytes_mut(), outer)
+}
+
+fn merge_bytes4(bytes: &mut [u8], outer: u8) -> Result<(), InnerBad> {
+    let header = Ip4Header::overlay_mut(bytes).ok_or(InnerBad::Wrong)?;
     let old = header.traffic_class;
     let new = ecn::decapsulated(outer, old).map_err(|_| InnerBad::Congestion)?;
     header.traffic_class = new;

@@ -2,8 +2,11 @@
 //! takes.
 
 use quiver_core::Packet;
+use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
 use quiver_wire::EtherType;
+
+use crate::ecn;
 
 /// Odd, with as many ones as zeros: spreads the bits of a flow's hash.
 const SPREAD: u32 = 0x9e37_79b1;
@@ -14,20 +17,46 @@ pub fn flow_label(hash: u32) -> u32 {
     (hash.wrapping_mul(SPREAD) >> 12).max(1)
 }
 
+/// The IP packet in a frame, behind up to two VLAN tags: its family, and where it begins.
+#[inline(always)]
+pub fn packet_in_frame(frame: &[u8]) -> Option<(Family, usize)> {
+    let mut at = 12;
+    for _ in 0..=2 {
+        let kind = frame.get(at..).and_then(|rest| rest.first_chunk::<2>())?;
+        match EtherType(u16::from_be_bytes(*kind)) {
+            EtherType::VLAN | EtherType::SERVICE_VLAN => at += 4,
+            EtherType::IPV4 => return Some((Family::Ip4, at + 2)),
+            EtherType::IPV6 => return Some((Family::Ip6, at + 2)),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The ECN field of the IP packet in a frame, which an outer header takes over (RFC 6040 §4.1, RFC
+/// 9601 §5); Not-ECT where there is none.
+#[inline(always)]
+pub fn frame_ecn(frame: &[u8]) -> u8 {
+    let class = match packet_in_frame(frame) {
+        Some((Family::Ip4, at)) => frame.get(at + 1).copied(),
+        Some((Family::Ip6, at)) => frame.get(at + 1).map(|low| low >> 4),
+        None => None,
+    };
+    class.unwrap_or(0) & ecn::MASK
+}
+
 /// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its
 /// addresses.
 #[inline(always)]
 pub fn frame_hash(frame: &[u8]) -> u32 {
-    let mut at = 12;
-    for _ in 0..=2 {
-        let kind = frame.get(at..).and_then(|rest| rest.first_chunk::<2>());
-        let behind = || frame.get(at + 2..).unwrap_or_default();
-        match kind.map(|kind| EtherType(u16::from_be_bytes(*kind))) {
-            Some(EtherType::VLAN | EtherType::SERVICE_VLAN) => at += 4,
-            Some(EtherType::IPV4) => return Ip4::flow_hash(behind()).unwrap_or(1),
-            Some(EtherType::IPV6) => return Ip6::flow_hash(behind()).unwrap_or(1),
-            _ => break,
+    match packet_in_frame(frame) {
+        Some((Family::Ip4, at)) => {
+            return Ip4::flow_hash(frame.get(at..).unwrap_or_default()).unwrap_or(1);
         }
+        Some((Family::Ip6, at)) => {
+            return Ip6::flow_hash(frame.get(at..).unwrap_or_default()).unwrap_or(1);
+        }
+        None => {}
     }
     let mut hash = 0u64;
     for word in frame.get(..12).unwrap_or_default().as_chunks::<4>().0 {

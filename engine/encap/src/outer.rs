@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use quiver_core::Packet;
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily};
 use quiver_wire::{Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, checksum};
 
@@ -29,6 +30,8 @@ pub struct Inside {
     pub protocol: IpProtocol,
     /// Must no router fragment the outer packet? IPv4 alone can say so.
     pub dont_fragment: bool,
+    /// The key of a tunnel whose entry has none; 0 for others.
+    pub key: u32,
 }
 
 /// IPv4 or IPv6 outside.
@@ -234,4 +237,14 @@ pub trait HeaderStack: Send + Sync + 'static {
         total: usize,
         inside: Inside,
     ) -> Result<(), Truncated>;
+
+    /// Write what depends on the whole packet, whose stack begins at `at`: a checksum over it.
+    ///
+    /// # Errors
+    /// The packet is shorter than the stack.
+    #[inline(always)]
+    fn finish(words: EntryView<'_>, packet: &mut Packet, at: usize) -> Result<(), Truncated> {
+        let _ = (words, packet, at);
+        Ok(())
+    }
 }

@@ -262,6 +262,7 @@ impl<S: HeaderStack> EncapOutput<S> {
         }
         let total = length + entry.header_len();
         S::fill(EntryView(entry), packet.bytes_mut(), total, inside)?;
+        S::finish(EntryView(entry), packet, 0)?;
         packet.l2_bytes = 0;
         packet.note_encapsulated();
         let (packets, bytes) = packet.on_wire();
@@ -288,6 +289,7 @@ impl<S: HeaderStack> EncapOutput<S> {
         let total = length + entry.header_len();
         let bytes = packet.bytes_mut().get_mut(before..).ok_or(EncapError::Truncated)?;
         S::fill(EntryView(entry), bytes, total, inside)?;
+        S::finish(EntryView(entry), packet, before)?;
         entry.count(total);
         Ok(leave(adjacency, packet))
     }

@@ -11,12 +11,26 @@ use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId, Packet};
 use quiver_tables::memory::{MemoryError, Pages, Reserved, Slots, ZeroValid};
 
+use crate::fib::Link;
 use crate::handover::AdjacencyIndex;
+use crate::out_labels::{LabelMode, OUT_LABELS_MAX, OutLabels};
 
 /// How many adjacencies there can be: 64 MB of address space, committed as used.
 pub const ADJACENCIES_MAX: usize = 1 << 20;
 /// Bytes of the rewrite field: Ethernet, two VLAN tags, and room for an MPLS stack of two.
 pub const REWRITE_BYTES_MAX: usize = 32;
+/// Label stacks without room in the rewrite that there can be at a time.
+pub const LONG_STACKS_MAX: usize = 1 << 18;
+/// Bytes of such a stack, right-aligned.
+pub const LONG_STACK_BYTES: usize = 64;
+const _: () = assert!(OUT_LABELS_MAX * 4 <= LONG_STACK_BYTES);
+
+/// Bits of an adjacency's form: the next hop is an IPv6 address, the labels tell of what is behind
+/// them, and they stand in a stack of their own. Above them is the number of the kind of packets.
+const SIX: u8 = 1;
+const UNIFORM: u8 = 2;
+const LONG: u8 = 4;
+const LINK_SHIFT: u32 = 3;
 
 /// What stands in an adjacency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,15 +61,15 @@ pub struct Adjacency {
     rewrite_len: u8,
     /// What this is.
     pub kind: AdjacencyKind,
-    six: bool,
-    padding: u8,
-    /// Of a stacked adjacency: the encapsulation entry with the header stack that goes in front; 0
-    /// otherwise.
+    form: u8,
+    labels: u8,
+    /// Of a stacked adjacency: the encapsulation entry with the header stack that goes in front.
+    /// Of one with a long label stack: the place of that. 0 otherwise.
     pub entry: u32,
 }
 
 const _: () = assert!(size_of::<Adjacency>() == 64);
-// SAFETY: zeroes are a drop adjacency; every field is a plain number, and `bool` zero is false.
+// SAFETY: zeroes are a drop adjacency; every field is a plain number.
 unsafe impl ZeroValid for Adjacency {}
 
 impl Adjacency {
@@ -68,8 +82,8 @@ impl Adjacency {
         mtu_bytes: 0,
         rewrite_len: 0,
         kind: AdjacencyKind::Drop,
-        six: false,
-        padding: 0,
+        form: 0,
+        labels: 0,
         entry: 0,
     };
 
@@ -97,8 +111,59 @@ impl Adjacency {
             IpAddr::V4(address) => adjacency.next_hop[..4].copy_from_slice(&address.octets()),
             IpAddr::V6(address) => adjacency.next_hop = address.octets(),
         }
-        adjacency.six = next_hop.is_ipv6();
+        adjacency.form = if next_hop.is_ipv6() { SIX } else { 0 };
         adjacency
+    }
+
+    /// The same for packets of a kind that get these labels behind the rewrite, or none. The MTU is
+    /// that of labelled packets; it becomes that of what is behind the labels.
+    pub(crate) fn labelled(mut self, link: Link, labels: &OutLabels) -> Adjacency {
+        let stack = labels.bytes();
+        let is_long = self.rewrite_len() + stack.len() > REWRITE_BYTES_MAX;
+        self.form |= link.number() << LINK_SHIFT;
+        self.form |= if labels.mode() == LabelMode::Uniform { UNIFORM } else { 0 };
+        self.form |= if is_long { LONG } else { 0 };
+        self.labels = labels.len() as u8;
+        self.mtu_bytes = self.mtu_bytes.saturating_sub(stack.len() as u16);
+        if !is_long {
+            let header = self.rewrite().to_vec();
+            let all = [&header[..], &stack[..]].concat();
+            self.rewrite = [0; REWRITE_BYTES_MAX];
+            self.rewrite[REWRITE_BYTES_MAX - all.len()..].copy_from_slice(&all);
+            self.rewrite_len = all.len() as u8;
+        }
+        self
+    }
+
+    /// How many labels stand in front of packets.
+    #[inline(always)]
+    pub fn label_count(&self) -> usize {
+        usize::from(self.labels)
+    }
+
+    /// Do the labels have the TTL and the traffic class of what is behind them (RFC 3443 §2.2)?
+    #[inline(always)]
+    pub fn is_uniform(&self) -> bool {
+        self.form & UNIFORM != 0
+    }
+
+    /// Do the labels stand in a stack of their own ([`Adjacencies::long_stack`]), and not in the
+    /// rewrite?
+    #[inline(always)]
+    pub fn has_long_stack(&self) -> bool {
+        self.form & LONG != 0
+    }
+
+    /// Is it one for labelled packets, or one that puts labels on packets?
+    #[inline(always)]
+    pub fn is_labelled(&self) -> bool {
+        (self.labels != 0) | (self.form >> LINK_SHIFT > Link::Ethernet.number())
+    }
+
+    /// The kind of packets of an adjacency with labels, or for labelled packets.
+    pub fn link(&self) -> Link {
+        let number = usize::from(self.form >> LINK_SHIFT);
+        Link::ALL.get(number).copied().unwrap_or(Link::Mpls)
     }
 
     /// The same on the interface of a tunnel: packets get the header stack of an encapsulation
@@ -135,7 +200,7 @@ impl Adjacency {
     /// The next hop's address.
     pub fn next_hop(&self) -> IpAddr {
         let [a, b, c, d, ..] = self.next_hop;
-        if self.six {
+        if self.form & SIX != 0 {
             IpAddr::V6(Ipv6Addr::from(self.next_hop))
         } else {
             IpAddr::V4(Ipv4Addr::new(a, b, c, d))
@@ -146,6 +211,7 @@ impl Adjacency {
 /// The table of adjacencies as workers read it. Index 0 drops.
 pub struct Adjacencies {
     slots: Reserved<Adjacency>,
+    long_stacks: Reserved<[u8; LONG_STACK_BYTES]>,
 }
 
 impl Adjacencies {
@@ -163,9 +229,14 @@ impl Adjacencies {
         self.get(packet.handed_over::<AdjacencyIndex>().0)
     }
 
+    /// The label stack of an adjacency that has a long one, right-aligned.
+    pub fn long_stack(&self, adjacency: &Adjacency) -> &[u8; LONG_STACK_BYTES] {
+        self.long_stacks.get(adjacency.entry as usize)
+    }
+
     /// Bytes in memory.
     pub fn resident_bytes(&self) -> usize {
-        self.slots.resident_bytes()
+        self.slots.resident_bytes() + self.long_stacks.resident_bytes()
     }
 }
 
@@ -173,6 +244,7 @@ impl Adjacencies {
 pub struct AdjacencySlots {
     table: Arc<Adjacencies>,
     slots: Slots,
+    long_stacks: Slots,
     limit: usize,
     epochs: Arc<Epochs>,
 }
@@ -186,9 +258,11 @@ impl AdjacencySlots {
         let memory = Reserved::new("adjacencies", ADJACENCIES_MAX, Pages::Small)?;
         let mut slots = Slots::new(&[1], ADJACENCIES_MAX, 64, 64);
         assert_eq!(slots.take(1), Some(0), "slot 0 is the drop adjacency");
+        let long_stacks = Reserved::new("label stacks", LONG_STACKS_MAX, Pages::Small)?;
         let mut table = AdjacencySlots {
-            table: Arc::new(Adjacencies { slots: memory }),
+            table: Arc::new(Adjacencies { slots: memory, long_stacks }),
             slots,
+            long_stacks: Slots::new(&[1], LONG_STACKS_MAX, 64, 64),
             limit: ADJACENCIES_MAX,
             epochs: epochs.clone(),
         };
@@ -217,9 +291,33 @@ impl AdjacencySlots {
         Some(index)
     }
 
+    /// As [`add`](Self::add), where the adjacency may have a long label stack: these labels.
+    pub(crate) fn add_labelled(&mut self, adjacency: Adjacency, labels: &OutLabels) -> Option<u32> {
+        if !adjacency.has_long_stack() {
+            return self.add(adjacency);
+        }
+        if self.long_stacks.headroom() == 0 {
+            self.reclaim();
+        }
+        let place = self.long_stacks.take(1)?;
+        let (mut block, bytes) = ([0; LONG_STACK_BYTES], labels.bytes());
+        block[LONG_STACK_BYTES - bytes.len()..].copy_from_slice(&bytes);
+        // SAFETY: the slot is not published (fresh, or past its grace period), so nobody reads it.
+        unsafe { self.table.long_stacks.slot(place as usize).write(block) };
+        let index = self.add(Adjacency { entry: place, ..adjacency });
+        if index.is_none() {
+            self.long_stacks.retire(place, 1);
+        }
+        index
+    }
+
     /// Take `index` out of use; it must be published no more.
     pub fn retire(&mut self, index: u32) {
         debug_assert_ne!(index, 0, "the drop adjacency stays");
+        let adjacency = self.table.get(index);
+        if adjacency.has_long_stack() {
+            self.long_stacks.retire(adjacency.entry, 1);
+        }
         self.slots.retire(index, 1);
     }
 
@@ -231,6 +329,7 @@ impl AdjacencySlots {
                 memory.release(range);
             }
         });
+        self.long_stacks.reclaim(&self.epochs, |_| ());
     }
 
     /// At most `limit` adjacencies from now on; those that are there stay.

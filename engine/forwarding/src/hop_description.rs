@@ -33,6 +33,21 @@ pub fn describe(adjacencies: &Arc<Adjacencies>, record: &TraceRecord, names: &dy
                 format!("via {next_hop} on {interface}")
             }
         }
+        nodes::mpls::IMPOSE_IP4
+        | nodes::mpls::IMPOSE_IP6
+        | nodes::mpls::IMPOSE_ETHERNET
+        | nodes::mpls::OUTPUT
+        | nodes::mpls::SWAP
+        | nodes::mpls::POP
+        | nodes::mpls::CONFIRM_NEIGHBOR
+        | nodes::mpls::ADJACENCY_COUNTER => {
+            let (next_hop, interface) = via();
+            let adjacency = adjacencies.get(record.handed_over::<AdjacencyIndex>().0);
+            format!(
+                "via {next_hop} on {interface}, {} labels out ({next})",
+                adjacency.label_count()
+            )
+        }
         nodes::ip4::ARP | nodes::ip6::DISCOVER_NEIGHBOR => {
             let (next_hop, interface) = via();
             format!("via {next_hop} on {interface}, whose MAC address is not known")

@@ -14,9 +14,11 @@ pub mod lookup;
 pub mod lookup_in_table;
 #[cfg(not(loom))]
 pub mod mfib;
+pub mod mpls;
 pub mod neighbour;
 pub mod next_hop_group;
 pub mod nodes;
+pub mod out_labels;
 pub mod requests;
 pub mod route_end;
 pub mod segment_routing;

@@ -8,6 +8,44 @@ pub const IP_DONE: &str = "ip-done";
 /// Receives ARP.
 pub const ARP_INPUT: &str = "arp-input";
 
+/// Nodes of labelled packets.
+pub mod mpls {
+    /// Checks label stacks.
+    pub const INPUT: &str = "mpls-input";
+    /// Looks the top label up.
+    pub const LOOKUP: &str = "mpls-lookup";
+    /// Takes the top label off, and looks the next one up.
+    pub const LOOKUP_IN_TABLE: &str = "mpls-lookup-in-table";
+    /// Puts labels on IPv4 packets.
+    pub const IMPOSE_IP4: &str = "ip4-mpls-label-imposition";
+    /// Puts labels on IPv6 packets.
+    pub const IMPOSE_IP6: &str = "ip6-mpls-label-imposition";
+    /// Puts labels on Ethernet frames.
+    pub const IMPOSE_ETHERNET: &str = "l2-mpls-label-imposition";
+    /// Puts labels, or none, and the neighbour's link header on labelled packets.
+    pub const OUTPUT: &str = "mpls-output";
+    /// Puts labels in place of the top label, and the neighbour's link header in front.
+    pub const SWAP: &str = "mpls-swap";
+    /// Takes the last label off, and puts the neighbour's link header in front.
+    pub const POP: &str = "mpls-pop";
+    /// Takes the last label off, and looks the IPv4 packet up.
+    pub const POP_IP4: &str = "mpls-pop-ip4-lookup";
+    /// Takes the last label off, and looks the IPv6 packet up.
+    pub const POP_IP6: &str = "mpls-pop-ip6-lookup";
+    /// Takes the last label off, and receives the packet on another interface.
+    pub const INTERFACE_RX: &str = "mpls-interface-rx";
+    /// Takes the last label off, and receives the frame behind it.
+    pub const FRAME_RX: &str = "mpls-l2-rx";
+    /// Drops what no label's route takes.
+    pub const DROP: &str = "mpls-drop";
+    /// Resolves the next hops of labelled packets by ARP or neighbour discovery.
+    pub const RESOLVE_NEIGHBOR: &str = "mpls-resolve-neighbor";
+    /// Has neighbours of labelled packets confirmed.
+    pub const CONFIRM_NEIGHBOR: &str = "mpls-confirm-neighbor";
+    /// Counts packets by labelled adjacency.
+    pub const ADJACENCY_COUNTER: &str = "mpls-adjacency-counter";
+}
+
 /// Nodes of IPv4.
 pub mod ip4 {
     /// Checks headers.

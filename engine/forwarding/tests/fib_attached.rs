@@ -379,6 +379,7 @@ impl Both {
             vlan_tags: Vec::new(),
             mtu_bytes: 1500,
             family_mtu_bytes: [None; 2],
+            mpls_mtu_bytes: None,
             up: link.up,
             ip4_table: link.tables[0],
             ip6_table: link.tables[1],

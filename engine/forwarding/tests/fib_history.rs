@@ -27,6 +27,7 @@ fn info(number: usize, up: bool) -> InterfaceInfo {
         vlan_tags: Vec::new(),
         mtu_bytes: 1500,
         family_mtu_bytes: [None; 2],
+        mpls_mtu_bytes: None,
         up,
         ip4_table: 0,
         ip6_table: 0,

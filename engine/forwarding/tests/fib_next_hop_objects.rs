@@ -34,6 +34,7 @@ fn set_interface(fib: &mut Fib, id: InterfaceId, up: bool) {
         vlan_tags: Vec::new(),
         mtu_bytes: 1500,
         family_mtu_bytes: [None; 2],
+        mpls_mtu_bytes: None,
         up,
         ip4_table: 0,
         ip6_table: 0,

@@ -37,6 +37,7 @@ fn info(id: InterfaceId, up: bool) -> InterfaceInfo {
         vlan_tags: Vec::new(),
         mtu_bytes: 1500,
         family_mtu_bytes: [None; 2],
+        mpls_mtu_bytes: None,
         up,
         ip4_table: 0,
         ip6_table: 0,

@@ -89,6 +89,7 @@ fn info(id: u32, mtu_bytes: u16, up: bool) -> InterfaceInfo {
         vlan_tags: Vec::new(),
         mtu_bytes,
         family_mtu_bytes: [None; 2],
+        mpls_mtu_bytes: None,
         up,
         ip4_table: 0,
         ip6_table: 0,

@@ -157,6 +157,7 @@ impl Pair {
                     is_static,
                     is_filter,
                     is_bvi: false,
+                    far_end: None,
                 };
                 let done = self.writer.configure(
                     self.key(domain, mac),
@@ -176,8 +177,13 @@ impl Pair {
                 }
             }
             Act::Filter { mac, domain } => {
-                let entry =
-                    Configured { port: None, is_static: false, is_filter: true, is_bvi: false };
+                let entry = Configured {
+                    port: None,
+                    is_static: false,
+                    is_filter: true,
+                    is_bvi: false,
+                    far_end: None,
+                };
                 let done = self.writer.configure(
                     self.key(domain, mac),
                     entry,
@@ -337,7 +343,8 @@ proptest! {
 fn a_closed_domains_number_is_used_again_only_when_it_is_swept() {
     let mut pair = Pair::new();
     let closed = pair.domains[0];
-    let filter = Configured { port: None, is_static: false, is_filter: true, is_bvi: false };
+    let filter =
+        Configured { port: None, is_static: false, is_filter: true, is_bvi: false, far_end: None };
     pair.writer.configure(pair.key(0, 1), filter, StampMinutes(0)).expect("room");
     pair.writer.close_domain(closed);
     assert_eq!(pair.writer.get(pair.key(0, 1)), None);

@@ -14,6 +14,26 @@ use crate::{Header, WireError};
 
 /// The greatest label (20 bits).
 pub const LABEL_MAX: u32 = 0xf_ffff;
+/// Bytes of a label stack entry.
+pub const ENTRY_BYTES: usize = 4;
+/// The bottom bit of an entry as a number.
+pub const BOTTOM: u32 = 1 << 8;
+
+/// Labels with a meaning of their own (RFC 3032 §2.1, RFC 7274 §3).
+pub mod special {
+    /// IPv4 explicit null.
+    pub const IP4_EXPLICIT_NULL: u32 = 0;
+    /// Router alert.
+    pub const ROUTER_ALERT: u32 = 1;
+    /// IPv6 explicit null.
+    pub const IP6_EXPLICIT_NULL: u32 = 2;
+    /// Implicit null, which is never in a stack.
+    pub const IMPLICIT_NULL: u32 = 3;
+    /// Entropy label indicator (RFC 6790 §3): the next entry is an entropy label.
+    pub const ENTROPY_INDICATOR: u32 = 7;
+    /// The greatest special-purpose label.
+    pub const LAST: u32 = 15;
+}
 
 /// A label stack entry on packet bytes, 4 bytes.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -31,6 +51,18 @@ impl MplsEntry {
         Self(U32::new(
             (label & LABEL_MAX) << 12 | class | u32::from(is_bottom) << 8 | u32::from(ttl),
         ))
+    }
+
+    /// An entry as a number.
+    #[inline(always)]
+    pub fn from_bits(bits: u32) -> Self {
+        Self(U32::new(bits))
+    }
+
+    /// The entry as a number.
+    #[inline(always)]
+    pub fn bits(&self) -> u32 {
+        self.0.get()
     }
 
     /// Which label.

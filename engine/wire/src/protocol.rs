@@ -41,6 +41,8 @@ impl IpProtocol {
     pub const DESTINATION_OPTIONS: Self = Self(60);
     /// VRRP.
     pub const VRRP: Self = Self(112);
+    /// L2TPv3.
+    pub const L2TP: Self = Self(115);
     /// SCTP.
     pub const SCTP: Self = Self(132);
     /// UDP-Lite.
@@ -72,6 +74,7 @@ impl IpProtocol {
             Self::NO_NEXT_HEADER => "no-next-header",
             Self::DESTINATION_OPTIONS => "destination-options",
             Self::VRRP => "vrrp",
+            Self::L2TP => "l2tp",
             Self::SCTP => "sctp",
             Self::UDP_LITE => "udp-lite",
             _ => return None,

@@ -1,16 +1,19 @@
 //! What other features call ([`BridgeFdb`]): they add entries to the MAC table that are no part of
 //! the configuration, and read what was learned.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use quiver_control::layer_two::{BridgeFdb, FdbEntry, Visit};
 use quiver_core::{Engine, InterfaceId};
-use quiver_tables::mac::{Configured, MacKey, StampMinutes};
+use quiver_tables::mac::{Configured, FarEnd, MacKey, StampMinutes};
 use quiver_wire::MacAddress;
 
-use crate::state::{Bridges, PortKind};
+use crate::state::{Bridges, PortKind, STATIONS_MAX};
 
 /// Let features find the calls.
 pub(crate) fn start(engine: &mut Engine) {
-    engine.insert(BridgeFdb { domain, add, remove, learned });
+    engine.insert(BridgeFdb { domain, add, add_behind, remove, answer, learned });
 }
 
 fn domain(engine: &Engine, id: InterfaceId) -> Option<u32> {
@@ -25,6 +28,24 @@ fn key(bridges: &Bridges, station: FdbEntry) -> Option<MacKey> {
 }
 
 fn add(engine: &mut Engine, station: FdbEntry, is_static: bool) -> Result<(), String> {
+    configure(engine, station, is_static, None)
+}
+
+fn add_behind(
+    engine: &mut Engine,
+    station: FdbEntry,
+    is_static: bool,
+    far_end: u16,
+) -> Result<(), String> {
+    configure(engine, station, is_static, Some(FarEnd(far_end)))
+}
+
+fn configure(
+    engine: &mut Engine,
+    station: FdbEntry,
+    is_static: bool,
+    far_end: Option<FarEnd>,
+) -> Result<(), String> {
     let now = StampMinutes::from_ns(engine.now_ns());
     engine.with(|_, bridges: &mut Bridges| {
         let key = key(bridges, station).ok_or("the interface is no port of a bridge domain")?;
@@ -37,7 +58,7 @@ fn add(engine: &mut Engine, station: FdbEntry, is_static: bool) -> Result<(), St
             return Err(format!("{} is configured already", key.mac()));
         }
         let port = Some(station.port);
-        let entry = Configured { port, is_static, is_filter: false, is_bvi: false };
+        let entry = Configured { port, is_static, is_filter: false, is_bvi: false, far_end };
         bridges.macs.configure(key, entry, now).map_err(|error| error.to_string())?;
         bridges.added.insert(key, station.port);
         Ok(())
@@ -57,6 +78,22 @@ fn remove(engine: &mut Engine, station: FdbEntry) {
             bridges.macs.remove(key);
             bridges.offices.forget();
         }
+    });
+}
+
+fn answer(engine: &mut Engine, port: InterfaceId, address: IpAddr, mac: Option<[u8; 6]>) {
+    engine.with(|_, bridges: &mut Bridges| {
+        let Some(number) = bridges.ports.get(&port).map(|port| port.domain) else { return };
+        let Ok(domain) = bridges.domain_mut(number) else { return };
+        let stations = Arc::make_mut(&mut domain.stations);
+        match mac {
+            Some(mac) if stations.len() < STATIONS_MAX || stations.contains_key(&address) => {
+                stations.insert(address, MacAddress(mac));
+            }
+            Some(_) => return,
+            None => drop(stations.remove(&address)),
+        }
+        bridges.publish(number);
     });
 }
 

@@ -131,6 +131,9 @@ impl LookUp for L2Forward {
             return self.take_slow_path(interface_state, found, packet);
         }
         packet.tx = tx;
+        if let Some(far_end) = found.far_end() {
+            packet.hand_over(far_end);
+        }
         Ok(port.output())
     }
 }

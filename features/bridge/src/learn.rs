@@ -91,6 +91,9 @@ impl<const ALL: bool> L2Learn<ALL> {
             return Err(L2LearnDrop::Filtered);
         }
         if holds && found.port() == interface_state.seen.entry().port() {
+            if found.far_end().is_some() {
+                return Ok(());
+            }
             if self.table.refresh(key, found, interface_state.seen) {
                 context.count(L2LearnDrop::Stamped, 1);
             }

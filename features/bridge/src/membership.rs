@@ -126,8 +126,9 @@ fn enroll(
         engine.set_feature(id, "interface-output", nodes::BVI_OUTPUT, true)?;
     }
     bridges.macs.join(id, index, output, group);
+    let learn = modes::learns(engine, id);
     let port =
-        BridgePort { domain: number, group, output, kind, learn: true, forward: true, flood: true };
+        BridgePort { domain: number, group, output, kind, learn, forward: true, flood: true };
     bridges.ports.insert(id, port);
     if is_bvi {
         if let Err(refusal) = own_address(engine, bridges, id, number) {
@@ -154,7 +155,13 @@ fn own_address(
         return Ok(());
     };
     let key = MacKey::new(bridges.domain(number)?.index, MacAddress(mac));
-    let entry = Configured { port: Some(id), is_static: true, is_filter: false, is_bvi: true };
+    let entry = Configured {
+        port: Some(id),
+        is_static: true,
+        is_filter: false,
+        is_bvi: true,
+        far_end: None,
+    };
     let done = bridges.macs.configure(key, entry, StampMinutes::from_ns(engine.now_ns()));
     done.map(drop).map_err(|error| Refusal::of_table(engine, error))
 }

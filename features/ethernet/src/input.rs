@@ -31,6 +31,7 @@ quiver_core::reasons! {
 pub(crate) struct Protocols {
     ip4: NodeId,
     ip6: NodeId,
+    mpls: NodeId,
     /// Nodes that claim other ethertypes.
     claimed: Vec<(EtherType, NodeId)>,
 }
@@ -41,6 +42,7 @@ impl Protocols {
         Protocols {
             ip4: wiring.node_if_built("ip4-input").unwrap_or(DROP),
             ip6: wiring.node_if_built("ip6-input").unwrap_or(DROP),
+            mpls: wiring.node_if_built("mpls-input").unwrap_or(DROP),
             claimed: wiring.claims("ethertype").into_iter().map(claimed_ethertype).collect(),
         }
     }
@@ -51,6 +53,7 @@ impl Protocols {
         let next = match ether_type {
             EtherType::IPV4 => self.ip4,
             EtherType::IPV6 => self.ip6,
+            EtherType::MPLS if self.mpls != DROP => self.mpls,
             _ => return self.claimed(ether_type),
         };
         (next != DROP).then_some(next)
@@ -193,6 +196,8 @@ impl Stage for EthernetInput {
             self.protocols.ip4
         } else if ether_type == EtherType::IPV6 {
             self.protocols.ip6
+        } else if (ether_type == EtherType::MPLS) & (self.protocols.mpls != DROP) {
+            self.protocols.mpls
         } else {
             return self.unusual(context, ether_type, port, packet);
         };

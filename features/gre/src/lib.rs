@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+pub mod erspan;
 mod header;
 mod texts;
 
@@ -20,6 +21,6 @@ pub type GreInput<O> = tunnel::TunnelInput<Gre, O>;
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
     registry
-        .feature("gre", "GRE tunnels: packets and Ethernet frames over IPv4 and IPv6, with keys");
+        .feature("gre", "GRE tunnels: packets, frames and ERSPAN over IPv4 and IPv6, with keys");
     tunnel::register::<Gre>(registry);
 }

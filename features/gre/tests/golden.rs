@@ -10,6 +10,7 @@ fn golden_packets_come_out_as_scapy_says() {
             quiver_ip::register,
             quiver_reassembly::register,
             quiver_bridge::register,
+            quiver_span::register,
             quiver_teib::register,
             quiver_gre::register,
         ],

@@ -9,7 +9,7 @@ use quiver_core::worker::Worker;
 use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId, WorkerId};
 use quiver_forwarding::fib::{Family, Fib};
-use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::ip::{GroupMembership, IpTables};
 use quiver_wire::ip6::address::is_link_local;
 
 use crate::input;
@@ -25,9 +25,37 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// Reports are made for links of at most this MTU, bytes.
 const REPORT_MTU_BYTES: u16 = 1500;
 
+/// What other features call.
+const CALLS: GroupMembership = GroupMembership { join, leave };
+
+fn join(engine: &mut Engine, id: InterfaceId, group: IpAddr) {
+    hold(engine, id, |held| *held.entry(group).or_default() += 1);
+}
+
+fn leave(engine: &mut Engine, id: InterfaceId, group: IpAddr) {
+    hold(engine, id, |held| {
+        let left = held.get(&group).map_or(0, |count| count - 1);
+        match left {
+            0 => held.remove(&group),
+            _ => held.insert(group, left),
+        };
+    });
+}
+
+/// Change what features have joined on an interface.
+fn hold(engine: &mut Engine, id: InterfaceId, change: impl FnOnce(&mut BTreeMap<IpAddr, u32>)) {
+    work(engine, |engine, state| {
+        change(state.held.entry(id).or_default());
+        state.held.retain(|_, groups| !groups.is_empty());
+        publish(engine, state, id);
+        fit(engine, state, id);
+    });
+}
+
 /// Listen to nodes and interfaces.
 pub(crate) fn start(engine: &mut Engine) {
     engine.insert(Membership::new());
+    engine.insert(CALLS);
     engine.on_event(input::name(false), hear);
     engine.on_event(input::name(true), hear);
     engine.on_interface_change(follow);
@@ -149,6 +177,9 @@ pub(crate) fn fit(engine: &mut Engine, state: &mut Membership, id: InterfaceId) 
             let both = wanted.get(group).map_or_else(|| filter.clone(), |other| filter.with(other));
             wanted.insert(*group, both);
         }
+        let held = state.held.get(&id).into_iter().flat_map(BTreeMap::keys);
+        let of_family = held.filter(|group| Family::of(**group) == family);
+        wanted.extend(of_family.map(|group| (*group, Filter::Any)));
         if wanted.is_empty() && !state.listeners.contains_key(&(id, family)) {
             continue;
         }
@@ -172,6 +203,7 @@ pub(crate) fn publish(engine: &Engine, state: &Membership, id: InterfaceId) {
     let Some(tables) = engine.shared::<IpTables>() else { return };
     let mut groups: BTreeSet<IpAddr> =
         state.joined.get(&id).into_iter().flatten().map(|(group, _)| *group).collect();
+    groups.extend(state.held.get(&id).into_iter().flat_map(BTreeMap::keys));
     groups.extend(state.routers.listens_to(id));
     groups.extend(state.proxies.listens_to(id));
     tables.interfaces.publish_groups(id, groups.into_iter().collect());

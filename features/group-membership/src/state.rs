@@ -63,6 +63,8 @@ impl Listener {
 pub struct Membership {
     /// What operators joined.
     pub joined: BTreeMap<InterfaceId, BTreeMap<IpAddr, Filter>>,
+    /// What features join, and how often.
+    pub held: BTreeMap<InterfaceId, BTreeMap<IpAddr, u32>>,
     /// What proxies join on behalf of the hosts behind them.
     pub proxied: BTreeMap<InterfaceId, BTreeMap<IpAddr, Filter>>,
     /// Links on which this router asks.
@@ -86,6 +88,7 @@ impl Membership {
     pub fn new() -> Membership {
         Membership {
             joined: BTreeMap::new(),
+            held: BTreeMap::new(),
             proxied: BTreeMap::new(),
             routers: Routers::default(),
             proxies: Proxies::default(),
@@ -135,7 +138,8 @@ impl Membership {
         }
         self.plan(id);
         self.proxied.remove(&id);
-        self.joined.remove(&id).is_some()
+        let was_held = self.held.remove(&id).is_some();
+        self.joined.remove(&id).is_some() | was_held
     }
 }
 

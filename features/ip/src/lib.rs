@@ -52,6 +52,7 @@ pub fn register(registry: &mut Registry) {
         neighbours: fib.neighbours().generations().clone(),
         messages: Arc::default(),
         interfaces: Arc::new(IpInterfaces::new(&epochs)),
+        udp_ports: Arc::default(),
     };
     let pings = Arc::new(WaitingPings::default());
     let limits = Arc::new(IcmpLimits::default());
@@ -61,6 +62,7 @@ pub fn register(registry: &mut Registry) {
         AdjacencyCounts::new(registry.graph.workers()).expect("address space for the counters");
     let counts = Arc::new(counts);
     registry.graph.share(Arc::new(tables.clone()));
+    registry.graph.share(fib.label_tables().clone());
     nodes::declare(
         &mut registry.graph,
         numbers,

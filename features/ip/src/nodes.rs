@@ -10,7 +10,8 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::memory::buffer::BufferPool;
 use quiver_forwarding as forwarding;
 use quiver_forwarding::adjacency::counts::AdjacencyCounts;
-use quiver_forwarding::fib::{Family, FamilyNodes, FibNodes};
+use quiver_forwarding::adjacency_counter::Payload;
+use quiver_forwarding::fib::{Family, FamilyNodes, FibNodes, LabelledNodes};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_forwarding::nodes;
@@ -42,7 +43,7 @@ struct Parts<'a> {
 type Declaration = (&'static str, fn(&Parts<'_>) -> NodeSpec);
 
 /// All nodes but `ip-done`, in the order of their numbers.
-const NODES: [Declaration; 41] = [
+const NODES: [Declaration; 44] = [
     (nodes::IP_INPUT, |_| ip_input::spec()),
     (nodes::ARP_INPUT, |p| arp_input::spec(p.tables, p.numbers.fib_nodes())),
     (nodes::ip4::INPUT, |p| forwarding::ip4::input::spec(p.arc4, p.tables)),
@@ -57,12 +58,10 @@ const NODES: [Declaration; 41] = [
     (nodes::ip4::ICMP_INPUT, |p| ip4::icmp_input::spec(p.shared.pings)),
     (nodes::ip4::ICMP_ECHO_REQUEST, |_| ip4::echo::spec()),
     (nodes::ip4::ICMP_ERROR, |p| ip4::icmp_error::spec(p.tables, p.shared.limits)),
-    (nodes::ip4::ARP, |p| p.asks(nodes::ip4::ARP, false, false)),
-    (nodes::ip4::GLEAN, |p| p.asks(nodes::ip4::GLEAN, false, true)),
-    (nodes::ip4::CONFIRM_NEIGHBOR, |p| {
-        confirm::spec(nodes::ip4::CONFIRM_NEIGHBOR, false, p.tables, p.shared.counts)
-    }),
-    (nodes::ip4::ADJACENCY_COUNTER, |p| adjacency_counter::spec(false, p.tables, p.shared.counts)),
+    (nodes::ip4::ARP, |p| p.asks(nodes::ip4::ARP, Kind::NextHop(Payload::Ip4))),
+    (nodes::ip4::GLEAN, |p| p.asks(nodes::ip4::GLEAN, Kind::Glean(Family::Ip4))),
+    (nodes::ip4::CONFIRM_NEIGHBOR, |p| p.confirms(nodes::ip4::CONFIRM_NEIGHBOR, Payload::Ip4)),
+    (nodes::ip4::ADJACENCY_COUNTER, |p| p.counts(Payload::Ip4)),
     (nodes::ip4::DIRECTED_BROADCAST, |p| ip4::directed_broadcast::spec(p.tables)),
     (nodes::ip4::DROP, |p| route_drop::spec::<Ip4>(p.tables)),
     (nodes::ip4::PUNT, |p| punt::spec::<Ip4>(p.tables, p.shared.punts)),
@@ -80,14 +79,21 @@ const NODES: [Declaration; 41] = [
     (nodes::ip6::ICMP_ERROR, |p| ip6::icmp_error::spec(p.tables, p.shared.limits)),
     (nodes::ip6::NEIGHBOR_SOLICITATION, |p| solicitation::spec(p.tables, p.numbers.fib_nodes())),
     (nodes::ip6::NEIGHBOR_ADVERTISEMENT, |p| advertisement::spec(p.tables, p.numbers.fib_nodes())),
-    (nodes::ip6::DISCOVER_NEIGHBOR, |p| p.asks(nodes::ip6::DISCOVER_NEIGHBOR, true, false)),
-    (nodes::ip6::GLEAN, |p| p.asks(nodes::ip6::GLEAN, true, true)),
-    (nodes::ip6::CONFIRM_NEIGHBOR, |p| {
-        confirm::spec(nodes::ip6::CONFIRM_NEIGHBOR, true, p.tables, p.shared.counts)
+    (nodes::ip6::DISCOVER_NEIGHBOR, |p| {
+        p.asks(nodes::ip6::DISCOVER_NEIGHBOR, Kind::NextHop(Payload::Ip6))
     }),
-    (nodes::ip6::ADJACENCY_COUNTER, |p| adjacency_counter::spec(true, p.tables, p.shared.counts)),
+    (nodes::ip6::GLEAN, |p| p.asks(nodes::ip6::GLEAN, Kind::Glean(Family::Ip6))),
+    (nodes::ip6::CONFIRM_NEIGHBOR, |p| p.confirms(nodes::ip6::CONFIRM_NEIGHBOR, Payload::Ip6)),
+    (nodes::ip6::ADJACENCY_COUNTER, |p| p.counts(Payload::Ip6)),
     (nodes::ip6::DROP, |p| route_drop::spec::<Ip6>(p.tables)),
     (nodes::ip6::PUNT, |p| punt::spec::<Ip6>(p.tables, p.shared.punts)),
+    (nodes::mpls::RESOLVE_NEIGHBOR, |p| {
+        p.asks(nodes::mpls::RESOLVE_NEIGHBOR, Kind::NextHop(Payload::Labelled))
+    }),
+    (nodes::mpls::CONFIRM_NEIGHBOR, |p| {
+        p.confirms(nodes::mpls::CONFIRM_NEIGHBOR, Payload::Labelled)
+    }),
+    (nodes::mpls::ADJACENCY_COUNTER, |p| p.counts(Payload::Labelled)),
 ];
 
 /// Where the numbers begin: `ip-done` has this one, the others follow.
@@ -136,6 +142,11 @@ impl Numbers {
             },
             ip6_link_local: self.of(nodes::ip6::LINK_LOCAL),
             ip4_broadcast: self.of(nodes::ip4::DIRECTED_BROADCAST),
+            labelled: LabelledNodes {
+                incomplete: self.of(nodes::mpls::RESOLVE_NEIGHBOR),
+                confirm: self.of(nodes::mpls::CONFIRM_NEIGHBOR),
+                count: self.of(nodes::mpls::ADJACENCY_COUNTER),
+            },
         }
     }
 }
@@ -152,8 +163,18 @@ pub(crate) struct Shared<'a> {
 
 impl Parts<'_> {
     /// A node that resolves neighbours.
-    fn asks(&self, name: &str, six: bool, glean: bool) -> NodeSpec {
-        resolution::spec(name, Kind { six, glean }, self.tables, self.shared.held, &self.pool)
+    fn asks(&self, name: &str, kind: Kind) -> NodeSpec {
+        resolution::spec(name, kind, self.tables, self.shared.held, &self.pool)
+    }
+
+    /// A node that has neighbours confirmed.
+    fn confirms(&self, name: &str, payload: Payload) -> NodeSpec {
+        confirm::spec(name, payload, self.tables, self.shared.counts)
+    }
+
+    /// A node that counts packets by adjacency.
+    fn counts(&self, payload: Payload) -> NodeSpec {
+        adjacency_counter::spec(payload, self.tables, self.shared.counts)
     }
 }
 

@@ -3,13 +3,19 @@
 
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
-use quiver_encap::tunnel::{Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, TunnelTexts};
+use quiver_encap::tunnel::{
+    Nodes, Parsed, Payload, TunnelCommands, TunnelDrop, TunnelProtocol, TunnelTexts,
+};
 use quiver_wire::IpProtocol;
 
 use crate::texts::TEXTS;
 
 /// IP in IP.
 pub struct Ipip;
+
+impl TunnelCommands for Ipip {
+    const TEXTS: TunnelTexts = TEXTS;
+}
 
 impl TunnelProtocol for Ipip {
     const NAME: &'static str = "ipip";
@@ -24,7 +30,8 @@ impl TunnelProtocol for Ipip {
     const IP_PROTOCOLS: &'static [IpProtocol] = &[IpProtocol::IPV4, IpProtocol::IPV6];
     const CARRIES_FRAMES: bool = false;
     const HAS_KEY: bool = false;
-    const TEXTS: TunnelTexts = TEXTS;
+    type Extra = ();
+    type Shared = ();
 
     #[inline(always)]
     fn ip_protocol(inside: IpProtocol) -> IpProtocol {

@@ -7,6 +7,7 @@ mod apply;
 mod auto_subint;
 mod classes;
 mod commands;
+mod evpn;
 mod fdb;
 mod from_host;
 mod link_state;

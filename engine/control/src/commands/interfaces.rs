@@ -39,19 +39,23 @@ pub(super) fn register(registry: &mut Registry) {
             .run(set_state),
     );
     registry.command(
-        Command::new("set interface mtu [packet|ip4|ip6] <mtu:0-65535> <interface>")
+        Command::new("set interface mtu [packet|ip4|ip6|mpls] <mtu:0-65535> <interface>")
             .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mtu: <mtu> with packet")
             .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mtu-ip4: <mtu> with ip4")
             .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mtu-ip6: <mtu> with ip6")
-            .undo("set interface mtu [packet] [ip4] [ip6] 0 <interface>")
+            .entry(order::INTERFACE_SETTINGS, "interfaces.<interface>.mtu-mpls: <mtu> with mpls")
+            .undo("set interface mtu [packet] [ip4] [ip6] [mpls] 0 <interface>")
             .makes("own of <interface>")
-            .replaces(&["interface", "packet", "ip4", "ip6"])
+            .replaces(&["interface", "packet", "ip4", "ip6", "mpls"])
             .group(GROUP)
             .help(
                 "Set the largest layer 3 packet of an interface, in bytes, for all protocols or \
                  for one",
             )
-            .details("The smaller of both holds. For one protocol, 0 leaves it to the interface's.")
+            .details(
+                "The smaller of both holds. For one protocol, 0 leaves it to the interface's. That \
+                 of MPLS is of the packet with its labels.",
+            )
             .example("set interface mtu packet 9000 e0")
             .example("set interface mtu ip6 1400 e0")
             .run(set_mtu),
@@ -173,8 +177,11 @@ fn created(engine: &Engine, id: InterfaceId) -> ([u8; 6], u32) {
 }
 
 /// Protocols that can have an MTU of their own: the least, and who says so.
-const PROTOCOL_MTUS: [(&str, u16, &str); 2] =
-    [("ip4", 68, "RFC 791 §3.2"), ("ip6", 1280, "RFC 8200 §5")];
+const PROTOCOL_MTUS: [(&str, u16, &str); 3] = [
+    ("ip4", 68, "RFC 791 §3.2"),
+    ("ip6", 1280, "RFC 8200 §5"),
+    ("mpls", 72, "RFC 791 §3.2, and a label"),
+];
 
 fn set_mac(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
     let id = args.interface(engine, "interface")?;
@@ -269,9 +276,9 @@ fn show(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
 
 fn write_interface(engine: &Engine, interface: &Interface, text: &mut String) {
     let state = if interface.admin_up { "up" } else { "down" };
-    let [ip4, ip6] =
+    let [ip4, ip6, mpls] =
         PROTOCOL_MTUS.map(|(name, ..)| interface.protocol_mtu_bytes(name).unwrap_or(0));
-    let mtu = format!("{}/{ip4}/{ip6}/0", interface.row().mtu_bytes);
+    let mtu = format!("{}/{ip4}/{ip6}/{mpls}", interface.row().mtu_bytes);
     let start = text.len();
     let _ = write!(
         text,
@@ -323,6 +330,7 @@ fn interface_json(engine: &Engine, interface: &Interface) -> Value {
         "mtu_bytes": row.mtu_bytes,
         "mtu_ip4_bytes": interface.protocol_mtu_bytes("ip4"),
         "mtu_ip6_bytes": interface.protocol_mtu_bytes("ip6"),
+        "mtu_mpls_bytes": interface.protocol_mtu_bytes("mpls"),
         "mac": mac_text(row.mac),
         "promiscuous": row.promiscuous,
         "takes_offloads": interface.takes_offloads,

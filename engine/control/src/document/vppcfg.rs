@@ -88,9 +88,7 @@ impl Import {
                 "bridgedomains" => self.each(node, Import::bridge),
                 "interfaces" => self.each(node, Import::interface),
                 "taps" => self.each(node, Import::tap),
-                "vxlan_tunnels" => self.each(node, |import, key, _| {
-                    import.note(key.at, format!("{}: there are no VXLAN tunnels", key.text));
-                }),
+                "vxlan_tunnels" => self.each(node, Import::vxlan_tunnel),
                 "acls" => self.each(node, |import, key, _| {
                     import.note(key.at, format!("{}: there are no access lists", key.text));
                 }),
@@ -178,6 +176,22 @@ impl Import {
         self.usual_mtu(&[INTERFACES, name], members);
     }
 
+    fn vxlan_tunnel(&mut self, key: &Key, node: &Node) {
+        let name = key.text.as_str();
+        for (key, value) in self.members(node).unwrap_or_default() {
+            let word = match key.text.as_str() {
+                "local" => "src",
+                "remote" => "dst",
+                "vni" => "vni",
+                _ => {
+                    self.setting(&[INTERFACES, name], key, value);
+                    continue;
+                }
+            };
+            self.scalar(&[INTERFACES, name, "vxlan", word], value);
+        }
+    }
+
     /// What loopbacks, interfaces and sub-interfaces have in common.
     fn setting(&mut self, place: &[&str], key: &Key, value: &Node) {
         let below = |word: &'static str| -> Vec<String> {
@@ -246,9 +260,6 @@ impl Import {
 
     fn interface(&mut self, key: &Key, node: &Node) {
         let name = key.text.as_str();
-        if name.starts_with("vxlan_tunnel") {
-            return self.note(key.at, format!("{name}: there are no VXLAN tunnels"));
-        }
         let members = self.members(node).unwrap_or_default();
         for (key, value) in members {
             match key.text.as_str() {
@@ -365,11 +376,7 @@ impl Import {
                     }
                 }
                 "interfaces" => {
-                    for (name, at) in self.texts(value) {
-                        if name.starts_with("vxlan_tunnel") {
-                            self.note(at, format!("{name}: there are no VXLAN tunnels"));
-                            continue;
-                        }
+                    for (name, _) in self.texts(value) {
                         self.bridged(&name, number);
                     }
                 }
@@ -422,7 +429,10 @@ bridgedomains:
     bvi: loop1
     interfaces: [BondEthernet0.500, vxlan_tunnel1]
     settings: {learn: false, mac-age-minutes: 5}
+vxlan_tunnels:
+  vxlan_tunnel1: {description: far, local: 192.0.2.1, remote: 192.0.2.2, vni: 101}
 interfaces:
+  vxlan_tunnel1: {mtu: 2000}
   BondEthernet0:
     mtu: 2004
     sub-interfaces:
@@ -472,14 +482,20 @@ interfaces:
     loopback: {}
     mtu: 2000
     state: up
+  vxlan_tunnel1:
+    bridge:
+      domain: 10
+    mtu: 2000
+    state: up
+    tag: far
+    vxlan:
+      dst: 192.0.2.2
+      src: 192.0.2.1
+      vni: 101
 ";
         assert_eq!(imported.yaml, expected);
         let notes: Vec<String> =
             imported.notes.iter().map(|(at, what)| format!("{}: {what}", at.line)).collect();
-        let expected = [
-            "7: mtu: a bridge domain has that of its interfaces",
-            "9: vxlan_tunnel1: there are no VXLAN tunnels",
-        ];
-        assert_eq!(notes, expected);
+        assert_eq!(notes, ["7: mtu: a bridge domain has that of its interfaces"]);
     }
 }

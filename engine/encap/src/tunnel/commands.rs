@@ -9,7 +9,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, PathState};
 
 use super::config::{self, PeerView, TunnelConfig, Tunnels};
-use super::protocol::TunnelProtocol;
+use super::protocol::TunnelCommands;
 
 /// The heading of these commands.
 const GROUP: &str = "Tunnels";
@@ -55,7 +55,7 @@ pub struct TunnelTexts {
 }
 
 /// Declare the commands of a protocol's tunnels, their part of the configuration, and their memory.
-pub(super) fn register<P: TunnelProtocol>(registry: &mut Registry) {
+pub(super) fn register<P: TunnelCommands>(registry: &mut Registry) {
     registry.command(create_command::<P>());
     registry.command(command(&P::TEXTS.delete).run(delete::<P>));
     registry.command(command(&P::TEXTS.show).run_or_begin(show::<P>));
@@ -74,9 +74,19 @@ fn command(text: &CommandText) -> Command<Engine> {
     text.examples.iter().fold(command, |command, line| command.example(line))
 }
 
-fn create_command<P: TunnelProtocol>() -> Command<Engine> {
-    let mut command = command(&P::TEXTS.create)
-        .details(P::TEXTS.create_details)
+fn create_command<P: TunnelCommands>() -> Command<Engine> {
+    let command = command(&P::TEXTS.create).details(P::TEXTS.create_details);
+    P::explained(command)
+        .entry(order::INTERFACES, P::TEXTS.entry)
+        .undo(P::TEXTS.undo)
+        .makes(P::TEXTS.makes)
+        .word("del", "delete it")
+        .run(create::<P>)
+}
+
+/// Explain the words that tunnels of most protocols have.
+pub fn explained<P: TunnelCommands>(command: Command<Engine>) -> Command<Engine> {
+    let mut command = command
         .word("src", "the outer source, an address of this router")
         .word("dst", "the outer destination")
         .word("multipoint", "many destinations, which `create teib` names")
@@ -88,18 +98,17 @@ fn create_command<P: TunnelProtocol>() -> Command<Engine> {
     if P::HAS_KEY {
         command = command.word("key", "the tunnel among those between the same ends (RFC 2890)");
     }
-    command
-        .entry(order::INTERFACES, P::TEXTS.entry)
-        .undo(P::TEXTS.undo)
-        .makes(P::TEXTS.makes)
-        .word("ttl", "of the outer header")
-        .word("dscp", "of the outer header")
-        .word("del", "delete it")
-        .run(create::<P>)
+    command.word("ttl", "of the outer header").word("dscp", "of the outer header")
 }
 
-/// The tunnel that a command describes.
-fn described<P: TunnelProtocol>(args: &Args<'_>) -> Result<TunnelConfig, Refusal> {
+/// The tunnel that a command with these words describes.
+///
+/// # Errors
+/// It has neither a destination nor many, or both.
+pub fn described<P: TunnelCommands>(
+    args: &Args<'_>,
+    extra: P::Extra,
+) -> Result<TunnelConfig<P::Extra>, Refusal> {
     let destination = args.optional("dst")?;
     if destination.is_some() == args.has("multipoint") {
         let what = "a tunnel has one destination (dst), or is multipoint";
@@ -114,11 +123,13 @@ fn described<P: TunnelProtocol>(args: &Args<'_>) -> Result<TunnelConfig, Refusal
         carries_frames: P::CARRIES_FRAMES && args.has("teb"),
         hop_limit: args.optional("ttl")?,
         dscp: args.optional("dscp")?,
+        udp: None,
+        extra,
     })
 }
 
-fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let described = described::<P>(args)?;
+fn create<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let described = P::described(args)?;
     if args.has("del") {
         let id = between::<P>(engine, &described)
             .ok_or_else(|| Refusal::new(P::TEXTS.no_such_ends).remedy(P::TEXTS.remedy))?;
@@ -132,15 +143,26 @@ fn create<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
 }
 
 /// The tunnel with the same ends, table and key.
-fn between<P: TunnelProtocol>(engine: &Engine, described: &TunnelConfig) -> Option<InterfaceId> {
-    let ends =
-        |config: &TunnelConfig| (config.source, config.destination, config.table, config.key);
+fn between<P: TunnelCommands>(
+    engine: &Engine,
+    described: &TunnelConfig<P::Extra>,
+) -> Option<InterfaceId> {
+    let ends = |config: &TunnelConfig<P::Extra>| {
+        let number = (P::space(config), P::key(config));
+        (config.source, config.destination, config.table, number)
+    };
     let mut tunnels = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
     tunnels.find(|(_, tunnel)| ends(&tunnel.config) == ends(described)).map(|(id, _)| id)
 }
 
 /// The tunnel whose interface a command names.
-fn tunnel<P: TunnelProtocol>(engine: &Engine, args: &Args<'_>) -> Result<InterfaceId, Refusal> {
+///
+/// # Errors
+/// There is no such interface, or it is no such tunnel.
+pub fn tunnel_named<P: TunnelCommands>(
+    engine: &Engine,
+    args: &Args<'_>,
+) -> Result<InterfaceId, Refusal> {
     let id = args.interface(engine, "interface")?;
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.get(id).is_some()) {
         return Ok(id);
@@ -149,14 +171,14 @@ fn tunnel<P: TunnelProtocol>(engine: &Engine, args: &Args<'_>) -> Result<Interfa
     Err(args.refuse("interface", what).remedy(P::TEXTS.remedy))
 }
 
-fn delete<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let id = tunnel::<P>(engine, args)?;
+fn delete<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
+    let id = tunnel_named::<P>(engine, args)?;
     engine.delete_interface(id)?;
     Ok(Output::none())
 }
 
 /// The state of the route to the outer destination.
-fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) {
+pub(super) fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) {
     match peer.underlay {
         None => ("gone", None),
         Some(PathState::Used | PathState::Waits) => ("up", None),
@@ -164,7 +186,7 @@ fn underlay(engine: &Engine, peer: &PeerView) -> (&'static str, Option<String>) 
     }
 }
 
-fn columns<P: TunnelProtocol>() -> Vec<Column> {
+fn columns<P: TunnelCommands>() -> Vec<Column> {
     let mut columns = vec![
         Column::left("Interface"),
         Column::left("State"),
@@ -174,6 +196,7 @@ fn columns<P: TunnelProtocol>() -> Vec<Column> {
     ];
     columns.extend(P::CARRIES_FRAMES.then(|| Column::left("Type")));
     columns.extend(P::HAS_KEY.then(|| Column::right("Key")));
+    columns.extend(P::columns());
     columns.extend([
         Column::left("Next hop"),
         Column::left("Underlay"),
@@ -186,7 +209,7 @@ fn columns<P: TunnelProtocol>() -> Vec<Column> {
 }
 
 /// Add a row per peer; a tunnel without peers has one row.
-fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: InterfaceId) {
+fn add_rows<P: TunnelCommands>(engine: &Engine, table: &mut Table, id: InterfaceId) {
     let (Some(tunnels), Some(fib)) = (engine.get::<Tunnels<P>>(), engine.get::<Fib>()) else {
         return;
     };
@@ -204,10 +227,13 @@ fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: Interface
         let mut row =
             row.cell(config.source.to_string()).cell(destination.as_str()).cell(config.table);
         if P::CARRIES_FRAMES {
-            row = row.cell(if config.carries_frames { "teb" } else { "l3" });
+            row = row.cell(P::type_word(config));
         }
         if P::HAS_KEY {
             row = row.cell(config.key);
+        }
+        for cell in P::cells(config) {
+            row = row.cell(cell);
         }
         let row =
             row.cell(peer.and_then(|peer| peer.next_hop).map(|next_hop| next_hop.to_string()));
@@ -219,25 +245,37 @@ fn add_rows<P: TunnelProtocol>(engine: &Engine, table: &mut Table, id: Interface
     }
 }
 
-fn show<P: TunnelProtocol>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
-    let keys =
-        if args.has("interface") { vec![tunnel::<P>(engine, args)?] } else { ids::<P>(engine) };
+fn show<P: TunnelCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let keys = match args.has("interface") {
+        true => vec![tunnel_named::<P>(engine, args)?],
+        false => ids::<P>(engine),
+    };
     Listing::over(P::TEXTS.list, columns::<P>(), keys, add_rows::<P>)
         .when_empty(P::TEXTS.none)
         .begin(engine)
 }
 
 /// `show running-config`: the tunnels.
-fn ids<P: TunnelProtocol>(engine: &Engine) -> Vec<InterfaceId> {
+fn ids<P: TunnelCommands>(engine: &Engine) -> Vec<InterfaceId> {
     engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter).map(|(id, _)| id).collect()
 }
 
 /// `show running-config`: one of them.
-fn write_tunnel<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+fn write_tunnel<P: TunnelCommands>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
     let Some(tunnel) = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id)) else {
         return;
     };
     let tunnel = &tunnel.config;
+    let words = P::words(tunnel).join(" ");
+    if tunnel.table != 0 {
+        let family = Family::of(tunnel.source).word();
+        config.command(format_args!("{family} table add {}", tunnel.table));
+    }
+    config.command(format_args!("create {} tunnel {words}", P::NAME));
+}
+
+/// The words that tunnels of most protocols have.
+pub fn words<X>(tunnel: &TunnelConfig<X>) -> Vec<String> {
     let mut words = vec![format!("src {}", tunnel.source)];
     words.extend(tunnel.destination.map(|address| format!("dst {address}")));
     words.extend(tunnel.destination.is_none().then(|| "multipoint".to_owned()));
@@ -247,10 +285,5 @@ fn write_tunnel<P: TunnelProtocol>(engine: &Engine, config: &mut ConfigWriter, i
     words.extend(tunnel.key.map(|key| format!("key {key}")));
     words.extend(tunnel.hop_limit.map(|hops| format!("ttl {hops}")));
     words.extend(tunnel.dscp.map(|dscp| format!("dscp {dscp}")));
-    let words = words.join(" ");
-    if tunnel.table != 0 {
-        let family = Family::of(tunnel.source).word();
-        config.command(format_args!("{family} table add {}", tunnel.table));
-    }
-    config.command(format_args!("create {} tunnel {words}", P::NAME));
+    words
 }

@@ -5,22 +5,26 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use quiver_control::modes;
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::worker::event::Event;
-use quiver_core::{Engine, InterfaceId};
+use quiver_core::{Engine, InterfaceId, NodeId};
 use quiver_forwarding::fib::{Family, Fib, FibError, Path, PathState, StackedHop};
-use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::ip::{GroupMembership, Ip4, Ip6, IpTables, OpenPort};
 use quiver_tables::GroupId;
 use quiver_tables::exact::ExactError;
+use quiver_tables::mac::CORE_GROUP;
 use quiver_tables::memory::MemoryError;
 
 use super::errors::PathReport;
+use super::far_ends::{self, FarEndBook, FarEndTables};
 use super::frames::{EntryByInterface, TunnelTx};
 use super::protocol::TunnelProtocol;
-use super::table::{End, Key, TunnelTable, TunnelTableWriter, bits, key};
+use super::table::{End, Key, SENT, TunnelTable, TunnelTableWriter, bits, key};
 use super::teib::{NextHop, Teib};
+use super::udp;
 use crate::entries::{EncapEntries, WorkerEncapEntries};
 use crate::entry::EntryWords;
 use crate::outer::OuterHeader;
@@ -38,7 +42,7 @@ const HOLDER: &str = "a tunnel";
 
 /// What an operator says of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TunnelConfig {
+pub struct TunnelConfig<X = ()> {
     /// The number in its name.
     pub instance: Option<u32>,
     /// The outer source, an address of this router.
@@ -55,6 +59,50 @@ pub struct TunnelConfig {
     pub hop_limit: Option<u8>,
     /// The outer DSCP; without one that of the inner packet.
     pub dscp: Option<u8>,
+    /// What a tunnel in UDP has besides.
+    pub udp: Option<UdpConfig>,
+    /// What only tunnels of this protocol have.
+    pub extra: X,
+}
+
+/// What an operator says of a tunnel in UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpConfig {
+    /// The UDP port at which this end takes packets.
+    pub local_port: u16,
+    /// The UDP port at which the other end does.
+    pub remote_port: u16,
+    /// Is the UDP checksum zero over IPv6, too (RFC 6935)?
+    pub zero_checksum: bool,
+    /// The interface that leads to the destination, where that is a group.
+    pub group_interface: Option<InterfaceId>,
+    /// The node that takes what the tunnel receives, instead of `ethernet-input`.
+    pub input: Option<NodeId>,
+    /// Did the operator say that the interface routes?
+    pub is_layer3: bool,
+}
+
+impl<X> TunnelConfig<X> {
+    /// The group that the tunnel sends to and listens to.
+    pub fn group(&self) -> Option<(IpAddr, InterfaceId)> {
+        self.destination.zip(self.udp.and_then(|udp| udp.group_interface))
+    }
+
+    /// Has the tunnel many far ends, to which frames go as the MAC table says?
+    pub fn has_far_ends(&self) -> bool {
+        self.destination.is_none() && self.carries_frames
+    }
+
+    /// The UDP port at which this end takes packets; 0 for none.
+    fn local_port(&self) -> u16 {
+        self.udp.map_or(0, |udp| udp.local_port)
+    }
+}
+
+/// What workers match beside the ends and the table: the UDP port or the space of numbers, and the
+/// number.
+fn number<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> (u16, Option<u32>) {
+    (config.local_port() | P::space(config), P::key(config))
 }
 
 /// Why a tunnel cannot be made or changed.
@@ -68,6 +116,21 @@ pub enum TunnelError {
     /// Not a host's.
     #[error("{0} is no address that one host has")]
     Address(IpAddr),
+    /// Not a group.
+    #[error("{0} is no multicast group")]
+    NoGroup(IpAddr),
+    /// Nobody joins it.
+    #[error("groups cannot be joined: group-membership is not built in")]
+    NoMembership,
+    /// Gone.
+    #[error("the interface is no tunnel with many far ends")]
+    NoPort,
+    /// No number is left.
+    #[error("there are {0} far ends of tunnels already; remove some")]
+    FarEnds(usize),
+    /// Another protocol has the port.
+    #[error("UDP port {0} is another protocol's")]
+    Port(u16),
     /// The name is there.
     #[error("{0} exists already")]
     Exists(String),
@@ -113,35 +176,77 @@ pub enum TunnelError {
 
 /// A peer to which packets are encapsulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Peer {
+pub(super) struct Peer {
     entry: u32,
     underlay: GroupId,
     /// The family and the small number of the outer table, which is held.
     family: Family,
     table: u32,
     key: Key,
+    /// The key of what is sent, where it is another one.
+    sent_key: Option<Key>,
+}
+
+impl Peer {
+    /// Its encapsulation entry.
+    pub(super) fn entry(&self) -> u32 {
+        self.entry
+    }
 }
 
 /// A tunnel.
 #[derive(Debug)]
-pub struct Tunnel {
+pub struct Tunnel<P: TunnelProtocol> {
     /// As it was asked for, with its instance.
-    pub config: TunnelConfig,
+    pub config: TunnelConfig<P::Extra>,
     /// The small number of its outer table.
     table: u32,
     /// Its peer, or with a multipoint tunnel those of its next hops.
     peers: BTreeMap<Option<IpAddr>, Peer>,
+    /// The key under which its packets come to a group that another tunnel listens to.
+    alias: Option<Key>,
 }
 
-impl Tunnel {
+impl<P: TunnelProtocol> Tunnel<P> {
+    /// The small number of its outer table.
+    pub(super) fn table(&self) -> u32 {
+        self.table
+    }
+
+    /// Has it many far ends, to which frames go as the MAC table says?
+    pub fn has_far_ends(&self) -> bool {
+        self.config.has_far_ends()
+    }
+
     /// The family of the outer header.
     fn family(&self) -> Family {
         Family::of(self.config.source)
     }
 
-    /// The key of packets from any sender, of a multipoint tunnel.
+    /// The key of packets from any sender, of a multipoint tunnel or of one that listens to a
+    /// group.
     fn key_of_any(&self) -> Key {
-        key(0, bits(self.config.source), self.table, self.config.key)
+        let to = self.config.group().map_or(self.config.source, |(group, _)| group);
+        let (port, number) = number::<P>(&self.config);
+        key(0, bits(to), self.table, port, number)
+    }
+
+    /// The key of what it receives.
+    fn own_key(&self) -> Key {
+        let TunnelConfig { source, destination, .. } = self.config;
+        match destination.filter(|_| self.config.group().is_none()) {
+            None => self.key_of_any(),
+            Some(from) => {
+                let (port, number) = number::<P>(&self.config);
+                key(bits(from), bits(source), self.table, port, number)
+            }
+        }
+    }
+
+    /// Is it for packets with the same table, port and number as another one?
+    fn has_number_of(&self, other: &Tunnel<P>) -> bool {
+        let number = |tunnel: &Tunnel<P>| (tunnel.table, number::<P>(&tunnel.config));
+        self.family() == other.family() && number(self) == number(other)
     }
 }
 
@@ -159,13 +264,15 @@ pub struct PeerView {
 }
 
 /// All tunnels of a protocol.
-pub struct Tunnels<P> {
-    by_interface: BTreeMap<InterfaceId, Tunnel>,
+pub struct Tunnels<P: TunnelProtocol> {
+    by_interface: BTreeMap<InterfaceId, Tunnel<P>>,
     entries: EncapEntries,
     ends: TunnelTableWriter,
     frames: Arc<EntryByInterface>,
     path_mtus: PathMtus,
-    protocol: std::marker::PhantomData<P>,
+    shared: Arc<P::Shared>,
+    pub(super) far: FarEndBook,
+    pub(super) far_tables: Arc<FarEndTables>,
 }
 
 /// The control thread's handle.
@@ -196,7 +303,9 @@ impl<P: TunnelProtocol> Tunnels<P> {
             ends: TunnelTableWriter::new(epochs)?,
             frames: Arc::new(EntryByInterface::new()),
             path_mtus: PathMtus::default(),
-            protocol: std::marker::PhantomData,
+            shared: Arc::default(),
+            far: FarEndBook::default(),
+            far_tables: Arc::new(FarEndTables::new(epochs)),
         })
     }
 
@@ -212,13 +321,17 @@ impl<P: TunnelProtocol> Tunnels<P> {
         &self.frames
     }
 
+    pub(super) fn shared(&self) -> &Arc<P::Shared> {
+        &self.shared
+    }
+
     /// All tunnels, by interface.
-    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Tunnel)> {
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Tunnel<P>)> {
         self.by_interface.iter().map(|(id, tunnel)| (*id, tunnel))
     }
 
     /// The tunnel that an interface is.
-    pub fn get(&self, id: InterfaceId) -> Option<&Tunnel> {
+    pub fn get(&self, id: InterfaceId) -> Option<&Tunnel<P>> {
         self.by_interface.get(&id)
     }
 
@@ -230,7 +343,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     /// What is known of the peers of a tunnel.
     pub fn peers<'a>(
         &'a self,
-        tunnel: &'a Tunnel,
+        tunnel: &'a Tunnel<P>,
         fib: &'a Fib,
     ) -> impl Iterator<Item = PeerView> + 'a {
         tunnel.peers.iter().map(|(next_hop, peer)| PeerView {
@@ -242,29 +355,34 @@ impl<P: TunnelProtocol> Tunnels<P> {
     }
 
     /// The header stack to a destination.
-    fn stack(config: &TunnelConfig, destination: IpAddr) -> Option<Vec<u8>> {
+    fn stack(config: &TunnelConfig<P::Extra>, destination: IpAddr) -> Option<Vec<u8>> {
         let class = config.dscp.unwrap_or(0) << 2;
         let hops = config.hop_limit.unwrap_or(HOP_LIMIT);
         let outer = match config.source {
             IpAddr::V4(_) => Ip4::template(config.source, destination, class, hops),
             IpAddr::V6(_) => Ip6::template(config.source, destination, class, hops),
         };
-        outer.map(|outer| [outer, P::header(config.key)].concat())
+        let udp = config.udp.map(|udp| udp::template(udp.remote_port));
+        let udp = udp.as_ref().map_or(&[][..], |udp| udp);
+        outer.map(|outer| [&outer, udp, &P::header_of(config)].concat())
     }
 
     /// An entry for packets to a destination, and the group that leads there. Nothing is left of
     /// what is refused.
-    fn add_peer(
+    pub(super) fn add_peer(
         &mut self,
         fib: &mut Fib,
-        config: &TunnelConfig,
+        config: &TunnelConfig<P::Extra>,
         destination: IpAddr,
         table: u32,
     ) -> Result<Peer, TunnelError> {
         let stack = Self::stack(config, destination)
             .ok_or(TunnelError::Families(config.source, destination))?;
         let family = Family::of(destination);
-        let path = Path::resolved(destination, Some(table), None);
+        let path = match config.group() {
+            Some((group, interface)) => Path::via(group, Some(interface)),
+            None => Path::resolved(destination, Some(table), None),
+        };
         let underlay = fib.hold_paths(family, table, &[path])?;
         let words = EntryWords {
             underlay,
@@ -272,23 +390,77 @@ impl<P: TunnelProtocol> Tunnels<P> {
             protocol_offset: 0,
             copies_hop_limit: config.hop_limit.is_none() && !config.carries_frames,
             copies_dscp: config.dscp.is_none(),
-            feature_flag: false,
+            feature_flag: config.udp.is_some_and(|udp| udp.zero_checksum),
         };
         let Some(entry) = self.entries.add(&stack, words.words()) else {
             fib.release_paths(underlay);
             return Err(TunnelError::EntriesFull(self.entries.len()));
         };
         fib.hold_table(family, table, HOLDER);
-        let key = key(bits(destination), bits(config.source), table, config.key);
-        Ok(Peer { entry, underlay, family, table, key })
+        let (port, number) = number::<P>(config);
+        let (local, remote) = (bits(config.source), bits(destination));
+        let sent_key =
+            P::HAS_SENT_KEY.then(|| key(remote, local, table, port | SENT, P::sent_key(config)));
+        let key = match config.group() {
+            Some((group, _)) => key(0, bits(group), table, port, number),
+            None => key(remote, local, table, port, number),
+        };
+        Ok(Peer { entry, underlay, family, table, key, sent_key })
     }
 
     /// Workers find this peer no more.
-    fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
+    pub(super) fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
         self.path_mtus.entry_gone(peer.entry);
         self.entries.retire(peer.entry);
         fib.release_paths(peer.underlay);
         fib.release_table(peer.family, peer.table, HOLDER);
+    }
+
+    /// Workers match what comes from a peer, and ICMP errors about what it is sent.
+    fn insert_end(&mut self, peer: &Peer, end: End) -> Result<(), TunnelError> {
+        self.ends.insert(peer.key, end)?;
+        if let Some(sent_key) = peer.sent_key
+            && let Err(error) = self.ends.insert(sent_key, end)
+        {
+            self.ends.remove(&peer.key);
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Workers do not any more.
+    fn remove_end(&mut self, peer: &Peer) {
+        self.ends.remove(&peer.key);
+        peer.sent_key.iter().for_each(|key| self.ends.remove(key));
+    }
+
+    /// Let packets to a group that come from the peer of a point-to-point tunnel be that tunnel's:
+    /// what is learned from them leads there.
+    fn follow_groups(&mut self, id: InterfaceId) {
+        let Some(changed) = self.by_interface.get(&id) else { return };
+        let alike = self.by_interface.iter().filter(|(_, other)| other.has_number_of(changed));
+        let groups = alike.clone().find_map(|(_, tunnel)| tunnel.config.group());
+        let mut wanted = Vec::new();
+        for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group().is_none()) {
+            let alias = groups.zip(tunnel.config.destination).map(|((group, _), from)| {
+                let (port, number) = number::<P>(&tunnel.config);
+                key(bits(from), bits(group), tunnel.table, port, number)
+            });
+            wanted.push((*id, alias));
+        }
+        for (id, alias) in wanted {
+            let Some(tunnel) = self.by_interface.get_mut(&id) else { continue };
+            if tunnel.alias == alias {
+                continue;
+            }
+            if let Some(old) = tunnel.alias.take() {
+                self.ends.remove(&old);
+            }
+            let entry = tunnel.peers.get(&None).map_or(0, |peer| peer.entry);
+            let end = End { entry, ..end::<P>(id, &tunnel.config) };
+            // Where the table is full, the tunnel that listens to the group takes them.
+            tunnel.alias = alias.filter(|alias| self.ends.insert(*alias, end).is_ok());
+        }
     }
 
     fn learn(&mut self, report: PathReport, now_ns: u64) {
@@ -316,7 +488,7 @@ fn stacked_hop<P: TunnelProtocol>(
 
 /// The name of an instance.
 pub fn name<P: TunnelProtocol>(instance: u32) -> String {
-    format!("{}{instance}", P::NAME)
+    format!("{}{instance}", P::INTERFACE)
 }
 
 fn free_instance<P: TunnelProtocol>(
@@ -333,14 +505,18 @@ fn free_instance<P: TunnelProtocol>(
     }
 }
 
-fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
+pub(super) fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
     engine.get_mut::<Fib>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))
 }
 
 /// Check the addresses of a tunnel.
-fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
+fn check<X>(config: &TunnelConfig<X>, may_have_far_ends: bool) -> Result<(), TunnelError> {
+    let group = config.group().map(|(group, _)| group);
+    if let Some(group) = group.filter(|group| !group.is_multicast()) {
+        return Err(TunnelError::NoGroup(group));
+    }
     for address in [Some(config.source), config.destination].into_iter().flatten() {
-        if !is_host(address) {
+        if !is_host(address) && Some(address) != group {
             return Err(TunnelError::Address(address));
         }
     }
@@ -348,7 +524,7 @@ fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
         Some(destination) if Family::of(destination) != Family::of(config.source) => {
             Err(TunnelError::Families(config.source, destination))
         }
-        None if config.carries_frames => Err(TunnelError::MultipointFrames),
+        None if config.carries_frames && !may_have_far_ends => Err(TunnelError::MultipointFrames),
         _ => Ok(()),
     }
 }
@@ -360,46 +536,56 @@ fn check(config: &TunnelConfig) -> Result<(), TunnelError> {
 /// missing, or a table is full.
 pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
-    mut config: TunnelConfig,
+    mut config: TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
-    check(&config)?;
+    check(&config, P::FAR_ENDS.is_some())?;
     let instance = free_instance::<P>(engine, config.instance)?;
     config.instance = Some(instance);
     let family = Family::of(config.source);
     let no_table = TunnelError::NoTable { family, table: config.table };
     let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
-    let mut tunnel = Tunnel { config, table, peers: BTreeMap::new() };
-    let own_key = match config.destination {
-        Some(destination) => key(bits(destination), bits(config.source), table, config.key),
-        None => tunnel.key_of_any(),
-    };
+    let mut tunnel = Tunnel::<P> { config, table, peers: BTreeMap::new(), alias: None };
+    let own_key = tunnel.own_key();
     if engine.get::<Tunnels<P>>().is_some_and(|tunnels| tunnels.ends.has(&own_key)) {
         return Err(TunnelError::Ends(other_with::<P>(engine, &own_key)));
     }
-    let id = create_interface::<P>(engine, instance, &config)?;
+    listen::<P>(engine, &config)?;
+    let id = match create_interface::<P>(engine, instance, &config) {
+        Ok(id) => id,
+        Err(error) => {
+            stop_listening(engine, &config);
+            return Err(error);
+        }
+    };
     let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
-        let mut end = End { interface: id, carries_frames: config.carries_frames, entry: 0 };
+        let mut end = end::<P>(id, &config);
         let Some(destination) = config.destination else {
             tunnels.ends.insert(own_key, end)?;
             let fib = fib(engine)?;
             fib.hold_table(family, table, HOLDER);
-            fib.set_multipoint(id);
+            match config.has_far_ends() {
+                true => tunnels.far_tables.set_key(id, config.key.unwrap_or(0)),
+                false => fib.set_multipoint(id),
+            }
             tunnels.by_interface.insert(id, tunnel);
             return Ok(());
         };
         let peer = tunnels.add_peer(fib(engine)?, &config, destination, table)?;
         end.entry = peer.entry;
-        let hop = stacked_hop::<P>(engine, family, peer);
-        let inserted = hop.and_then(|hop| Ok(tunnels.ends.insert(own_key, end).map(|()| hop)?));
+        let hop = match config.carries_frames {
+            true => Ok(None),
+            false => stacked_hop::<P>(engine, family, peer).map(Some),
+        };
+        let inserted = hop.and_then(|hop| tunnels.insert_end(&peer, end).map(|()| hop));
         match inserted {
             Ok(hop) => {
-                if config.carries_frames {
-                    tunnels.frames.set(id, peer.entry);
-                } else {
-                    fib(engine)?.set_stack(id, Some(hop));
+                match hop {
+                    Some(_) => fib(engine)?.set_stack(id, hop),
+                    None => tunnels.frames.set(id, peer.entry),
                 }
                 tunnel.peers.insert(None, peer);
                 tunnels.by_interface.insert(id, tunnel);
+                tunnels.follow_groups(id);
                 Ok(())
             }
             Err(error) => {
@@ -409,13 +595,114 @@ pub fn create<P: TunnelProtocol>(
         }
     });
     if let Err(error) = made {
+        stop_listening(engine, &config);
         engine.delete_interface(id)?;
         return Err(error);
     }
-    if config.destination.is_none() {
+    if let Some(node) = config.udp.and_then(|udp| udp.input) {
+        engine.set_input_node(id, node)?;
+    }
+    if config.has_far_ends() {
+        modes::set_group(engine, id, CORE_GROUP);
+        modes::set_unlearned(engine, id);
+    } else if config.destination.is_none() {
         follow_next_hops::<P>(engine, id)?;
     }
     Ok(id)
+}
+
+/// Take packets at the tunnel's UDP port, and listen to its group.
+fn listen<P: TunnelProtocol>(
+    engine: &mut Engine,
+    config: &TunnelConfig<P::Extra>,
+) -> Result<(), TunnelError> {
+    let Some(udp) = config.udp else { return Ok(()) };
+    let family = Family::of(config.source);
+    let name = P::NODES.input[family as usize];
+    let node = engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name))?;
+    let membership = engine.get::<GroupMembership>().copied();
+    if config.group().is_some() && membership.is_none() {
+        return Err(TunnelError::NoMembership);
+    }
+    let tables = engine.shared::<IpTables>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))?;
+    let errors = engine.node_id(P::NODES.errors[family as usize]);
+    let open = OpenPort { node, takes_zero_checksum: true, errors };
+    if !tables.udp_ports.open(family, udp.local_port, open) {
+        return Err(TunnelError::Port(udp.local_port));
+    }
+    if let Some(((group, interface), membership)) = config.group().zip(membership) {
+        (membership.join)(engine, interface, group);
+    }
+    Ok(())
+}
+
+/// Undo [`listen`].
+fn stop_listening<X>(engine: &mut Engine, config: &TunnelConfig<X>) {
+    let Some(udp) = config.udp else { return };
+    if let Some(tables) = engine.shared::<IpTables>() {
+        tables.udp_ports.close(Family::of(config.source), udp.local_port);
+    }
+    if let Some((group, interface)) = config.group()
+        && let Some(membership) = engine.get::<GroupMembership>().copied()
+    {
+        (membership.leave)(engine, interface, group);
+    }
+}
+
+/// The end of a tunnel, as long as it has no peer.
+fn end<P: TunnelProtocol>(interface: InterfaceId, config: &TunnelConfig<P::Extra>) -> End {
+    let words = P::end_words(config);
+    End { interface, carries_frames: config.carries_frames, entry: 0, words }
+}
+
+/// Give a point-to-point tunnel another configuration with the same ends, table and key: its next
+/// packets have the new header. Nothing changes when it is refused.
+///
+/// # Errors
+/// The interface is no such tunnel, or a table is full.
+pub fn reconfigure<P: TunnelProtocol>(
+    engine: &mut Engine,
+    id: InterfaceId,
+    extra: P::Extra,
+) -> Result<(), TunnelError> {
+    engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let Some(mut tunnel) = tunnels.by_interface.remove(&id) else {
+            return Err(TunnelError::NotBuiltIn(P::WORDS));
+        };
+        let changed = change_peer::<P>(engine, tunnels, &mut tunnel, id, extra);
+        tunnels.by_interface.insert(id, tunnel);
+        changed
+    })
+}
+
+fn change_peer<P: TunnelProtocol>(
+    engine: &mut Engine,
+    tunnels: &mut Tunnels<P>,
+    tunnel: &mut Tunnel<P>,
+    id: InterfaceId,
+    extra: P::Extra,
+) -> Result<(), TunnelError> {
+    let config = TunnelConfig { extra, ..tunnel.config };
+    if let (Some(destination), Some(old)) = (config.destination, tunnel.peers.get(&None).copied()) {
+        let peer = tunnels.add_peer(fib(engine)?, &config, destination, tunnel.table)?;
+        let hop = match config.carries_frames {
+            true => None,
+            false => Some(stacked_hop::<P>(engine, tunnel.family(), peer)?),
+        };
+        let end = End { entry: peer.entry, ..end::<P>(id, &config) };
+        if let Err(error) = tunnels.insert_end(&peer, end) {
+            tunnels.remove_peer(fib(engine)?, peer);
+            return Err(error);
+        }
+        match hop {
+            Some(_) => fib(engine)?.set_stack(id, hop),
+            None => tunnels.frames.set(id, peer.entry),
+        }
+        tunnels.remove_peer(fib(engine)?, old);
+        tunnel.peers.insert(None, peer);
+    }
+    tunnel.config = config;
+    Ok(())
 }
 
 /// The name of the tunnel with this key of ends.
@@ -427,12 +714,21 @@ fn other_with<P: TunnelProtocol>(engine: &Engine, key: &Key) -> String {
 fn create_interface<P: TunnelProtocol>(
     engine: &mut Engine,
     instance: u32,
-    config: &TunnelConfig,
+    config: &TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
     let outer = Family::of(config.source) as usize;
-    let next = if config.carries_frames { P::NODES.encap_frames[outer] } else { P::NODES.output };
+    let next = match P::FAR_ENDS.filter(|_| config.has_far_ends()) {
+        Some(nodes) => nodes.encap[outer],
+        None if config.carries_frames => P::frame_nodes(config)[outer],
+        None => P::NODES.output,
+    };
     let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
-    let tx = |_| Box::new(TunnelTx(node)) as Box<dyn TxQueue>;
+    // Segments of one super-frame would get one number. Who cuts super-frames knows tunnels in UDP
+    // by their usual port.
+    let is_numbered = P::NUMBERED_NODES.contains(&next);
+    let is_known = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
+    let takes_offloads = is_known && !is_numbered;
+    let tx = |_| Box::new(TunnelTx { node, takes_offloads }) as Box<dyn TxQueue>;
     let id = engine.create_interface(InterfaceSpec {
         name: name::<P>(instance),
         device: Box::new(TunnelDevice(P::NAME)),
@@ -455,13 +751,21 @@ fn made_up_mac() -> [u8; 6] {
 
 /// An interface is gone: its tunnel, too.
 fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
+    far_ends::forget::<P>(engine, id);
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
+        stop_listening(engine, &tunnel.config);
         tunnels.frames.set(id, 0);
-        if tunnel.config.destination.is_none() {
-            tunnels.ends.remove(&tunnel.key_of_any());
+        tunnels.ends.remove(&tunnel.own_key());
+        if let Some(alias) = &tunnel.alias {
+            tunnels.ends.remove(alias);
         }
-        tunnel.peers.values().for_each(|peer| tunnels.ends.remove(&peer.key));
+        if tunnel.config.group().is_some() {
+            let mut others = tunnels.by_interface.iter();
+            let other = others.find(|(_, other)| other.has_number_of(&tunnel)).map(|(id, _)| *id);
+            other.into_iter().for_each(|id| tunnels.follow_groups(id));
+        }
+        tunnel.peers.values().for_each(|peer| tunnels.remove_end(peer));
         let Some(fib) = engine.get_mut::<Fib>() else { return };
         fib.set_stack(id, None);
         if tunnel.config.destination.is_none() {
@@ -485,13 +789,13 @@ fn follow_next_hops<P: TunnelProtocol>(
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(mut tunnel) = tunnels.by_interface.remove(&id) else { return Ok(()) };
         let mut done = Ok(());
-        if tunnel.config.destination.is_none() {
+        if tunnel.config.destination.is_none() && !tunnel.has_far_ends() {
             let known: Vec<IpAddr> = tunnel.peers.keys().flatten().copied().collect();
             for next_hop in known.into_iter().filter(|next_hop| !wanted.contains_key(next_hop)) {
                 remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
             }
             for (next_hop, to) in wanted {
-                let key = |peer: &Peer| peer.key[..2] == key(bits(to.address), 0, 0, None)[..2];
+                let key = |peer: &Peer| peer.key[..2] == key(bits(to.address), 0, 0, 0, None)[..2];
                 if tunnel.peers.get(&Some(next_hop)).is_some_and(key) {
                     continue;
                 }
@@ -507,7 +811,7 @@ fn follow_next_hops<P: TunnelProtocol>(
 fn add_next_hop<P: TunnelProtocol>(
     engine: &mut Engine,
     tunnels: &mut Tunnels<P>,
-    tunnel: &mut Tunnel,
+    tunnel: &mut Tunnel<P>,
     id: InterfaceId,
     (next_hop, to): (IpAddr, NextHop),
 ) -> Result<(), TunnelError> {
@@ -519,9 +823,8 @@ fn add_next_hop<P: TunnelProtocol>(
     let hop = stacked_hop::<P>(engine, family, peer)?;
     // Two next hops may be behind one peer; a point-to-point tunnel to it comes before.
     if !tunnels.ends.has(&peer.key) {
-        tunnels
-            .ends
-            .insert(peer.key, End { interface: id, carries_frames: false, entry: peer.entry })?;
+        let end = End { entry: peer.entry, ..end::<P>(id, &tunnel.config) };
+        tunnels.insert_end(&peer, end)?;
     }
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_stack_to(id, next_hop, Some(hop));
@@ -533,14 +836,14 @@ fn add_next_hop<P: TunnelProtocol>(
 fn remove_next_hop<P: TunnelProtocol>(
     engine: &mut Engine,
     tunnels: &mut Tunnels<P>,
-    tunnel: &mut Tunnel,
+    tunnel: &mut Tunnel<P>,
     id: InterfaceId,
     next_hop: IpAddr,
 ) {
     let Some(peer) = tunnel.peers.remove(&Some(next_hop)) else { return };
     let is_own = |end: End| end.interface == id && end.entry == peer.entry;
     if tunnels.table().find(&peer.key).is_some_and(is_own) {
-        tunnels.ends.remove(&peer.key);
+        tunnels.remove_end(&peer);
     }
     if let Some(fib) = engine.get_mut::<Fib>() {
         fib.set_stack_to(id, next_hop, None);

@@ -73,10 +73,11 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             return None;
         }
         let (traffic_class, hop_limit) = F::forward(packet.bytes_mut())?;
-        let hash = if O::HAS_FLOW { flow_hash::<F>(packet) } else { 0 };
+        let has_flow = O::HAS_FLOW || P::UDP_PORT.is_some();
+        let hash = if has_flow { flow_hash::<F>(packet) } else { 0 };
         let dont_fragment = F::forbids_fragments(packet.bytes(), length);
         let inside =
-            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment, key: 0 };
         Some(self.output.put_and_leave(link, packet, inside).map_err(TunnelDrop::from))
     }
 
@@ -173,7 +174,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             F::fields(packet.bytes()).ok_or(TunnelDrop::Truncated)?;
         let dont_fragment = fits && F::forbids_fragments(packet.bytes(), packet.longest_on_wire());
         let inside =
-            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment, key: 0 };
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {

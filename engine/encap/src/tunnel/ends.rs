@@ -37,6 +37,8 @@ pub trait OuterEnds: OuterHeader {
     const ERROR_CLAIMS: &'static str;
     /// The claims of nodes on packets for the router itself.
     const CLAIMS: &'static str;
+    /// The claims of nodes on packets that no tunnel is for, by the protocol of the outer header.
+    const REST_CLAIMS: &'static str;
 
     /// The ends of the packet that `bytes` begin with.
     fn ends(bytes: &[u8]) -> Option<Ends>;
@@ -56,6 +58,7 @@ impl OuterEnds for Ip4 {
     const PATH_MTU_MIN: u16 = 68;
     const ERROR_CLAIMS: &'static str = "icmp4-error-about-tunnel";
     const CLAIMS: &'static str = "ip4-protocol";
+    const REST_CLAIMS: &'static str = "ip4-protocol-without-tunnel";
 
     #[inline(always)]
     fn ends(bytes: &[u8]) -> Option<Ends> {
@@ -91,6 +94,7 @@ impl OuterEnds for Ip6 {
     const PATH_MTU_MIN: u16 = MTU_MIN as u16;
     const ERROR_CLAIMS: &'static str = "icmp6-error-about-tunnel";
     const CLAIMS: &'static str = "ip6-protocol";
+    const REST_CLAIMS: &'static str = "ip6-protocol-without-tunnel";
 
     #[inline(always)]
     fn ends(bytes: &[u8]) -> Option<Ends> {

@@ -10,8 +10,9 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::ends::OuterEnds;
-use super::protocol::{Payload, TunnelProtocol, place};
-use super::table::{End, TunnelTable, key};
+use super::protocol::{Payload, TunnelProtocol, place, space, udp_len};
+use super::table::{End, SENT, TunnelTable, key};
+use super::udp::split_udp;
 use crate::entries::WorkerEncapEntries;
 use crate::entry::EntryView;
 use crate::inner::InnerPacket;
@@ -87,15 +88,20 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
         let quoted = packet.bytes().get(begin..).ok_or(TunnelErrorDrop::Truncated)?;
         let ends = O::ends(quoted).ok_or(TunnelErrorDrop::Truncated)?;
         let behind = quoted.get(ends.header_len..).ok_or(TunnelErrorDrop::Truncated)?;
+        let (port, behind) = split_udp::<P>(behind).ok_or(TunnelErrorDrop::Truncated)?;
         let parsed = P::parse(ends.protocol, behind).map_err(|_| TunnelErrorDrop::Truncated)?;
-        let around = ends.header_len + parsed.header_len;
+        let around = ends.header_len + udp_len::<P>() + parsed.header_len;
         if !self.bucket.take(cx.now_ns) {
             return Err(TunnelErrorDrop::RateLimited);
         }
         let table = O::table_of(&self.tables.interfaces, packet.rx);
-        let key = key(ends.destination, ends.source, table, parsed.key);
-        let end =
-            self.table.find(&key).filter(|end| end.entry != 0).ok_or(TunnelErrorDrop::NotOurs)?;
+        // The peer may take packets at another port than this end.
+        let port = if P::HAS_SENT_KEY { port | SENT } else { port } | space(parsed.payload);
+        let ports = [port, P::UDP_PORT.unwrap_or(0)].into_iter();
+        let mut found = ports.filter_map(|port| {
+            self.table.find(&key(ends.destination, ends.source, table, port, parsed.key))
+        });
+        let end = found.find(|end| end.entry != 0).ok_or(TunnelErrorDrop::NotOurs)?;
         if let UnderlayError::TooBig(mtu_bytes) = error {
             if mtu_bytes < O::PATH_MTU_MIN || usize::from(mtu_bytes) >= ends.length {
                 return Err(TunnelErrorDrop::NotBelieved);
@@ -110,7 +116,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelErrors<P, O> {
             Payload::Ip4 => Ok(self.relay::<Ip4>(cx, packet, error, end, (begin, around))),
             Payload::Ip6 => Ok(self.relay::<Ip6>(cx, packet, error, end, (begin, around))),
             // A frame has no sender who could be told.
-            Payload::Frame => Ok(self.keep(cx)),
+            Payload::Frame | Payload::MirroredFrame => Ok(self.keep(cx)),
         }
     }
 

@@ -4,17 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::graph::counters::INTERFACES_MAX;
-use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::TxQueue;
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
-use super::protocol::{ETHERNET, Stack, TunnelProtocol, place, super_frame_bytes_max};
+use super::config::Tunnels;
+use super::far_ends::{FarEndTables, ManyEnds};
+use super::protocol::{
+    ETHERNET, FarEndNodes, Sent, Stack, TunnelProtocol, place, super_frame_bytes_max,
+};
 use super::reasons::TunnelDrop;
-use crate::entries::WorkerEncapEntries;
-use crate::flow::kept_frame_hash;
+use crate::entries::{EncapEntry, WorkerEncapEntries};
+use crate::flow::{frame_ecn, kept_frame_hash};
 use crate::outer::{Inside, OuterHeader};
 use crate::output::{EncapOutput, IcmpRecipient, push_link};
 
@@ -43,27 +47,98 @@ impl EntryByInterface {
     }
 }
 
-/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
-pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader> {
-    output: EncapOutput<Stack<P, O>>,
-    by_interface: Arc<EntryByInterface>,
+/// Where frames go.
+pub trait FrameTarget<P, O>: Send + 'static {
+    /// The name of the node.
+    const NAME: &'static str;
+    /// What the node does.
+    const HELP: &'static str = "Puts a tunnel's headers in front of Ethernet frames";
+    /// Has each header a number of its own, so that segments of a super-frame cannot share one?
+    const NUMBERS: bool = false;
+
+    /// The encapsulation entry for a packet, and the key that is to be written, 0 for the entry's
+    /// own. None for a frame that goes to several ends.
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)>;
+
+    /// Complete the header of a frame, where [`NUMBERS`](Self::NUMBERS) is set: `bytes` begin with
+    /// the tunnel's header, and the frame follows.
+    #[inline(always)]
+    fn number(&self, sent: Sent, bytes: &mut [u8]) {
+        let _ = (sent, bytes);
+    }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
-    fn inside(hash: u32) -> Inside {
+/// Each interface has one far end.
+pub struct OneEnd(Arc<EntryByInterface>);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for OneEnd {
+    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        Some((self.0.get(packet.tx), 0))
+    }
+}
+
+/// Each interface has one far end, and [`TunnelProtocol::number`] completes each header.
+pub struct NumberedEnd<P: TunnelProtocol>(Arc<EntryByInterface>, Arc<P::Shared>);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for NumberedEnd<P> {
+    const NAME: &'static str = P::NUMBERED_NODES[place::<O>()];
+    const HELP: &'static str =
+        "Puts a tunnel's headers, each with a number of its own, in front of frames";
+    const NUMBERS: bool = true;
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        Some((self.0.get(packet.tx), 0))
+    }
+
+    #[inline(always)]
+    fn number(&self, sent: Sent, bytes: &mut [u8]) {
+        P::number(&self.1, sent, bytes);
+    }
+}
+
+/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
+pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, T = OneEnd> {
+    output: EncapOutput<Stack<P, O>>,
+    target: T,
+    /// Makes copies for several ends.
+    flood: NodeId,
+}
+
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T> {
+    #[inline(always)]
+    fn inside(frame: &[u8], hash: u32, key: u32) -> Inside {
         Inside {
-            traffic_class: 0,
+            traffic_class: frame_ecn(frame),
             hop_limit: HOP_LIMIT,
             hash,
             protocol: ETHERNET,
             dont_fragment: false,
+            key,
+        }
+    }
+
+    /// Complete the header in front of a frame that has `behind` bytes in the first buffer.
+    #[inline(always)]
+    fn number(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
+        if !T::NUMBERS {
+            return;
+        }
+        let tunnel_len = entry.header_len().saturating_sub(O::LEN);
+        let at = packet.segment_length().saturating_sub(behind + tunnel_len);
+        if let Some(bytes) = packet.bytes_mut().get_mut(at..) {
+            self.target.number(sent, bytes);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn slow(&self, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+    fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let entry = self.output.entries.get(entry);
         if entry.header_len() == 0 {
             return Err(TunnelDrop::NoTunnel);
         }
@@ -75,11 +150,17 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
         let total = EncapOutput::<Stack<P, O>>::check_length(packet, entry)?;
         let mtu = self.output.mtu(entry, hop, || None);
         let fits = total <= mtu.mtu_bytes;
+        // The ends of a tunnel in UDP do not fragment (RFC 7348 §4.3).
+        if !fits && P::UDP_PORT.is_some() {
+            return Err(TunnelDrop::FrameTooBig);
+        }
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        let length = packet.length();
+        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash, key));
+        let behind = packet.segment_length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
-        self.output.put(entry, packet, length, Self::inside(hash))?;
+        self.output.put(entry, packet, length, inside)?;
+        self.number(sent, entry, behind, packet);
         if fits && self.output.is_resolved(hop) {
             return Ok(push_link(self.output.adjacency(hop), packet)?);
         }
@@ -88,8 +169,8 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameEncap<P, O> {
     }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
-    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEncap<P, O, T> {
+    const NAME: &'static str = T::NAME;
     type Reason = TunnelDrop;
     type InterfaceState = ();
 
@@ -98,11 +179,14 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
     #[inline(always)]
     fn decide(
         &self,
-        _: StageContext<'_>,
+        context: StageContext<'_>,
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let now_ns = if T::NUMBERS { context.now_ns() } else { 0 };
+        let sent = Sent { interface: packet.tx, now_ns };
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let entry = self.output.entries.get(entry);
         let hash = kept_frame_hash(packet);
         let link = self.output.link(entry, self.output.hop(entry, hash));
         let length = packet.segment_length();
@@ -110,8 +194,13 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
             PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
         let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
         match link.filter(|link| is_usual & (length <= link.length_max)) {
-            Some(link) => Ok(self.output.put_and_leave(link, packet, Self::inside(hash))?),
-            None => self.slow(packet),
+            Some(link) => {
+                let inside = Self::inside(packet.bytes(), hash, key);
+                let next = self.output.put_and_leave(link, packet, inside)?;
+                self.number(sent, entry, length, packet);
+                Ok(next)
+            }
+            None => self.slow(sent, packet),
         }
     }
 }
@@ -119,19 +208,50 @@ impl<P: TunnelProtocol, O: OuterHeader> Stage for FrameEncap<P, O> {
 /// The declaration.
 pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
-    by_interface: &Arc<EntryByInterface>,
+    tunnels: &Tunnels<P>,
 ) -> NodeSpec {
-    let (entries, by_interface) = (entries.clone(), by_interface.clone());
-    NodeSpec::stage(
-        "Puts a tunnel's headers in front of Ethernet frames",
-        move |wiring: &Wiring<'_>| FrameEncap::<P, O> {
-            output: EncapOutput::new(wiring, &entries),
-            by_interface: by_interface.clone(),
-        },
-    )
-    .detour(O::REWRITE)
-    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
-    .describe(|record, names| {
+    let by_interface = tunnels.frames().clone();
+    spec_of::<P, O, OneEnd>(entries, None, move || OneEnd(by_interface.clone()))
+}
+
+/// The declaration of the node whose headers are numbered.
+pub(super) fn numbered_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
+) -> NodeSpec {
+    let (by_interface, shared) = (tunnels.frames().clone(), tunnels.shared().clone());
+    let target = move || NumberedEnd::<P>(by_interface.clone(), shared.clone());
+    spec_of::<P, O, NumberedEnd<P>>(entries, None, target)
+}
+
+/// The declaration of the node for ports with many far ends.
+pub(super) fn far_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    nodes: FarEndNodes,
+    tables: &Arc<FarEndTables>,
+) -> NodeSpec {
+    let tables = tables.clone();
+    let flood = nodes.flood[place::<O>()];
+    spec_of::<P, O, ManyEnds>(entries, Some(flood), move || ManyEnds(tables.clone()))
+}
+
+fn spec_of<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    flood: Option<&'static str>,
+    target: impl Fn() -> T + Send + Sync + 'static,
+) -> NodeSpec {
+    let entries = entries.clone();
+    let spec = NodeSpec::stage(T::HELP, move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
+        output: EncapOutput::new(wiring, &entries),
+        target: target(),
+        flood: flood.map_or(DROP, |name| wiring.node(name)),
+    })
+    .detour(O::REWRITE);
+    let spec = match T::NUMBERS {
+        true => spec,
+        false => spec.takes_offloads_up_to(super_frame_bytes_max::<P, O>()),
+    };
+    spec.describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,
@@ -141,18 +261,23 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
 }
 
 /// The device of a tunnel: packets go to the node that encapsulates.
-pub(super) struct TunnelTx(pub NodeId);
+pub(super) struct TunnelTx {
+    /// The node that encapsulates.
+    pub node: NodeId,
+    /// Can super-frames be cut behind the tunnel's headers?
+    pub takes_offloads: bool,
+}
 
 impl TxQueue for TunnelTx {
     fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         // Who sends to an interface need not say so in each packet.
         let tx = cx.tx;
         frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        frame.set_all_next(self.0);
+        frame.set_all_next(self.node);
     }
 
     fn takes_offloads(&self) -> bool {
-        true
+        self.takes_offloads
     }
 
     fn passes_on(&self) -> bool {

@@ -13,13 +13,15 @@ use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
 use quiver_tables::exact::NOT_FOUND;
-use quiver_wire::{EthernetHeader, Header};
+use quiver_wire::{EthernetHeader, Header, UdpHeader};
 
 use super::ends::OuterEnds;
-use super::protocol::{HEADER_START_BYTES, Payload, TunnelProtocol, place};
+use super::protocol::{HEADER_START_BYTES, Payload, TunnelProtocol, place, space, udp_len};
 use super::reasons::TunnelDrop;
 use super::table::{End, Key, TunnelTable, key};
+use super::udp::split_udp;
 use crate::decapsulated::{self, take_off, take_off_plain};
+use crate::ecn;
 
 /// The node for outer headers of family `O`.
 pub struct TunnelInput<P, O> {
@@ -27,6 +29,8 @@ pub struct TunnelInput<P, O> {
     tables: Arc<IpTables>,
     arcs: [ArcId; 2],
     look_up: [NodeId; 2],
+    /// The nodes for packets that no tunnel is for, by protocol.
+    rest: Box<[(u32, NodeId)]>,
     kind: std::marker::PhantomData<(P, O)>,
 }
 
@@ -52,8 +56,8 @@ impl Handover for Unread {
 struct Read {
     /// Bytes in front of the payload.
     header_len: u16,
-    /// Bytes of these that are the tunnel's own header.
-    tunnel_len: u8,
+    /// Bytes of these that are the tunnel's own header: 10 bits.
+    tunnel_len: u16,
     payload: Payload,
     has_checksum: bool,
 }
@@ -64,24 +68,24 @@ impl Handover for Read {
         let payload = match self.payload {
             Payload::Ip4 => 0,
             Payload::Ip6 => 1,
-            Payload::Frame => 2,
+            Payload::Frame | Payload::MirroredFrame => 2,
         };
         u32::from(self.header_len)
             | u32::from(self.tunnel_len) << 16
-            | payload << 24
+            | payload << 26
             | u32::from(self.has_checksum) << 28
     }
 
     #[inline(always)]
     fn from_index(index: u32) -> Read {
-        let payload = match index >> 24 & 3 {
+        let payload = match index >> 26 & 3 {
             0 => Payload::Ip4,
             1 => Payload::Ip6,
             _ => Payload::Frame,
         };
         Read {
             header_len: index as u16,
-            tunnel_len: (index >> 16) as u8,
+            tunnel_len: (index >> 16) as u16 & 0x3ff,
             payload,
             has_checksum: index >> 28 & 1 != 0,
         }
@@ -106,19 +110,48 @@ struct Outer {
 #[derive(PartialEq)]
 struct Alike<E> {
     ends: E,
+    port: u16,
     tunnel: u64,
 }
 
 impl<E> Alike<E> {
-    /// `None` where the outer header is not a plain one, or the packet ends with its headers.
+    /// `None` where the outer header is not a plain one, a UDP header does not announce the whole
+    /// packet, or the packet ends with its headers.
     #[inline(always)]
-    fn of<O: OuterEnds<Fixed = E>>(packet: &Packet, header: Read) -> Option<Self> {
+    fn of<P: TunnelProtocol, O: OuterEnds<Fixed = E>>(
+        packet: &Packet,
+        header: Read,
+    ) -> Option<Self> {
         let bytes = packet.bytes();
-        let start = bytes.get(O::LEN..)?.first_chunk::<HEADER_START_BYTES>()?;
+        let start = bytes.get(O::LEN + udp_len::<P>()..)?.first_chunk::<HEADER_START_BYTES>()?;
         let unread = HEADER_START_BYTES.saturating_sub(header.tunnel_len.into()) * 8;
         let tunnel = u64::from_be_bytes(*start).checked_shr(unread as u32).unwrap_or(0);
-        Some(Alike { ends: O::fixed(bytes)?, tunnel })
+        let mut port = 0;
+        if P::UDP_PORT.is_some() {
+            let datagram = bytes.get(O::LEN..)?;
+            let udp = UdpHeader::overlay(datagram)?;
+            port = udp.destination_port();
+            if usize::from(udp.length()) != datagram.len() {
+                return None;
+            }
+        }
+        Some(Alike { ends: O::fixed(bytes)?, port, tunnel })
     }
+}
+
+/// A datagram ends where its UDP header says. What lies behind is not of the tunnel.
+#[inline(always)]
+fn trim_to_udp(packet: &mut Packet, header: Read) -> Result<(), TunnelDrop> {
+    let at = usize::from(header.header_len) - usize::from(header.tunnel_len) - UdpHeader::LEN;
+    let udp = packet.bytes().get(at..).and_then(UdpHeader::overlay);
+    let end = at + usize::from(udp.ok_or(TunnelDrop::Truncated)?.length());
+    if end < usize::from(header.header_len) {
+        return Err(TunnelDrop::Truncated);
+    }
+    if end < packet.length() {
+        packet.trim(end);
+    }
+    Ok(())
 }
 
 impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
@@ -127,13 +160,19 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         let bytes = packet.bytes();
         let ends = O::ends(bytes).ok_or(TunnelDrop::Truncated)?;
         let behind = bytes.get(ends.header_len..).ok_or(TunnelDrop::Truncated)?;
+        let (port, behind) = split_udp::<P>(behind).ok_or(TunnelDrop::Truncated)?;
         let parsed = P::parse(ends.protocol, behind)?;
         let table = O::table_of(&self.tables.interfaces, packet.rx);
-        let key = key(ends.source, ends.destination, table, parsed.key);
+        let port = port | space(parsed.payload);
+        let key = key(ends.source, ends.destination, table, port, parsed.key);
+        let before = ends.header_len + udp_len::<P>();
         let header = Read {
-            header_len: (ends.header_len + parsed.header_len) as u16,
-            tunnel_len: parsed.header_len as u8,
-            payload: parsed.payload,
+            header_len: (before + parsed.header_len) as u16,
+            tunnel_len: parsed.header_len as u16,
+            payload: match parsed.payload {
+                Payload::MirroredFrame => Payload::Frame,
+                other => other,
+            },
             has_checksum: parsed.has_checksum,
         };
         Ok(Outer { key, header })
@@ -179,9 +218,17 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
         let Read { payload, has_checksum, .. } = outer.header;
-        let (at, is_frame) = (usize::from(outer.header.header_len), payload == Payload::Frame);
-        if (end.carries_frames != is_frame) | has_checksum {
+        let (mut at, is_frame) = (usize::from(outer.header.header_len), payload == Payload::Frame);
+        let may_be_left = P::UDP_PORT.is_some() && packet.has(PacketFlags::OFFLOAD);
+        if (end.carries_frames != is_frame) | has_checksum | may_be_left {
             self.check(outer, end, packet)?;
+        }
+        if P::UDP_PORT.is_some() {
+            trim_to_udp(packet, outer.header)?;
+        }
+        if P::ASKS_END {
+            let behind = packet.bytes().get(at..).ok_or(TunnelDrop::Truncated)?;
+            at += P::behind(end.words, behind)?;
         }
         let row = context.interface(end.interface).ok_or(TunnelDrop::NoTunnel)?;
         let family = match payload {
@@ -197,8 +244,12 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
                 }
                 1
             }
-            Payload::Frame => {
+            Payload::Frame | Payload::MirroredFrame => {
+                let class = O::traffic_class(packet.bytes()).unwrap_or(0);
                 take_off(packet, at)?;
+                if class & ecn::ECT_1 != 0 {
+                    decapsulated::merge_frame(packet, class)?;
+                }
                 if packet.segment_length() < EthernetHeader::LEN {
                     return Err(TunnelDrop::InnerWrong);
                 }
@@ -227,21 +278,24 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         end: End,
         packets: &mut [Packet],
     ) -> Option<NodeId> {
-        let is_ip4 = header.payload == Payload::Ip4;
-        if (header.payload == Payload::Frame) | end.carries_frames | header.has_checksum {
+        let is_frame = header.payload == Payload::Frame;
+        if P::ASKS_END | (end.carries_frames != is_frame) | header.has_checksum {
             return None;
         }
         let row = context.interface(end.interface).filter(|row| row.up)?;
         let at = usize::from(header.header_len);
-        let first = Alike::of::<O>(packets.first()?, header)?;
+        let first = Alike::of::<P, O>(packets.first()?, header)?;
         let mut good = true;
         for packet in &*packets {
-            let is_inner_good = match is_ip4 {
-                true => decapsulated::is_plain_ip4::<O>(packet, at),
-                false => decapsulated::is_plain_ip6::<O>(packet, at),
+            let is_inner_good = match header.payload {
+                Payload::Ip4 => decapsulated::is_plain_ip4::<O>(packet, at),
+                Payload::Ip6 => decapsulated::is_plain_ip6::<O>(packet, at),
+                Payload::Frame | Payload::MirroredFrame => {
+                    decapsulated::is_plain_frame::<O>(packet, at)
+                }
             };
             good &= is_inner_good & packet.may_turn();
-            good &= Alike::of::<O>(packet, header).is_some_and(|other| other == first);
+            good &= Alike::of::<P, O>(packet, header).is_some_and(|other| other == first);
         }
         if !good {
             return None;
@@ -256,7 +310,13 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         let (counters, count) = (context.interface_counters(end.interface), packets.len() as u64);
         counters.rx_packets.add(count);
         counters.rx_bytes.add(bytes);
-        let (family, of_family) = if is_ip4 { (0, &counters.ip4) } else { (1, &counters.ip6) };
+        let (family, of_family) = match header.payload {
+            Payload::Ip4 => (0, &counters.ip4),
+            Payload::Ip6 => (1, &counters.ip6),
+            Payload::Frame | Payload::MirroredFrame => {
+                return Some(row.first(DEVICE_INPUT, row.input));
+            }
+        };
         of_family.add(count);
         Some(row.first(self.arcs[family], self.look_up[family]))
     }
@@ -267,11 +327,13 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         if end.carries_frames != (outer.header.payload == Payload::Frame) {
             return Err(TunnelDrop::Kind);
         }
-        let at = usize::from(outer.header.header_len) - usize::from(outer.header.tunnel_len);
+        let behind = usize::from(outer.header.tunnel_len) + udp_len::<P>();
+        let at = usize::from(outer.header.header_len) - behind;
         if outer.header.has_checksum && !P::checksum_is_good(packet, at) {
             return Err(TunnelDrop::Checksum);
         }
-        // Linux leaves the checksum of a tunnel header to the device, too. It goes with the header.
+        // Linux leaves the checksum of a tunnel or UDP header to the device, too. It goes with the
+        // header.
         if packet.has(PacketFlags::OFFLOAD) {
             let length = packet.length().checked_sub(at).ok_or(TunnelDrop::Truncated)?;
             if usize::from(packet.offload().checksum_bytes) == length {
@@ -281,18 +343,13 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         Ok(())
     }
 
-    /// A packet that no point-to-point tunnel is for: a multipoint one takes it from any sender.
+    /// The node that takes packets of the outer header's protocol which no tunnel is for.
     #[cold]
-    #[inline(never)]
-    fn open_any(
-        &self,
-        context: StageContext<'_>,
-        outer: &Outer,
-        packet: &mut Packet,
-    ) -> Result<NodeId, TunnelDrop> {
-        let [_, _, high, low, rest] = outer.key;
-        let end = self.table.find(&[0, 0, high, low, rest]).ok_or(TunnelDrop::NoTunnel)?;
-        self.open(context, outer, end, packet)
+    fn rest(&self, packet: &mut Packet) -> Option<NodeId> {
+        let protocol = u32::from(O::ends(packet.bytes())?.protocol.0);
+        let (_, node) = self.rest.iter().find(|(claimed, _)| *claimed == protocol)?;
+        packet.hand_over_nothing();
+        Some(*node)
     }
 }
 
@@ -330,7 +387,7 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         packets: &mut [Packet],
     ) -> Option<NodeId> {
         let outer = self.outer(packets.first()?).ok()?;
-        self.open_all(context, outer.header, self.table.find(&outer.key)?, packets)
+        self.open_all(context, outer.header, self.table.find_or_any(&outer.key)?, packets)
     }
 
     #[inline(always)]
@@ -347,7 +404,7 @@ impl<P: TunnelProtocol, O: OuterEnds> LookUp for TunnelInput<P, O> {
         };
         let outer = Outer { key, header };
         if found == NOT_FOUND {
-            return self.open_any(context, &outer, packet);
+            return self.rest(packet).ok_or(TunnelDrop::NoTunnel);
         }
         self.open(context, &outer, self.table.end(found), packet)
     }
@@ -366,6 +423,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(
             tables: wiring.shared(),
             arcs,
             look_up: [wiring.node("ip4-lookup"), wiring.node("ip6-lookup")],
+            rest: wiring.claims(O::REST_CLAIMS).into_boxed_slice(),
             kind: std::marker::PhantomData,
         }
     })
@@ -384,7 +442,7 @@ mod tests {
     fn what_was_read_fits_an_index() {
         for payload in [Payload::Ip4, Payload::Ip6, Payload::Frame] {
             for has_checksum in [false, true] {
-                let read = Read { header_len: 1_000, tunnel_len: 16, payload, has_checksum };
+                let read = Read { header_len: 1_000, tunnel_len: 260, payload, has_checksum };
                 assert_eq!(Read::from_index(read.to_index()), read);
                 assert!(Read::is_marked(read.to_index()));
             }

@@ -2,40 +2,78 @@
 //! header is written and read, and gives the words of its commands ([`TunnelProtocol`]); the rest
 //! stands here.
 
+mod accepted;
 mod behind_output;
 mod commands;
 pub mod config;
 mod encap;
 mod ends;
 mod errors;
+mod far_commands;
+mod far_ends;
 mod frames;
 mod input;
 mod protocol;
 mod reasons;
 mod table;
 mod teib;
+mod udp;
+mod udp_commands;
 
-pub use commands::{CommandText, TunnelTexts};
-pub use config::{PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels};
+pub use accepted::{AcceptedWords, accept};
+pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
+pub use config::{
+    INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create,
+    reconfigure,
+};
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
 pub use errors::TunnelErrorDrop;
-pub use frames::FrameEncap;
+pub use far_commands::{FarEndCommands, FarEndTexts};
+pub use far_ends::{FAR_ENDS_MAX, FLOOD_LIST_MAX, ManyEnds, ReplicateDrop};
+pub use frames::{FrameEncap, FrameTarget, NumberedEnd, OneEnd};
 pub use input::TunnelInput;
-pub use protocol::{ETHERNET, Nodes, Parsed, Payload, Stack, TunnelProtocol};
+pub use protocol::{
+    ETHERNET, EndWords, FarEndNodes, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
+    TunnelProtocol, UdpCommands,
+};
 use quiver_control::Registry;
 use quiver_core::graph::builder::GraphBuilder;
 use quiver_forwarding::ip::{Ip4, Ip6};
 use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
+pub use udp::source_port;
+pub use udp_commands::{UdpTexts, UdpWords};
 
 /// Register nodes and commands of a protocol, and keep its tunnels.
-pub fn register<P: TunnelProtocol>(registry: &mut Registry) {
+pub fn register<P: TunnelCommands>(registry: &mut Registry) {
+    if register_nodes::<P>(registry) {
+        commands::register::<P>(registry);
+    }
+}
+
+/// Register nodes of a protocol in UDP and the commands that such protocols have, and keep its
+/// tunnels.
+pub fn register_in_udp<P: UdpCommands>(registry: &mut Registry) {
+    if register_nodes::<P>(registry) {
+        udp_commands::register::<P>(registry);
+    }
+}
+
+/// Register the commands of ports with many far ends of a protocol in UDP, and the calls of control
+/// planes that name those.
+pub fn register_far_ends<P: FarEndCommands>(registry: &mut Registry) {
+    far_commands::register::<P>(registry);
+    registry.on_start(|engine| engine.insert(far_commands::calls::<P>()));
+}
+
+/// Register nodes of a protocol, and keep its tunnels. False where memory is missing.
+pub fn register_nodes<P: TunnelProtocol>(registry: &mut Registry) -> bool {
     let tunnels = declare::<P>(&mut registry.graph);
-    let Some(tunnels) = registry.require(tunnels) else { return };
-    commands::register::<P>(registry);
+    let Some(tunnels) = registry.require(tunnels) else { return false };
     registry.on_start(move |engine| config::start(engine, tunnels));
+    true
 }
 
 /// Declare the nodes of a protocol, and make the tables that they read.
@@ -43,25 +81,34 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     let tunnels = Tunnels::<P>::new(graph.workers(), graph.epochs())?;
     let (entries, table) = (tunnels.worker_entries(), tunnels.table());
     let arcs = [graph.arc("ip4-unicast"), graph.arc("ip6-unicast")];
-    graph.node(encap::spec::<P, Ip4, Ip4>(&entries));
-    graph.node(encap::spec::<P, Ip4, Ip6>(&entries));
-    graph.node(encap::spec::<P, Ip6, Ip4>(&entries));
-    graph.node(encap::spec::<P, Ip6, Ip6>(&entries));
-    if P::CARRIES_FRAMES {
-        graph.node(frames::spec::<P, Ip4>(&entries, tunnels.frames()));
-        graph.node(frames::spec::<P, Ip6>(&entries, tunnels.frames()));
+    if P::CARRIES_PACKETS {
+        graph.node(encap::spec::<P, Ip4, Ip4>(&entries));
+        graph.node(encap::spec::<P, Ip4, Ip6>(&entries));
+        graph.node(encap::spec::<P, Ip6, Ip4>(&entries));
+        graph.node(encap::spec::<P, Ip6, Ip6>(&entries));
+        graph.node(behind_output::spec::<P>(&entries));
+        claim_stacks::<P>(graph);
     }
-    graph.node(behind_output::spec::<P>(&entries));
+    if P::CARRIES_FRAMES {
+        graph.node(frames::spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6>(&entries, &tunnels));
+    }
+    if !P::NUMBERED_NODES[0].is_empty() {
+        graph.node(frames::numbered_spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::numbered_spec::<P, Ip6>(&entries, &tunnels));
+    }
+    if let Some(nodes) = P::FAR_ENDS {
+        let tables = &tunnels.far_tables;
+        graph.node(frames::far_spec::<P, Ip4>(&entries, nodes, tables));
+        graph.node(frames::far_spec::<P, Ip6>(&entries, nodes, tables));
+        for (flood, encap) in nodes.flood.into_iter().zip(nodes.encap) {
+            graph.node(far_ends::spec([flood, encap], tables));
+        }
+    }
     graph.node(input::spec::<P, Ip4>(&table, arcs));
     graph.node(input::spec::<P, Ip6>(&table, arcs));
     graph.node(errors::spec::<P, Ip4>(&table, &entries));
     graph.node(errors::spec::<P, Ip6>(&table, &entries));
-    // Who follows hops to interfaces asks for the nodes whose index is a stacked adjacency.
-    for (place, node) in P::NODES.encap.into_iter().flatten().enumerate() {
-        let number =
-            u32::from(P::IP_PROTOCOLS.first().map_or(0, |protocol| protocol.0)) << 8 | place as u32;
-        graph.claim("stacked-adjacency", number, node);
-    }
     for protocol in P::IP_PROTOCOLS {
         let number = protocol.0.into();
         graph.claim(Ip4::CLAIMS, number, P::NODES.input[0]);
@@ -70,4 +117,14 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
         graph.claim(Ip6::ERROR_CLAIMS, number, P::NODES.errors[1]);
     }
     Ok(tunnels)
+}
+
+/// Claim the nodes whose index is a stacked adjacency: features that follow hops to interfaces read
+/// these claims.
+fn claim_stacks<P: TunnelProtocol>(graph: &mut GraphBuilder) {
+    for (place, node) in P::NODES.encap.into_iter().flatten().enumerate() {
+        let protocol = P::IP_PROTOCOLS.first().map_or(0, |protocol| u32::from(protocol.0));
+        let number = protocol << 8 | u32::from(P::UDP_PORT.unwrap_or(0)) << 16 | place as u32;
+        graph.claim("stacked-adjacency", number, node);
+    }
 }

@@ -13,6 +13,8 @@ quiver_core::reasons! {
         Version = "bad-version", "a tunnel header of a version that is not known";
         /// Must be zero.
         Flags = "reserved-flags", "a flag of the tunnel header that must be zero is set";
+        /// RFC 7348 §5.
+        NoVni = "vni-not-valid", "a VXLAN header whose flag for a valid VNI is not set";
         /// RFC 2784 §2.5.
         Checksum = "bad-checksum", "the checksum of the tunnel header is wrong";
         /// Nothing known.
@@ -20,6 +22,10 @@ quiver_core::reasons! {
             "the tunnel header announces a protocol that is not carried here";
         /// Wrong kind.
         Kind = "wrong-kind", "a frame in a tunnel for packets, or a packet in a tunnel for frames";
+        /// RFC 3931 §4.1.
+        Cookie = "wrong-cookie", "the cookie behind the tunnel header is not that of the tunnel";
+        /// RFC 8926 §3.5.1.
+        Critical = "critical-option", "a critical option of the tunnel header that is not known";
         /// Nobody's.
         NoTunnel = "no-tunnel", "no tunnel between these addresses, with this key";
         /// Down.

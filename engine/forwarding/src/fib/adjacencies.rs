@@ -9,29 +9,41 @@ use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 use quiver_tables::GroupId;
 use quiver_tables::memory::MemoryError;
-use quiver_wire::MacAddress;
+use quiver_wire::{EtherType, MacAddress};
 
-use super::FibNodes;
 use super::interfaces::Interface;
+use super::labels::LabelRoutes;
+use super::link::Link;
 use super::liveness::Watched;
 use super::next_hop_objects::NextHopObjects;
 use super::path::Family;
 use super::stacks::Stacks;
+use super::{FibNodes, InterfaceInfo, LabelNodes};
 use crate::adjacency::counts::AdjacencyCounts;
 use crate::adjacency::{Adjacency, AdjacencyKind, AdjacencySlots};
 use crate::neighbour::{NeighbourState, Neighbours};
 use crate::next_hop_group::Hop;
+use crate::out_labels::OutLabels;
 
-/// What an adjacency is for: packets of one family, to a next hop on an interface, or (without) to
-/// the neighbours on that interface.
+/// What an adjacency is for: packets of one kind, to a next hop on an interface, or (without) to
+/// the neighbours on that interface, behind labels or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AdjacencyKey {
     /// The interface that sends.
     pub interface: InterfaceId,
-    /// The family of the packets, which the frame's type field tells.
-    pub payload: Family,
+    /// The packets, as they come to it.
+    pub payload: Link,
     /// The next hop; of either family.
     pub next_hop: Option<IpAddr>,
+    /// The labels that packets get.
+    pub labels: OutLabels,
+}
+
+impl AdjacencyKey {
+    /// Does it need the nodes of labels?
+    pub(super) fn is_labelled(&self) -> bool {
+        !self.labels.is_empty() || self.payload.family().is_none()
+    }
 }
 
 struct Record {
@@ -51,6 +63,8 @@ pub(super) struct AdjacencyBook {
 /// Everything an adjacency's content follows from.
 pub(super) struct Surroundings<'a> {
     pub nodes: &'a FibNodes,
+    pub label_nodes: Option<&'a LabelNodes>,
+    pub label_routes: &'a LabelRoutes,
     pub interfaces: &'a BTreeMap<InterfaceId, Interface>,
     pub neighbours: &'a Neighbours,
     pub stacks: &'a Stacks,
@@ -68,21 +82,24 @@ impl Surroundings<'_> {
         if !info.up {
             return None;
         }
-        let nodes = self.nodes.of(key.payload);
-        let unspecified = match key.payload {
+        let Some(family) = key.payload.family().filter(|_| !key.is_labelled()) else {
+            return self.labelled_content(key, info);
+        };
+        let nodes = self.nodes.of(family);
+        let unspecified = match family {
             Family::Ip4 => IpAddr::from([0; 4]),
             Family::Ip6 => IpAddr::from([0; 16]),
         };
         let next_hop = key.next_hop.unwrap_or(unspecified);
         let make = |kind, rewrite: &[u8]| {
-            Adjacency::new(kind, info.id, info.output, info.mtu_of(key.payload), next_hop, rewrite)
+            Adjacency::new(kind, info.id, info.output, info.mtu_of(family), next_hop, rewrite)
         };
         let rewrite_node = if self.counts { nodes.count } else { nodes.rewrite };
         if let Some(stack) = self.stacks.on(key.interface) {
             return Some(match stack.hop(key.next_hop) {
                 Some(hop) => {
                     let adjacency = make(AdjacencyKind::Complete, &[]).stacked(hop.entry);
-                    (adjacency, hop.nodes[key.payload as usize])
+                    (adjacency, hop.nodes[family as usize])
                 }
                 None => (make(AdjacencyKind::Drop, &[]), nodes.drop),
             });
@@ -94,17 +111,67 @@ impl Surroundings<'_> {
             return Some((make(AdjacencyKind::Glean, &[]), nodes.glean));
         };
         if address == IpAddr::from([u8::MAX; 4]) {
-            let rewrite = info.header_to(own, MacAddress::BROADCAST, key.payload);
+            let rewrite = info.header_to(own, MacAddress::BROADCAST, family);
+            return Some((make(AdjacencyKind::Complete, &rewrite), rewrite_node));
+        }
+        if address.is_multicast() {
+            let rewrite = info.header_to_group(address);
             return Some((make(AdjacencyKind::Complete, &rewrite), rewrite_node));
         }
         match self.neighbours.get(key.interface, address) {
             Some(neighbour) => {
-                let rewrite = info.header_to(own, neighbour.mac, key.payload);
+                let rewrite = info.header_to(own, neighbour.mac, family);
                 let is_stale = neighbour.state == NeighbourState::Stale;
                 let next = if is_stale { nodes.confirm } else { rewrite_node };
                 Some((make(AdjacencyKind::Complete, &rewrite), next))
             }
             None => Some((make(AdjacencyKind::Incomplete, &[]), nodes.incomplete)),
+        }
+    }
+
+    /// The same where packets get labels, or have them.
+    fn labelled_content(
+        &self,
+        key: AdjacencyKey,
+        info: &InterfaceInfo,
+    ) -> Option<(Adjacency, NodeId)> {
+        let (labels, own, next_hop) = (self.label_nodes?, info.mac?, key.next_hop?);
+        if self.stacks.on(key.interface).is_some() {
+            return None;
+        }
+        let is_popped = key.payload == (Link::Label { is_bottom: true }) && key.labels.is_empty();
+        let rewrite_node = match key.payload {
+            Link::Ip4 => labels.impose[0],
+            Link::Ip6 => labels.impose[1],
+            Link::Ethernet => labels.impose_ethernet,
+            Link::Mpls => labels.output,
+            Link::Label { .. } if is_popped => labels.pop,
+            Link::Label { .. } => labels.swap,
+        };
+        let (ether_type, mtu) = match is_popped {
+            // The node writes the type of IPv6 there.
+            true => (EtherType::IPV4, info.mtu_bytes),
+            false => (EtherType::MPLS, info.mtu_of_labelled()),
+        };
+        let make = |kind, output, rewrite: &[u8]| {
+            let plain = Adjacency::new(kind, info.id, output, mtu, next_hop, rewrite);
+            plain.labelled(key.payload, &key.labels)
+        };
+        match self.neighbours.get(key.interface, next_hop) {
+            Some(neighbour) => {
+                let rewrite = info.header_of_type(own, neighbour.mac, ether_type);
+                let next = match neighbour.state == NeighbourState::Stale {
+                    true => self.nodes.labelled.confirm,
+                    false if self.counts => self.nodes.labelled.count,
+                    false => rewrite_node,
+                };
+                Some((make(AdjacencyKind::Complete, info.output, &rewrite), next))
+            }
+            // Packets get their labels, and wait with them.
+            None => {
+                let waits = self.nodes.labelled.incomplete;
+                Some((make(AdjacencyKind::Incomplete, waits, &[]), rewrite_node))
+            }
         }
     }
 }
@@ -143,8 +210,8 @@ impl AdjacencyBook {
         Some([0, 1].map(|place| record.counted[place].wrapping_add(now[place])))
     }
 
-    fn add_slot(&mut self, content: Adjacency) -> Option<u32> {
-        let index = self.slots.add(content)?;
+    fn add_slot(&mut self, key: AdjacencyKey, content: Adjacency) -> Option<u32> {
+        let index = self.slots.add_labelled(content, &key.labels)?;
         if let Some(counts) = &self.counts {
             counts.reset(index);
         }
@@ -170,7 +237,7 @@ impl AdjacencyBook {
                 .map(|_| record.hop);
         }
         let (content, next) = around.content(key)?;
-        let hop = Hop { next, index: self.add_slot(content)? };
+        let hop = Hop { next, index: self.add_slot(key, content)? };
         self.records.insert(key, Record { content, hop, users: BTreeSet::new(), counted: [0; 2] });
         Some(hop)
     }
@@ -210,9 +277,19 @@ impl AdjacencyBook {
 
     /// Keys on `interface`.
     pub fn on(&self, interface: InterfaceId) -> Vec<AdjacencyKey> {
-        let first = AdjacencyKey { interface, payload: Family::Ip4, next_hop: None };
+        let labels = OutLabels::NONE;
+        let first = AdjacencyKey { interface, payload: Link::Ip4, next_hop: None, labels };
         let all = self.records.range(first..).map(|(key, _)| *key);
         all.take_while(|key| key.interface == interface).collect()
+    }
+
+    /// Keys on `interface` with a next hop, or without.
+    pub fn towards(&self, interface: InterfaceId, next_hop: Option<IpAddr>) -> Vec<AdjacencyKey> {
+        let of_link = |payload| {
+            let key = |labels| AdjacencyKey { interface, payload, next_hop, labels };
+            self.records.range(key(OutLabels::NONE)..=key(OutLabels::LAST)).map(|(key, _)| *key)
+        };
+        Link::ALL.into_iter().flat_map(of_link).collect()
     }
 
     /// If what `key` should be is not what it is, take another slot for it; where only the node
@@ -230,7 +307,7 @@ impl AdjacencyBook {
             return changed.then(|| (None, record.users.iter().copied().collect()));
         }
         // Room was checked. Should there be none all the same, the old content stays.
-        let index = self.add_slot(content)?;
+        let index = self.add_slot(key, content)?;
         let counted = self.counted(key).unwrap_or_default();
         let record = self.records.get_mut(&key)?;
         record.counted = counted;

@@ -7,6 +7,7 @@ use quiver_tables::lpm::{LpmError, TABLES_MAX};
 use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::IpPrefix;
 
+use super::labels::LABEL_TABLES_MAX;
 use super::path::Family;
 use crate::next_hop_group::{GroupError, PATHS_MAX};
 
@@ -55,6 +56,38 @@ pub enum FibError {
         /// By whom.
         user: String,
     },
+    /// No such label table.
+    #[error("there is no MPLS table {0}; add it first (mpls table add {0})")]
+    NoLabelTable(u32),
+    /// A label table number that was never given out.
+    #[error("there is no MPLS table with index {0}")]
+    NoLabelTableIndex(u32),
+    /// The label table exists.
+    #[error("MPLS table {0} exists already")]
+    LabelTableExists(u32),
+    /// The label table is in use.
+    #[error("MPLS table {id} is in use by {user}; change that first")]
+    LabelTableInUse {
+        /// The operator's number.
+        id: u32,
+        /// By whom.
+        user: String,
+    },
+    /// No more label tables.
+    #[error("there are {LABEL_TABLES_MAX} MPLS tables already; delete one")]
+    LabelTablesFull,
+    /// A label that no route can have.
+    #[error("label {0} has a meaning of its own; give one of 16 to 1048575")]
+    BadLabel(u32),
+    /// No such route of a label.
+    #[error("there is no route for label {0} in that table (show mpls fib)")]
+    NoLabelRoute(u32),
+    /// The path takes other packets.
+    #[error("route {0}: labelled packets cannot go by this path")]
+    NotForLabels(IpPrefix),
+    /// Labels on a path without a next hop.
+    #[error("route {0}: labels are put on packets to a next hop; name one")]
+    LabelsNeedNextHop(IpPrefix),
     /// No more tables.
     #[error("there are {TABLES_MAX} {0} tables already; delete one")]
     TablesFull(Family),
@@ -193,6 +226,8 @@ impl FibError {
             | FibError::BadNextHop(route, _)
             | FibError::LinkLocalNeedsInterface(route, _)
             | FibError::LookupInItself(route)
+            | FibError::NotForLabels(route)
+            | FibError::LabelsNeedNextHop(route)
             | FibError::NoRoute(route)
             | FibError::NoSuchPath(route) => Some(format!("route {route}")),
             _ => None,

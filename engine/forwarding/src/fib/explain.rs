@@ -37,6 +37,14 @@ pub enum Unusable {
     TunnelLoop(InterfaceId),
     /// The route to the next hop drops, punts, or leads into another table.
     NextHopDies,
+    /// Nothing in the router handles labels.
+    NoLabels,
+    /// More labels than a path can have, with those of the routes behind its next hop.
+    TooManyLabels,
+    /// No labels can be put on what this interface sends.
+    NoLabelsOn(InterfaceId),
+    /// No route for this label.
+    NoLabelRoute(u32),
     /// A liveness protocol says that the neighbour on this interface is down.
     NeighbourDown(InterfaceId, IpAddr),
     /// A liveness protocol over several hops says that the next hop is down.
@@ -67,6 +75,18 @@ impl fmt::Display for Unusable {
             }
             Unusable::NextHopDown(address) => write!(f, "{address} is down (show bfd)"),
             Unusable::NextHopDies => f.write_str("the route to the next hop does not forward"),
+            Unusable::NoLabels => f.write_str("the router is built without MPLS"),
+            Unusable::TooManyLabels => write!(
+                f,
+                "more than {} labels with those of the routes behind the next hop",
+                crate::out_labels::OUT_LABELS_MAX
+            ),
+            Unusable::NoLabelsOn(interface) => {
+                write!(f, "interface number {} sends no labelled packets", interface.0)
+            }
+            Unusable::NoLabelRoute(label) => {
+                write!(f, "no route for label {label} (show mpls fib)")
+            }
         }
     }
 }
@@ -104,6 +124,8 @@ impl Fib {
         let state = |path: &Path| {
             let around = Surroundings {
                 nodes: &self.nodes,
+                label_nodes: self.label_nodes.as_ref(),
+                label_routes: &self.labels,
                 interfaces: &self.interfaces,
                 neighbours: &self.neighbours,
                 stacks: &self.stacks,
@@ -114,7 +136,7 @@ impl Fib {
             let mut look = Look;
             let mut resolver = Resolver::new(around, &self.families, &self.lists, &mut look);
             resolver.enter(Some(group));
-            let state = match resolver.path(path.target, Scope::of(&list.key)) {
+            let state = match resolver.path(path, Scope::of(&list.key)) {
                 Err(why) => PathState::Unusable(why),
                 Ok(_) if *used.get_or_insert(path.preference) == path.preference => PathState::Used,
                 Ok(_) => PathState::Waits,

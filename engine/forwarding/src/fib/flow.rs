@@ -2,6 +2,7 @@
 
 use quiver_wire::flow::FlowFields;
 
+use super::link::Link;
 use super::path::Family;
 use super::{Fib, FibError, path_list};
 
@@ -28,9 +29,9 @@ impl Fib {
             true => self.flow_fields.remove(&(family, table)),
             false => self.flow_fields.insert((family, table), fields),
         };
-        let fields = self.group_fields(family, table);
-        let here =
-            |list: &path_list::PathList| (list.key.payload, list.key.table) == (family, table);
+        let link = Link::from(family);
+        let fields = self.group_fields(link, table);
+        let here = |list: &path_list::PathList| (list.key.payload, list.key.table) == (link, table);
         for (group, _) in self.lists.iter().filter(|(_, list)| here(list)) {
             self.groups.set_fields(group, fields);
         }
@@ -55,8 +56,9 @@ impl Fib {
     }
 
     /// The fields of a table's groups, as workers read them.
-    pub(super) fn group_fields(&self, family: Family, table: u32) -> FlowFields {
-        let fields = self.flow_fields(family, table);
+    pub(super) fn group_fields(&self, link: Link, table: u32) -> FlowFields {
+        let fields =
+            link.family().map_or_else(FlowFields::default, |of| self.flow_fields(of, table));
         if self.flow_seed() == 0 { fields } else { fields.and(FlowFields::SEEDED) }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use quiver_tables::GroupId;
 
 use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
-use super::path::{Family, Path};
+use super::link::Link;
+use super::path::Path;
 use super::path_list::{Dependencies, ListKey};
 use super::resolve::{RECURSION_MAX, Resolver};
 use super::{Fib, FibError};
@@ -16,14 +17,14 @@ impl Fib {
     /// [`sweep`](Self::sweep) unless a route takes it.
     pub(super) fn list(
         &mut self,
-        payload: Family,
+        payload: impl Into<Link>,
         table: u32,
         paths: &[Path],
         of_default: bool,
     ) -> Result<GroupId, FibError> {
-        let mut paths = paths.to_vec();
+        let (payload, mut paths) = (payload.into(), paths.to_vec());
         paths.sort_unstable();
-        paths.dedup_by_key(|path| (path.preference, path.target));
+        paths.dedup_by_key(|path| (path.preference, path.target, path.labels));
         let of_table =
             paths.len() > 1 || paths.iter().any(|path| path.is_recursive() || path.unfolds());
         let key = ListKey { payload, table: if of_table { table } else { 0 }, of_default, paths };
@@ -33,7 +34,12 @@ impl Fib {
         if self.lists.len() >= self.limits.path_lists {
             return Err(FibError::PathListsFull(self.limits.path_lists));
         }
-        if !self.adjacencies.slots().has_room(key.paths.len()) {
+        // Packets that get or have labels wait for a neighbour at further ones.
+        let adjacencies = key.paths.iter().map(|path| {
+            let is_labelled = payload.family().is_none() || !path.labels.is_empty();
+            if is_labelled { 3 } else { 1 }
+        });
+        if !self.adjacencies.slots().has_room(adjacencies.sum()) {
             return Err(FibError::AdjacenciesFull(self.limits.adjacencies));
         }
         let (mut resolver, _) = self.resolver();
@@ -57,6 +63,8 @@ impl Fib {
     pub(super) fn resolver(&mut self) -> (Resolver<'_, AdjacencyBook>, &mut GroupSlots) {
         let around = Surroundings {
             nodes: &self.nodes,
+            label_nodes: self.label_nodes.as_ref(),
+            label_routes: &self.labels,
             interfaces: &self.interfaces,
             neighbours: &self.neighbours,
             stacks: &self.stacks,
@@ -139,6 +147,8 @@ impl Fib {
     pub(super) fn refresh_adjacencies(&mut self, keys: &[AdjacencyKey]) {
         let around = Surroundings {
             nodes: &self.nodes,
+            label_nodes: self.label_nodes.as_ref(),
+            label_routes: &self.labels,
             interfaces: &self.interfaces,
             neighbours: &self.neighbours,
             stacks: &self.stacks,

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use quiver_core::{InterfaceId, NodeId};
-use quiver_wire::MacAddress;
+use quiver_wire::{EtherType, MacAddress};
 
 use super::path::Family;
 
@@ -22,6 +22,8 @@ pub struct InterfaceInfo {
     pub mtu_bytes: u16,
     /// A smaller one for IPv4 and for IPv6, in bytes.
     pub family_mtu_bytes: [Option<u16>; 2],
+    /// A smaller one for labelled packets, in bytes, labels included.
+    pub mpls_mtu_bytes: Option<u16>,
     /// May it send and receive?
     pub up: bool,
     /// Small number of its IPv4 table.
@@ -44,13 +46,31 @@ impl InterfaceInfo {
         own.map_or(self.mtu_bytes, |own| own.min(self.mtu_bytes))
     }
 
+    /// The longest labelled packet that it sends, in bytes, labels included (RFC 3032 §3).
+    pub fn mtu_of_labelled(&self) -> u16 {
+        self.mpls_mtu_bytes.map_or(self.mtu_bytes, |own| own.min(self.mtu_bytes))
+    }
+
     /// Destination, source, VLAN tags, EtherType (IEEE 802.3 §3.1.1, RFC 894, RFC 2464).
     pub(super) fn header_to(&self, own: MacAddress, peer: MacAddress, payload: Family) -> Vec<u8> {
-        let ether_type: [u8; 2] = match payload {
-            Family::Ip4 => [0x08, 0x00],
-            Family::Ip6 => [0x86, 0xdd],
-        };
-        [&peer.0[..], &own.0[..], &self.vlan_tags[..], &ether_type[..]].concat()
+        self.header_of_type(
+            own,
+            peer,
+            match payload {
+                Family::Ip4 => EtherType::IPV4,
+                Family::Ip6 => EtherType::IPV6,
+            },
+        )
+    }
+
+    /// As [`header_to`](Self::header_to), with any EtherType.
+    pub(super) fn header_of_type(
+        &self,
+        own: MacAddress,
+        peer: MacAddress,
+        ether_type: EtherType,
+    ) -> Vec<u8> {
+        [&peer.0[..], &own.0[..], &self.vlan_tags[..], &ether_type.0.to_be_bytes()].concat()
     }
 
     /// The layer 2 header of what goes to `group` here (RFC 1112 §6.4, RFC 2464 §7); empty where

@@ -182,6 +182,7 @@ impl Fib {
         }
         self.move_routes::<u32>(&naming, &shortened)?;
         self.move_routes::<u128>(&naming, &shortened)?;
+        self.move_label_routes(&naming, &shortened);
         self.sweep();
         Ok(())
     }

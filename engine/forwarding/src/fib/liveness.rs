@@ -7,7 +7,6 @@ use quiver_core::InterfaceId;
 use quiver_tables::GroupId;
 
 use super::Fib;
-use super::adjacencies::AdjacencyKey;
 use super::path::Family;
 use super::path_list::Tracked;
 
@@ -42,10 +41,9 @@ impl Fib {
             return self.lists.tracking(&tracked);
         };
         // On an interface without neighbours the adjacency names nobody.
-        let key = |payload, next_hop| AdjacencyKey { interface, payload, next_hop };
-        [Family::Ip4, Family::Ip6]
+        [Some(address), None]
             .into_iter()
-            .flat_map(|payload| [key(payload, Some(address)), key(payload, None)])
+            .flat_map(|next_hop| self.adjacencies.towards(interface, next_hop))
             .flat_map(|key| self.adjacencies.users(key))
             .collect()
     }

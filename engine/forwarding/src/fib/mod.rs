@@ -20,7 +20,9 @@ mod flow;
 mod groups;
 mod interface_info;
 mod interfaces;
+mod labels;
 mod limits;
+mod link;
 mod liveness;
 mod neighbours;
 mod next_hop_objects;
@@ -58,6 +60,7 @@ use attached::AttachedRoutes;
 use families::Families;
 use family_tables::FamilyTables;
 use interfaces::Interface;
+use labels::LabelRoutes;
 use next_hop_objects::NextHopObjects;
 use path_list::PathLists;
 use route_changes::RouteChanges;
@@ -67,11 +70,14 @@ pub use adjacencies::AdjacencyKey;
 pub use error::FibError;
 pub use explain::{PathState, Unusable};
 pub use interface_info::InterfaceInfo;
+pub use labels::{LABEL_TABLES_MAX, LabelKey, LabelRouteView, LabelTables};
 pub use limits::{FibLimits, FibStores, FibWeight};
+pub use link::Link;
 pub use liveness::Watched;
 pub use next_hop_objects::NextHopObjectId;
 pub use nodes::{
-    FamilyNodes, FibNodes, LOCAL_ROUTE_INDEX, NO_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX,
+    FamilyNodes, FibNodes, LOCAL_ROUTE_INDEX, LabelNodes, LabelledNodes, NO_ROUTE_INDEX,
+    POPPED_UNIFORM, PROHIBIT_INDEX, UNREACHABLE_INDEX,
 };
 pub use path::{Family, Only, Path, Source, Target};
 pub use range::{RangeAction, RangeChange};
@@ -87,6 +93,10 @@ pub use view::{AdjacencyView, GroupView, RouteView};
 pub struct Fib {
     nodes: FibNodes,
     families: Families,
+    /// The routes of labels.
+    labels: LabelRoutes,
+    /// What handles labels, when something does.
+    label_nodes: Option<LabelNodes>,
     lists: PathLists,
     groups: GroupSlots,
     adjacencies: AdjacencyBook,
@@ -137,6 +147,8 @@ impl Fib {
         let mut fib = Fib {
             nodes,
             families,
+            labels: LabelRoutes::new()?,
+            label_nodes: None,
             lists: PathLists::default(),
             groups,
             adjacencies: AdjacencyBook::new(epochs)?,

@@ -6,6 +6,7 @@ use quiver_core::InterfaceId;
 use quiver_wire::MacAddress;
 
 use super::adjacencies::AdjacencyKey;
+use super::link::Link;
 use super::path::Family;
 use super::routes::is_unicast;
 use super::{Fib, FibError};
@@ -13,6 +14,7 @@ use crate::neighbour::{
     Due, Learned, NeighbourChange, NeighbourConfig, NeighbourState, Neighbours,
 };
 use crate::next_hop_group::Hop;
+use crate::out_labels::OutLabels;
 
 impl Fib {
     /// The neighbours.
@@ -31,15 +33,17 @@ impl Fib {
         self.neighbours.take_changes()
     }
 
-    /// By which node and adjacency packets of a family reach a neighbour, when something leads to
-    /// it.
+    /// By which node and adjacency packets of a kind reach a neighbour as they are, when something
+    /// leads to it.
     pub fn neighbour_hop(
         &self,
-        payload: Family,
+        payload: impl Into<Link>,
         interface: InterfaceId,
         address: IpAddr,
     ) -> Option<Hop> {
-        self.adjacencies.known_hop(AdjacencyKey { interface, payload, next_hop: Some(address) })
+        let (payload, labels) = (payload.into(), OutLabels::NONE);
+        let next_hop = Some(address);
+        self.adjacencies.known_hop(AdjacencyKey { interface, payload, next_hop, labels })
     }
 
     /// Timers and limits of a family's neighbours from now on; those that are there stay.
@@ -183,8 +187,9 @@ impl Fib {
         if !mac.is_unicast() {
             return Err(FibError::BadMac(mac));
         }
-        // One adjacency for each family of packets, and one for the host route.
-        if self.adjacencies.slots().has_room(3) {
+        // One adjacency for each family of packets, one for the host route, and the labelled ones.
+        let known = self.adjacencies.towards(interface, Some(address)).len();
+        if self.adjacencies.slots().has_room(known.max(2) + 1) {
             Ok(())
         } else {
             Err(FibError::AdjacenciesFull(self.limits.adjacencies))
@@ -203,8 +208,7 @@ impl Fib {
     }
 
     fn refresh_neighbour(&mut self, interface: InterfaceId, address: IpAddr) {
-        let key = |payload| AdjacencyKey { interface, payload, next_hop: Some(address) };
-        self.refresh_adjacencies(&[key(Family::Ip4), key(Family::Ip6)]);
+        self.refresh_adjacencies(&self.adjacencies.towards(interface, Some(address)));
     }
 
     /// After an interface began to have neighbours, or ceased to.

@@ -7,6 +7,7 @@ use quiver_core::InterfaceId;
 
 use super::next_hop_objects::NextHopObjectId;
 use crate::next_hop_group::Hop;
+use crate::out_labels::OutLabels;
 
 /// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,8 +147,23 @@ pub enum Target {
         /// Its small number.
         table: u32,
     },
+    /// Take the label off, and look the next one up in another label table.
+    LabelLookupIn {
+        /// Its small number.
+        table: u32,
+    },
+    /// As the route of a label does, without that label: the first segment of an SR-MPLS policy
+    /// (RFC 8660 §2.10.1).
+    ThroughLabel {
+        /// The label.
+        label: u32,
+        /// Small number of the label table.
+        table: u32,
+    },
     /// Receive the packet once more, on this interface.
     InterfaceRx(InterfaceId),
+    /// Take the label off, and receive the Ethernet frame behind it on this interface.
+    FrameRx(InterfaceId),
     /// Where a next-hop object leads
     /// ([`Fib::set_next_hop_object`](super::Fib::set_next_hop_object)).
     NextHopObject(NextHopObjectId),
@@ -172,6 +188,8 @@ pub struct Path {
     pub preference: u8,
     /// Where to.
     pub target: Target,
+    /// The labels that packets get; of a label's route, those in place of the label.
+    pub labels: OutLabels,
     /// Its share of the traffic, relative to the others (1 or more).
     pub weight: u32,
 }
@@ -179,7 +197,7 @@ pub struct Path {
 impl Path {
     /// A path of weight 1 and preference 0.
     pub fn new(target: Target) -> Path {
-        Path { preference: 0, target, weight: 1 }
+        Path { preference: 0, target, labels: OutLabels::NONE, weight: 1 }
     }
 
     /// A path to a next hop.
@@ -207,6 +225,24 @@ impl Path {
         Path { preference, ..self }
     }
 
+    /// With these labels.
+    pub fn labels(self, labels: OutLabels) -> Path {
+        Path { labels, ..self }
+    }
+
+    /// Are both the same but for their weights?
+    pub fn is_same(&self, other: &Path) -> bool {
+        (self.preference, self.target, &self.labels)
+            == (other.preference, other.target, &other.labels)
+    }
+
+    /// Does this path, by which another is taken away, mean that one? Without labels it means the
+    /// path whatever its labels are.
+    pub(super) fn means(&self, other: &Path) -> bool {
+        (self.preference, self.target) == (other.preference, other.target)
+            && (self.labels.is_empty() || self.labels == other.labels)
+    }
+
     /// The interface whose hosts it reaches directly.
     pub(super) fn attached(&self) -> Option<InterfaceId> {
         match self.target {
@@ -222,7 +258,8 @@ impl Path {
             Target::Attached(on)
             | Target::Neighbour { interface: on, .. }
             | Target::Broadcast { interface: on, .. }
-            | Target::InterfaceRx(on) => Some(on),
+            | Target::InterfaceRx(on)
+            | Target::FrameRx(on) => Some(on),
             _ => None,
         }
     }
@@ -234,7 +271,18 @@ impl Path {
 
     /// May it become several hops, though it is one path?
     pub(super) fn unfolds(&self) -> bool {
-        matches!(self.target, Target::Through { .. } | Target::NextHopObject(_))
+        matches!(
+            self.target,
+            Target::Through { .. } | Target::NextHopObject(_) | Target::ThroughLabel { .. }
+        )
+    }
+
+    /// Does it look a label up in this label table?
+    pub(super) fn looks_in_labels(&self, index: u32) -> bool {
+        match self.target {
+            Target::LabelLookupIn { table } | Target::ThroughLabel { table, .. } => table == index,
+            _ => false,
+        }
     }
 
     /// Does it look something up in this table?

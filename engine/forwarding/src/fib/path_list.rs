@@ -9,6 +9,8 @@ use quiver_tables::GroupId;
 use quiver_tables::prefix::{Address, Prefix};
 
 use super::adjacencies::AdjacencyKey;
+use super::labels::LabelPlace;
+use super::link::Link;
 use super::next_hop_objects::NextHopObjectId;
 use super::path::{Family, Path, Target};
 use crate::next_hop_group::Hop;
@@ -16,8 +18,8 @@ use crate::next_hop_group::Hop;
 /// What makes two path lists the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ListKey {
-    /// The family of the packets.
-    pub payload: Family,
+    /// The packets.
+    pub payload: Link,
     /// The table that the list belongs to, where that matters: next hops without an interface are
     /// looked up in it, and it says what makes a flow when there are several paths; 0 elsewhere.
     pub table: u32,
@@ -43,6 +45,7 @@ pub(super) struct Dependencies {
     pub interfaces: BTreeSet<InterfaceId>,
     pub tracked: BTreeSet<Tracked>,
     pub objects: BTreeSet<NextHopObjectId>,
+    pub labels: BTreeSet<LabelPlace>,
 }
 
 pub(super) struct PathList {
@@ -68,6 +71,7 @@ pub(super) struct PathLists {
     tracked: BTreeMap<Tracked, BTreeSet<GroupId>>,
     by_interface: HashMap<InterfaceId, BTreeSet<GroupId>>,
     by_object: BTreeSet<(NextHopObjectId, GroupId)>,
+    by_label: BTreeSet<(LabelPlace, GroupId)>,
     /// Lists by the interfaces that their paths name.
     naming: BTreeSet<(InterfaceId, GroupId)>,
     /// Lists that lost their last route; swept when a change is complete.
@@ -175,6 +179,12 @@ impl PathLists {
         for object in before.objects.difference(&now.objects) {
             self.by_object.remove(&(*object, group));
         }
+        for label in now.labels.difference(&before.labels) {
+            self.by_label.insert((*label, group));
+        }
+        for label in before.labels.difference(&now.labels) {
+            self.by_label.remove(&(*label, group));
+        }
         for tracked in before.tracked.difference(&now.tracked) {
             if let Some(users) = self.tracked.get_mut(tracked)
                 && users.remove(&group)
@@ -249,6 +259,12 @@ impl PathLists {
     pub fn of_object(&self, id: NextHopObjectId) -> Vec<GroupId> {
         let all = (id, GroupId(0))..=(id, GroupId(u32::MAX));
         self.by_object.range(all).map(|(_, group)| *group).collect()
+    }
+
+    /// Lists whose hops follow from the route of this label.
+    pub fn of_label(&self, place: LabelPlace) -> Vec<GroupId> {
+        let all = (place, GroupId(0))..=(place, GroupId(u32::MAX));
+        self.by_label.range(all).map(|(_, group)| *group).collect()
     }
 
     /// Lists with a path that names this interface.

@@ -8,11 +8,14 @@ use quiver_tables::GroupId;
 use super::adjacencies::{AdjacencyBook, AdjacencyKey, Surroundings};
 use super::explain::Unusable;
 use super::families::Families;
-use super::nodes::{LOCAL_ROUTE_INDEX, PROHIBIT_INDEX, UNREACHABLE_INDEX};
+use super::labels::{LabelKey, LabelPlace};
+use super::link::Link;
+use super::nodes::{LOCAL_ROUTE_INDEX, POPPED_UNIFORM, PROHIBIT_INDEX, UNREACHABLE_INDEX};
 use super::path::{Family, Only, Path, Source, Target};
 use super::path_list::{Dependencies, ListKey, PathLists, Tracked};
 use super::stacks::Stack;
 use crate::next_hop_group::{Hop, PATHS_MAX};
+use crate::out_labels::{LabelMode, OutLabels};
 
 /// Next hops behind next hops, at most: deeper than networks nest them, shallow enough to walk.
 pub const RECURSION_MAX: usize = 8;
@@ -46,7 +49,9 @@ pub(super) struct Resolver<'a, H> {
 /// Whose paths are resolved, and for whom.
 #[derive(Clone, Copy)]
 pub(super) struct Scope {
-    payload: Family,
+    payload: Link,
+    /// The labels that the packets have got so far.
+    labels: OutLabels,
     /// The table whose paths these are, and its family.
     family: Family,
     table: u32,
@@ -57,7 +62,10 @@ pub(super) struct Scope {
 impl Scope {
     /// For the paths of a list themselves.
     pub fn of(key: &ListKey) -> Scope {
-        Scope { payload: key.payload, family: key.payload, table: key.table, sought: None }
+        // The next hops of labels are looked up in the first tables.
+        let family = key.payload.family();
+        let (family, table) = family.map_or((Family::Ip4, 0), |family| (family, key.table));
+        Scope { payload: key.payload, labels: OutLabels::NONE, family, table, sought: None }
     }
 }
 
@@ -101,7 +109,8 @@ impl<'a, H: Hops> Resolver<'a, H> {
         self.enter(own);
         let mut hops = merge(self.usable(&key.paths, Scope::of(key)).unwrap_or_default());
         if hops.is_empty() {
-            hops.push((Hop { next: self.around.nodes.of(key.payload).drop, index: 0 }, 1));
+            let next = self.around.nodes.drop_of(key.payload, self.around.label_nodes);
+            hops.push((Hop { next, index: 0 }, 1));
         }
         hops
     }
@@ -112,7 +121,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
         for level in paths.chunk_by(|a, b| a.preference == b.preference) {
             let mut hops = Vec::new();
             for path in level {
-                let found = match self.path(path.target, scope) {
+                let found = match self.path(path, scope) {
                     Ok(found) => found,
                     Err(unusable) => {
                         why = unusable;
@@ -135,21 +144,57 @@ impl<'a, H: Hops> Resolver<'a, H> {
     }
 
     /// What one path comes down to.
-    pub fn path(&mut self, target: Target, scope: Scope) -> Found {
-        let nodes = self.around.nodes.of(scope.payload);
+    pub fn path(&mut self, path: &Path, scope: Scope) -> Found {
+        let labels = path.labels.in_front_of(scope.labels).ok_or(Unusable::TooManyLabels)?;
+        let scope = Scope { labels, ..scope };
+        if scope.sought.is_none()
+            && scope.payload.family().is_none()
+            && let Some(found) = self.end_of_label(path.target, labels.mode(), scope.payload)
+        {
+            return found;
+        }
+        self.target(path.target, scope)
+    }
+
+    /// What a path comes down to that takes the last label off inside of the router, or drops.
+    fn end_of_label(&mut self, target: Target, mode: LabelMode, payload: Link) -> Option<Found> {
+        let popped = if mode == LabelMode::Uniform { POPPED_UNIFORM } else { 0 };
+        let own = |next, index| Some(Ok(vec![(Hop { next, index }, 1)]));
+        let Some(nodes) = self.around.label_nodes else { return Some(Err(Unusable::NoLabels)) };
+        match target {
+            Target::LookupIn { family, table } => {
+                own(nodes.pop_lookup[family as usize], table | popped)
+            }
+            Target::LabelLookupIn { table } => own(nodes.lookup, table | popped),
+            Target::InterfaceRx(interface) | Target::FrameRx(interface) => {
+                self.dependencies.interfaces.insert(interface);
+                if !self.around.interfaces.get(&interface).is_some_and(|on| on.info.up) {
+                    return Some(Err(Unusable::InterfaceDown(interface)));
+                }
+                let is_frame = matches!(target, Target::FrameRx(_));
+                own(if is_frame { nodes.frame_rx } else { nodes.interface_rx }, interface.0)
+            }
+            Target::Drop => own(self.around.nodes.drop_of(payload, Some(nodes)), 0),
+            _ => None,
+        }
+    }
+
+    fn target(&mut self, target: Target, scope: Scope) -> Found {
+        let nodes = self.around.nodes.of(scope.payload.family().unwrap_or(Family::Ip4));
         let own = |next, index| Ok(vec![(Hop { next, index }, 1)]);
         match target {
             Target::Via { next_hop, interface: Some(interface) } => {
-                self.adjacency(interface, Some(next_hop), scope.payload, Liveness::Needed)
+                self.adjacency(interface, Some(next_hop), scope, Liveness::Needed)
             }
             Target::Neighbour { address, interface } => {
                 let needed = if scope.sought.is_some() { Liveness::Needed } else { Liveness::Any };
-                self.adjacency(interface, Some(address), scope.payload, needed)
+                self.adjacency(interface, Some(address), scope, needed)
             }
+            Target::ThroughLabel { label, table } => self.through_label(label, table, scope),
             Target::Via { next_hop, interface: None } => self.recurse(next_hop, None, None, scope),
             Target::Through { next_hop, table, only } => self.recurse(next_hop, table, only, scope),
             Target::Attached(interface) => {
-                self.adjacency(interface, scope.sought, scope.payload, Liveness::Needed)
+                self.adjacency(interface, scope.sought, scope, Liveness::Needed)
             }
             // A next hop that the router itself has, or that is dropped, forwards nothing.
             Target::Local | Target::InterfaceAddress if scope.sought.is_some() => {
@@ -162,6 +207,8 @@ impl<'a, H: Hops> Resolver<'a, H> {
             | Target::LookupIn { .. }
             | Target::SourceLookupIn { .. }
             | Target::InterfaceRx(_)
+            | Target::FrameRx(_)
+            | Target::LabelLookupIn { .. }
             | Target::Broadcast { .. }
                 if scope.sought.is_some() =>
             {
@@ -175,7 +222,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
                     return own(nodes.drop, 0);
                 }
                 let to = forward.then(|| IpAddr::from([u8::MAX; 4]));
-                let mut hops = self.adjacency(interface, to, scope.payload, Liveness::Any)?;
+                let mut hops = self.adjacency(interface, to, scope, Liveness::Any)?;
                 hops.iter_mut().for_each(|(hop, _)| hop.next = self.around.nodes.ip4_broadcast);
                 Ok(hops)
             }
@@ -201,7 +248,14 @@ impl<'a, H: Hops> Resolver<'a, H> {
                 let objects = self.around.objects;
                 self.usable(objects.paths(id), scope)
             }
+            // A feature takes packets as they are.
+            Target::Feature(_) if !scope.labels.is_empty() => Err(Unusable::NextHopDies),
+            Target::Feature(_) if scope.payload.family().is_none() && scope.sought.is_some() => {
+                Err(Unusable::NextHopDies)
+            }
             Target::Feature(hop) => Ok(vec![(hop, 1)]),
+            // No path of other packets has these.
+            Target::FrameRx(_) | Target::LabelLookupIn { .. } => Err(Unusable::NextHopDies),
         }
     }
 
@@ -209,7 +263,7 @@ impl<'a, H: Hops> Resolver<'a, H> {
         &mut self,
         interface: InterfaceId,
         next_hop: Option<IpAddr>,
-        payload: Family,
+        Scope { payload, labels, .. }: Scope,
         liveness: Liveness,
     ) -> Found {
         self.dependencies.interfaces.insert(interface);
@@ -220,8 +274,20 @@ impl<'a, H: Hops> Resolver<'a, H> {
         }
         let has_neighbours = on.is_some_and(|on| on.info.mac.is_some())
             || stacks.on(interface).is_some_and(Stack::is_multipoint);
-        let key =
-            AdjacencyKey { interface, payload, next_hop: next_hop.filter(|_| has_neighbours) };
+        let next_hop_there = next_hop.filter(|_| has_neighbours);
+        let is_plain = labels.is_empty() && payload.family().is_some();
+        let labels = if is_plain { OutLabels::NONE } else { labels };
+        let key = AdjacencyKey { interface, payload, next_hop: next_hop_there, labels };
+        if key.is_labelled() {
+            if self.around.label_nodes.is_none() {
+                return Err(Unusable::NoLabels);
+            }
+            let sends = on.is_some_and(|on| on.info.mac.is_some());
+            if !sends || next_hop.is_none() || stacks.on(interface).is_some() {
+                return Err(Unusable::NoLabelsOn(interface));
+            }
+            self.wait_at(key);
+        }
         let Some(hop) = self.adjacencies.hop(key, &self.around) else {
             let is_up = on.is_some_and(|on| on.info.up);
             return Err(if is_up {
@@ -240,6 +306,53 @@ impl<'a, H: Hops> Resolver<'a, H> {
             }
             _ => Ok(vec![(hop, 1)]),
         }
+    }
+
+    /// Packets that wait for the neighbour of a labelled adjacency go on by others, as they are.
+    fn wait_at(&mut self, key: AdjacencyKey) {
+        let is_popped = key.payload == (Link::Label { is_bottom: true }) && key.labels.is_empty();
+        let links: &[Link] = if is_popped { &[Link::Ip4, Link::Ip6] } else { &[Link::Mpls] };
+        for payload in links {
+            let plain = AdjacencyKey { payload: *payload, labels: OutLabels::NONE, ..key };
+            if self.adjacencies.hop(plain, &self.around).is_some() {
+                self.dependencies.adjacencies.insert(plain);
+            }
+        }
+    }
+
+    /// What the route of a label does with packets that do not have that label.
+    fn through_label(&mut self, label: u32, table: u32, scope: Scope) -> Found {
+        let has_labels_behind =
+            matches!(scope.payload, Link::Mpls | Link::Label { is_bottom: false });
+        let is_bottom = scope.labels.is_empty() && !has_labels_behind;
+        let place = LabelPlace { table, key: LabelKey { label, is_bottom } };
+        self.dependencies.labels.insert(place);
+        let unknown = Unusable::NoLabelRoute(label);
+        let group = self.around.label_routes.best(place).ok_or(unknown)?;
+        if self.walk.contains(&group) {
+            return Err(Unusable::TooDeep);
+        }
+        let lists = self.lists;
+        let list = lists.get(group).ok_or(unknown)?;
+        let nobody = IpAddr::from([0; 4]);
+        self.walk_through(
+            group,
+            &list.key.paths,
+            Scope { family: Family::Ip4, table: 0, sought: Some(nobody), ..scope },
+        )
+    }
+
+    /// What the paths of a covering route come down to.
+    fn walk_through(&mut self, group: GroupId, paths: &[Path], scope: Scope) -> Found {
+        if self.depth >= RECURSION_MAX {
+            return Err(Unusable::TooDeep);
+        }
+        self.walk.push(group);
+        self.depth += 1;
+        let hops = self.usable(paths, scope);
+        self.walk.pop();
+        self.depth -= 1;
+        hops
     }
 
     /// What the route that covers `next_hop` does with it.
@@ -264,9 +377,6 @@ impl<'a, H: Hops> Resolver<'a, H> {
         if self.walk.contains(&cover.group) {
             return Err(Unusable::Loop(next_hop));
         }
-        if self.depth >= RECURSION_MAX {
-            return Err(Unusable::TooDeep);
-        }
         let lists = self.lists;
         let list = lists.get(cover.group).ok_or(Unusable::NoRoute(next_hop))?;
         let attached = |path: &Path| matches!(path.target, Target::Attached(_));
@@ -279,14 +389,8 @@ impl<'a, H: Hops> Resolver<'a, H> {
             }
             _ => {}
         }
-        self.walk.push(cover.group);
-        self.depth += 1;
-        let scope =
-            Scope { payload: scope.payload, family, table: list.key.table, sought: Some(next_hop) };
-        let hops = self.usable(&list.key.paths, scope);
-        self.walk.pop();
-        self.depth -= 1;
-        hops
+        let scope = Scope { family, table: list.key.table, sought: Some(next_hop), ..scope };
+        self.walk_through(cover.group, &list.key.paths, scope)
     }
 }
 

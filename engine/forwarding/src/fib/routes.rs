@@ -6,6 +6,7 @@ use quiver_tables::GroupId;
 use quiver_tables::prefix::{IpPrefix, Prefix};
 
 use super::families::Side;
+use super::link::Link;
 use super::path::{Family, Path, Source, Target};
 use super::range::RangeAction;
 use super::series::{Change, Series, Step};
@@ -89,8 +90,7 @@ impl Fib {
     /// The paths of `group` and `paths`; of two that differ only in weight the later one.
     pub(super) fn union(&self, group: GroupId, paths: &[Path]) -> Vec<Path> {
         let known = self.lists.get(group).map_or(&[][..], |list| &list.key.paths);
-        let same = |a: &Path, b: &Path| (a.preference, a.target) == (b.preference, b.target);
-        let kept = known.iter().filter(|old| !paths.iter().any(|new| same(old, new)));
+        let kept = known.iter().filter(|old| !paths.iter().any(|new| new.is_same(old)));
         kept.chain(paths).copied().collect()
     }
 
@@ -136,7 +136,7 @@ impl Fib {
         self.change_range(table, first, count, source, RangeAction::Remove)
     }
 
-    /// The group that stands for these paths, for packets of a family that a feature sends there by
+    /// The group that stands for these paths, for packets of a kind that a feature sends there by
     /// a decision of its own; it follows interfaces, neighbours and routes as a route's does. Next
     /// hops without an interface are looked up in `table`. It stays until
     /// [`release_paths`](Self::release_paths); each hold needs one release.
@@ -145,17 +145,15 @@ impl Fib {
     /// The table does not exist, a path is invalid, or there is no group left.
     pub fn hold_paths(
         &mut self,
-        family: Family,
+        payload: impl Into<Link>,
         table: u32,
         paths: &[Path],
     ) -> Result<GroupId, FibError> {
-        let everything = match family {
-            Family::Ip4 => IpPrefix::V4(Prefix::new(0, 0)),
-            Family::Ip6 => IpPrefix::V6(Prefix::new(0, 0)),
-        };
+        let payload = payload.into();
+        let everything = everything_of(payload);
         self.check_table(table, everything)?;
-        self.check_paths(None, everything, paths)?;
-        let group = self.list(family, table, paths, false);
+        self.check_paths(payload, None, everything, paths)?;
+        let group = self.list(payload, table, paths, false);
         if let Ok(group) = group {
             self.lists.hold(group, 1);
         }
@@ -193,12 +191,14 @@ impl Fib {
         paths: &[Path],
     ) -> Result<(), FibError> {
         self.check_table(table, prefix)?;
-        self.check_paths(Some(table), prefix, paths)
+        let payload = if prefix.is_ip6() { Link::Ip6 } else { Link::Ip4 };
+        self.check_paths(payload, Some(table), prefix, paths)
     }
 
     /// Do the paths make sense?
-    fn check_paths(
+    pub(super) fn check_paths(
         &self,
+        payload: Link,
         table: Option<u32>,
         prefix: IpPrefix,
         paths: &[Path],
@@ -213,7 +213,36 @@ impl Fib {
             if path.weight == 0 {
                 return Err(FibError::WeightZero(prefix));
             }
+            self.check_labels(payload, prefix, path)?;
             self.check_target(table, prefix, path.target)?;
+        }
+        Ok(())
+    }
+
+    /// Can these packets go by the path, with its labels?
+    fn check_labels(&self, payload: Link, prefix: IpPrefix, path: &Path) -> Result<(), FibError> {
+        let is_popped = matches!(payload, Link::Label { .. });
+        let has_next_hop = matches!(
+            path.target,
+            Target::Via { .. }
+                | Target::Through { .. }
+                | Target::Neighbour { .. }
+                | Target::ThroughLabel { .. }
+                | Target::NextHopObject(_)
+        );
+        let fits = match path.target {
+            Target::LabelLookupIn { .. } | Target::FrameRx(_) => is_popped,
+            Target::LookupIn { .. } | Target::InterfaceRx(_) => {
+                payload.family().is_some() || payload == (Link::Label { is_bottom: true })
+            }
+            Target::Drop | Target::Feature(_) => true,
+            _ => has_next_hop || payload.family().is_some(),
+        };
+        if !fits {
+            return Err(FibError::NotForLabels(prefix));
+        }
+        if !path.labels.is_empty() && !has_next_hop {
+            return Err(FibError::LabelsNeedNextHop(prefix));
         }
         Ok(())
     }
@@ -253,7 +282,14 @@ impl Fib {
             }
             Target::Attached(interface)
             | Target::Broadcast { interface, .. }
-            | Target::InterfaceRx(interface) => Some(interface),
+            | Target::InterfaceRx(interface)
+            | Target::FrameRx(interface) => Some(interface),
+            Target::LabelLookupIn { table } | Target::ThroughLabel { table, .. } => {
+                if !self.labels.exists(table) {
+                    return Err(FibError::NoLabelTableIndex(table));
+                }
+                None
+            }
             Target::SourceLookupIn { family, table: other } => {
                 if !self.families.exists(family, other) {
                     return Err(FibError::NoTableIndex { family, index: other });
@@ -284,6 +320,14 @@ impl Fib {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// The prefix that errors about paths for these packets name.
+pub(super) fn everything_of(payload: Link) -> IpPrefix {
+    match payload {
+        Link::Ip6 => IpPrefix::V6(Prefix::new(0, 0)),
+        _ => IpPrefix::V4(Prefix::new(0, 0)),
     }
 }
 

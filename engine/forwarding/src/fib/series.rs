@@ -289,11 +289,10 @@ impl Fib {
         gone: &[Path],
     ) -> Result<Vec<Path>, FibError> {
         let known = self.lists.get(group).map_or(&[][..], |list| &list.key.paths);
-        let same = |a: &Path, b: &Path| (a.preference, a.target) == (b.preference, b.target);
-        if !gone.iter().all(|gone| known.iter().any(|path| same(path, gone))) {
+        if !gone.iter().all(|gone| known.iter().any(|path| gone.means(path))) {
             return Err(FibError::NoSuchPath(prefix));
         }
-        Ok(known.iter().filter(|path| !gone.iter().any(|gone| same(path, gone))).copied().collect())
+        Ok(known.iter().filter(|path| !gone.iter().any(|gone| gone.means(path))).copied().collect())
     }
 
     /// Make outcomes true: all, or (when the tables have no room) none.

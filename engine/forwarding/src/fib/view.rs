@@ -10,6 +10,7 @@ use super::Fib;
 use super::adjacencies::AdjacencyKey;
 use super::families::Side;
 use super::family_tables::{FamilyTables, source_of};
+use super::link::Link;
 use super::path::{Family, Path, Source};
 use crate::adjacency::Adjacency;
 use crate::next_hop_group::Hop;
@@ -36,8 +37,8 @@ pub struct RouteView<'f> {
 pub struct GroupView<'f> {
     /// The group.
     pub group: GroupId,
-    /// The family of its packets.
-    pub family: Family,
+    /// Its packets.
+    pub payload: Link,
     /// Its paths.
     pub paths: &'f [Path],
     /// Its hops, with weights.
@@ -196,7 +197,7 @@ impl Fib {
     pub fn group_views_from(&self, first: GroupId) -> impl Iterator<Item = GroupView<'_>> {
         self.lists.from(first).map(|(group, list)| GroupView {
             group,
-            family: list.key.payload,
+            payload: list.key.payload,
             paths: &list.key.paths,
             hops: &list.hops,
             routes: list.routes,

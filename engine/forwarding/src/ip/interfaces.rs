@@ -13,7 +13,7 @@ use quiver_tables::ip6_lpm::Ip6Tables;
 use quiver_tables::lpm::TABLES_MAX;
 use quiver_wire::MacAddress;
 
-use super::{Addresses, NeighbourCounts};
+use super::{Addresses, NeighbourCounts, UdpPorts};
 use crate::fib::Family;
 use crate::neighbour::generations::NeighbourGenerations;
 use crate::{adjacency::Adjacencies, next_hop_group::Groups};
@@ -38,6 +38,8 @@ pub struct IpTables {
     pub messages: Arc<NeighbourCounts>,
     /// What is known of interfaces.
     pub interfaces: Arc<IpInterfaces>,
+    /// Who takes UDP datagrams for the router itself.
+    pub udp_ports: Arc<UdpPorts>,
 }
 
 /// Per interface: the small numbers of its tables, its addresses, and the groups that were joined.

@@ -5,14 +5,18 @@ mod addresses;
 mod autoconfig;
 mod choice;
 mod family;
+mod group_membership;
 mod interface_addresses;
 mod interfaces;
 mod neighbour_counts;
+mod udp_ports;
 
 pub use addresses::Addresses;
 pub use autoconfig::{AutoAddress, AutoAddressState, AutoSettings, Autoconfiguration};
 pub use choice::{choose, destination, flow_hash, noted, one_hop, take_hop};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
+pub use group_membership::GroupMembership;
 pub use interface_addresses::{InterfaceAddresses, Leased};
 pub use interfaces::{IpInterfaces, IpTables, Listener, NOT_ENABLED};
 pub use neighbour_counts::{Direction, NeighbourCounts, NeighbourMessage, NeighbourProtocol};
+pub use udp_ports::{OpenPort, UdpPorts};

@@ -3,7 +3,7 @@
 
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
-use quiver_forwarding::fib::{FamilyNodes, Fib, FibNodes, InterfaceInfo};
+use quiver_forwarding::fib::{FamilyNodes, Fib, FibNodes, InterfaceInfo, LabelledNodes};
 use quiver_wire::MacAddress;
 
 const fn family_nodes(first: u16) -> FamilyNodes {
@@ -28,6 +28,7 @@ pub const NODES: FibNodes = FibNodes {
     ip6: family_nodes(40),
     ip6_link_local: NodeId(60),
     ip4_broadcast: NodeId(61),
+    labelled: LabelledNodes { incomplete: NodeId(62), confirm: NodeId(63), count: NodeId(64) },
 };
 
 /// The port of [`router`].
@@ -43,6 +44,7 @@ pub fn router(length: u8) -> Fib {
         vlan_tags: Vec::new(),
         mtu_bytes: 1500,
         family_mtu_bytes: [None; 2],
+        mpls_mtu_bytes: None,
         up: true,
         ip4_table: 0,
         ip6_table: 0,

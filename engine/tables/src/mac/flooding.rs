@@ -11,6 +11,8 @@ pub const CORE_GROUP: u8 = 255;
 /// Above the group's bits.
 const FLOOD_REQUEST: u32 = 0xf10d_0000;
 const FLOODED: u32 = 0xf10e_0000;
+const FAR_END: u32 = 0xf10f_0000;
+const NUMBER: u32 = 0xffff;
 const GROUP: u32 = 0xff;
 
 /// To `l2-input`: flood the frame, whatever its destination, as End.DT2M of RFC 8986 §4.12 does.
@@ -66,6 +68,30 @@ impl MarkedHandover for Flooded {
     }
 }
 
+/// From `l2-fwd`: the station is behind this one of the far ends of the port, a tunnel with many.
+/// The port says what the number means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FarEnd(pub u16);
+
+impl Handover for FarEnd {
+    #[inline(always)]
+    fn to_index(self) -> u32 {
+        FAR_END | u32::from(self.0)
+    }
+
+    #[inline(always)]
+    fn from_index(index: u32) -> FarEnd {
+        FarEnd(index as u16)
+    }
+}
+
+impl MarkedHandover for FarEnd {
+    #[inline(always)]
+    fn is_marked(index: u32) -> bool {
+        index & !NUMBER == FAR_END
+    }
+}
+
 /// Between the nodes that flood: where they go on, and who gets none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloodPlace {
@@ -107,6 +133,10 @@ mod tests {
             prop_assert!(FloodRequest::is_marked(asked_word) && Flooded::is_marked(flooded_word));
             prop_assert!(!FloodRequest::is_marked(flooded_word) && !Flooded::is_marked(asked_word));
             prop_assert!(!FloodRequest::is_marked(port) && !Flooded::is_marked(port));
+            let far = FarEnd(port as u16).to_index();
+            prop_assert!(FarEnd::is_marked(far) && !Flooded::is_marked(far));
+            prop_assert!(!FarEnd::is_marked(flooded_word) && !FarEnd::is_marked(port));
+            prop_assert_eq!(FarEnd::from_index(far), FarEnd(port as u16));
             prop_assert_eq!(FloodRequest::from_index(asked_word), asked);
             prop_assert_eq!(Flooded::from_index(flooded_word), flooded);
             let place = FloodPlace { excluded: group, port };

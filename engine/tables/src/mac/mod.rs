@@ -13,7 +13,7 @@ use quiver_core::cpu::Variant;
 
 use crate::exact::{ExactError, ShortTable};
 
-pub use self::flooding::{CORE_GROUP, FloodPlace, FloodRequest, Flooded};
+pub use self::flooding::{CORE_GROUP, FarEnd, FloodPlace, FloodRequest, Flooded};
 pub use self::ports::{PORTS_MAX, PortWord, Ports};
 pub use self::sweep::{Gone, Swept};
 pub use self::word::{DomainIndex, MacEntry, MacKey, Seen, StampMinutes};

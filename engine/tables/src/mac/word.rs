@@ -3,6 +3,7 @@
 use quiver_core::InterfaceId;
 use quiver_wire::MacAddress;
 
+use super::flooding::FarEnd;
 use super::ports::{EPOCHS, FLUSH_SHIFT, PortWord};
 use crate::exact::Value;
 
@@ -76,11 +77,13 @@ impl MacKey {
 /// What the table knows of an address.
 ///
 /// ```text
-///  63      53 52     48 47    40 39     32 31      16 15       0
+///  63      54 53     48 47    40 39     32 31      16 15       0
 /// ┌──────────┬─────────┬────────┬─────────┬──────────┬──────────┐
 /// │          │ flags   │ flush  │ tenure  │ port     │ stamp    │
 /// └──────────┴─────────┴────────┴─────────┴──────────┴──────────┘
 /// ```
+///
+/// An entry with the flag for a far end has the number of that in place of the stamp.
 ///
 /// Tenure and flush are those of the port when the entry was made: what differs from the port's
 /// word is stale and counts as unknown, so that a flush of millions of entries is one store.
@@ -94,6 +97,7 @@ const CONFIGURED: u64 = 1 << 49;
 const STATIC: u64 = 1 << 50;
 const FILTER: u64 = 1 << 51;
 const BVI: u64 = 1 << 52;
+const FAR: u64 = 1 << 53;
 /// What must be as expected of a source that needs nothing: all but how it came into the table.
 const COMPARED_BITS: u64 = PRESENT | FILTER | (PRESENT - 1);
 /// The port of an entry that has none: a filter.
@@ -140,6 +144,17 @@ impl MacEntry {
                 | flag(is_filter, FILTER)
                 | flag(is_bvi, BVI),
         )
+    }
+
+    /// The same, behind one of several far ends of its port.
+    pub(super) fn behind(self, far_end: FarEnd) -> MacEntry {
+        MacEntry(self.0 & !u64::from(u16::MAX) | u64::from(far_end.0) | FAR)
+    }
+
+    /// Which of the far ends of its port the address is behind, if the port has several.
+    #[inline(always)]
+    pub fn far_end(self) -> Option<FarEnd> {
+        (self.0 & FAR != 0).then_some(FarEnd(self.0 as u16))
     }
 
     /// A filter without a port.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::{InterfaceId, NodeId};
 
+use super::flooding::FarEnd;
 use super::ports::{PORTS_MAX, Ports};
 use super::sweep::Sweep;
 use super::word::{DomainIndex, MacEntry, MacKey, Seen, StampMinutes};
@@ -45,6 +46,8 @@ pub struct Configured {
     pub is_filter: bool,
     /// It is the domain's own interface.
     pub is_bvi: bool,
+    /// Which of the far ends of the port it is behind, if that has several.
+    pub far_end: Option<FarEnd>,
 }
 
 /// How many entries a domain has.
@@ -278,7 +281,9 @@ impl MacWriter {
         }
         if holds && old.port() == new.port() {
             // Somebody was faster; a configured one stays so.
-            self.entries.insert(key.word(), old.seen(seen)).ok();
+            if old.far_end().is_none() {
+                self.entries.insert(key.word(), old.seen(seen)).ok();
+            }
             return Learned::Known;
         }
         if !old.is_some() && self.len() >= self.entries_max {
@@ -317,12 +322,9 @@ impl MacWriter {
                     return Err(MacError::NotAMember(port.0));
                 }
                 let is_static = entry.is_static | entry.is_filter;
-                MacEntry::configured(
-                    Seen::of(port, word, now),
-                    is_static,
-                    entry.is_filter,
-                    entry.is_bvi,
-                )
+                let seen = Seen::of(port, word, now);
+                let made = MacEntry::configured(seen, is_static, entry.is_filter, entry.is_bvi);
+                entry.far_end.map_or(made, |far_end| made.behind(far_end))
             }
             None => MacEntry::filter(now),
         };

@@ -147,7 +147,7 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Box<dyn Job<Engine>>, Ref
     }
     let is_filter = filter_alone || args.has("filter");
     let is_static = !filter_alone && args.has("static");
-    let entry = Configured { port, is_static, is_filter, is_bvi: false };
+    let entry = Configured { port, is_static, is_filter, is_bvi: false, far_end: None };
     Ok(Box::new(Add { first, count, entry, done: 0 }))
 }
 

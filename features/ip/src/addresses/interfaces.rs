@@ -31,6 +31,7 @@ pub(crate) fn info(engine: &Engine, id: InterfaceId, ip: &InterfaceIp) -> Option
         family_mtu_bytes: ip.family_mtu_bytes(
             ["ip4", "ip6"].map(|protocol| interface.protocol_mtu_bytes(protocol)),
         ),
+        mpls_mtu_bytes: interface.protocol_mtu_bytes("mpls"),
         up: row.up,
         ip4_table: ip.table4,
         ip6_table: ip.table6,

@@ -210,7 +210,14 @@ pub(super) fn hop_json(engine: &Engine, fib: &Fib, hop: Hop, weight: impl Into<u
 }
 
 /// Nodes whose packets name an adjacency.
-const ADJACENT: [&str; 8] = [
+const ADJACENT: [&str; 15] = [
+    nodes::mpls::IMPOSE_IP4,
+    nodes::mpls::IMPOSE_IP6,
+    nodes::mpls::IMPOSE_ETHERNET,
+    nodes::mpls::OUTPUT,
+    nodes::mpls::SWAP,
+    nodes::mpls::POP,
+    nodes::mpls::CONFIRM_NEIGHBOR,
     nodes::ip4::CONFIRM_NEIGHBOR,
     nodes::ip6::CONFIRM_NEIGHBOR,
     nodes::ip4::REWRITE,
@@ -266,6 +273,11 @@ pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
         }
         nodes::ip6::LOOKUP_IN_TABLE => {
             format!("{node}: table {}", fib.table_id(Family::Ip6, hop.index).unwrap_or(hop.index))
+        }
+        name if ADJACENT.contains(&name) => {
+            let adjacency = fib.adjacencies().get(hop.index);
+            let interface = engine.interface_name(adjacency.tx);
+            format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop())
         }
         _ => node,
     }

@@ -85,7 +85,7 @@ fn add_group(engine: &Engine, fib: &Fib, table: &mut Table, group: &GroupView<'_
     table
         .row()
         .cell(index(group.group))
-        .cell(Cell::display(group.family))
+        .cell(Cell::display(group.payload))
         .cell(group.routes)
         .cell(fib.groups().word(group.group).buckets())
         .cell(Cell::new(words.join(", "), as_json));

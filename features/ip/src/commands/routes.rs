@@ -8,6 +8,7 @@ use quiver_control::{
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, Only, Path, RangeAction, RouteView, Source, Target};
+use quiver_forwarding::out_labels::{LabelMode, OUT_LABELS_MAX, OutLabel, OutLabels, PIPE_TTL};
 use quiver_tables::GroupId;
 use quiver_tables::prefix::IpPrefix;
 
@@ -20,7 +21,7 @@ const COUNT: &str = "<:1-100000000>";
 /// What stands at the place of a route in a document.
 fn entry(place: &str) -> &'static str {
     let also = "weight, preference, next-hop-table, resolve-via-host, resolve-via-attached, \
-                src-lookup";
+                src-lookup, out-labels: <out-label>..., uniform, ttl, exp";
     let path = format!(
         "<drop|unreachable|prohibit|null-send-unreach|null-send-prohibit|local|punt> / <next-hop> \
          / {{interface: <out>, {also}}} / {{next-hop, interface, ip4-table: <table4>, ip6-table: \
@@ -37,7 +38,8 @@ pub(crate) fn register(registry: &mut Registry) {
         | ip4-lookup-in-table <table4:u32> | ip6-lookup-in-table <table6:u32> \
         | rx-ip4 <rx4:interface> | rx-ip6 <rx6:interface>) \
         {[weight <:1-65535>] [preference <:u8>] [next-hop-table <:u32>] [resolve-via-host] \
-        [resolve-via-attached] [src-lookup]})...]}";
+        [resolve-via-attached] [src-lookup] [out-labels <out-label:label>...] [uniform|pipe] \
+        [ttl <:1-255>] [exp <:0-7>]})...]}";
     debug_assert!(syntax.contains(COUNT));
     registry.command(
         Command::new(syntax)
@@ -69,6 +71,11 @@ pub(crate) fn register(registry: &mut Registry) {
             .word("rx-ip4", "packets are received once more, on this interface")
             .word("rx-ip6", "packets are received once more, on this interface")
             .word("src-lookup", "look the source up in the table, not the destination")
+            .word("out-labels", "labels that packets get, the one that is sent first in front")
+            .word("uniform", "labels have the TTL and the class of the packet (RFC 3443 §2.2)")
+            .word("pipe", "labels have a TTL and a class of their own (the default)")
+            .word("ttl", "the TTL of labels; 255 when left out")
+            .word("exp", "the traffic class of labels; 0 when left out")
             .word(
                 "unreachable",
                 "packets die, and their senders are told that the destination is unreachable",
@@ -102,6 +109,7 @@ pub(crate) fn register(registry: &mut Registry) {
             .example("ip route add 16.0.0.0/32 count 1000000 via 192.0.2.2")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 resolve-via-host")
             .example("ip route add 203.0.113.0/24 via 198.51.100.1 next-hop-table 10")
+            .example("ip route add 198.51.100.0/24 via 192.0.2.2 e0 out-labels 100 200")
             .example("ip route add 10.0.0.0/8 via unreachable")
             .example("ip route replace 198.51.100.0/24 via 192.0.2.3")
             .example("ip route del 198.51.100.0/24")
@@ -238,7 +246,31 @@ fn path(engine: &Engine, via: &Args<'_>) -> Result<Path, Refusal> {
             "`src-lookup` says that a table is asked for the source, but this path names no table";
         return Err(via.refuse("src-lookup", what).remedy("ip4-lookup-in-table N src-lookup"));
     }
-    Ok(Path::new(target).weight(via.or("weight", 1u32)?).preference(via.or("preference", 0u8)?))
+    let labels = out_labels(via)?;
+    if !labels.is_empty() && !matches!(target, Target::Via { .. } | Target::Through { .. }) {
+        let what = "labels are put on packets to a next hop, but this path has none";
+        return Err(via.refuse("out-labels", what).remedy("via 192.0.2.2 e0 out-labels 100"));
+    }
+    let path = Path::new(target).labels(labels);
+    Ok(path.weight(via.or("weight", 1u32)?).preference(via.or("preference", 0u8)?))
+}
+
+/// The labels that a path puts on packets.
+fn out_labels(via: &Args<'_>) -> Result<OutLabels, Refusal> {
+    let labels = via.all::<u32>("out-label")?;
+    for word in ["uniform", "pipe", "ttl", "exp"] {
+        if labels.is_empty() && via.has(word) {
+            let what = format!("`{word}` says what labels look like, but this path has none");
+            return Err(via.refuse(word, what).remedy("out-labels 100"));
+        }
+    }
+    let mode = if via.has("uniform") { LabelMode::Uniform } else { LabelMode::Pipe };
+    let (ttl, class) = (via.or("ttl", PIPE_TTL)?, via.or("exp", 0u8)?);
+    let labels = labels.into_iter().map(|label| OutLabel { label, class, ttl });
+    OutLabels::new(mode, labels).ok_or_else(|| {
+        let what = format!("a path has at most {OUT_LABELS_MAX} labels");
+        via.refuse("out-label", what)
+    })
 }
 
 /// A path that looks the destination up in a table, or the source.
@@ -309,6 +341,13 @@ pub(crate) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Pa
                 fib.table_id(family, table).unwrap_or(table)
             )
         }
+        Target::LabelLookupIn { table } => {
+            format!("via mpls-lookup-in-table {}", fib.label_table_id(table).unwrap_or(table))
+        }
+        Target::ThroughLabel { label, .. } => format!("via label {label}"),
+        Target::FrameRx(interface) => {
+            format!("via l2-input-on {}", engine.interface_name(interface))
+        }
         Target::InterfaceRx(interface) => {
             format!(
                 "via rx-{} {}",
@@ -325,7 +364,7 @@ pub(crate) fn path_words(engine: &Engine, fib: &Fib, prefix: IpPrefix, path: &Pa
     if path.preference != 0 {
         let _ = write!(words, " preference {}", path.preference);
     }
-    words
+    words + &path.labels.words()
 }
 
 /// The part of `show running-config`: consecutive prefixes with the same paths are one command.

@@ -3,6 +3,7 @@
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::mpls::LabelledRewrites;
 use quiver_forwarding::nodes;
 use quiver_forwarding::segments::fragment;
 use quiver_offload::checksum::complete_checksum;
@@ -34,6 +35,8 @@ quiver_core::reasons! {
 struct Fragment {
     tables: IpTables,
     rewrite: NodeId,
+    /// Where fragments go that get labels.
+    labelled: LabelledRewrites,
     done: NodeId,
 }
 
@@ -100,7 +103,10 @@ impl Fragment {
         let fragment =
             fragment(cx, packet, header, offset, repr.payload_len).ok_or(FragmentDrop::NoBuffer)?;
         cx.count(FragmentDrop::Made, 1);
-        cx.emit(fragment, self.rewrite);
+        let adjacency = self.tables.adjacencies.of(&fragment);
+        let is_labelled = adjacency.is_labelled();
+        let next = if is_labelled { self.labelled.of(adjacency) } else { self.rewrite };
+        cx.emit(fragment, next);
         Ok(())
     }
 }
@@ -136,6 +142,7 @@ pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
         Box::new(Fragment {
             tables: tables.clone(),
             rewrite: wiring.node(nodes::ip4::REWRITE),
+            labelled: LabelledRewrites::new(wiring),
             done: wiring.node(nodes::IP_DONE),
         })
     })

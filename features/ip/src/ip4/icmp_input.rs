@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{IpTables, UdpPorts};
 use quiver_forwarding::nodes;
 use quiver_offload::checksum::add_to_sum;
 use quiver_wire::checksum::Sum;
 use quiver_wire::icmp4::{Icmp4Header, kind, unreachable};
-use quiver_wire::{Header, Ip4Header, IpProtocol};
+use quiver_wire::{Header, Ip4Header, IpProtocol, UdpHeader};
 
 use crate::local::claims::Claimed;
 use crate::local::has_host;
@@ -41,6 +43,7 @@ struct IcmpInput {
     /// Tunnels that are told of errors about packets of the router's own that are of these
     /// protocols.
     about_tunnel: Claimed,
+    udp_ports: Arc<UdpPorts>,
     /// What no part of the router waits for goes there when a host may wait for it.
     punt: NodeId,
     done: NodeId,
@@ -94,6 +97,7 @@ impl IcmpInput {
                 }
                 let about = Ip4Header::overlay(behind).map(|about| about.protocol().0);
                 let tunnel = about.and_then(|about| self.about_tunnel.node(about));
+                let tunnel = tunnel.or_else(|| self.about_datagram(behind));
                 let other = || {
                     if !is_ours && has_host(cx.interface(packet.rx)) {
                         self.punt
@@ -106,6 +110,14 @@ impl IcmpInput {
             _ if has_host(cx.interface(packet.rx)) => Ok(self.punt),
             _ => Err(Icmp4Drop::UnknownType),
         }
+    }
+
+    /// The node that takes errors which quote a datagram of a tunnel.
+    fn about_datagram(&self, quoted: &[u8]) -> Option<NodeId> {
+        let header = Ip4Header::overlay(quoted)?;
+        let udp = UdpHeader::overlay(quoted.get(header.header_len()..)?)?;
+        let is_udp = header.protocol() == IpProtocol::UDP;
+        self.udp_ports.get(Family::Ip4, udp.destination_port()).filter(|_| is_udp)?.errors
     }
 
     /// Does a ping of the router's wait for the answer with this identifier?
@@ -166,6 +178,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
             Box::new(IcmpInput {
                 echo: wiring.node(nodes::ip4::ICMP_ECHO_REQUEST),
                 about_tunnel: Claimed::of(wiring, "icmp4-error-about-tunnel"),
+                udp_ports: wiring.shared::<IpTables>().udp_ports.clone(),
                 punt: wiring.node(nodes::ip4::PUNT),
                 done: wiring.node(nodes::IP_DONE),
                 pings: pings.clone(),

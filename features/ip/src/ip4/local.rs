@@ -8,6 +8,7 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::fib::Family;
 use quiver_forwarding::handover::GroupAccepted;
 use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::nodes;
@@ -21,7 +22,7 @@ use quiver_wire::ip4::address;
 use quiver_wire::ip4::options::Options;
 use quiver_wire::{Header, Ip4Header, IpProtocol, TcpHeader, UdpHeader};
 
-use crate::local::claims::{Claimed, are_uniform};
+use crate::local::claims::{Claimed, are_uniform, claim_ports};
 use crate::local::has_host;
 
 quiver_core::reasons! {
@@ -61,7 +62,6 @@ struct Ip4Local {
     tables: IpTables,
     own: NodeId,
     protocols: Claimed,
-    ports: Claimed,
     punt: NodeId,
     error: NodeId,
     reassembly: Option<NodeId>,
@@ -106,8 +106,8 @@ impl Ip4Local {
         match header.protocol() {
             IpProtocol::UDP => {
                 let port = check_udp(packet, &header, upper)?;
-                if let Some(node) = self.ports.node(port) {
-                    return Ok(node);
+                if let Some(open) = self.tables.udp_ports.get(Family::Ip4, port) {
+                    return Ok(open.node);
                 }
                 if has_host(context.interface(packet.rx)) {
                     return Ok(self.punt);
@@ -163,6 +163,16 @@ fn is_plain(packet: &Packet, header: &Ip4Header, protocol: IpProtocol) -> bool {
         & (total <= packet.segment_length())
         & !header.is_fragment()
         & !address::is_multicast(header.destination())
+}
+
+/// The port that a datagram behind a header without options is for. Is it the whole packet, and
+/// without a checksum?
+#[inline(always)]
+fn datagram(packet: &Packet) -> Option<(u16, bool)> {
+    let behind = packet.bytes().get(Ip4Header::LEN..)?;
+    let udp = UdpHeader::overlay(behind)?;
+    let is_whole = (usize::from(udp.length()) == behind.len()) & (udp.checksum() == 0);
+    Some((udp.destination_port(), is_whole))
 }
 
 fn check_options(options: &[u8]) -> Result<(), Ip4LocalDrop> {
@@ -250,13 +260,24 @@ impl LookUp for Ip4Local {
         let first = packets.first()?;
         let header = Ip4Header::overlay(first.bytes())?;
         let (host, protocol) = (header.source_bits(), header.protocol());
+        let from_others = || !self.leads_here(self.tables.ip4.table(table).lookup(host));
+        if protocol == IpProtocol::UDP {
+            let (to, _) = datagram(first)?;
+            let node = self.tables.udp_ports.get(Family::Ip4, to)?.node;
+            let are_uniform = are_uniform(packets, (host, to), |packet| {
+                let header = Ip4Header::overlay(packet.bytes())?;
+                let (to, is_whole) = datagram(packet)?;
+                let is_plain = is_plain(packet, header, protocol) & is_whole;
+                Some(((header.source_bits(), to), is_plain))
+            });
+            return (from_others() & are_uniform).then_some(node);
+        }
         let node = self.protocols.node(protocol.0)?;
-        let from_others = !self.leads_here(self.tables.ip4.table(table).lookup(host));
         let are_uniform = are_uniform(packets, host, |packet| {
             let header = Ip4Header::overlay(packet.bytes())?;
             Some((header.source_bits(), is_plain(packet, header, protocol)))
         });
-        (from_others & are_uniform).then_some(node)
+        (from_others() & are_uniform).then_some(node)
     }
 
     #[inline(always)]
@@ -275,14 +296,16 @@ impl LookUp for Ip4Local {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::look_up("Sorts IPv4 packets for the router itself", move |wiring| Ip4Local {
-        tables: tables.clone(),
-        own: wiring.id,
-        protocols: Claimed::of(wiring, "ip4-protocol"),
-        ports: Claimed::of(wiring, "udp4-port"),
-        punt: wiring.node(nodes::ip4::PUNT),
-        error: wiring.node(nodes::ip4::ICMP_ERROR),
-        reassembly: wiring.node_if_built("ip4-full-reassembly"),
+    NodeSpec::look_up("Sorts IPv4 packets for the router itself", move |wiring| {
+        claim_ports(wiring, &tables.udp_ports, Family::Ip4, "udp4-port");
+        Ip4Local {
+            tables: tables.clone(),
+            own: wiring.id,
+            protocols: Claimed::of(wiring, "ip4-protocol"),
+            punt: wiring.node(nodes::ip4::PUNT),
+            error: wiring.node(nodes::ip4::ICMP_ERROR),
+            reassembly: wiring.node_if_built("ip4-full-reassembly"),
+        }
     })
     .takes_offloads()
     .describe(|record, names| {

@@ -8,6 +8,7 @@ use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::mpls::LabelledRewrites;
 use quiver_forwarding::nodes;
 use quiver_forwarding::requests::FragmentRequest;
 use quiver_forwarding::segments::fragment;
@@ -51,7 +52,7 @@ quiver_core::reasons! {
 /// How long fragments may be, and where they go.
 enum Way {
     /// By the adjacency in the packet's index, to this node.
-    Adjacency(NodeId),
+    Adjacency(NodeId, LabelledRewrites),
     /// As the [`FragmentRequest`] in the packet's index says, to this node, which looks them up.
     Request(NodeId),
 }
@@ -155,7 +156,7 @@ impl Fragment {
             return Err(Ip6FragmentDrop::Offload);
         }
         let mtu_bytes = match self.way {
-            Way::Adjacency(_) => self.tables.adjacencies.of(packet).mtu_bytes,
+            Way::Adjacency(..) => self.tables.adjacencies.of(packet).mtu_bytes,
             Way::Request(_) => {
                 let FragmentRequest { mtu_bytes, table } = packet.handed_over::<FragmentRequest>();
                 packet.hand_over(TableIndex(table));
@@ -198,7 +199,13 @@ impl Fragment {
         let fragment =
             fragment(cx, packet, headers, from, length).ok_or(Ip6FragmentDrop::NoBuffer)?;
         cx.count(Ip6FragmentDrop::Made, 1);
-        let (Way::Adjacency(next) | Way::Request(next)) = self.way;
+        let next = match self.way {
+            Way::Adjacency(rewrite, labelled) => match self.tables.adjacencies.of(&fragment) {
+                adjacency if adjacency.is_labelled() => labelled.of(adjacency),
+                _ => rewrite,
+            },
+            Way::Request(next) => next,
+        };
         cx.emit(fragment, next);
         Ok(())
     }
@@ -214,7 +221,7 @@ impl Node for Fragment {
 pub(crate) fn spec(tables: &IpTables, workers: usize) -> NodeSpec {
     let help = "Cuts the router's own IPv6 packets into fragments";
     node(nodes::ip6::FRAG, help, tables, workers, |wiring| {
-        Way::Adjacency(wiring.node(nodes::ip6::REWRITE))
+        Way::Adjacency(wiring.node(nodes::ip6::REWRITE), LabelledRewrites::new(wiring))
     })
 }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{IpTables, UdpPorts};
 use quiver_forwarding::nodes;
 use quiver_wire::icmp6::{Icmp6Header, kind};
 use quiver_wire::ip6::extension::upper_layer;
-use quiver_wire::{Header, Ip6Header, IpProtocol};
+use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
 use crate::ip6::upper::Upper;
 use crate::local::claims::Claimed;
@@ -48,6 +50,7 @@ struct IcmpInput {
     about: Claimed,
     /// The same for tunnels, behind those.
     about_tunnel: Claimed,
+    udp_ports: Arc<UdpPorts>,
     /// What no part of the router waits for goes there when a host may wait for it.
     punt: NodeId,
     done: NodeId,
@@ -99,6 +102,7 @@ impl IcmpInput {
                 let about = Ip6Header::overlay(quoted).map(|about| about.next_header().0);
                 let node = about
                     .and_then(|about| self.about.node(about).or(self.about_tunnel.node(about)));
+                let node = node.or_else(|| self.about_datagram(quoted));
                 let other = || {
                     if !is_ours && has_host(cx.interface(packet.rx)) {
                         self.punt
@@ -125,6 +129,14 @@ impl IcmpInput {
             _ if has_host(cx.interface(packet.rx)) => Ok(self.punt),
             _ => Err(Icmp6Drop::UnknownType),
         }
+    }
+
+    /// The node that takes errors which quote a datagram of a tunnel.
+    fn about_datagram(&self, quoted: &[u8]) -> Option<NodeId> {
+        let (header, behind) = Ip6Header::split(quoted)?;
+        let udp = UdpHeader::overlay(behind)?;
+        let is_udp = header.next_header() == IpProtocol::UDP;
+        self.udp_ports.get(Family::Ip6, udp.destination_port()).filter(|_| is_udp)?.errors
     }
 
     /// Does a ping of the router's wait for the answer with this identifier?
@@ -184,6 +196,7 @@ pub(crate) fn spec(pings: &Arc<WaitingPings>) -> NodeSpec {
                 types: Claimed::of(wiring, "icmp6-type"),
                 about: Claimed::of(wiring, "icmp6-error-about"),
                 about_tunnel: Claimed::of(wiring, "icmp6-error-about-tunnel"),
+                udp_ports: wiring.shared::<IpTables>().udp_ports.clone(),
                 punt: wiring.node(nodes::ip6::PUNT),
                 done: wiring.node(nodes::IP_DONE),
                 pings: pings.clone(),

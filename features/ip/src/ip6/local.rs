@@ -6,8 +6,9 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::fib::Family;
 use quiver_forwarding::handover::GroupAccepted;
-use quiver_forwarding::ip::{Ip6, IpFamily, IpTables};
+use quiver_forwarding::ip::{Ip6, IpFamily, IpTables, OpenPort};
 use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
 use quiver_forwarding::requests::ReassemblyRequest;
@@ -18,7 +19,7 @@ use quiver_wire::ip6::extension::{Extension, ExtensionBad, Ip6Option, Unknown, W
 use quiver_wire::{Header, Ip6Header, IpProtocol, TcpHeader, UdpHeader};
 
 use crate::ip6::upper::{Upper, UpperBad};
-use crate::local::claims::{Claimed, are_uniform};
+use crate::local::claims::{Claimed, are_uniform, claim_ports};
 use crate::local::has_host;
 
 quiver_core::reasons! {
@@ -69,7 +70,6 @@ struct Ip6Local {
     tables: IpTables,
     own: NodeId,
     protocols: Claimed,
-    ports: Claimed,
     punt: NodeId,
     error: NodeId,
     reassembly: Option<NodeId>,
@@ -111,9 +111,8 @@ impl Ip6Local {
         }
         match upper.protocol {
             IpProtocol::UDP => {
-                let port = check_udp(packet, &upper)?;
-                if let Some(node) = self.ports.node(port) {
-                    return Ok(node);
+                if let Some(open) = self.check_udp(packet, &upper)? {
+                    return Ok(open.node);
                 }
                 if has_host(context.interface(packet.rx)) {
                     return Ok(self.punt);
@@ -140,6 +139,25 @@ impl Ip6Local {
                 ))
             }
         }
+    }
+
+    /// Is the UDP header right? Who takes the port that it is for, if anybody does.
+    fn check_udp(&self, packet: &Packet, upper: &Upper) -> Result<Option<OpenPort>, Ip6LocalDrop> {
+        let udp = UdpHeader::overlay(upper.bytes(packet)).ok_or(Ip6LocalDrop::UdpLength)?;
+        let length = usize::from(udp.length());
+        if length < UdpHeader::LEN || length > upper.length {
+            return Err(Ip6LocalDrop::UdpLength);
+        }
+        let open = self.tables.udp_ports.get(Family::Ip6, udp.destination_port());
+        let may_be_zero = open.is_some_and(|open| open.takes_zero_checksum);
+        let is_good = || match udp.checksum() {
+            0 => may_be_zero,
+            _ => upper.has_good_sum(packet, length),
+        };
+        if !is_checked(packet) && !is_good() {
+            return Err(Ip6LocalDrop::UdpChecksum);
+        }
+        Ok(open)
     }
 
     /// A fragment waits for the others; the whole comes back.
@@ -293,17 +311,14 @@ fn is_checked(packet: &Packet) -> bool {
     packet.has(PacketFlags::L4_CHECKSUM_GOOD) || packet.has(PacketFlags::OFFLOAD)
 }
 
-/// Is the UDP header right? The port that it is for.
-fn check_udp(packet: &Packet, upper: &Upper) -> Result<u16, Ip6LocalDrop> {
-    let udp = UdpHeader::overlay(upper.bytes(packet)).ok_or(Ip6LocalDrop::UdpLength)?;
-    let length = usize::from(udp.length());
-    if length < UdpHeader::LEN || length > upper.length {
-        return Err(Ip6LocalDrop::UdpLength);
-    }
-    if !is_checked(packet) && (udp.checksum() == 0 || !upper.has_good_sum(packet, length)) {
-        return Err(Ip6LocalDrop::UdpChecksum);
-    }
-    Ok(udp.destination_port())
+/// The port that a datagram behind a header without extensions is for. Is it the whole packet, and
+/// without a checksum?
+#[inline(always)]
+fn datagram(packet: &Packet) -> Option<(u16, bool)> {
+    let behind = packet.bytes().get(Ip6Header::LEN..)?;
+    let udp = UdpHeader::overlay(behind)?;
+    let is_whole = (usize::from(udp.length()) == behind.len()) & (udp.checksum() == 0);
+    Some((udp.destination_port(), is_whole))
 }
 
 fn check_tcp(packet: &Packet, upper: &Upper) -> Result<(), Ip6LocalDrop> {
@@ -355,16 +370,29 @@ impl LookUp for Ip6Local {
         let first = packets.first()?;
         let header = Ip6Header::overlay(first.bytes())?;
         let (host, protocol) = (header.source(), header.next_header());
-        let node = self.protocols.node(protocol.0).filter(|_| protocol != IpProtocol::ICMP6)?;
         let own = self.tables.interfaces.addresses(first.rx, context.pass());
-        let from_others = !self
-            .leads_here(self.tables.ip6.table(table).lookup(header.source_bits()))
-            & !own.is_some_and(|own| own.has6(host));
+        let bits = header.source_bits();
+        let from_others = || {
+            !self.leads_here(self.tables.ip6.table(table).lookup(bits))
+                & !own.is_some_and(|own| own.has6(host))
+        };
+        if protocol == IpProtocol::UDP {
+            let (to, _) = datagram(first)?;
+            let open = self.tables.udp_ports.get(Family::Ip6, to)?;
+            let are_uniform = are_uniform(packets, (host, to), |packet| {
+                let header = Ip6Header::overlay(packet.bytes())?;
+                let (to, is_whole) = datagram(packet)?;
+                let is_plain = is_plain(packet, header, protocol) & is_whole;
+                Some(((header.source(), to), is_plain))
+            });
+            return (open.takes_zero_checksum & from_others() & are_uniform).then_some(open.node);
+        }
+        let node = self.protocols.node(protocol.0).filter(|_| protocol != IpProtocol::ICMP6)?;
         let are_uniform = are_uniform(packets, host, |packet| {
             let header = Ip6Header::overlay(packet.bytes())?;
             Some((header.source(), is_plain(packet, header, protocol)))
         });
-        (from_others & are_uniform).then_some(node)
+        (from_others() & are_uniform).then_some(node)
     }
 
     #[inline(always)]
@@ -383,14 +411,16 @@ impl LookUp for Ip6Local {
 /// The declaration.
 pub(crate) fn spec(tables: &IpTables) -> NodeSpec {
     let tables = tables.clone();
-    NodeSpec::look_up("Sorts IPv6 packets for the router itself", move |wiring| Ip6Local {
-        tables: tables.clone(),
-        own: wiring.id,
-        protocols: Claimed::of(wiring, "ip6-protocol"),
-        ports: Claimed::of(wiring, "udp6-port"),
-        punt: wiring.node(nodes::ip6::PUNT),
-        error: wiring.node(nodes::ip6::ICMP_ERROR),
-        reassembly: wiring.node_if_built("ip6-full-reassembly"),
+    NodeSpec::look_up("Sorts IPv6 packets for the router itself", move |wiring| {
+        claim_ports(wiring, &tables.udp_ports, Family::Ip6, "udp6-port");
+        Ip6Local {
+            tables: tables.clone(),
+            own: wiring.id,
+            protocols: Claimed::of(wiring, "ip6-protocol"),
+            punt: wiring.node(nodes::ip6::PUNT),
+            error: wiring.node(nodes::ip6::ICMP_ERROR),
+            reassembly: wiring.node_if_built("ip6-full-reassembly"),
+        }
     })
     .takes_offloads()
     .describe(|record, names| {

@@ -4,6 +4,8 @@
 
 use quiver_core::graph::node::Wiring;
 use quiver_core::{NodeId, Packet};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::UdpPorts;
 
 /// The nodes that claim numbers of one space. There are few, so they are looked for one by one.
 pub(crate) struct Claimed(Box<[(u32, NodeId)]>);
@@ -19,6 +21,15 @@ impl Claimed {
     pub fn node(&self, number: impl Into<u32>) -> Option<NodeId> {
         let number = number.into();
         self.0.iter().find(|(claimed, _)| *claimed == number).map(|(_, node)| *node)
+    }
+}
+
+/// Open the UDP ports that nodes claim in `space` for as long as the router runs.
+pub(crate) fn claim_ports(wiring: &Wiring<'_>, ports: &UdpPorts, family: Family, space: &str) {
+    for (port, node) in wiring.claims(space) {
+        if let Ok(port) = u16::try_from(port) {
+            ports.claim(family, port, node);
+        }
     }
 }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::throttle::{Recent, TokenBucket, key};
-use quiver_core::{Context, Frame, NodeId};
+use quiver_core::{Context, Frame};
 use quiver_forwarding::adjacency::counts::{AdjacencyCounts, WorkerCounts};
+use quiver_forwarding::adjacency_counter::{Onward, Payload};
 use quiver_forwarding::handover::AdjacencyIndex;
 use quiver_forwarding::ip::IpTables;
-use quiver_forwarding::nodes;
 
 use crate::notifications::Notification;
 
@@ -36,7 +36,7 @@ struct ConfirmNeighbour {
     /// Packets of an adjacency, while they are counted.
     counts: Arc<AdjacencyCounts>,
     own_counts: WorkerCounts,
-    rewrite: NodeId,
+    onward: Onward,
     recent: Recent,
     bucket: TokenBucket,
 }
@@ -63,16 +63,17 @@ impl Node for ConfirmNeighbour {
     fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
         let (mut last, counts) = (u32::MAX, self.counts.is_on());
         frame.route(|packet| {
+            let adjacency = self.tables.adjacencies.of(packet);
             if counts {
-                let header = self.tables.adjacencies.of(packet).rewrite_len();
-                self.own_counts.add(packet.handed_over(), packet, header);
+                self.own_counts.add(packet.handed_over(), packet, adjacency.rewrite_len());
             }
+            let next = self.onward.of(adjacency);
             let AdjacencyIndex(index) = packet.handed_over();
             if index != last {
                 last = index;
                 self.notify(cx, last);
             }
-            Ok::<_, quiver_core::graph::node::Never>(self.rewrite)
+            Ok::<_, quiver_core::graph::node::Never>(next)
         });
     }
 }
@@ -80,7 +81,7 @@ impl Node for ConfirmNeighbour {
 /// The declaration of one of the two.
 pub(crate) fn spec(
     name: &str,
-    six: bool,
+    payload: Payload,
     tables: &IpTables,
     counts: &Arc<AdjacencyCounts>,
 ) -> NodeSpec {
@@ -93,7 +94,7 @@ pub(crate) fn spec(
                 tables: tables.clone(),
                 counts: counts.clone(),
                 own_counts: counts.of(wiring.worker),
-                rewrite: wiring.node(if six { nodes::ip6::REWRITE } else { nodes::ip4::REWRITE }),
+                onward: payload.onward(wiring),
                 recent: Recent::new(NOTIFY_INTERVAL_NS),
                 bucket: TokenBucket::new(TELLS_PER_SECOND, TELLS_BURST),
             })
@@ -102,8 +103,7 @@ pub(crate) fn spec(
     .takes_offloads()
     .reasons::<Confirm>()
     .describe(move |record, names| {
-        let words =
-            if six { quiver_forwarding::ip6::describe } else { quiver_forwarding::ip4::describe };
+        let words = payload.describe();
         let next = names.node(record.next);
         format!(
             "{}, to a neighbour that is to be asked whether it is there, on to {next}",

@@ -21,7 +21,7 @@ use crate::state::{IpState, with_ip};
 const COLLECT_NS: u64 = 20_000_000;
 
 /// The nodes that send notices.
-const NOTICING: [&str; 11] = [
+const NOTICING: [&str; 13] = [
     nodes::ARP_INPUT,
     nodes::ip4::ARP,
     nodes::ip4::GLEAN,
@@ -33,6 +33,8 @@ const NOTICING: [&str; 11] = [
     nodes::ip6::ICMP_INPUT,
     nodes::ip6::NEIGHBOR_SOLICITATION,
     nodes::ip6::NEIGHBOR_ADVERTISEMENT,
+    nodes::mpls::RESOLVE_NEIGHBOR,
+    nodes::mpls::CONFIRM_NEIGHBOR,
 ];
 
 /// Listen to nodes, and begin to look through the neighbours.

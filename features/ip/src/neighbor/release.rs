@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use quiver_core::worker::Worker;
 use quiver_core::{Engine, InterfaceId, NodeId, Packet, WorkerId};
-use quiver_forwarding::fib::{Family, Fib};
+use quiver_forwarding::fib::{Fib, Link};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_forwarding::nodes;
 use quiver_forwarding::requests::IcmpErrorRequest;
@@ -20,8 +20,13 @@ use crate::neighbor::resolution::Ask;
 use crate::notifications::{Answer, Notification, PingError};
 
 /// The nodes that packets wait in.
-pub(crate) const NODES: [&str; 4] =
-    [nodes::ip4::ARP, nodes::ip4::GLEAN, nodes::ip6::DISCOVER_NEIGHBOR, nodes::ip6::GLEAN];
+pub(crate) const NODES: [&str; 5] = [
+    nodes::ip4::ARP,
+    nodes::ip4::GLEAN,
+    nodes::ip6::DISCOVER_NEIGHBOR,
+    nodes::ip6::GLEAN,
+    nodes::mpls::RESOLVE_NEIGHBOR,
+];
 /// Neighbours that a worker hears of by one worker call, at most.
 const RELEASES_PER_WORKER_CALL: usize = 64;
 
@@ -42,20 +47,21 @@ pub(crate) struct Release {
     pub on: InterfaceId,
     /// Whose.
     pub target: IpAddr,
-    /// By which node and adjacency IPv4 and IPv6 packets reach it; none when it cannot be reached.
-    pub ways: [Option<Hop>; 2],
+    /// By which node and adjacency IPv4, IPv6 and labelled packets reach it; none when it cannot be
+    /// reached.
+    pub ways: [Option<Hop>; 3],
 }
 
 impl Release {
     /// It does not answer.
     pub fn given_up(on: InterfaceId, target: IpAddr) -> Release {
-        Release { on, target, ways: [None; 2] }
+        Release { on, target, ways: [None; 3] }
     }
 
     /// It is known.
     pub fn known(fib: &Fib, on: InterfaceId, target: IpAddr) -> Release {
-        let way = |payload| fib.neighbour_hop(payload, on, target);
-        Release { on, target, ways: [way(Family::Ip4), way(Family::Ip6)] }
+        let way = |payload: Link| fib.neighbour_hop(payload, on, target);
+        Release { on, target, ways: [Link::Ip4, Link::Ip6, Link::Mpls].map(way) }
     }
 }
 

@@ -14,6 +14,8 @@ use quiver_core::throttle::{Recent, Shares, key};
 use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::adjacency::AdjacencyKind;
+use quiver_forwarding::adjacency_counter::Payload;
+use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_forwarding::nodes;
@@ -77,11 +79,21 @@ quiver_core::reasons! {
 
 /// Which of the four nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kind {
-    /// The packets are IPv6.
-    pub six: bool,
-    /// The packet's destination is asked for, not the adjacency's next hop.
-    pub glean: bool,
+pub(crate) enum Kind {
+    /// The adjacency's next hop is asked for.
+    NextHop(Payload),
+    /// The packet's destination is asked for.
+    Glean(Family),
+}
+
+impl Kind {
+    fn payload(self) -> Payload {
+        match self {
+            Kind::NextHop(payload) => payload,
+            Kind::Glean(Family::Ip4) => Payload::Ip4,
+            Kind::Glean(Family::Ip6) => Payload::Ip6,
+        }
+    }
 }
 
 /// A worker's instance of one of the four nodes.
@@ -101,14 +113,22 @@ impl Ask {
     /// Where a packet goes that cannot wait, if it may live; `None` when it may wait for the
     /// neighbour.
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<Fate, AskDrop> {
-        let (hops, destination) = ends(packet.bytes(), self.kind.six).ok_or(AskDrop::Truncated)?;
-        if hops <= 1 && !packet.has(PacketFlags::LOCALLY_ORIGINATED) {
-            let kind = if self.kind.six { 3 } else { 11 };
+        let family = self.kind.payload().family();
+        let ends = family.map(|family| ends(packet.bytes(), family).ok_or(AskDrop::Truncated));
+        let ends = ends.transpose()?;
+        if let Some((hops, _)) = ends
+            && hops <= 1
+            && !packet.has(PacketFlags::LOCALLY_ORIGINATED)
+        {
+            let kind = if family == Some(Family::Ip6) { 3 } else { 11 };
             packet.hand_over(IcmpErrorRequest { kind, code: 0, detail: 0 });
             return Ok(Fate::Error);
         }
         let adjacency = *self.tables.adjacencies.of(packet);
-        let target = if self.kind.glean { destination } else { adjacency.next_hop() };
+        let target = match (self.kind, ends) {
+            (Kind::Glean(_), Some((_, destination))) => destination,
+            _ => adjacency.next_hop(),
+        };
         packet.tx = adjacency.tx;
         let awaited = (adjacency.tx, target);
         let about = about(awaited);
@@ -161,7 +181,7 @@ impl Ask {
         let about = about(awaited);
         self.told.forget(about);
         let taken = self.room.take(awaited, about, cx.now_ns);
-        let way = release.ways[usize::from(self.kind.six)];
+        let way = release.ways[self.kind.payload() as usize];
         let way = way.filter(|way| !taken.is_late && self.leads_to(*way, awaited));
         for mut packet in taken.packets.into_iter().flatten() {
             match way {
@@ -190,14 +210,19 @@ impl Ask {
         is_late: bool,
     ) {
         self.counts.forget();
+        // Who sent a labelled packet, and by which routes, is not known here.
+        let Some(family) = self.kind.payload().family() else {
+            return kill(cx, packet, AskDrop::Unanswered);
+        };
         let is_own = packet.has(PacketFlags::LOCALLY_ORIGINATED);
-        if is_own && let Some(notice) = release::unreachable_ping(&packet, self.kind.six) {
+        let is_six = family == Family::Ip6;
+        if is_own && let Some(notice) = release::unreachable_ping(&packet, is_six) {
             notice.send(cx, on);
         }
         if is_own || is_late {
             return kill(cx, packet, AskDrop::Unanswered);
         }
-        packet.hand_over(release::unreachable(self.kind.six));
+        packet.hand_over(release::unreachable(is_six));
         send_on(cx, packet, self.error);
     }
 
@@ -259,8 +284,8 @@ fn is_unicast(address: IpAddr) -> bool {
 }
 
 /// TTL or hop limit, and destination.
-fn ends(bytes: &[u8], six: bool) -> Option<(u8, IpAddr)> {
-    if six {
+fn ends(bytes: &[u8], family: Family) -> Option<(u8, IpAddr)> {
+    if family == Family::Ip6 {
         let header = Ip6Header::overlay(bytes)?;
         return Some((header.hop_limit(), header.destination().into()));
     }
@@ -333,20 +358,26 @@ pub(crate) fn spec(
 ) -> NodeSpec {
     let (tables, counts, pool) = (tables.clone(), counts.clone(), pool.clone());
     let make = move |wiring: &Wiring<'_>| -> Box<dyn Node> {
-        for next in if kind.six {
-            [nodes::ip6::REWRITE, nodes::ip6::CONFIRM_NEIGHBOR, nodes::ip6::ADJACENCY_COUNTER]
-        } else {
-            [nodes::ip4::REWRITE, nodes::ip4::CONFIRM_NEIGHBOR, nodes::ip4::ADJACENCY_COUNTER]
-        } {
-            wiring.node(next); // where the FIB says that neighbours are
+        let onward = match kind.payload() {
+            Payload::Ip4 => {
+                [nodes::ip4::REWRITE, nodes::ip4::CONFIRM_NEIGHBOR, nodes::ip4::ADJACENCY_COUNTER]
+            }
+            Payload::Ip6 => {
+                [nodes::ip6::REWRITE, nodes::ip6::CONFIRM_NEIGHBOR, nodes::ip6::ADJACENCY_COUNTER]
+            }
+            Payload::Labelled => {
+                [nodes::mpls::OUTPUT, nodes::mpls::CONFIRM_NEIGHBOR, nodes::mpls::ADJACENCY_COUNTER]
+            }
+        };
+        for next in onward {
+            wiring.node_if_built(next); // where the FIB says that neighbours are
         }
         Box::new(Ask {
             kind,
             tables: tables.clone(),
-            error: wiring.node(if kind.six {
-                nodes::ip6::ICMP_ERROR
-            } else {
-                nodes::ip4::ICMP_ERROR
+            error: wiring.node(match kind.payload() {
+                Payload::Ip6 => nodes::ip6::ICMP_ERROR,
+                Payload::Ip4 | Payload::Labelled => nodes::ip4::ICMP_ERROR,
             }),
             told: Recent::new(NOTIFY_INTERVAL_NS),
             asked: Recent::new(ASK_INTERVAL_NS),
@@ -364,11 +395,7 @@ pub(crate) fn spec(
     .takes_offloads()
     .reasons::<AskDrop>()
     .describe(move |record, names| {
-        let words = if kind.six {
-            quiver_forwarding::ip6::describe
-        } else {
-            quiver_forwarding::ip4::describe
-        };
+        let words = kind.payload().describe();
         let (words, tx) = (words(record.bytes()), names.interface(record.tx));
         let next = names.node(record.next);
         let what = match record.next {

@@ -33,6 +33,8 @@ pub(crate) struct LinkFacts {
     pub vlan: Option<(u16, u16)>,
     /// Is it a port of a bridge?
     pub is_bridge_port: bool,
+    /// The VNI of a VXLAN device.
+    pub vni: Option<u32>,
 }
 
 /// An address of a link, with the length of its prefix.
@@ -59,6 +61,10 @@ pub(crate) struct StationFacts {
     /// Did somebody else than the kernel learn it?
     pub is_external: bool,
 }
+
+/// A station behind a far end of a VXLAN device: the device's link and the layer 2 address; for
+/// address 0, which stands for all stations, each far end has an entry.
+pub(crate) type FarKey = (u32, [u8; 6], Option<IpAddr>);
 
 /// What a next-hop object says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +101,8 @@ pub(crate) struct Model {
     pub neighbours: Kept<(u32, IpAddr), NeighbourFacts>,
     /// Stations of bridges, behind their ports.
     pub stations: Kept<StationKey, StationFacts>,
+    /// Stations behind far ends of VXLAN devices.
+    pub far: Kept<FarKey, IpAddr>,
     pub objects: Kept<u32, Object>,
     /// Objects that groups name, and that are not there.
     awaited: HashSet<u32>,
@@ -112,6 +120,7 @@ impl Model {
             addresses: Kept::new(),
             neighbours: Kept::new(),
             stations: Kept::new(),
+            far: Kept::new(),
             objects: Kept::new(),
             awaited: HashSet::new(),
             routes: Routes::new(),
@@ -176,6 +185,7 @@ impl Model {
                     is_macvlan: read.kind == Some("macvlan"),
                     vlan: read.vlan,
                     is_bridge_port: read.master_kind == Some("bridge"),
+                    vni: read.vni,
                 };
                 self.links.put(read.index, facts);
             }
@@ -184,6 +194,7 @@ impl Model {
                 self.addresses.remove_those(|(link, ..), ()| *link == read.index);
                 self.neighbours.remove_those(|(link, _), _| *link == read.index);
                 self.stations.remove_those(|(link, ..), _| *link == read.index);
+                self.far.remove_those(|(link, ..), _| *link == read.index);
             }
         }
         if was_up && !is_up {
@@ -283,6 +294,18 @@ impl Model {
     /// An entry of a bridge for a station behind a port. The addresses of the ports themselves
     /// (`NUD_PERMANENT`), and filters of links that are no ports, are none.
     fn take_station(&mut self, kind: u16, read: &neighbour::Neighbour) {
+        if let (Some(mac), Some(remote), None) = (read.mac, read.address, read.master) {
+            let key = (read.link, mac, (mac == [0; 6]).then_some(remote));
+            match kind == neighbour::NEW {
+                true => self.far.put(key, remote),
+                // A station that has moved is behind another one already.
+                false if self.far.get(key) == Some(&remote) => {
+                    self.far.remove(key);
+                }
+                false => {}
+            }
+            return;
+        }
         let Some(mac) = read.mac.filter(|_| read.master.is_some()) else { return };
         let key = (read.link, mac, read.vlan.unwrap_or(0));
         match kind == neighbour::NEW && read.is_usable() && !read.is_permanent() {
@@ -338,6 +361,7 @@ impl Model {
         self.addresses.report_again(|(link, ..), ()| *link == index);
         self.neighbours.report_again(|(link, _), _| *link == index);
         self.stations.report_again(|(link, ..), _| *link == index);
+        self.far.report_again(|(link, ..), _| *link == index);
         let of_link =
             |object: &Object| matches!(object, Object::Hop { link, .. } if *link == index);
         let objects = self.objects.keys_of(|_, object| of_link(object));
@@ -352,6 +376,7 @@ impl Model {
         self.addresses.report_again(|_, ()| true);
         self.neighbours.report_again(|_, _| true);
         self.stations.report_again(|_, _| true);
+        self.far.report_again(|_, _| true);
         self.objects.report_again(|_, _| true);
         self.routes.used.report_again(|_, _| true);
     }
@@ -362,6 +387,7 @@ impl Model {
             + self.addresses.unreported()
             + self.neighbours.unreported()
             + self.stations.unreported()
+            + self.far.unreported()
             + self.objects.unreported()
             + self.routes.used.unreported()
     }
@@ -372,6 +398,7 @@ impl Model {
             + self.addresses.coalesced
             + self.neighbours.coalesced
             + self.stations.coalesced
+            + self.far.coalesced
             + self.objects.coalesced
             + self.routes.used.coalesced
     }

@@ -182,8 +182,13 @@ impl Thread {
         self.model.neighbours.sweep();
         // Kernels without bridges have no such entries.
         let stations = [neighbour::dump(family::BRIDGE)];
-        if self.dump(&stations, |model| model.stations.begin_dump()).is_ok() {
+        let begin = |model: &mut Model| {
+            model.stations.begin_dump();
+            model.far.begin_dump();
+        };
+        if self.dump(&stations, begin).is_ok() {
             self.model.stations.sweep();
+            self.model.far.sweep();
         }
         Ok(())
     }

@@ -1,0 +1,4 @@
+//! Tests of VXLAN tunnels.
+
+mod golden;
+mod hostile;
