@@ -278,7 +278,8 @@ fn publish(engine: &mut Engine, nat: &mut Nat44) {
     let own = own_addresses(engine);
     let table = |id: u32| table_index(engine, id).unwrap_or(0);
     let (inside_table, outside_table) = (table(inside_vrf), table(outside_vrf));
-    let mut rules = Rules { forwarding: nat.forwarding, outside_table, ..Rules::default() };
+    let mut rules =
+        Rules { forwarding: nat.forwarding, inside_table, outside_table, ..Rules::default() };
     let given = nat.pool.iter().map(|(address, tenant)| (*address, tenant.map(table)));
     let of_interfaces = nat.pool_interfaces.iter().filter_map(|id| address_of(engine, *id));
     for (address, tenant) in given.chain(of_interfaces.map(|address| (address, None))) {

@@ -7,6 +7,7 @@ mod config;
 mod icmp_error;
 mod key;
 mod node;
+mod own_errors;
 mod owner;
 mod session;
 mod shows;
@@ -29,6 +30,8 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(owner::spec(arc, &shared));
     registry.graph.node(node::spec::<true>(arc, &shared));
     registry.graph.node(node::spec::<false>(arc, &shared));
+    registry.graph.node(own_errors::spec(&shared));
+    registry.graph.claim("own-icmp4-error", 0, own_errors::OWN_ERRORS);
     // An interface on both sides: what comes to a session or a mapping first, then what goes out.
     for (node, after) in [(node::OUT2IN, &[][..]), (node::IN2OUT, &[node::OUT2IN][..])] {
         let phase = Phase::Translation;

@@ -30,6 +30,9 @@ const FIRST_PORT: u16 = 1024;
 const PORTS: u32 = 65_536 - FIRST_PORT as u32;
 /// Ports that are tried in one look-up. It divides [`PORTS`].
 const PORTS_PER_LOOK_UP: u32 = 64;
+/// Addresses whose whole range is searched for one packet; of the others, one look-up's ports are
+/// tried. So many take about 2 ms.
+const ADDRESSES_SEARCHED: usize = 4;
 /// Nanoseconds between two turns of the clock hand, and the turns of a whole round.
 const TURN_NS: u64 = 10_000_000;
 const TURNS_OF_ROUND: usize = 1_000;
@@ -88,11 +91,12 @@ impl Owner {
         self.exhausted[Self::exhausted_place(&what)] = Exhausted { until_s: now_s + 1, ..what };
     }
 
-    /// A port of `address` for which `key_of` is free: the wanted one, or the first behind a random
-    /// one; the whole range is searched.
+    /// A port for which `key_of` is free: the wanted one, or one of the `count` from a random one
+    /// on.
     fn port(
         &mut self,
         wanted: u16,
+        count: u32,
         is_free_by_rules: impl Fn(u16) -> bool,
         key_of: impl Fn(u16) -> Key,
     ) -> Option<u16> {
@@ -101,7 +105,7 @@ impl Owner {
         }
         let start = ((self.random() >> 32) * u64::from(PORTS) >> 32) as u32;
         let table = self.writer.table();
-        for first in (0..PORTS).step_by(PORTS_PER_LOOK_UP as usize) {
+        for first in (0..count).step_by(PORTS_PER_LOOK_UP as usize) {
             let port = |at: usize| FIRST_PORT + ((start + first + at as u32) % PORTS) as u16;
             let keys: [Key; PORTS_PER_LOOK_UP as usize] =
                 std::array::from_fn(|at| key_of(port(at)));
@@ -335,20 +339,21 @@ fn dynamic_end(
     // A host keeps its address while that has ports (RFC 4787 REQ-2).
     let hash = u64::from(flow.source.address).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let first = (hash * count as u64 >> 32) as usize;
-    for pooled in pool().cycle().skip(first).take(count) {
-        let address = pooled.address;
-        let key_of = |port| outside(End { address, port }).key();
-        let has_ports =
-            matches!(flow.protocol, IpProtocol::TCP | IpProtocol::UDP) || flow.is_icmp();
-        if !has_ports {
-            if owner.writer.get(&key_of(0)).is_none() {
-                return Ok(End { address, port: 0 });
+    let has_ports = matches!(flow.protocol, IpProtocol::TCP | IpProtocol::UDP) || flow.is_icmp();
+    if !has_ports {
+        let ends = pool().cycle().skip(first).take(count);
+        let mut ends = ends.map(|pooled| End { address: pooled.address, port: 0 });
+        let free = ends.find(|end| owner.writer.get(&outside(*end).key()).is_none());
+        return free.ok_or(Refused::Answered(Nat44Drop::OutOfPorts));
+    }
+    for (addresses, ports) in [(count, PORTS_PER_LOOK_UP), (ADDRESSES_SEARCHED, PORTS)] {
+        for pooled in pool().cycle().skip(first).take(addresses.min(count)) {
+            let address = pooled.address;
+            let key_of = |port| outside(End { address, port }).key();
+            let may = |port: u16| !rules.is_reserved(End { address, port }, flow.protocol);
+            if let Some(port) = owner.port(flow.source.port, ports, may, key_of) {
+                return Ok(End { address, port });
             }
-            continue;
-        }
-        let may = |port: u16| !rules.is_reserved(End { address, port }, flow.protocol);
-        if let Some(port) = owner.port(flow.source.port, may, key_of) {
-            return Ok(End { address, port });
         }
     }
     owner.note_exhausted(what, now_s);

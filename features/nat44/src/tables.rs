@@ -47,7 +47,8 @@ pub(crate) struct Rules {
     /// Addresses that translated packets may come to, and whether the router has them itself.
     pub external: HashMap<u32, bool>,
     pub forwarding: bool,
-    /// Small number of the table of `outside-vrf`.
+    /// Small numbers of the tables of `inside-vrf` and `outside-vrf`.
+    pub inside_table: u32,
     pub outside_table: u32,
 }
 
