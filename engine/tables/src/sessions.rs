@@ -3,7 +3,7 @@
 //!
 //! | part | what |
 //! | --- | --- |
-//! | [`SessionObjects`] | the objects, `W` words each; the first `N` words are the key of direction 0, the next `N` that of direction 1 |
+//! | [`SessionObjects`] | objects of `W` words: both keys (`N` words each), then the rest |
 //! | [`SessionTable`] | what workers look up in: a key leads to `2 × session + direction` |
 //! | [`SessionsWriter`] | makes, ends and expires sessions; one owner |
 //!

@@ -32,7 +32,7 @@ quiver_core::reasons! {
         /// RFC 5508 REQ-1.
         BadIcmpType = "bad-icmp-type", "ICMP that is neither a query nor an error about a session";
         /// RFC 5508 REQ-3.
-        BadIcmpError = "bad-icmp-error", "an ICMP error that is not whole, or with a wrong checksum";
+        BadIcmpError = "bad-icmp-error", "an ICMP error that is cut, or with a wrong checksum";
         /// RFC 5508 REQ-4 and -5.
         InnerHasNoSession = "inner-has-no-session", "an ICMP error about a packet that no session \
             sent";
@@ -47,8 +47,8 @@ quiver_core::reasons! {
         /// Not enabled any more.
         NotEnabled = "not-enabled", "NAT44 was disabled meanwhile";
         /// RFC 6888 REQ-11; the sender gets an ICMP error.
-        OutOfPorts = info "out-of-ports", "new sessions refused: every port of the pool that may be \
-            used is in use for this destination";
+        OutOfPorts = info "out-of-ports", "new sessions refused: every port that may be used \
+            is in use for this destination";
         /// RFC 6888 REQ-11; the sender gets an ICMP error.
         SessionsExceeded = info "maximum-sessions-exceeded", "new sessions refused: all sessions \
             are in use";
@@ -66,7 +66,7 @@ const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: 11, code: 0, de
 /// Nodes that routes to further tables lead to, one behind another, that are looked through.
 const TABLES_MAX: usize = 4;
 
-/// What the slow path is asked: which side a packet came from.
+/// Request to the slow path: the side that a packet came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlowRequest {
     pub from_inside: bool,

@@ -6,8 +6,8 @@
 //! | 2, 3 | key of packets from outside |
 //! | 4 | second in which it was last refreshed |
 //! | 5 | state of TCP ([`Tcp`]) |
-//! | 6 | for each direction what is added to the IPv4 checksum (16 bits) and to that of the upper layer (16 bits) |
-//! | 7 | for each direction the small number of the table that the translated packet is routed in (24 bits), flags (16 bits) |
+//! | 6 | for each direction 16 bits that the IPv4 checksum gets, 16 that the upper layer's gets |
+//! | 7 | for each direction the table that translated packets are routed in (24 bits), flags (16) |
 //!
 //! A packet that one key finds gets the addresses and ports of the other key, reversed. So a
 //! session may translate either end, or both (hairpinning).

@@ -84,7 +84,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
 }
 
-/// Which sessions are asked for.
+/// Filter of sessions.
 #[derive(Clone, Copy)]
 struct Wanted {
     local: Option<u32>,
