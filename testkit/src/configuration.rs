@@ -56,6 +56,8 @@ const LEFT_OUT: &[&str] = &[
     "packet-generator enable-stream",
     "prom ",
     "create test",
+    // It takes the memory of all sessions at once.
+    "nat44 plugin enable",
     "subscribe",
     "traceroute",
     "quit",

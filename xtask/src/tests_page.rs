@@ -133,6 +133,7 @@ const AREAS: &[(&str, &[Source])] = &[
     ("SPAN", &[all("features/span"), some("tests", &["span", "mirror"])]),
     ("uRPF", &[all("features/urpf"), some("tests", &["urpf", "reverse_path"])]),
     ("COP", &[all("features/cop"), some("tests", &["whitelist"])]),
+    ("NAT44", &[all("features/nat44"), some("tests", &["nat44"])]),
     ("PBR", &[all("features/pbr"), some("tests", &["pbr", "policy_rout", "policy_based"])]),
     (
         "Router advertisement",

@@ -22,8 +22,9 @@ pub enum Template {
     Plain([u8; 64]),
     /// A frame whose two layer 2 addresses differ.
     Stations([u8; 64], Arc<Vec<[[u8; 6]; 2]>>),
-    /// An IPv4 frame whose destination and header checksum differ.
-    Ip4([u8; 64], Arc<Vec<(u32, u16)>>),
+    /// An IPv4 frame whose destination and header checksum differ. So many of the first ones come
+    /// once, before the others take turns.
+    Ip4([u8; 64], Arc<Vec<(u32, u16)>>, usize),
     /// An IPv6 frame whose destination differs.
     Ip6([u8; 80], Arc<Vec<u128>>),
     /// A longer IPv6 frame whose destination differs.
@@ -49,6 +50,14 @@ impl Maker {
         Maker { template, length: length + tags.len(), tags: tags.to_vec(), at: 0, rotation: None }
     }
 
+    /// Packets that come once, before the others take turns.
+    pub fn once(&self) -> usize {
+        match &self.template {
+            Template::Ip4(_, _, once) => *once,
+            _ => 0,
+        }
+    }
+
     fn write(&mut self, packet: &mut Packet) {
         let bytes = packet.bytes_mut();
         let at = self.at;
@@ -59,8 +68,12 @@ impl Maker {
                 bytes[..60].copy_from_slice(&frame[..60]);
                 bytes[..12].copy_from_slice(pairs[at % pairs.len()].as_flattened());
             }
-            Template::Ip4(frame, destinations) => {
-                let (destination, checksum) = destinations[at % destinations.len()];
+            Template::Ip4(frame, destinations, once) => {
+                let at = match at.checked_sub(*once) {
+                    Some(behind) => once + behind % (destinations.len() - once),
+                    None => at,
+                };
+                let (destination, checksum) = destinations[at];
                 bytes[..60].copy_from_slice(&frame[..60]);
                 bytes[24..26].copy_from_slice(&checksum.to_be_bytes());
                 bytes[30..34].copy_from_slice(&destination.to_be_bytes());

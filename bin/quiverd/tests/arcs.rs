@@ -31,6 +31,8 @@ const ARCS: [(&str, &[&str]); 4] = [
             "ip4-rx-urpf",
             "ip4-cop-whitelist",
             "sr-proxy-ip4",
+            "nat44-ed-out2in",
+            "nat44-ed-in2out",
             "abf-input-ip4",
         ],
     ),

@@ -47,6 +47,19 @@ POLICIES = [
         ),
     ),
     Change(
+        "NAT44 enabled, configured and disabled",
+        cycle=(
+            "nat44 plugin enable sessions 10000",
+            "nat44 add address 192.0.2.1 - 192.0.2.16",
+            "nat44 add static mapping tcp local 203.0.113.2 22 external 192.0.2.1 2222",
+            "nat44 forwarding enable",
+            f"set interface nat44 out {LOADED}",
+            "clear nat44 sessions",
+            f"set interface nat44 out {LOADED} del",
+            "nat44 plugin disable",
+        ),
+    ),
+    Change(
         "reverse path checks of the load",
         cycle=(
             f"set urpf ip4 rx loose {LOADED}",
