@@ -15,7 +15,7 @@
 //! | `'{'` | a word that is a character of the notation |
 //!
 //! A word is a flag, and stands in the arguments, when it is all of what may be left out or chosen:
-//! `[static]` and `add|del` are, `[weight <:u8>]` is not.
+//! `[static]` and `add|del` are, `[weight <:u8>]` is not, and neither is `[',']`.
 
 use crate::types::{Reads, Types, ValueType};
 
@@ -256,7 +256,7 @@ fn members(items: Vec<Node>) -> Vec<Node> {
 
 fn first_name(node: &Node) -> Option<&'static str> {
     match node {
-        Node::Literal { word, .. } if word.bytes().any(|b| b.is_ascii_alphabetic()) => Some(word),
+        Node::Literal { word, .. } if has_letters(word) => Some(word),
         Node::Literal { .. } => None,
         Node::Value { name, .. } => Some(name),
         Node::Repeat { name, .. } => Some(name),
@@ -265,10 +265,15 @@ fn first_name(node: &Node) -> Option<&'static str> {
     }
 }
 
+fn has_letters(word: &str) -> bool {
+    word.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
 /// A branch that is words only is known by its first word, which becomes a flag.
 fn mark_flags(node: &mut Node, is_branch: bool) {
     match node {
-        Node::Literal { flag, .. } => *flag = is_branch,
+        // Punctuation says nothing.
+        Node::Literal { word, flag } => *flag = is_branch && has_letters(word),
         Node::Value { .. } => {}
         Node::Seq(items) => {
             let only_words =
