@@ -35,8 +35,10 @@ pub struct Key<A> {
     pub destination_port: u16,
     /// The bits of [`field`].
     pub fields: u32,
-    /// Bytes of the packet: for its owner, who counts; no rule looks at it.
+    /// Bytes of the packet: for the owner of the list, who counts; no rule looks at it.
     pub length: u32,
+    /// Which of the lists is searched: for their owner; no rule looks at it.
+    pub owner: u32,
 }
 
 impl<A> Key<A> {

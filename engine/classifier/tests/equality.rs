@@ -81,6 +81,7 @@ fn key<A: Classified>() -> impl Strategy<Value = Key<A>> {
             destination_port,
             fields: bits & 0x0043_0303 | upper,
             length: 60,
+            owner: 0,
         },
     )
 }
