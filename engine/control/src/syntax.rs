@@ -256,7 +256,7 @@ fn members(items: Vec<Node>) -> Vec<Node> {
 
 fn first_name(node: &Node) -> Option<&'static str> {
     match node {
-        Node::Literal { word, .. } if has_letters(word) => Some(word),
+        Node::Literal { word, .. } if word.bytes().any(|b| b.is_ascii_alphabetic()) => Some(word),
         Node::Literal { .. } => None,
         Node::Value { name, .. } => Some(name),
         Node::Repeat { name, .. } => Some(name),
@@ -265,15 +265,15 @@ fn first_name(node: &Node) -> Option<&'static str> {
     }
 }
 
-fn has_letters(word: &str) -> bool {
-    word.bytes().any(|b| b.is_ascii_alphabetic())
+fn is_punctuation(word: &str) -> bool {
+    word.bytes().all(|b| b.is_ascii_punctuation())
 }
 
 /// A branch that is words only is known by its first word, which becomes a flag.
 fn mark_flags(node: &mut Node, is_branch: bool) {
     match node {
         // Punctuation says nothing.
-        Node::Literal { word, flag } => *flag = is_branch && has_letters(word),
+        Node::Literal { word, flag } => *flag = is_branch && !is_punctuation(word),
         Node::Value { .. } => {}
         Node::Seq(items) => {
             let only_words =
