@@ -109,7 +109,7 @@ fn prefix<A: Classified>(random: &mut Random, networks: u64) -> Prefix<A> {
     let length = u32::from(length - around.min(length - 8)) * A::BITS / 32;
     let address = if A::BITS == 32 {
         // A few /8 hold all, as in an operator's plan.
-        let top = [10, 172, 192, 100][(high % 4) as usize];
+        let top = [20, 172, 192, 100][(high % 4) as usize];
         A::from_halves(0, (top << 24) | (low & 0x00ff_ffff))
     } else {
         A::from_halves(0x2001_0db8_0000_0000 | high & 0xffff_ffff, low)
@@ -165,12 +165,16 @@ const RANGES: [PortRange; 4] = [
     PortRange { from: 137, to: 139 },
 ];
 
+/// Networks that packets come from and go to where rules say nothing.
+const ELSEWHERE: u64 = 1_000;
+
 /// A packet that a rule drawn at random matches; another one before it may match first.
 pub fn key<A: Classified>(rules: &[Rule<A>], random: &mut Random) -> Key<A> {
     let Some(rule) = rules.get(random.below(rules.len() as u64) as usize) else {
         return Key::default();
     };
     let mut inside = |prefix: Prefix<A>| {
+        let prefix = if prefix.len() == 0 { self::prefix(random, ELSEWHERE) } else { prefix };
         let bits = A::from_halves(random.next(), random.next());
         prefix.first() | bits & (prefix.first() ^ prefix.last())
     };
