@@ -143,7 +143,8 @@ def packet(dice: random.Random, family: int, number: int) -> bytes:
         return head + source.to_bytes(16, "big") + destination.to_bytes(16, "big") + options + behind
     # A later fragment has no ports, whatever its bytes say.
     fragment = 0x2005 if dice.random() < 0.05 else 0
-    fields = (0x45, dscp << 2, 20 + len(behind), number & 0xFFFF, fragment, 64, protocol, 0, source, destination)
+    length = 20 + len(behind)
+    fields = (0x45, dscp << 2, length, number & 0xFFFF, fragment, 64, protocol, 0, source, destination)
     head = struct.pack("!BBHHHBBHII", *fields)
     return head[:10] + checksum(head).to_bytes(2, "big") + head[12:] + behind
 
@@ -215,9 +216,8 @@ def through_quiver(family: int, rules: list[Rule], packets: list[bytes], folder:
             "set interface state pcap1 up\n"
             "set interface state pcap0 up\n"
         )
-        wait_until(
-            "all packets are in", lambda: router.counters("pcap0")["rx_packets"] == len(packets), patience_s=60
-        )
+        arrived = lambda: router.counters("pcap0")["rx_packets"] == len(packets)  # noqa: E731
+        wait_until("all packets are in", arrived, patience_s=60)
         tables = router.json("show acl-plugin tables")["tables"]
         assert [row["structure"] for row in tables if row["family"] == f"ip{family}"] == ["tuples"]
         router.check_sound()
@@ -250,7 +250,8 @@ def test_every_packet_has_the_verdict_of_nftables(family: int, folder: Path) -> 
 
 def test_a_file_with_a_mistake_changes_nothing(folder: Path) -> None:
     rules = folder / "big.rules"
-    lines = [f"permit src 20.{n >> 8 & 255}.{n & 255}.0/24 proto tcp dport {n % 1000}" for n in range(100_000)]
+    line = "permit src 20.{}.{}.0/24 proto tcp dport {}"
+    lines = [line.format(n >> 8 & 255, n & 255, n % 1000) for n in range(100_000)]
     rules.write_text("\n".join(lines))
     with Router() as router:
         router.configure(
@@ -263,7 +264,8 @@ def test_a_file_with_a_mistake_changes_nothing(folder: Path) -> None:
         lines[99_999] = "permit port 7"
         (folder / "bad.rules").write_text("\n".join(lines))
         refused = router.refused(f"set acl-plugin acl-file index 1 {folder / 'bad.rules'}")
-        assert "line 77777" in refused and "line 100000" in refused
+        assert "line 77777" in refused
+        assert "line 100000" in refused
         for bad in (b"", b"\xff\xfe\x00", b"permit\0"):
             (folder / "odd.rules").write_bytes(bad)
             router.refused(f"set acl-plugin acl-file index 1 {folder / 'odd.rules'}")

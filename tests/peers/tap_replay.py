@@ -56,7 +56,8 @@ def main(source: str, result: str, into: str, out: str) -> None:
     left: list[int] = []
     for frame in frames(Path(source).read_bytes()):
         os.write(first, frame)
-        left.extend(int.from_bytes(sent[-4:], "big") for sent in read_all(second) if sent[12:14] == frame[12:14])
+        sent = [one for one in read_all(second) if one[12:14] == frame[12:14]]
+        left.extend(int.from_bytes(one[-4:], "big") for one in sent)
         read_all(first)
     Path(result).write_text(json.dumps(left))
 

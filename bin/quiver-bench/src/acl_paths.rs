@@ -59,7 +59,9 @@ pub fn all() -> Vec<Path> {
 
 fn of(name: &str, listed: Listed, is_ip6: bool) -> Path {
     let (work, packets, route) = match is_ip6 {
-        false => (Work::Ip4, Packets::Listed4(listed), "ip route add 0.0.0.0/0 via 10.1.0.2 bench1"),
+        false => {
+            (Work::Ip4, Packets::Listed4(listed), "ip route add 0.0.0.0/0 via 10.1.0.2 bench1")
+        }
         true => {
             (Work::Ip6, Packets::Listed6(listed), "ip route add ::/0 via 2001:db8:ffff::2 bench1")
         }
@@ -73,7 +75,7 @@ impl Listed {
         let Rules::Generated(family, count) = self.rules else {
             let mut rules: Vec<Rule<A>> = (0..49)
                 .map(|number| Rule {
-                    source: Prefix::new(A::from_halves(u64::from(number) << 8, 0x0909_0000 | u64::from(number)), A::BITS as u8),
+                    source: Prefix::host(A::from_halves(0, 0x0909_0000 | u64::from(number))),
                     destination_ports: PortRange { from: number as u16, to: 100 + number as u16 },
                     value: 17,
                     mask: field::PROTOCOL,

@@ -9,7 +9,7 @@ use quiver_tables::lpm::{LpmError, LpmSpace, LpmWriter, Route};
 use quiver_tables::memory::MemoryError;
 use quiver_tables::prefix::Prefix;
 
-use crate::entries::{Pair, Pairs, Upper};
+use crate::entries::{FEW_MAX, Pair, Pairs, Upper};
 use crate::linear::{LANES, Linear, mask_of};
 use crate::search::{ClassBits, DESTINATIONS, SOURCES, Tuple, Tuples};
 use crate::{Classified, Classifier, Form, Rule};
@@ -141,15 +141,15 @@ impl<A: Classified> Classifier<A> {
             rules.iter().map(|rule| (prefix(rule), tuple_of(rule))).collect()
         };
         let source = classes(&mut writer, SOURCES, side(|rule| rule.source), words)?;
-        let destination =
-            classes(&mut writer, DESTINATIONS, side(|rule| rule.destination), words)?;
+        let destination = classes(&mut writer, DESTINATIONS, side(|rule| rule.destination), words)?;
         for tuple in &mut tuples {
             tuple.masks = [tuple.lengths.0, tuple.lengths.1]
                 .map(|length| mask_of(Prefix::new(A::ZERO, length)));
         }
         let lpm: Arc<LpmSpace<A>> = writer.space().clone();
-        let resident = writer.usage().resident_bytes
-            + [SOURCES, DESTINATIONS].map(|side| lpm.table(side).big_root_bytes()).iter().sum::<usize>();
+        let roots = [SOURCES, DESTINATIONS].map(|side| lpm.table(side).big_root_bytes());
+        let resident = writer.usage().resident_bytes + roots.iter().sum::<usize>();
+        let steps = if longest > FEW_MAX { longest.div_ceil(LANES) } else { longest };
         let cost = Cost {
             structure: Structure::Tuples,
             rules: rules.len(),
@@ -158,7 +158,7 @@ impl<A: Classified> Classifier<A> {
             probes_max: source.most().min(destination.most()),
             buckets_max: pairs.searched,
             list_max: longest,
-            steps_max: if longest > crate::entries::FEW_MAX { longest.div_ceil(LANES) } else { longest },
+            steps_max: steps,
             bytes: resident + pairs.bytes() + source.bytes() + destination.bytes(),
         };
         let form = Tuples { lpm, source, destination, words, tuples: tuples.into(), pairs };

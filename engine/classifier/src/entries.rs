@@ -174,9 +174,7 @@ impl<A: Classified> Pairs<A> {
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.buckets)
-            + size_of_val(&*self.few)
-            + size_of_val(&*self.many)
+        size_of_val(&*self.buckets) + size_of_val(&*self.few) + size_of_val(&*self.many)
     }
 
     /// The first bucket of a pair.

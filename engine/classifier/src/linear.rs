@@ -107,17 +107,16 @@ impl UpperLanes {
     #[inline(always)]
     pub fn differ<A>(&self, key: &Key<A>, differs: &mut [u32; LANES]) {
         let (compared, counts) = (key.compared(), !key.any_upper());
-        let (source, destination) =
-            (u32::from(key.source_port), u32::from(key.destination_port));
+        let (source, destination) = (u32::from(key.source_port), u32::from(key.destination_port));
         for lane in 0..LANES {
-            let outside = u32::from(
-                source.wrapping_sub(self.source_from[lane]) > self.source_span[lane],
-            ) | u32::from(
-                destination.wrapping_sub(self.destination_from[lane])
-                    > self.destination_span[lane],
-            );
-            differs[lane] |= (self.value[lane] ^ key.fields) & self.mask[lane] & compared
-                | outside & counts;
+            let outside =
+                u32::from(source.wrapping_sub(self.source_from[lane]) > self.source_span[lane])
+                    | u32::from(
+                        destination.wrapping_sub(self.destination_from[lane])
+                            > self.destination_span[lane],
+                    );
+            differs[lane] |=
+                (self.value[lane] ^ key.fields) & self.mask[lane] & compared | outside & counts;
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Two prefix matches say in which pairs of prefix lengths ("tuples") a packet's addresses have
 //! prefixes of rules. The sets are intersected. In each tuple that is left, in the order of their
-//! best rules, the pair of masked addresses is looked for in a hash table, until no tuple can have a
-//! better rule.
+//! best rules, the pair of masked addresses is looked for in a hash table, until no tuple can have
+//! a better rule.
 
 use std::sync::Arc;
 
@@ -60,9 +60,10 @@ impl ClassBits {
 
     /// Tuples in the largest set.
     pub fn most(&self) -> usize {
-        let sizes = self.bits.chunks(self.words).map(|set| {
-            set.iter().map(|word| word.count_ones() as usize).sum()
-        });
+        let sizes = self
+            .bits
+            .chunks(self.words)
+            .map(|set| set.iter().map(|word| word.count_ones() as usize).sum());
         sizes.max().unwrap_or(0)
     }
 
@@ -101,7 +102,12 @@ impl<A: Classified> Tuples<A> {
                 &addresses[..count],
                 &mut classes[1][..count],
             );
-            variant.run(Batch { tuples: self, classes: &classes, keys, found: &mut found[..count] });
+            variant.run(Batch {
+                tuples: self,
+                classes: &classes,
+                keys,
+                found: &mut found[..count],
+            });
         }
     }
 
@@ -193,7 +199,7 @@ impl<A: Classified> Body for Batch<'_, A> {
         }
         let pairs = &self.tuples.pairs;
         let nowhere = Pair { tuple: 0, source: A::ZERO, destination: A::ZERO };
-        let mut asked = [(nowhere, 0u32); BATCH];
+        let mut wanted = [(nowhere, 0u32); BATCH];
         while count > 0 {
             let mut going = 0;
             for at in 0..count {
@@ -208,11 +214,11 @@ impl<A: Classified> Body for Batch<'_, A> {
                 };
                 let place = pairs.place(&pair);
                 prefetch(pairs.bucket(place));
-                (asked[going], lanes[going]) = ((pair, place), lane);
+                (wanted[going], lanes[going]) = ((pair, place), lane);
                 going += 1;
             }
             count = going;
-            for (lane, (pair, place)) in lanes[..count].iter().zip(&asked) {
+            for (lane, (pair, place)) in lanes[..count].iter().zip(&wanted) {
                 let Some(entry) = pairs.find(*place, pair) else { continue };
                 let key = usize::from(lane.key);
                 self.found[key] = self.tuples.better(entry, &self.keys[key], self.found[key]);

@@ -25,9 +25,8 @@ fn check<A: Classified>(rules: &[Rule<A>], keys: &[Key<A>]) {
 
 /// A few addresses, so that prefixes nest and rules collide.
 fn address<A: Address>() -> impl Strategy<Value = A> {
-    (0u64..4, 0u64..8).prop_map(|(high, low)| {
-        A::from_halves(high << 60 | high, low | high << 24 | low << 29)
-    })
+    (0u64..4, 0u64..8)
+        .prop_map(|(high, low)| A::from_halves(high << 60 | high, low | high << 24 | low << 29))
 }
 
 fn range() -> impl Strategy<Value = PortRange> {

@@ -50,13 +50,13 @@ fn lists(registry: &mut Registry) {
         .group(GROUP)
         .help("Make an access list, or replace all of its rules at once")
         .details(
-            "The first rule that a packet matches says whether it goes on; a packet that matches no \
-             rule of its interface's lists is dropped. What is left out of a rule does not matter: \
-             without prefixes and ipv4 or ipv6 it is for both families. For proto icmp and icmp6, \
-             sport is the type and dport the code. A TCP packet matches tcpflags when its flags \
-             are the same where mask has ones. A prefix with bits behind its length is taken as \
-             the network. Without index the smallest free number is taken. A list of many rules is \
-             compiled beside the router's work; then one store exchanges it.",
+            "The first rule that a packet matches says whether it goes on; a packet that matches \
+             no rule of its interface's lists is dropped. What is left out of a rule does not \
+             matter: without prefixes and ipv4 or ipv6 it is for both families. For proto icmp and \
+             icmp6, sport is the type and dport the code. A TCP packet matches tcpflags when its \
+             flags are the same where mask has ones. A prefix with bits behind its length is taken \
+             as the network. Without index the smallest free number is taken. A list of many rules \
+             is compiled beside the router's work; then one store exchanges it.",
         )
         .word("index", "the number of the list")
         .word("sport", "source ports, or ICMP types")
@@ -154,8 +154,11 @@ fn settings(registry: &mut Registry) {
             .undo("set acl-plugin l4-match-nonfirst-fragment 1")
             .replaces(&[])
             .group(GROUP)
-            .help("Say whether rules with ports match fragments after the first, whose ports are unknown")
-            .details("With 1, the default, their ports, ICMP types and TCP flags do not matter then.")
+            .help("Say whether rules with ports match fragments after the first")
+            .details(
+                "Their ports, ICMP types and TCP flags are unknown. With 1, the default, these do \
+                 not matter then.",
+            )
             .example("set acl-plugin l4-match-nonfirst-fragment 0")
             .run(|engine: &mut Engine, args| {
                 let matches: u32 = args.get("match")?;
@@ -169,7 +172,7 @@ fn settings(registry: &mut Registry) {
             .undo("set acl-plugin virtual-reassembly off")
             .replaces(&[])
             .group(GROUP)
-            .help("Let virtual reassembly tell the ports of fragments where lists filter what routes")
+            .help("Learn the ports of fragments by virtual reassembly where lists filter")
             .example("set acl-plugin virtual-reassembly on")
             .run(|engine: &mut Engine, args| {
                 config::set_reassembly(engine, args.has("on"))?;

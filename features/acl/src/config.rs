@@ -104,7 +104,8 @@ impl Lists {
     pub fn sets_with(&self, index: u32) -> Vec<Vec<(u32, Arc<Acl>)>> {
         let sets = self.compiled.keys().filter(|set| set.contains(&index));
         let with_lists = |set: &Vec<u32>| {
-            let lists = set.iter().filter_map(|index| Some((*index, self.acls.get(index)?.clone())));
+            let lists =
+                set.iter().filter_map(|index| Some((*index, self.acls.get(index)?.clone())));
             lists.collect()
         };
         sets.map(with_lists).collect()
@@ -129,7 +130,8 @@ impl Lists {
         let numbers = |attached: &BTreeSet<(u32, u32)>| attached.iter().map(|(_, l)| *l).collect();
         match change {
             Change::Put(index, _) => {
-                let uses = |(_, of): &(&On, &BTreeSet<(u32, u32)>)| of.iter().any(|(_, l)| l == index);
+                let uses =
+                    |(_, of): &(&On, &BTreeSet<(u32, u32)>)| of.iter().any(|(_, l)| l == index);
                 self.attached.iter().filter(uses).map(|(on, of)| (*on, numbers(of))).collect()
             }
             Change::Attach(on, sequence, index) => {
@@ -154,7 +156,8 @@ impl Lists {
 
     /// What must be compiled before a change is done: sets of lists that are not compiled.
     fn needed(&self, change: &Change) -> Vec<Vec<Arc<Acl>>> {
-        let sets: BTreeSet<Vec<u32>> = self.touched(change).into_iter().map(|(_, set)| set).collect();
+        let sets: BTreeSet<Vec<u32>> =
+            self.touched(change).into_iter().map(|(_, set)| set).collect();
         let sets = sets.into_iter().filter(|set| !set.is_empty());
         let wanted = sets.map(|set| {
             let lists: Vec<_> = set.iter().filter_map(|index| self.list(change, *index)).collect();
@@ -171,8 +174,10 @@ impl Lists {
         match change {
             Change::Put(index, _) => {
                 if !self.acls.contains_key(index) && self.acls.len() >= LISTS_MAX {
-                    return Err(Refusal::new(format!("there are {LISTS_MAX} access lists already"))
-                        .remedy("delete one"));
+                    return Err(Refusal::new(format!(
+                        "there are {LISTS_MAX} access lists already"
+                    ))
+                    .remedy("delete one"));
                 }
                 Ok(())
             }
@@ -209,10 +214,10 @@ pub(crate) fn no_list(index: u32) -> Refusal {
 
 pub(crate) fn not_compiled(why: NotCompiled) -> Refusal {
     match why {
-        NotCompiled::TooMany(count) => Refusal::new(format!(
-            "an interface would have {count} rules, more than {RULES_MAX}"
-        ))
-        .remedy("attach fewer lists, or shorter ones"),
+        NotCompiled::TooMany(count) => {
+            Refusal::new(format!("an interface would have {count} rules, more than {RULES_MAX}"))
+                .remedy("attach fewer lists, or shorter ones")
+        }
         NotCompiled::Build(error) => Refusal::new(error.to_string()),
     }
 }
@@ -253,7 +258,11 @@ pub(crate) fn compile_with(
 }
 
 /// Do a change with what was compiled for it.
-pub(crate) fn apply(engine: &mut Engine, change: Change, ready: Vec<Compiled>) -> Result<(), Refusal> {
+pub(crate) fn apply(
+    engine: &mut Engine,
+    change: Change,
+    ready: Vec<Compiled>,
+) -> Result<(), Refusal> {
     engine.with(|engine, lists: &mut Lists| {
         lists.check(engine, &change)?;
         let mut ready: Vec<Arc<Compiled>> = ready.into_iter().map(Arc::new).collect();
@@ -264,8 +273,8 @@ pub(crate) fn apply(engine: &mut Engine, change: Change, ready: Vec<Compiled>) -
             .filter(|set| !ready.iter().any(|compiled| compiled.is_of(set)))
             .collect();
         if missing.iter().flatten().map(|acl| acl.rules.len()).sum::<usize>() > AT_ONCE_RULES_MAX {
-            return Err(Refusal::new("other access lists of the same interfaces were changed meanwhile")
-                .remedy("try again"));
+            let what = "other access lists of the same interfaces were changed meanwhile";
+            return Err(Refusal::new(what).remedy("try again"));
         }
         for set in missing {
             ready.push(Arc::new(Compiled::new(set).map_err(not_compiled)?));
@@ -383,7 +392,7 @@ fn switch(
     Ok(())
 }
 
-/// Let virtual reassembly tell the ports of an interface's fragments, or no more.
+/// Learn the ports of an interface's fragments by virtual reassembly, or no more.
 fn reassemble(
     engine: &mut Engine,
     id: InterfaceId,
@@ -454,7 +463,7 @@ pub(crate) fn set_counting(engine: &mut Engine, counts: bool) {
     });
 }
 
-/// Let virtual reassembly tell the ports of fragments wherever lists filter what is received.
+/// Learn the ports of fragments by virtual reassembly wherever lists filter what is received.
 pub(crate) fn set_reassembly(engine: &mut Engine, needed: bool) -> Result<(), Refusal> {
     engine.with(|engine, lists: &mut Lists| {
         let places = lists.places().filter(|(_, direction)| *direction == Direction::Input);

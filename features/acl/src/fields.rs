@@ -6,8 +6,8 @@ use quiver_wire::ip6::extension;
 use quiver_wire::upper::{Upper, UpperBad};
 use quiver_wire::{Header, Ip4Header, Ip6Header, IpProtocol, TcpHeader};
 
-/// A bit of [`Key::fields`] that no rule has: the upper layer's header is cut off, or hides behind a
-/// fragment's edge (RFC 1858 §3, RFC 3128).
+/// A bit of [`Key::fields`] that no rule has: the upper layer's header is cut off, or hides behind
+/// the edge of a fragment (RFC 1858 §3, RFC 3128).
 pub(crate) const CUT: u32 = 1 << 25;
 
 /// A family whose packets are filtered.

@@ -41,9 +41,11 @@ impl Action {
         match word {
             "permit" => Ok(Action::Permit),
             "deny" => Ok(Action::Deny),
-            "permit+reflect" => Err("permit+reflect is not supported: lists are stateless; permit \
+            "permit+reflect" => {
+                Err("permit+reflect is not supported: lists are stateless; permit \
                 the other direction by a rule of its own"
-                .to_owned()),
+                    .to_owned())
+            }
             _ => Err(format!("'{word}' is no action; permit and deny are")),
         }
     }
@@ -187,8 +189,9 @@ fn prefix_of<A: Address>(prefix: Option<IpPrefix>) -> Prefix<A> {
 }
 
 fn ports(given: &Given) -> Result<(PortRange, PortRange), String> {
-    let is_icmp =
-        given.protocol.is_some_and(|protocol| [IpProtocol::ICMP.0, IpProtocol::ICMP6.0].contains(&protocol));
+    let is_icmp = given
+        .protocol
+        .is_some_and(|protocol| [IpProtocol::ICMP.0, IpProtocol::ICMP6.0].contains(&protocol));
     let range = |word: &str, range: Option<Range>| {
         let Some((from, to)) = range else { return Ok(PortRange::ALL) };
         let most = if is_icmp { ICMP_MAX } else { u16::MAX };
@@ -263,17 +266,19 @@ mod tests {
     #[test]
     fn what_cannot_match_is_refused() {
         let tcp = Some(6);
+        let (ip4, ip6) = (prefix("10.0.0.0/8"), prefix("::/0"));
+        let given = Given::default;
         for (given, what) in [
-            (Given { source: prefix("10.0.0.0/8"), destination: prefix("::/0"), ..Given::default() }, "family"),
-            (Given { family: Some(Family::Ip4), source: prefix("::/0"), ..Given::default() }, "family"),
-            (Given { source_ports: Some((80, 80)), ..Given::default() }, "need proto"),
-            (Given { protocol: Some(50), source_ports: Some((1, 1)), ..Given::default() }, "no ports"),
-            (Given { protocol: tcp, source_ports: Some((9, 8)), ..Given::default() }, "before"),
-            (Given { protocol: tcp, source_ports: Some((0, 65536)), ..Given::default() }, "at most"),
-            (Given { protocol: Some(1), source_ports: Some((0, 256)), ..Given::default() }, "255"),
-            (Given { protocol: tcp, tcp_flags: Some(2), ..Given::default() }, "together"),
-            (Given { tcp_flags: Some(2), tcp_mask: Some(2), ..Given::default() }, "proto tcp"),
-            (Given { dscp: Some(64), ..Given::default() }, "63"),
+            (Given { source: ip4, destination: ip6, ..given() }, "family"),
+            (Given { family: Some(Family::Ip4), source: ip6, ..given() }, "family"),
+            (Given { source_ports: Some((80, 80)), ..given() }, "need proto"),
+            (Given { protocol: Some(50), source_ports: Some((1, 1)), ..given() }, "no ports"),
+            (Given { protocol: tcp, source_ports: Some((9, 8)), ..given() }, "before"),
+            (Given { protocol: tcp, source_ports: Some((0, 65536)), ..given() }, "at most"),
+            (Given { protocol: Some(1), source_ports: Some((0, 256)), ..given() }, "255"),
+            (Given { protocol: tcp, tcp_flags: Some(2), ..given() }, "together"),
+            (Given { tcp_flags: Some(2), tcp_mask: Some(2), ..given() }, "proto tcp"),
+            (Given { dscp: Some(64), ..given() }, "63"),
         ] {
             let refused = Rule::new(Action::Permit, given.clone()).expect_err("refused");
             assert!(refused.contains(what), "{given:?}: {refused}");

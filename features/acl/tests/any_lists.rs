@@ -16,9 +16,8 @@ impl Rule {
     fn words(&self) -> String {
         let action = if self.permits { "permit" } else { "deny" };
         let (byte, length) = self.prefix;
-        let ports = self.ports.map_or(String::new(), |(from, to)| {
-            format!(" proto udp dport {from}-{to}")
-        });
+        let ports =
+            self.ports.map_or(String::new(), |(from, to)| format!(" proto udp dport {from}-{to}"));
         format!("{action} src {}/{length}{ports}", sources::host(byte))
     }
 
@@ -67,7 +66,7 @@ proptest! {
         let mut current: Vec<Rule> = Vec::new();
         let mut before: Vec<Rule> = Vec::new();
         for (place, rules) in lists.into_iter().enumerate() {
-            // Two lists in turn are replaced; the second is asked behind the first.
+            // Two lists are replaced in turn.
             let index = place % 2;
             let words: Vec<String> = rules.iter().map(Rule::words).collect();
             router.cli(&format!("set acl-plugin acl index {index} {}", words.join(", ")));
@@ -80,7 +79,8 @@ proptest! {
                 let wanted = rules.find(|rule| rule.matches(*host, *port));
                 router.send("e0", &frame(*host, *port));
                 let passed = !router.sent("e1").is_empty();
-                prop_assert_eq!(passed, wanted.is_some_and(|rule| rule.permits), "{}:{}", host, port);
+                let permitted = wanted.is_some_and(|rule| rule.permits);
+                prop_assert_eq!(passed, permitted, "{}:{}", host, port);
             }
         }
         router.cli("set acl-plugin interface e0 input acl 0 del");

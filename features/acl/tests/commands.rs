@@ -75,7 +75,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn lists_of_an_interface_are_asked_in_order_and_end() {
+fn lists_of_an_interface_decide_in_order_and_end() {
     let mut router = router();
     router.cli("set acl-plugin acl index 1 deny src 198.51.100.1/32");
     router.cli("set acl-plugin acl index 2 permit");
@@ -146,8 +146,8 @@ fn files_of_rules_are_read_and_their_mistakes_listed_by_line() {
     let folder = std::env::temp_dir().join(format!("quiver-acl-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("folder");
     let (good, bad) = (folder.join("good.rules"), folder.join("bad.rules"));
-    let rules: String =
-        (0..2000).map(|n| format!("deny proto udp src 10.{}.{}.0/24 dport {n}\n", n / 256, n % 256)).collect();
+    let rule = |n| format!("deny proto udp src 10.{}.{}.0/24 dport {n}\n", n / 256, n % 256);
+    let rules: String = (0..2000).map(rule).collect();
     std::fs::write(&good, format!("# rules\n{rules}permit proto udp dport 7\n")).expect("written");
     std::fs::write(&bad, "permit\nallow\n\ndeny src 300.0.0.0/8\n").expect("written");
     let mut router = router();

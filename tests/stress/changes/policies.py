@@ -11,7 +11,10 @@ LOADED = "memif1/0"
 
 #: Rules enough for a thread of their own; the last takes the load.
 MANY_RULES = "\n".join(
-    [*(f"deny src 203.0.{n % 256}.0/24 dst 20.{n % 7}.0.0/16 proto udp dport {n}" for n in range(2000)), "permit"]
+    [
+        *(f"deny src 203.0.{n % 256}.0/24 dst 20.{n % 7}.0.0/16 proto udp dport {n}" for n in range(2000)),
+        "permit",
+    ]
 )
 
 POLICIES = [
