@@ -63,17 +63,20 @@ class Rule:
         words += [f"meta l4proto {self.protocol}"] if self.protocol is not None else []
         kinds = ("type", "code") if self.protocol in (ICMP, 58) else ("sport", "dport")
         for word, ports in zip(kinds, (self.source_ports, self.ports), strict=True):
-            words += [f"{name} {word} {ports[0]}-{ports[1]}"] if ports else []
+            values = (
+                "" if ports is None else f"{ports[0]}-{ports[1]}" if ports[0] < ports[1] else str(ports[0])
+            )
+            words += [f"{name} {word} {values}"] if ports else []
         words += [f"tcp flags & {self.flags[1]} == {self.flags[0]}"] if self.flags else []
         return " ".join([*words, "accept" if self.permits else "drop"])
 
 
 def prefix(dice: random.Random, family: int, side: int) -> str | None:
     """A prefix in the plan, or none."""
-    if dice.random() < 0.15:
+    if dice.random() < 0.05:
         return None
     bits = 32 if family == 4 else 128
-    length = dice.choice([16, 20, 24, 27, 30, 32]) if family == 4 else dice.choice([48, 56, 64, 96, 124, 128])
+    length = dice.choice([16, 24, 27, 29, 30, 32]) if family == 4 else dice.choice([48, 80, 96, 124, 126, 128])
     base = int(ip_network(PLAN[family][side]).network_address)
     # Few hosts, so that prefixes nest and rules hide one another.
     address = base + (dice.randrange(4) << (bits // 2 - 4 if family == 6 else 12)) + dice.randrange(24)
@@ -108,7 +111,7 @@ def rule(dice: random.Random, family: int) -> Rule:
 
 def checksum(header: bytes) -> int:
     """The Internet checksum."""
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
     total = (total & 0xFFFF) + (total >> 16)
     return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
 
@@ -183,7 +186,7 @@ def through_linux(family: int, rules: list[Rule], packets: list[bytes], folder: 
             host.ip("-6", "route", "add", "default", "via", "fd00:2::2")
             lines = "\n".join(one.nft(family) for one in rules)
             chain = f"type filter hook forward priority 0; policy drop;\n{lines}"
-            host.run("nft", "-f", "-", stdin=f"table inet t {{ chain f {{ {chain}\n }} }}\n")
+            host.run("nft", "-f", "-", stdin=f"table inet t {{\nchain f {{\n{chain}\n}}\n}}\n")
             write(taken, family, packets, host.mac("in0"))
             replay.communicate("go\n", timeout=300)
         assert replay.returncode == 0
