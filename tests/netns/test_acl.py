@@ -221,7 +221,7 @@ def through_quiver(family: int, rules: list[Rule], packets: list[bytes], folder:
         )
         arrived = lambda: router.counters("pcap0")["rx_packets"] == len(packets)  # noqa: E731
         wait_until("all packets are in", arrived, patience_s=60)
-        tables = router.json("show acl-plugin tables")["tables"]
+        tables = router.json("show acl-plugin tables")
         assert [row["structure"] for row in tables if row["family"] == f"ip{family}"] == ["tuples"]
         router.check_sound()
     kind = b"\x08\x00" if family == 4 else b"\x86\xdd"
@@ -275,5 +275,5 @@ def test_a_file_with_a_mistake_changes_nothing(folder: Path) -> None:
         assert router.json("show acl-plugin acl") == before
         answer = router.json(f"set acl-plugin acl-file index 1 {rules}")
         assert answer == {"index": 1, "rules": 100_000}
-        rows = router.json("show acl-plugin tables")["tables"]
+        rows = router.json("show acl-plugin tables")
         assert [row["rules"] for row in rows] == [100_000, 0]
