@@ -99,6 +99,7 @@ impl Router {
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
         registry.graph.node(NodeSpec::input(INPUT, "The benchmark's packets"));
         quiver_control::commands::register(&mut registry);
+        quiver_acl::register(&mut registry);
         quiver_bfd::register(&mut registry);
         quiver_bond::register(&mut registry);
         quiver_bridge::register(&mut registry);

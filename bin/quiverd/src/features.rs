@@ -30,6 +30,7 @@ pub fn built_in(registry: &mut Registry) {
     quiver_reassembly::register(registry);
     quiver_urpf::register(registry);
     quiver_cop::register(registry);
+    quiver_acl::register(registry);
     quiver_linux_mirror::register(registry);
     quiver_lldp::register(registry);
     quiver_span::register(registry);

@@ -6,7 +6,16 @@ use quiver_testkit::Router;
 const ARCS: [(&str, &[&str]); 4] = [
     (
         "device-input",
-        &["span-input", "bond-input", "l2-patch", "linux-cp-xc", "vlan-input", "l2-input-vtr"],
+        &[
+            "span-input",
+            "bond-input",
+            "l2-patch",
+            "linux-cp-xc",
+            "vlan-input",
+            "l2-input-vtr",
+            "acl-plugin-in-ip4-l2",
+            "acl-plugin-in-ip6-l2",
+        ],
     ),
     (
         "interface-output",
@@ -15,6 +24,8 @@ const ARCS: [(&str, &[&str]); 4] = [
             "l2-efp-filter",
             "ip4-tx-urpf",
             "ip6-tx-urpf",
+            "acl-plugin-out-ip4-fa",
+            "acl-plugin-out-ip6-fa",
             "bvi-output",
             "gro",
             "gso-output",
@@ -29,6 +40,7 @@ const ARCS: [(&str, &[&str]); 4] = [
             "ip4-full-reassembly-feature",
             "ip4-sv-reassembly-feature",
             "ip4-rx-urpf",
+            "acl-plugin-in-ip4-fa",
             "ip4-cop-whitelist",
             "sr-proxy-ip4",
             "nat44-ed-out2in",
@@ -45,6 +57,7 @@ const ARCS: [(&str, &[&str]); 4] = [
             "ip6-full-reassembly-feature",
             "ip6-sv-reassembly-feature",
             "ip6-rx-urpf",
+            "acl-plugin-in-ip6-fa",
             "ip6-cop-whitelist",
             "sr-proxy-ip6",
             "sr-proxy-am",

@@ -8,6 +8,7 @@ use quiver_wire::ip4::Ip4Header;
 use quiver_wire::{Header, MacAddress};
 
 use super::routes::{FULL_IP4, FULL_IP6};
+use crate::acl_paths::Listed;
 use crate::device::Template;
 use crate::population::{ip4_frame, ip6_frame};
 use crate::segments::{self, Carried};
@@ -37,6 +38,10 @@ pub enum Packets {
     Ip6 { count: u32 },
     /// Packets to so many local SIDs, at random.
     Segments { carried: Carried, sids: u32 },
+    /// IPv4 packets that a list permits.
+    Listed4(Listed),
+    /// IPv6 packets that a list permits.
+    Listed6(Listed),
     /// The same frame again and again.
     Made(fn() -> Vec<u8>),
     /// Prefixes of the full table by popularity.
@@ -74,6 +79,8 @@ impl Packets {
                     (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
                 Template::Segments(segments::frame(carried), Arc::new(destinations.collect()))
             }
+            Packets::Listed4(listed) => listed.template4(),
+            Packets::Listed6(listed) => listed.template6(),
             Packets::Made(frame) => Template::Made(frame()),
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => ip4_template(
