@@ -235,7 +235,7 @@ impl<B: Bucket> Grower<B> {
         let bounds = [info.prefix, info.prefix + 1];
         let [first, end] =
             bounds.map(|prefix| u64::from(prefix) << (32 - info.depth)).map(unspread);
-        (u128::from(end - first) * entries as u128 >> 32) as u64
+        ((u128::from(end - first) * entries as u128) >> 32) as u64
     }
 
     /// Should the segment at `base` be split before `entries` keys come in, none of which may
