@@ -366,7 +366,7 @@ fn nat_paths() -> Vec<Path> {
         let enable = format!("nat44 plugin enable sessions {count}");
         let setup = [
             "ip route add 20.0.0.0/8 via 10.1.0.2 bench1",
-            &enable,
+            enable.as_str(),
             "nat44 add address 192.0.2.1",
             "set interface nat44 in bench0 out bench1",
         ];
