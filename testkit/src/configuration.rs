@@ -44,6 +44,7 @@ const LEFT_OUT: &[&str] = &[
     "create tap",
     "lcp create",
     "lcp delete",
+    "lcp evpn",
     "lcp fpm",
     "bfd dplane",
     "lcp resync",

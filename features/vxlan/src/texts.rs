@@ -141,14 +141,14 @@ pub(crate) const FAR: FarEndTexts = FarEndTexts {
         examples: &["delete vxlan interface vxlan_tunnel0"],
     },
     flood: CommandText {
-        syntax: "set vxlan interface <interface> flood vtep <vtep:ip> [del]",
+        syntax: "set vxlan flood <interface> vtep <vtep:ip> [del]",
         help: "Send frames to all stations to a VTEP, or no more",
-        examples: &["set vxlan interface vxlan_tunnel0 flood vtep 192.0.2.2"],
+        examples: &["set vxlan flood vxlan_tunnel0 vtep 192.0.2.2"],
     },
     station: CommandText {
-        syntax: "set vxlan interface <interface> station <station:mac> vtep <vtep:ip> [del]",
+        syntax: "set vxlan station <interface> <station:mac> vtep <vtep:ip> [del]",
         help: "Say behind which VTEP a station is, or no more",
-        examples: &["set vxlan interface vxlan_tunnel0 station 02:00:00:00:00:01 vtep 192.0.2.2"],
+        examples: &["set vxlan station vxlan_tunnel0 02:00:00:00:00:01 vtep 192.0.2.2"],
     },
     show: CommandText {
         syntax: "show vxlan interface",
@@ -161,8 +161,8 @@ pub(crate) const FAR: FarEndTexts = FarEndTexts {
     makes: "interface vxlan_tunnel<instance>",
     undo: "delete vxlan interface vxlan_tunnel<instance>",
     flood_entry: "interfaces.<interface>.vxlan-flood.<vtep>: true",
-    flood_undo: "set vxlan interface <interface> flood vtep <vtep> del",
+    flood_undo: "set vxlan flood <interface> vtep <vtep> del",
     station_entry: "interfaces.<interface>.vxlan-stations.<station>: <vtep>",
-    station_undo: "set vxlan interface <interface> station <station> vtep <vtep> del",
+    station_undo: "set vxlan station <interface> <station> vtep <vtep> del",
     word: "vxlan",
 };

@@ -23,6 +23,7 @@ const PATHS: [(&str, &str, &str); 18] = [
     ),
     ("create tap", "host-ns", "create tap id 0 host-ns /proc/1/ns/net"),
     ("lcp create", "namespace", "lcp create pg0 host-if x netns /proc/1/ns/net"),
+    ("lcp evpn", "namespace", "lcp evpn pg0 host-if x netns /proc/1/ns/net"),
     ("lcp default netns", "namespace", "lcp default netns /proc/1/ns/net"),
     ("lcp fpm listen", "namespace", "lcp fpm listen netns /proc/1/ns/net"),
     ("bfd dplane listen", "namespace", "bfd dplane listen netns /proc/1/ns/net"),
