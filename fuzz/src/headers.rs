@@ -13,8 +13,9 @@ use quiver_wire::lacp::{Lacpdu, MarkerHeader};
 use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
-    EtherType, Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, dhcp4, dhcp6,
-    erspan, ethernet, geneve, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp,
+    EtherType, Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid,
+    dhcp4, dhcp6, erspan, ethernet, geneve, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls,
+    srh, tcp, udp, vlan, vrrp,
 };
 
 /// Room for whatever a target writes again.

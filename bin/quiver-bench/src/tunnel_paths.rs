@@ -110,16 +110,19 @@ fn between(
 ) -> Tunnel {
     let up = format!("set interface state {interface} up");
     let address = format!("set interface ip address {interface} 10.9.0.1/30");
-    Tunnel { name, create: vec![create, up, address], interface, bytes: Ip4Header::LEN + bytes, packet }
+    Tunnel {
+        name,
+        create: vec![create, up, address],
+        interface,
+        bytes: Ip4Header::LEN + bytes,
+        packet,
+    }
 }
 
 fn tunnels() -> [Tunnel; 4] {
     let ends = format!("src {LOCAL} dst {PEER}");
     let geneve = format!("create geneve tunnel local {LOCAL} remote {PEER} vni 7 l3-mode");
-    let lisp = [
-        "lisp enable",
-        "lisp locator-set add site iface bench0 p 1 w 1",
-    ];
+    let lisp = ["lisp enable", "lisp locator-set add site iface bench0 p 1 w 1"];
     [
         between("gre", "gre0", format!("create gre tunnel {ends}"), GreHeader::LEN, in_gre),
         between("ipip", "ipip0", format!("create ipip tunnel {ends}"), 0, in_ip),
