@@ -1,19 +1,19 @@
 //! Mappings in force: the tunnel of each instance, the locators that it reaches, and routes to EIDs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use quiver_control::IpPrefix;
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceError};
 use quiver_core::{Engine, InterfaceId};
-use quiver_encap::tunnel::{self, NextHop, TunnelConfig, TunnelError, UdpConfig};
-use quiver_forwarding::fib::{Family, Fib, FibError, Path, Source, Target};
+use quiver_encap::tunnel::{self, NextHop, TunnelConfig, TunnelError, Tunnels, UdpConfig};
+use quiver_forwarding::fib::{Family, Fib, FibError, Path, PathState, Source, Target};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::prefix::{IpPrefix as RoutePrefix, Prefix};
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::lisp::DATA_PORT;
 
-use crate::database::{Action, Database, Eid, usable};
+use crate::database::{Action, Database, Eid, LOCATORS_MAX, Locator, Mapping, usable};
 use crate::header::{Lisp, LispExtra};
 use crate::request;
 
@@ -61,6 +61,8 @@ pub struct State {
     installed: BTreeMap<Eid, Installed>,
     /// How many EIDs of an instance lead to a locator.
     peers: BTreeMap<(u32, IpAddr), usize>,
+    /// Locators to which no route leads now.
+    unreachable: BTreeSet<(u32, IpAddr)>,
     sources: [Option<IpAddr>; 2],
 }
 
@@ -115,16 +117,12 @@ fn is_local(address: IpAddr) -> bool {
 }
 
 /// The locators of a set, as others see them: the addresses of its interfaces.
-pub fn locators_of(
-    engine: &Engine,
-    database: &Database,
-    set: &str,
-) -> Vec<crate::database::Locator> {
+pub fn locators_of(engine: &Engine, database: &Database, set: &str) -> Vec<Locator> {
     let Some(fib) = engine.get::<Fib>() else { return Vec::new() };
     let set = database.locator_sets.get(set).into_iter().flatten();
     let locators = set.flat_map(|(on, local)| {
         let own = fib.addresses(*on).map(|(address, _)| address);
-        own.filter(|address| !is_local(*address)).map(|address| crate::database::Locator {
+        own.filter(|address| !is_local(*address)).map(|address| Locator {
             address,
             priority: local.priority,
             weight: local.weight,
@@ -132,7 +130,7 @@ pub fn locators_of(
     });
     let mut locators: Vec<_> = locators.collect();
     locators.sort();
-    locators.truncate(crate::database::LOCATORS_MAX);
+    locators.truncate(LOCATORS_MAX);
     locators
 }
 
@@ -260,16 +258,21 @@ fn wanted(engine: &Engine, state: &State, eid: Eid) -> (Vec<Path>, Vec<IpAddr>) 
         return (target.map(Path::new).into_iter().collect(), Vec::new());
     }
     let Some(interface) = state.interface(eid.vni) else { return none };
-    let reachable = usable(&mapping.locators)
-        .filter(|locator| state.sources[Family::of(locator.address) as usize].is_some());
-    reachable
-        .map(|locator| {
-            let path = Path::via(locator.address, Some(interface))
-                .weight(locator.weight.max(1).into())
-                .preference(locator.priority);
-            (path, locator.address)
-        })
-        .unzip()
+    let has_source =
+        |locator: &&Locator| state.sources[Family::of(locator.address) as usize].is_some();
+    let known: Vec<&Locator> = usable(&mapping.locators).filter(has_source).collect();
+    let is_reachable =
+        |locator: &&&Locator| !state.unreachable.contains(&(eid.vni, locator.address));
+    let mut used: Vec<&Locator> = known.iter().filter(is_reachable).copied().collect();
+    if used.is_empty() {
+        used.clone_from(&known);
+    }
+    let path = |locator: &&Locator| {
+        let path = Path::via(locator.address, Some(interface));
+        path.weight(locator.weight.max(1).into()).preference(locator.priority)
+    };
+    // Those that cannot be reached are peers, too: when they can, it is seen.
+    (used.iter().map(path).collect(), known.iter().map(|locator| locator.address).collect())
 }
 
 fn uninstall(engine: &mut Engine, state: &mut State, eid: Eid) {
@@ -316,6 +319,31 @@ fn release_peers(engine: &mut Engine, state: &mut State, vni: u32, locators: &[I
             let _ = tunnel::set_peer::<Lisp>(engine, interface, *locator, None);
         }
     }
+}
+
+/// Pass over the locators to which no route leads, and take those again to which one does.
+fn follow_reachability(engine: &mut Engine, state: &mut State) -> Result<(), LispError> {
+    let fib = engine.get::<Fib>().ok_or(LispError::NotBuiltIn)?;
+    let tunnels = engine.get::<Tunnels<Lisp>>().ok_or(LispError::NotBuiltIn)?;
+    let mut unreachable = BTreeSet::new();
+    for (vni, instance) in &state.instances {
+        let Some(tunnel) = tunnels.get(instance.interface) else { continue };
+        for peer in tunnels.peers(tunnel, fib) {
+            let is_unusable = matches!(peer.underlay, None | Some(PathState::Unusable(_)));
+            unreachable.extend(peer.next_hop.filter(|_| is_unusable).map(|to| (*vni, to)));
+        }
+    }
+    if unreachable == state.unreachable {
+        return Ok(());
+    }
+    let changed: BTreeSet<_> =
+        unreachable.symmetric_difference(&state.unreachable).copied().collect();
+    state.unreachable = unreachable;
+    let uses = |(eid, installed): &(&Eid, &Installed)| {
+        installed.locators.iter().any(|locator| changed.contains(&(eid.vni, *locator)))
+    };
+    let affected: Vec<Eid> = state.installed.iter().filter(uses).map(|(eid, _)| *eid).collect();
+    affected.into_iter().try_for_each(|eid| install(engine, state, eid))
 }
 
 /// Follow the local locators: their addresses are the sources of what is sent.
@@ -380,7 +408,8 @@ fn apply(engine: &mut Engine, state: &mut State, changed: &[Eid]) -> Result<(), 
     for eid in made.into_iter().flat_map(|vni| of_instance(state, vni)).collect::<Vec<_>>() {
         install(engine, state, eid)?;
     }
-    changed.iter().try_for_each(|eid| install(engine, state, *eid))
+    changed.iter().try_for_each(|eid| install(engine, state, *eid))?;
+    follow_reachability(engine, state)
 }
 
 /// Change the database, and put the change into force. What is refused changes nothing.
@@ -419,15 +448,15 @@ fn forget_uncovered(engine: &mut Engine, state: &mut State) {
 pub fn set_remote(
     engine: &mut Engine,
     eid: Eid,
-    mapping: Option<crate::database::Mapping>,
+    mapping: Option<Mapping>,
 ) -> Result<(), LispError> {
     engine.with(|engine, state: &mut State| {
-        let put = |state: &mut State, mapping: Option<crate::database::Mapping>| match mapping {
+        let put = |state: &mut State, mapping: Option<Mapping>| match mapping {
             Some(mapping) => state.database.remote.insert(eid, mapping),
             None => state.database.remote.remove(&eid),
         };
         let before = put(state, mapping);
-        let done = install(engine, state, eid);
+        let done = install(engine, state, eid).and_then(|()| follow_reachability(engine, state));
         if done.is_err() {
             put(state, before);
             let _ = install(engine, state, eid);
@@ -439,12 +468,7 @@ pub fn set_remote(
 }
 
 /// Learn a mapping, or forget one (`None`): without a copy of the database.
-pub(crate) fn learn(
-    engine: &mut Engine,
-    state: &mut State,
-    eid: Eid,
-    mapping: Option<crate::database::Mapping>,
-) {
+pub(crate) fn learn(engine: &mut Engine, state: &mut State, eid: Eid, mapping: Option<Mapping>) {
     match mapping {
         Some(mapping) => {
             let is_known = state.database.learned.contains_key(&eid);
@@ -457,7 +481,8 @@ pub(crate) fn learn(
             state.database.learned.remove(&eid);
         }
     }
-    if let Err(error) = install(engine, state, eid) {
+    let done = install(engine, state, eid).and_then(|()| follow_reachability(engine, state));
+    if let Err(error) = done {
         tracing::warn!("LISP: {}: {error}", eid.prefix);
         state.database.learned.remove(&eid);
         let _ = install(engine, state, eid);
@@ -487,12 +512,14 @@ pub(crate) fn start(engine: &mut Engine) {
     engine.on_interface_change(follow_interface);
     engine.every(SOURCES_INTERVAL_NS, |engine| {
         engine.with(|engine, state: &mut State| {
-            if let Err(error) = follow_sources(engine, state) {
+            let done = follow_sources(engine, state);
+            if let Err(error) = done.and_then(|()| follow_reachability(engine, state)) {
                 tracing::warn!("LISP: {error}");
             }
         });
     });
 }
 
-/// How often the addresses of locators are compared with those that send.
+/// How often the addresses of locators are compared with those that send, and the routes to remote
+/// locators are looked at.
 const SOURCES_INTERVAL_NS: u64 = 200_000_000;

@@ -96,7 +96,7 @@ fn a_mapping_is_requested_once_learned_and_forgotten() {
     let learned = eid("100.64.1.0", 24);
     receive(&mut router, RESOLVER, &reply(request.nonce, learned, 2, &["203.0.113.7"]));
     assert_eq!(goes_to(&mut router, [100, 64, 1, 200]), Some([203, 0, 113, 7]));
-    let learned = router.json("show lisp status json");
+    let learned = router.json("show lisp status");
     assert_eq!(learned["learned_mappings"], 1, "{learned}");
     // It is no part of the configuration, and ends with its time.
     assert!(!quiver_testkit::configuration::running(&mut router).contains("203.0.113.7"));

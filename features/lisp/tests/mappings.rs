@@ -67,13 +67,16 @@ fn the_next_locator_takes_over_when_the_first_cannot_be_reached() {
     let mut router = router();
     router.send("e0", &frame([198, 51, 100, 9], 1));
     assert_eq!(outer(&mut router, "e1"), [[203, 0, 113, 2]]);
-    router.cli("ip route add 203.0.113.2/32 via drop");
-    router.cli(
-        "lisp remote-mapping add eid 198.51.100.0/24 rloc 203.0.113.2 p 255 w 1 \
-                rloc 203.0.113.3 p 2 w 1",
-    );
+    // No route leads to either, then to the second one.
+    router.cli("ip route del 203.0.113.0/24");
+    router.cli("ip route add 203.0.113.3/32 via 192.0.2.2 e1");
+    router.advance(Duration::from_secs(1));
     router.send("e0", &frame([198, 51, 100, 9], 1));
     assert_eq!(outer(&mut router, "e1"), [[203, 0, 113, 3]]);
+    router.cli("ip route add 203.0.113.2/32 via 192.0.2.2 e1");
+    router.advance(Duration::from_secs(1));
+    router.send("e0", &frame([198, 51, 100, 9], 1));
+    assert_eq!(outer(&mut router, "e1"), [[203, 0, 113, 2]]);
 }
 
 #[test]

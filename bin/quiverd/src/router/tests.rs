@@ -9,7 +9,7 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 18] = [
+const PATHS: [(&str, &str, &str); 19] = [
     ("set acl-plugin acl-file", "file", "set acl-plugin acl-file /etc/hostname"),
     ("configuration apply", "file", "configuration apply /etc/hostname"),
     ("configuration check", "file", "configuration check /etc/hostname"),
