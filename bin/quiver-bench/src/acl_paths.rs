@@ -6,7 +6,6 @@ use std::sync::Arc;
 use quiver_classifier::synthetic::{self, Family, Random};
 use quiver_classifier::{Classified, Key, PortRange, Rule, field};
 use quiver_tables::prefix::Prefix;
-use quiver_wire::Header;
 use quiver_wire::ip4::Ip4Header;
 
 use crate::device::{Flow4, Flow6, Template};

@@ -108,14 +108,14 @@ impl UpperLanes {
     pub fn differ<A>(&self, key: &Key<A>, differs: &mut [u32; LANES]) {
         let (compared, counts) = (key.compared(), !key.any_upper());
         let (source, destination) = (u32::from(key.source_port), u32::from(key.destination_port));
-        for lane in 0..LANES {
+        for (lane, differs) in differs.iter_mut().enumerate() {
             let outside =
                 u32::from(source.wrapping_sub(self.source_from[lane]) > self.source_span[lane])
                     | u32::from(
                         destination.wrapping_sub(self.destination_from[lane])
                             > self.destination_span[lane],
                     );
-            differs[lane] |=
+            *differs |=
                 (self.value[lane] ^ key.fields) & self.mask[lane] & compared | outside & counts;
         }
     }
@@ -125,9 +125,8 @@ impl UpperLanes {
     pub fn first(&self, differs: &[u32; LANES]) -> u32 {
         // Numbers rise from lane to lane: the smallest is the first.
         let mut least = NONE;
-        for lane in 0..LANES {
-            let number = if differs[lane] == 0 { self.number[lane] } else { NONE };
-            least = least.min(number);
+        for (number, differs) in self.number.iter().zip(differs) {
+            least = least.min(if *differs == 0 { *number } else { NONE });
         }
         least
     }

@@ -72,7 +72,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -82,7 +82,7 @@ impl Random {
 
     /// The next number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
+        self.word() % end.max(1)
     }
 }
 
@@ -94,7 +94,7 @@ fn prefix<A: Classified>(random: &mut Random, networks: u64) -> Prefix<A> {
     let network = random.below(networks.max(1));
     // One network is the same whenever it is drawn; what is in it nests.
     let mut of_network = Random(network.wrapping_mul(0x1234_5678_9abc_def1));
-    let (high, low) = (of_network.next(), of_network.next());
+    let (high, low) = (of_network.word(), of_network.word());
     let mut roll = of_network.below(100);
     let mut length = 16;
     for (candidate, share) in LENGTHS {
@@ -175,7 +175,7 @@ pub fn key<A: Classified>(rules: &[Rule<A>], random: &mut Random) -> Key<A> {
     };
     let mut inside = |prefix: Prefix<A>| {
         let prefix = if prefix.len() == 0 { self::prefix(random, ELSEWHERE) } else { prefix };
-        let bits = A::from_halves(random.next(), random.next());
+        let bits = A::from_halves(random.word(), random.word());
         prefix.first() | bits & (prefix.first() ^ prefix.last())
     };
     let (source, destination) = (inside(rule.source), inside(rule.destination));

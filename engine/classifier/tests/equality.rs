@@ -165,7 +165,7 @@ fn every_pair_of_lengths_is_a_tuple() {
     let mut random = Random::new(3);
     let keys: Vec<Key<u32>> = (0..500)
         .map(|_| {
-            let mut near = || 0x0a01_0203 ^ (random.next() as u32 >> random.below(32) as u32);
+            let mut near = || 0x0a01_0203 ^ (random.word() as u32 >> random.below(32) as u32);
             Key { source: near(), destination: near(), fields: field::UPPER, ..Key::default() }
         })
         .collect();

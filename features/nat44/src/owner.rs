@@ -103,7 +103,7 @@ impl Owner {
         if wanted != 0 && is_free_by_rules(wanted) && self.writer.get(&key_of(wanted)).is_none() {
             return Some(wanted);
         }
-        let start = ((self.random() >> 32) * u64::from(PORTS) >> 32) as u32;
+        let start = (((self.random() >> 32) * u64::from(PORTS)) >> 32) as u32;
         let table = self.writer.table();
         for first in (0..count).step_by(PORTS_PER_LOOK_UP as usize) {
             let port = |at: usize| FIRST_PORT + ((start + first + at as u32) % PORTS) as u16;
@@ -338,7 +338,7 @@ fn dynamic_end(
     }
     // A host keeps its address while that has ports (RFC 4787 REQ-2).
     let hash = u64::from(flow.source.address).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    let first = (hash * count as u64 >> 32) as usize;
+    let first = ((hash * count as u64) >> 32) as usize;
     let has_ports = matches!(flow.protocol, IpProtocol::TCP | IpProtocol::UDP) || flow.is_icmp();
     if !has_ports {
         let ends = pool().cycle().skip(first).take(count);

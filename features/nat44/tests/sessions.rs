@@ -37,7 +37,8 @@ pub fn router_with(settings: Settings, sessions: usize) -> Router {
     );
     router.script("setup", &lines).expect("a good configuration");
     router.run();
-    (router.sent("e0"), router.sent("e1"));
+    router.sent("e0");
+    router.sent("e1");
     router
 }
 
@@ -216,7 +217,8 @@ fn commands_end_sessions_and_disabling_forgets_everything() {
     router.cli("nat44 add address 192.0.2.1 del");
     assert_eq!(sessions(&mut router), 0, "the sessions of a removed address end");
     assert!(from_inside(&mut router, HOST, UDP, &udp(4000, 53)).is_none());
-    (router.sent("e0"), router.cli("nat44 plugin disable"));
+    router.sent("e0");
+    router.cli("nat44 plugin disable");
     let frame = ip4(0, (HOST, REMOTE), UDP, whole(), &udp(4000, 53));
     router.send("e0", &frame);
     assert_eq!(&router.sent("e1")[0][26..30], &HOST.octets(), "untranslated");
