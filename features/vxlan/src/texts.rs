@@ -34,7 +34,6 @@ pub(crate) const VXLAN: UdpTexts = UdpTexts {
     help: &[
         ("group", "a multicast group, in place of dst, and the interface that leads to it"),
         ("decap-next", "where frames go that the tunnel receives: to the bridge, or to a node"),
-        ("l2", "to the bridge or the interface's input, as without the word"),
         ("l3", "the interface routes; kept, it may do so without the word"),
         ("src_port", "the UDP port at which this end takes packets; 4789 unless given"),
         ("dst_port", "the UDP port at which the other end does; 4789 unless given"),
@@ -53,7 +52,7 @@ pub(crate) const VXLAN: UdpTexts = UdpTexts {
     list: "vxlan_tunnels",
     undo: "delete vxlan tunnel vxlan_tunnel<instance>",
     entry: "interfaces.vxlan_tunnel<instance>.vxlan: {src: <local>, dst: <remote>, group, \
-            via, vni, table: <table>, decap-node: <node>, decap-l2: <l2>, l3, \
+            via, vni, table: <table>, decap-node: <node>, l2, l3, \
             src-port: <local-port>, \
             dst-port: <remote-port>, zero-udp6-checksum}",
     makes: "interface vxlan_tunnel<instance>",
