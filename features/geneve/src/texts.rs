@@ -47,7 +47,7 @@ pub(crate) const TEXTS: UdpTexts = UdpTexts {
     list: "geneve_tunnels",
     undo: "delete geneve tunnel geneve_tunnel<instance>",
     entry: "interfaces.geneve_tunnel<instance>.geneve: {local: <local>, remote: <remote>, vni, \
-            table: <table>, decap-node: <node>, decap-l2: <l2>, l3-mode, \
+            table: <table>, decap-node: <node>, l2, l3-mode, \
             local-port: <local-port>, remote-port: <remote-port>, zero-udp6-checksum}",
     makes: "interface geneve_tunnel<instance>",
     none: "no Geneve tunnels; `create geneve tunnel` makes one",

@@ -19,7 +19,7 @@ struct Bypass([BTreeSet<InterfaceId>; 2]);
 pub(crate) fn register(registry: &mut Registry) {
     registry.command(
         Command::new("set interface ip vxlan-bypass <interface> [del]")
-            .entry(order::FEATURES, "interfaces.<interface>.vxlan.ip4-bypass: true")
+            .entry(order::FEATURES, "interfaces.<interface>.vxlan-bypass: true")
             .undo("set interface ip vxlan-bypass <interface> del")
             .group(GROUP)
             .help("Accept the words of VPP for a short path of VXLAN packets over IPv4")
@@ -33,7 +33,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("set interface ip6 vxlan-bypass <interface> [del]")
-            .entry(order::FEATURES, "interfaces.<interface>.vxlan.ip6-bypass: true")
+            .entry(order::FEATURES, "interfaces.<interface>.vxlan6-bypass: true")
             .undo("set interface ip6 vxlan-bypass <interface> del")
             .group(GROUP)
             .help("Accept the words of VPP for a short path of VXLAN packets over IPv6")

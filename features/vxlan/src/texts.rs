@@ -7,7 +7,8 @@ const CHECKSUM: &str = "over IPv6, send datagrams without a checksum (RFC 6935)"
 pub(crate) const VXLAN: UdpTexts = UdpTexts {
     create: CommandText {
         syntax: "create vxlan tunnel {src <local:ip> [dst <remote:ip>] \
-                 [group <group:ip> [<via:interface>]] vni <vni:0-16777215> [instance <:0-16383>] [encap-vrf-id <table:u32>] \
+                 [group <group:ip> [<via:interface>]] vni <vni:0-16777215> \
+                 [instance <:0-16383>] [encap-vrf-id <table:u32>] \
                  [decap-next (l2 | node <node:node>)] [l3] [src_port <local-port:1-65535>] \
                  [dst_port <remote-port:1-65535>] [zero-udp6-checksum] [del]}",
         help: "Create a VXLAN tunnel, the interface vxlan_tunnelN, or delete it",
@@ -33,7 +34,6 @@ pub(crate) const VXLAN: UdpTexts = UdpTexts {
     help: &[
         ("group", "a multicast group, in place of dst, and the interface that leads to it"),
         ("decap-next", "where frames go that the tunnel receives: to the bridge, or to a node"),
-        ("l2", "to the bridge or the interface's input, as without the word"),
         ("l3", "the interface routes; kept, it may do so without the word"),
         ("src_port", "the UDP port at which this end takes packets; 4789 unless given"),
         ("dst_port", "the UDP port at which the other end does; 4789 unless given"),
@@ -52,7 +52,8 @@ pub(crate) const VXLAN: UdpTexts = UdpTexts {
     list: "vxlan_tunnels",
     undo: "delete vxlan tunnel vxlan_tunnel<instance>",
     entry: "interfaces.vxlan_tunnel<instance>.vxlan: {src: <local>, dst: <remote>, group, \
-            via, vni, table: <table>, decap-node: <node>, decap-l2: <l2>, l3, src-port: <local-port>, \
+            via, vni, table: <table>, decap-node: <node>, l2, l3, \
+            src-port: <local-port>, \
             dst-port: <remote-port>, zero-udp6-checksum}",
     makes: "interface vxlan_tunnel<instance>",
     none: "no VXLAN tunnels; `create vxlan tunnel` makes one",
@@ -160,7 +161,7 @@ pub(crate) const FAR: FarEndTexts = FarEndTexts {
             src-port: <local-port>, dst-port: <remote-port>, zero-udp6-checksum}",
     makes: "interface vxlan_tunnel<instance>",
     undo: "delete vxlan interface vxlan_tunnel<instance>",
-    flood_entry: "interfaces.<interface>.vxlan-flood.<vtep>: true",
+    flood_entry: "interfaces.<interface>.vxlan-flood[]: <vtep>",
     flood_undo: "set vxlan flood <interface> vtep <vtep> del",
     station_entry: "interfaces.<interface>.vxlan-stations.<station>: <vtep>",
     station_undo: "set vxlan station <interface> <station> vtep <vtep> del",

@@ -11,6 +11,7 @@ fn golden_packets_come_out_as_scapy_says() {
             quiver_reassembly::register,
             quiver_bridge::register,
             quiver_group_membership::register,
+            quiver_multicast::register,
             quiver_vxlan::register,
         ],
     );
