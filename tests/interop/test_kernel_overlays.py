@@ -18,7 +18,7 @@ MTU_BYTES = 1500
 #: Of a bridge domain with an interface of the router's own.
 BRIDGED_ROUTER, BRIDGED_GUEST = "10.61.0.1", "10.61.0.2"
 #: Reasons of drops that nothing between these ends may have.
-WRONG = ("bad-checksum", "bad-version", "inner-packet-wrong", "no-tunnel", "truncated")
+WRONG = ("bad-checksum", "bad-version", "inner-packet-wrong", "truncated")
 
 
 @pytest.fixture(scope="module")
