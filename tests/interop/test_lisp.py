@@ -18,8 +18,8 @@ LOCATORS = {4: ("172.31.9.1", "172.31.9.2"), 6: ("fd31:9::1", "fd31:9::2")}
 LENGTHS = {4: 24, 6: 64}
 WIRE = "wire"
 MTU_BYTES = 9000
-#: What must have arrived of a transfer over TCP.
-TRANSFER_BYTES_MIN = 2_000_000
+#: What must have been read of a transfer over TCP when its sender ends.
+TRANSFER_BYTES_MIN = 256 << 10
 
 
 @dataclass(frozen=True)
