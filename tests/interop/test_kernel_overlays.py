@@ -157,6 +157,7 @@ def test_a_mirror_sends_copies_to_a_session(lab: BesideGuest) -> None:
         guest_device(lab, f"erspan seq key 9 local {GUEST} remote {ROUTER} erspan_ver 1 erspan 123"),
         router_tunnel(lab, f"gre tunnel src {ROUTER} dst {GUEST} erspan 9", "gre0"),
     ):
+        lab.guest.ip("route", "replace", "10.1.0.0/24", "via", ROUTER)
         reach(lab.host, GUEST)
         before = received(lab)
         lab.router.ctl(f"set interface span {lab.side.interface} destination gre0 both")
@@ -174,7 +175,7 @@ def test_hosts_of_a_6rd_domain_reach_others(lab: BesideGuest) -> None:
     """
     customer = "2001:dba:102::1"
     lab.guest.ip_batch(
-        f"""tunnel add t0 mode sit local {GUEST} remote {ROUTER} ttl 64
+        f"""link add t0 type sit local {GUEST} remote {ROUTER} ttl 64
         link set t0 up
         addr add {customer}/32 dev t0 nodad
         route replace 2001:db8:1::/64 dev t0"""
