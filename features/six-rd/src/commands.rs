@@ -153,7 +153,7 @@ fn add_row(engine: &Engine, table: &mut Table, id: InterfaceId) {
     let row = row.cell(rd.delegated().map(|prefix| prefix.to_string()));
     let [packets, bytes] = rds.sent(rd);
     row.cell(config.table)
-        .cell(if config.checks_source { "on" } else { "off" })
+        .cell(config.checks_source)
         .cell(packets)
         .cell(bytes);
 }
