@@ -5,6 +5,7 @@ mod fixture;
 mod forms;
 mod functions;
 mod golden;
+mod labels;
 mod local_sids;
 mod malformed;
 mod malformed_headend;

@@ -15,7 +15,7 @@ use quiver_wire::upper::Upper;
 use quiver_wire::{
     EtherType, Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid,
     dhcp4, dhcp6, erspan, ethernet, geneve, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls,
-    srh, tcp, udp, vlan, vrrp,
+    srh, tcp, udp, vlan, vrrp, vxlan,
 };
 
 /// Room for whatever a target writes again.
@@ -23,7 +23,7 @@ const OUT_BYTES: usize = 70_000;
 const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const DESTINATION: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-const PARSERS: [fn(&[u8]); 28] = [
+const PARSERS: [fn(&[u8]); 29] = [
     arp_message,
     ethernet_header,
     vlan_tags,
@@ -49,6 +49,7 @@ const PARSERS: [fn(&[u8]); 28] = [
     vrrp_advertisement,
     dhcp4_message,
     dhcp6_message,
+    vxlan_header,
     erspan_header,
     geneve_options,
     lisp_message,
@@ -103,6 +104,10 @@ fn vlan_tags(bytes: &[u8]) {
         let _ = vlan::Tags::walk(kind, bytes);
     }
     assert_read_again!(vlan, bytes);
+}
+
+fn vxlan_header(bytes: &[u8]) {
+    assert_read_again!(vxlan, bytes);
 }
 
 fn erspan_header(bytes: &[u8]) {

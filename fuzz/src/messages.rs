@@ -8,7 +8,7 @@ use quiver_bfd::dplane::messages as dplane;
 use quiver_linux_mirror::lab::{Knowledge, Picture};
 use quiver_netlink::message::flag;
 use quiver_netlink::{
-    Attributes, Messages, address, family, link, neighbour, next_hop, request, route, seg6,
+    Attributes, Messages, address, family, link, mpls, neighbour, next_hop, request, route, seg6,
 };
 
 const READERS: [fn(&[u8]); 5] = [raw_netlink, made_netlink, dumped_netlink, fpm_frames, bfd_stream];
@@ -25,6 +25,7 @@ fn raw_netlink(bytes: &[u8]) {
     let _ = (link::Link::read(bytes), address::LinkAddress::read(bytes));
     let _ = (neighbour::Neighbour::read(bytes), next_hop::NextHop::read(bytes));
     let _ = (seg6::Headend::read(bytes), seg6::LocalSid::read(bytes));
+    let _ = (mpls::LabelStack::read(bytes), mpls::LabelRoute::read(bytes));
     if let Some(route) = route::Route::read(bytes) {
         assert!(route.hops().count() <= bytes.len());
     }

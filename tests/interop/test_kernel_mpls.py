@@ -1,4 +1,4 @@
-"""MPLS with Linux kernels as provider edges: labels pushed, swapped and taken off, VPNs, TTL models, ICMP errors.
+"""MPLS with Linux kernels as provider edges: labels pushed, swapped and taken off, VPNs, ICMP errors, MTUs.
 
 The guest is two routers in namespaces of its own, `left` behind the router's first tap and `right` behind the
 second. A host of this kernel is behind another port.
@@ -6,15 +6,17 @@ second. A host of this kernel is behind another port.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 from peers.beside_guest import BesideGuest, beside_guest
 from peers.kernel_guest import KernelGuest
-from peers.network import ping_all, reach
+from peers.network import attach, namespaces, ping, ping_all, reach
 from peers.processes import wait_until
 
 #: The links between the router and the edges: the router is 1, the edge 2.
@@ -51,6 +53,10 @@ class Core:
         """Run a program at an edge."""
         return self.lab.guest.run("ip", "netns", "exec", name, *words, check=check).stdout
 
+    def reaches(self, name: str, to: str) -> bool:
+        """Does an address answer an edge?"""
+        return "1 received" in self.edge(name, "ping", "-c", "1", "-W", "1", to, check=False)
+
     def ping(self, name: str, to: str, *words: str) -> None:
         """All of some echo requests from a customer of an edge are answered."""
         source = CUSTOMER6[name] if ":" in to else CUSTOMER[name]
@@ -65,8 +71,8 @@ class Core:
         before = self.lab.router.errors()
         yield
         counted = self.lab.router.counted_since(before)
-        waited = "mpls-resolve-neighbor"
-        lost = [line for line in counted if "mpls" in line[0] and line[0] != waited]
+        told = ("mpls-resolve-neighbor", "mpls-icmp-error")
+        lost = [line for line in counted if "mpls" in line[0] and line[0] not in told]
         for command in reversed(commands):
             words = command.split(" via ")[0].replace(" add ", " del ")
             self.lab.router.ctl(words)
@@ -125,15 +131,13 @@ def core() -> Iterator[Core]:
         for name, link in (("left", LEFT), ("right", RIGHT)):
             wait_until(
                 f"{name} reaches the router",
-                lambda name=name, link=link: (
-                    " 0% packet loss" in made.edge(name, "ping", "-c", "1", "-W", "1", f"{link}.1", check=False)
-                ),
+                partial(made.reaches, name, f"{link}.1"),
             )
         yield made
 
 
 def test_labels_are_swapped_between_two_edges(core: Core) -> None:
-    """The same label from either side; its route differs by no more than the direction of the packet's edge."""
+    """The same label from either side: each port has a table of its own."""
     with core.labels(
         "mpls table add 2",
         f"mpls local-label add 16 eos via {RIGHT}.2 RIGHT out-labels 17",
@@ -164,9 +168,15 @@ def test_the_last_label_goes_before_the_edge_or_becomes_a_null_label(core: Core,
         core.lab.router.ctl(f"set interface mpls {core.right} enable")
 
 
-def test_routes_push_labels_that_an_edge_takes_off_and_the_router_takes_off_those_of_the_edge(core: Core) -> None:
+def behind_label(core: Core) -> None:
+    """Have the right edge send to the host behind label 500."""
+    route = ("route", "replace", "10.1.0.0/24", "encap", "mpls", "500", "via", f"{RIGHT}.1")
+    core.lab.guest.ip("-n", "right", *route)
+
+
+def test_either_end_takes_the_labels_off_that_the_other_pushes(core: Core) -> None:
     lab, far = core.lab, CUSTOMER["right"]
-    core.lab.guest.ip("-n", "right", "route", "replace", "10.1.0.0/24", "encap", "mpls", "500", "via", f"{RIGHT}.1")
+    behind_label(core)
     with core.labels("mpls local-label add 500 eos via ip4-lookup-in-table 0"):
         for labels in ("17", "17 18", "17 18 18 18 18 17"):
             lab.router.ctl(f"ip route replace {far}/32 via {RIGHT}.2 {core.right} out-labels {labels}")
@@ -174,3 +184,83 @@ def test_routes_push_labels_that_an_edge_takes_off_and_the_router_takes_off_thos
             ping_all(lab.host, far, count=10)
         lab.router.ctl(f"ip route del {far}/32")
     core.lab.guest.ip("-n", "right", "route", "replace", "10.1.0.0/24", "via", f"{RIGHT}.1")
+
+
+def test_a_vpn_of_the_router_and_a_vrf_of_an_edge_are_one(core: Core) -> None:
+    """Layer 3 VPN (RFC 4364): a host is in table 10 of the router, a customer in a VRF of the right edge."""
+    lab, inside = core.lab, f"{VPN_CUSTOMER}/32"
+    with namespaces("customer") as (host,):
+        side = attach(lab.router, host, 2, "veth")
+        side.configure_host()
+        lab.router.configure(f"ip table add 10\nset interface ip table {side.interface} 10")
+        lab.router.configure(side.router_commands())
+        batch(
+            lab.guest,
+            "right",
+            f"""link add blue type vrf table 10
+            link set blue up
+            link add customer type dummy
+            link set customer master blue
+            link set customer up
+            addr add {inside} dev customer
+            route add 10.2.0.0/24 vrf blue encap mpls 700 via {RIGHT}.1""",
+        )
+        batch(lab.guest, "right", "route add 200 dev blue", "-f", "mpls")
+        with core.labels("mpls local-label add 700 eos via ip4-lookup-in-table 10"):
+            for labels in ("200", "17 200"):
+                hop = f"via {RIGHT}.2 {core.right} out-labels {labels}"
+                lab.router.ctl(f"ip route replace {inside} table 10 {hop}")
+                reach(host, VPN_CUSTOMER)
+                ping_all(host, VPN_CUSTOMER, count=10)
+        lab.router.ctl(f"ip route del {inside} table 10")
+
+
+def hops(text: str) -> list[str]:
+    """The lines of a traceroute, one for each hop."""
+    return [line.strip() for line in text.splitlines() if line.strip()[:1].isdigit()]
+
+
+def test_the_sender_of_a_labelled_packet_is_told_of_its_end_with_the_labels(core: Core) -> None:
+    """ICMP extensions (RFC 4950): traceroute prints the label stack as the router received it."""
+    with core.labels(
+        "mpls table add 2",
+        f"mpls local-label add 16 eos via {RIGHT}.2 RIGHT out-labels 17",
+        f"mpls local-label add 16 eos table 2 via {LEFT}.2 LEFT out-labels 17",
+    ):
+        core.lab.router.ctl(f"set interface mpls {core.right} enable table 2")
+        core.lab.router.ctl(f"ip route add {CUSTOMER['left']}/32 via {LEFT}.2 {core.left}")
+        words = ("traceroute", "-n", "-e", "-q", "1", "-w", "2", "-s", CUSTOMER["left"], CUSTOMER["right"])
+        told = hops(core.edge("left", *words))
+        assert f"{LEFT}.1" in told[0], told
+        assert "MPLS:L=16,E=0,S=1,T=1" in told[0].replace(" ", ""), told
+        # Linux is silent where the TTL of a label ends.
+        assert CUSTOMER["right"] in told[-1], told
+        core.lab.router.ctl(f"ip route del {CUSTOMER['left']}/32")
+        # Without a route the error goes on by the labels, and comes back from their end.
+        told = hops(core.edge("left", *words))
+        assert f"{LEFT}.1" in told[0], told
+        core.lab.router.ctl(f"set interface mpls {core.right} enable")
+
+
+def test_what_just_fits_with_its_labels_passes_and_more_is_told_or_fragmented(core: Core) -> None:
+    lab, far = core.lab, CUSTOMER["right"]
+    behind_label(core)
+    with core.labels("mpls local-label add 500 eos via ip4-lookup-in-table 0"):
+        lab.router.ctl(f"ip route replace {far}/32 via {RIGHT}.2 {core.right} out-labels 18 17")
+        reach(lab.host, far)
+        lab.host.ip("route", "flush", "cache")
+        ping_all(lab.host, far, "-M", "do", "-s", str(1500 - 8 - 28))
+        told = ping(lab.host, far, "-M", "do", "-s", str(1500 - 8 - 28 + 1), count=2)
+        assert re.search(r"mtu ?[:=]? ?1492\b", told), told
+        ping_all(lab.host, far, "-M", "dont", "-s", "4000")
+        lab.router.ctl(f"ip route del {far}/32")
+    # Behind the labels of others: the right edge has a smaller link.
+    lab.router.ctl(f"set interface mtu mpls 1000 {core.right}")
+    lab.router.ctl(f"ip route add {CUSTOMER['left']}/32 via {LEFT}.2 {core.left}")
+    with core.labels(f"mpls local-label add 16 eos via {RIGHT}.2 RIGHT out-labels 17"):
+        words = ("-I", CUSTOMER["left"], "-n", "-c", "3", "-i", "0.1", "-W", "2")
+        told = core.edge("left", "ping", *words, "-M", "do", "-s", "1200", CUSTOMER["right"], check=False)
+        assert re.search(r"mtu ?[:=]? ?996\b", told), told
+    lab.router.ctl(f"set interface mtu mpls 0 {core.right}")
+    lab.router.ctl(f"ip route del {CUSTOMER['left']}/32")
+    lab.guest.ip("-n", "right", "route", "replace", "10.1.0.0/24", "via", f"{RIGHT}.1")

@@ -19,7 +19,8 @@ import pytest
 from quiver_api import AsyncQuiver, ForbiddenError, NotConnectedError, Quiver, certificates
 
 from peers.certificates import Authority, Owned
-from peers.router import Router
+from peers.processes import run
+from peers.router import Router, binary
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
 
@@ -139,6 +140,28 @@ def test_certificates_have_roles(guarded: Guarded) -> None:
             watcher.set_interface_mtu(packet=True, mtu=1400, interface="loop1")
         with pytest.raises(ForbiddenError):
             watcher.script("show version\nset interface state loop1 up\n")
+
+
+def test_quiverctl_reaches_a_router_elsewhere(guarded: Guarded) -> None:
+    trusted = guarded.clients.give(OPERATOR)
+
+    def said(*words: str, place: str = f"localhost:{guarded.port}", own: Owned = trusted) -> tuple[int, str]:
+        keys = ("--certificate", str(own.certificate), "--key", str(own.key))
+        ca = ("--ca", str(guarded.routers.own.certificate))
+        done = run(str(binary("quiverctl")), "--tls", place, *keys, *ca, *words, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    assert said("set interface mtu packet 1500 loop1") == (0, "")
+    assert "loop1" in said("show interface")[1]
+    code, text = said("set interface mtu packet 1400 loop1", own=guarded.clients.give(WATCHER))
+    assert code == 1 and "read-only" in text
+    # The router has a certificate for localhost, the stranger one of another authority.
+    code, text = said("show version", place=f"127.0.0.1:{guarded.port}")
+    assert code == 3 and "certificate" in text
+    code, text = said("show version", own=guarded.routers.give(OPERATOR))
+    assert code == 3 and "alert" in text
+    code, text = said("show version", place="localhost:1")
+    assert code == 3 and "refused" in text
 
 
 def test_asyncio_reaches_it_too(guarded: Guarded) -> None:

@@ -1,15 +1,16 @@
 //! The paths into tunnels and out of them: IPv4 packets in GRE, in Geneve, in LISP, and in nothing
-//! but another IPv4 header.
+//! but another IPv4 header; frames of a bridge domain in VXLAN.
 
 use std::net::Ipv4Addr;
 
 use quiver_wire::geneve::{self, GeneveHeader};
 use quiver_wire::gre::{self, GreHeader};
 use quiver_wire::lisp::{self, LispHeader, next_protocol};
-use quiver_wire::{EtherType, Header, IntoBytes, Ip4Header, IpProtocol, UdpHeader};
+use quiver_wire::vxlan::{self, VxlanHeader};
+use quiver_wire::{EtherType, Header, IntoBytes, Ip4Header, IpProtocol, MacAddress, UdpHeader};
 
 use crate::bare::exchange::{Exchange, Layer};
-use crate::paths::{Packets, Path, Work, path};
+use crate::paths::{FAR_STATIONS, NEAR_STATIONS, Packets, Path, Work, path};
 use crate::population::ip4_frame;
 
 /// The ends of the tunnels, and where packets go.
@@ -24,7 +25,12 @@ const PACKET: usize = 46;
 /// that.
 fn from_peer(protocol: IpProtocol, behind: &[u8]) -> Vec<u8> {
     let inner = ip4_frame(DESTINATION);
-    let packet = &inner[ETHERNET..ETHERNET + PACKET];
+    from_peer_with(protocol, behind, &inner[ETHERNET..ETHERNET + PACKET])
+}
+
+/// The same, with this packet or frame behind these bytes.
+fn from_peer_with(protocol: IpProtocol, behind: &[u8], packet: &[u8]) -> Vec<u8> {
+    let inner = ip4_frame(DESTINATION);
     let outer =
         Ip4Header::new(PEER, LOCAL, protocol, 64, behind.len() + packet.len()).expect("short");
     let mut header = [0; Ip4Header::LEN];
@@ -137,7 +143,79 @@ fn tunnels() -> [Tunnel; 4] {
     ]
 }
 
+/// Bytes of the headers that VXLAN puts before frames.
+const VXLAN: usize = Ip4Header::LEN + UdpHeader::LEN + VxlanHeader::LEN;
+
+/// A frame to the only station, in VXLAN.
+fn in_vxlan() -> Vec<u8> {
+    let inner = ip4_frame(DESTINATION);
+    let (to, from) = (MacAddress::from_u64(FAR_STATIONS), MacAddress::from_u64(NEAR_STATIONS));
+    let frame = [&to.0[..], &from.0, &inner[2 * 6..ETHERNET + PACKET]].concat();
+    let mut header = [0; UdpHeader::LEN + VxlanHeader::LEN];
+    let (udp, vxlan) = header.split_at_mut(UdpHeader::LEN);
+    let payload = VxlanHeader::LEN + frame.len();
+    UdpHeader::new(0xc123, vxlan::PORT, payload).expect("short").write(udp).expect("room");
+    vxlan::Repr { vni: 1, next: None }.emit(vxlan).expect("room");
+    from_peer_with(IpProtocol::UDP, &header, &frame)
+}
+
+/// Tunnels with the VNIs from 1 on, ports of one bridge domain with one other port.
+fn vxlan_setup(port: &str, tunnels: u32) -> Vec<String> {
+    let mut setup = vec![
+        "ip route add 192.0.2.0/24 via 10.1.0.2 bench1".to_owned(),
+        "create bridge-domain 1".to_owned(),
+        format!("set interface l2 bridge {port} 1"),
+    ];
+    for number in 0..tunnels {
+        let vni = number + 1;
+        setup.extend([
+            format!("create vxlan tunnel src {LOCAL} dst {PEER} vni {vni} instance {number}"),
+            format!("set interface state vxlan_tunnel{number} up"),
+            format!("set interface l2 bridge vxlan_tunnel{number} 1"),
+        ]);
+    }
+    setup
+}
+
+/// From a bridge domain into so many tunnels, a station behind each.
+fn vxlan_encapsulated(name: &str, tunnels: u32) -> Path {
+    let mut setup = vxlan_setup("bench0", tunnels);
+    for number in 0..tunnels {
+        let station = MacAddress::from_u64(FAR_STATIONS + u64::from(number));
+        setup.push(format!("l2fib add {station} 1 vxlan_tunnel{number}"));
+        let station = MacAddress::from_u64(NEAR_STATIONS + u64::from(number));
+        setup.push(format!("l2fib add {station} 1 bench0"));
+    }
+    let exchange = Exchange { puts: VXLAN, ..Exchange::of(Layer::Frame, Layer::Ip4) };
+    let packets = Packets::Stations { count: tunnels };
+    let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
+    path(name, Work::Exchange(exchange), packets, &setup, None)
+}
+
+/// From a tunnel to a port of its bridge domain.
+fn vxlan_decapsulated() -> Path {
+    let mut setup = vxlan_setup("bench1", 1);
+    setup.push(format!("l2fib add {} 1 bench1", MacAddress::from_u64(FAR_STATIONS)));
+    setup.push(format!("l2fib add {} 1 vxlan_tunnel0", MacAddress::from_u64(NEAR_STATIONS)));
+    // The tunnel's other end is reached by the first interface.
+    setup[0] = "ip route add 192.0.2.0/24 via 10.0.0.2 bench0".to_owned();
+    let exchange = Exchange { takes: VXLAN, ..Exchange::of(Layer::Ip4, Layer::Frame) };
+    let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
+    let packets = Packets::Made(in_vxlan);
+    Path {
+        length: in_vxlan().len(),
+        ..path("vxlan-decap", Work::Exchange(exchange), packets, &setup, None)
+    }
+}
+
 /// All of them.
 pub fn all() -> Vec<Path> {
-    tunnels().iter().flat_map(|tunnel| [encapsulated(tunnel), decapsulated(tunnel)]).collect()
+    let frames = [
+        vxlan_encapsulated("vxlan-encap", 1),
+        vxlan_encapsulated("vxlan-encap-1k", 1000),
+        vxlan_decapsulated(),
+    ];
+    let tunnels = tunnels();
+    let packets = tunnels.iter().flat_map(|tunnel| [encapsulated(tunnel), decapsulated(tunnel)]);
+    frames.into_iter().chain(packets).collect()
 }

@@ -1,16 +1,14 @@
 //! Completion for shells: the router says what could follow.
 
-use std::path::Path;
-
 use serde_json::{Value as Json, json};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Place};
 use crate::print::Printer;
 
 /// Print each word that could stand at the end of the line, and its help behind a tab. A router
 /// that does not answer completes nothing: a shell has no place for an error.
-pub fn print(socket: &Path, line: &str) {
-    let Ok(mut connection) = Connection::open(socket) else { return };
+pub fn print(place: &Place, line: &str) {
+    let Ok(mut connection) = Connection::open(place) else { return };
     let params = json!({"line": line, "cursor": line.len()});
     if let Ok(found) = connection.call("complete", params, &mut Printer::new(false)) {
         print!("{}", lines(&found));

@@ -1,10 +1,11 @@
 //! The connection to the router: JSON-RPC over its API socket.
 
-use std::path::Path;
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use quiver_control::client::{self, CallError, Peer};
+use quiver_control::client::{self, CallError, Peer, Remote};
 use serde_json::{Value as Json, json};
 
 use crate::print::Printer;
@@ -15,6 +16,24 @@ const ROUTER: Peer = Peer {
     forbidden: "this user may not use it (unix { gid … })",
     other: "is it the socket for plain lines? The API is at api.sock",
 };
+
+/// Where the router is.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// Here: the path of its API socket, or ADDRESS:PORT.
+    Here(PathBuf),
+    /// Elsewhere, over TLS.
+    Elsewhere(Remote),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Here(socket) => socket.display().fmt(f),
+            Place::Elsewhere(remote) => f.write_str(&remote.place),
+        }
+    }
+}
 
 /// Why something did not work.
 pub enum Failure {
@@ -47,9 +66,13 @@ impl From<CallError<Failure>> for Failure {
 pub struct Connection(client::Connection);
 
 impl Connection {
-    /// Connect to the router's API socket.
-    pub fn open(socket: &Path) -> Result<Connection, Failure> {
-        client::Connection::open(socket, ROUTER).map(Connection).map_err(Failure::Unreachable)
+    /// Connect to the router.
+    pub fn open(place: &Place) -> Result<Connection, Failure> {
+        let opened = match place {
+            Place::Here(socket) => client::Connection::open(socket, ROUTER),
+            Place::Elsewhere(remote) => client::Connection::open_remote(remote, ROUTER),
+        };
+        opened.map(Connection).map_err(Failure::Unreachable)
     }
 
     /// From now on this flag interrupts a call.

@@ -18,9 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use quiver_control::client::Remote;
 use quiver_control::{paths, quoted};
 
-use connection::{Connection, Failure};
+use connection::{Connection, Failure, Place};
 use print::Printer;
 
 /// Talk to a running router.
@@ -44,6 +45,23 @@ struct Arguments {
     /// The router's API socket [default: api.sock in $QUIVER_RUNTIME_DIR, or in /run/quiver]
     #[arg(short, long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// A router elsewhere, by TLS with certificates of both sides
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        conflicts_with = "socket",
+        requires_all = ["certificate", "key", "ca"]
+    )]
+    tls: Option<String>,
+    /// Our certificate for --tls, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    certificate: Option<PathBuf>,
+    /// Its private key, in PEM, which others may not read
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    key: Option<PathBuf>,
+    /// Whose certificate the router must have, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    ca: Option<PathBuf>,
     /// Print answers as JSON
     #[arg(short, long)]
     json: bool,
@@ -61,25 +79,40 @@ struct Arguments {
     command: Vec<String>,
 }
 
+impl Arguments {
+    /// Where the router is.
+    fn place(&self) -> Place {
+        let certificates = (self.certificate.clone(), self.key.clone(), self.ca.clone());
+        match (self.tls.clone(), certificates) {
+            (Some(place), (Some(certificate), Some(key), Some(ca))) => {
+                Place::Elsewhere(Remote { place, certificate, key, ca })
+            }
+            _ => {
+                let usual = || paths::api_socket(&paths::router_dir());
+                Place::Here(self.socket.clone().unwrap_or_else(usual))
+            }
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let socket =
-        arguments.socket.clone().unwrap_or_else(|| paths::api_socket(&paths::router_dir()));
+    let place = arguments.place();
     let mut printer = Printer::new(arguments.json);
     if let Some(folder) = &arguments.documents {
         return write_manual(folder);
     }
     if let Some(line) = &arguments.complete {
-        complete::print(&socket, line);
+        complete::print(&place, line);
         return ExitCode::SUCCESS;
     }
     if let Some(code) = import::run(&arguments.command) {
         return code;
     }
     let result = if let Some(("top", words)) = first_of(&arguments.command) {
-        top::run(words, socket, arguments.json, &mut printer)
+        top::run(words, place, arguments.json, &mut printer)
     } else {
-        talk(&arguments, &socket, &mut printer)
+        talk(&arguments, &place, &mut printer)
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -112,14 +145,14 @@ fn first_of(words: &[String]) -> Option<(&str, &[String])> {
 }
 
 /// Commands for the router.
-fn talk(arguments: &Arguments, socket: &Path, printer: &mut Printer) -> Result<(), Failure> {
-    let mut connection = Connection::open(socket)?;
+fn talk(arguments: &Arguments, place: &Place, printer: &mut Printer) -> Result<(), Failure> {
+    let mut connection = Connection::open(place)?;
     if let Some(line) = document::line_of(&arguments.command) {
         connection.command(&line, printer)
     } else if !arguments.command.is_empty() {
         exec::command(&mut connection, &line_of(&arguments.command), printer)
     } else if stdin().is_terminal() {
-        session::run(connection, socket, printer)
+        session::run(connection, place, printer)
     } else {
         let input = BufReader::with_capacity(pipe::PIECE_BYTES, stdin());
         pipe::run(&mut connection, input, pipe::STDIN, arguments.keep_going, printer).map(|_| ())

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use rustyline::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::connection::{Connection, Failure};
+use crate::connection::{Connection, Failure, Place};
 use crate::exec;
 use crate::pager::Pager;
 use crate::print::Printer;
@@ -34,7 +34,7 @@ const HISTORY_LINES_MAX: usize = 2000;
 type Shared = Rc<RefCell<Connection>>;
 
 /// Read and execute commands until the user has enough.
-pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Result<(), Failure> {
+pub fn run(connection: Connection, place: &Place, printer: &mut Printer) -> Result<(), Failure> {
     let unusable = |error: ReadlineError| {
         Failure::Unreachable(format!("the terminal cannot be used: {error}"))
     };
@@ -101,7 +101,7 @@ pub fn run(connection: Connection, socket: &Path, printer: &mut Printer) -> Resu
             Err(failure) => {
                 // Leaving cancels what runs; a router that was started again is found again.
                 printer.failure(&failure);
-                let mut fresh = Connection::open(socket)?;
+                let mut fresh = Connection::open(place)?;
                 fresh.interrupted_by(interrupted.clone());
                 connection.replace(fresh);
             }

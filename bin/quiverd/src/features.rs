@@ -30,9 +30,11 @@ pub fn built_in(registry: &mut Registry) {
     quiver_reassembly::register(registry);
     quiver_urpf::register(registry);
     quiver_cop::register(registry);
+    quiver_acl::register(registry);
     quiver_linux_mirror::register(registry);
     quiver_lldp::register(registry);
     quiver_span::register(registry);
+    quiver_nat44::register(registry);
     quiver_pbr::register(registry);
     quiver_srv6::register(registry);
     quiver_teib::register(registry);

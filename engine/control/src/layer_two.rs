@@ -2,6 +2,8 @@
 //! domains, and sub-interfaces by VLAN. An error is a sentence for the operator, and changes
 //! nothing.
 
+use std::net::IpAddr;
+
 use quiver_core::{Engine, InterfaceId};
 
 /// An address behind a port of a bridge domain.
@@ -29,9 +31,39 @@ pub struct BridgeFdb {
     pub add_behind: fn(&mut Engine, FdbEntry, bool, u16) -> Result<(), String>,
     /// Remove an entry that was added, if it still is as it was added.
     pub remove: fn(&mut Engine, FdbEntry),
+    /// Let the domain of a port answer for an address (ARP, neighbour discovery) with a MAC
+    /// address, or no more. It answers while its `arp-term` is on.
+    pub answer: fn(&mut Engine, InterfaceId, IpAddr, Option<[u8; 6]>),
     /// Visit stations that were learned, in a part of the table that begins at a place (0 at
     /// first). Returns where the next part begins; none at the end.
     pub learned: fn(&Engine, u32, Visit<'_>) -> Option<u32>,
+}
+
+/// The network that a port with many far ends belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The VNI.
+    pub vni: u32,
+    /// The outer source.
+    pub source: IpAddr,
+    /// The UDP port at which far ends take packets.
+    pub port: u16,
+}
+
+/// Calls into `quiver-vxlan`, which puts them into the engine when it starts: ports of bridge
+/// domains whose far ends a control plane names.
+#[derive(Clone, Copy)]
+pub struct FarEnds {
+    /// The port of a VNI.
+    pub port: fn(&Engine, u32) -> Option<InterfaceId>,
+    /// The network of a port.
+    pub network: fn(&Engine, InterfaceId) -> Option<Network>,
+    /// Let a station be behind a far end of its port, wherever it was.
+    pub add: fn(&mut Engine, FdbEntry, IpAddr) -> Result<(), String>,
+    /// A station is behind no far end of its port any more.
+    pub remove: fn(&mut Engine, FdbEntry),
+    /// Let frames to all stations of a port go to a far end, or no more.
+    pub flood: fn(&mut Engine, InterfaceId, IpAddr, bool) -> Result<(), String>,
 }
 
 /// A sub-interface that takes the frames of one VLAN.

@@ -37,6 +37,7 @@ mod names;
 mod openrpc;
 mod output;
 pub mod paths;
+mod pem;
 pub mod random;
 mod reference;
 mod registry;

@@ -2,7 +2,7 @@
 //! feature of layer 2 has them all. An interface has one mode at a time; features that know nothing
 //! of one another take turns here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::graph::interface::InterfaceRow;
@@ -44,6 +44,8 @@ pub struct Modes {
     asked: Vec<Stays>,
     /// See [`set_group`].
     groups: BTreeMap<InterfaceId, u8>,
+    /// See [`set_unlearned`].
+    unlearned: BTreeSet<InterfaceId>,
 }
 
 /// An interface all of whose frames are another's: a member of a bond. It has no mode and no parts
@@ -196,6 +198,19 @@ pub fn group(engine: &Engine, id: InterfaceId) -> u8 {
     of(id).or_else(|| of(parent?)).unwrap_or(0)
 }
 
+/// Say that sources of frames that an interface receives are not learned in a bridge domain unless
+/// the operator wants it: a control plane says who is behind it.
+pub fn set_unlearned(engine: &mut Engine, id: InterfaceId) {
+    if let Some(modes) = engine.get_mut::<Modes>() {
+        modes.unlearned.insert(id);
+    }
+}
+
+/// Are sources of frames that an interface receives learned unless the operator says otherwise?
+pub fn learns(engine: &Engine, id: InterfaceId) -> bool {
+    engine.get::<Modes>().is_none_or(|modes| !modes.unlearned.contains(&id))
+}
+
 /// An interface that goes leaves its mode.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
     if change == InterfaceChange::Deleted {
@@ -204,6 +219,7 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         let_go(engine, id);
         if let Some(modes) = engine.get_mut::<Modes>() {
             modes.groups.remove(&id);
+            modes.unlearned.remove(&id);
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct Inside {
     pub protocol: IpProtocol,
     /// Must no router fragment the outer packet? IPv4 alone can say so.
     pub dont_fragment: bool,
+    /// The key of a tunnel whose entry has none; 0 for others.
+    pub key: u32,
 }
 
 /// IPv4 or IPv6 outside.

@@ -8,6 +8,7 @@
 pub mod address;
 pub mod link;
 pub mod message;
+pub mod mpls;
 pub mod neighbour;
 pub mod next_hop;
 pub mod request;
@@ -31,6 +32,8 @@ pub mod family {
     pub const IP6: u8 = libc::AF_INET6 as u8;
     /// The forwarding database of bridges.
     pub const BRIDGE: u8 = libc::AF_BRIDGE as u8;
+    /// Labels (`AF_MPLS`).
+    pub const MPLS: u8 = 28;
 }
 
 /// The address in an attribute: four bytes or sixteen.

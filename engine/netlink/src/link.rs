@@ -1,7 +1,10 @@
 //! Links: `RTM_NEWLINK`, `RTM_DELLINK` (linux/if_link.h).
 
+use std::net::IpAddr;
+
+use crate::family;
 use crate::message::{Attributes, flag, number, text};
-use crate::request::Request;
+use crate::request::{Request, attribute_bytes};
 
 /// A link is there, or has changed.
 pub const NEW: u16 = libc::RTM_NEWLINK;
@@ -25,6 +28,17 @@ const MASTER_KIND: u16 = 4;
 /// Attributes of a VLAN's data.
 const VLAN_ID: u16 = 1;
 const VLAN_PROTOCOL: u16 = 5;
+/// Attributes of a VXLAN device's data (linux/if_link.h).
+const VXLAN_ID: u16 = 1;
+const VXLAN_LOCAL: u16 = 4;
+const VXLAN_LEARNING: u16 = 7;
+const VXLAN_PORT: u16 = 15;
+const VXLAN_LOCAL6: u16 = 17;
+/// What a family says of a link, and how IPv6 makes its link-local address.
+const OF_FAMILIES: u16 = 26;
+const IP6_ADDRESS_MODE: u16 = 8;
+/// It makes none (`IN6_ADDR_GEN_MODE_NONE`).
+const NO_ADDRESS: u8 = 1;
 /// 802.1Q, in network byte order.
 const DOT1Q: u16 = 0x8100;
 
@@ -56,10 +70,22 @@ pub struct Link<'a> {
     pub kind: Option<&'a str>,
     /// The EtherType and the ID of a VLAN.
     pub vlan: Option<(u16, u16)>,
+    /// The VNI of a VXLAN device.
+    pub vni: Option<u32>,
 }
 
-/// The kind of a link, the EtherType and ID of a VLAN, and the kind of the link's master.
-fn kind_of(value: &[u8]) -> (Option<&str>, Option<(u16, u16)>, Option<&str>) {
+/// What a link is by its kind.
+#[derive(Default)]
+struct KindOf<'a> {
+    kind: Option<&'a str>,
+    /// The EtherType and ID of a VLAN.
+    vlan: Option<(u16, u16)>,
+    vni: Option<u32>,
+    /// The kind of the link's master.
+    master_kind: Option<&'a str>,
+}
+
+fn kind_of(value: &[u8]) -> KindOf<'_> {
     let (mut kind, mut data, mut master_kind) = (None, None, None);
     for (number_of, value) in Attributes::of(value) {
         match number_of {
@@ -79,7 +105,10 @@ fn kind_of(value: &[u8]) -> (Option<&str>, Option<(u16, u16)>, Option<&str>) {
             _ => {}
         }
     }
-    (kind, id.map(|id| (ether_type, id)), master_kind)
+    let data = data.filter(|_| kind == Some("vxlan")).map(Attributes::of).into_iter().flatten();
+    let mut vnis = data.filter(|(number_of, _)| *number_of == VXLAN_ID);
+    let vni = vnis.next().and_then(|(_, value)| number(value));
+    KindOf { kind, vlan: id.map(|id| (ether_type, id)), vni, master_kind }
 }
 
 impl<'a> Link<'a> {
@@ -102,6 +131,7 @@ impl<'a> Link<'a> {
             parent: None,
             kind: None,
             vlan: None,
+            vni: None,
         };
         let mut is_parent_elsewhere = false;
         for (number_of, value) in Attributes::behind(body, HEADER_BYTES) {
@@ -113,7 +143,9 @@ impl<'a> Link<'a> {
                 PARENT => link.parent = number(value).filter(|parent| *parent != 0),
                 PARENT_NAMESPACE => is_parent_elsewhere = true,
                 KIND_AND_DATA => {
-                    (link.kind, link.vlan, link.master_kind) = kind_of(value);
+                    let KindOf { kind, vlan, vni, master_kind } = kind_of(value);
+                    (link.kind, link.vlan, link.vni) = (kind, vlan, vni);
+                    link.master_kind = master_kind;
                 }
                 _ => {}
             }
@@ -163,4 +195,79 @@ impl LinkChange {
         }
         request
     }
+}
+
+/// A link that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewLink {
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// What it is.
+    pub kind: NewKind,
+    /// The bridge that it becomes a port of.
+    pub bridge: Option<u32>,
+}
+
+/// What a link is that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewKind {
+    /// A bridge.
+    Bridge,
+    /// A device that sends nothing, and has a layer 2 address (`ifb`).
+    Silent,
+    /// A VXLAN device that learns nothing by itself.
+    Vxlan {
+        /// The VNI.
+        vni: u32,
+        /// The outer source.
+        local: IpAddr,
+        /// The UDP port.
+        port: u16,
+    },
+}
+
+impl NewLink {
+    /// Make it, unless a link has its name.
+    pub fn create(&self) -> Request {
+        let (kind, data) = match self.kind {
+            NewKind::Bridge => ("bridge", Vec::new()),
+            NewKind::Silent => ("ifb", Vec::new()),
+            NewKind::Vxlan { vni, local, port } => {
+                let local = match local {
+                    IpAddr::V4(local) => attribute_bytes(VXLAN_LOCAL, &local.octets()),
+                    IpAddr::V6(local) => attribute_bytes(VXLAN_LOCAL6, &local.octets()),
+                };
+                let id = attribute_bytes(VXLAN_ID, &vni.to_ne_bytes());
+                let port = attribute_bytes(VXLAN_PORT, &port.to_be_bytes());
+                ("vxlan", [id, local, port, attribute_bytes(VXLAN_LEARNING, &[0])].concat())
+            }
+        };
+        let mut about = attribute_bytes(KIND, kind.as_bytes());
+        if !data.is_empty() {
+            about.extend(attribute_bytes(DATA, &data));
+        }
+        let flags = flag::CREATE | flag::EXCLUSIVE | flag::ACK;
+        let name = [self.name.as_bytes(), &[0]].concat();
+        let mut request = Request::new(NEW, flags, &[0; HEADER_BYTES]).attribute(NAME, &name);
+        if let Some(bridge) = self.bridge {
+            request = request.attribute(MASTER, &bridge.to_ne_bytes());
+        }
+        request.attribute(KIND_AND_DATA, &about)
+    }
+}
+
+/// Let a link have no IPv6 address of its own making.
+pub fn without_own_address(index: u32) -> Request {
+    let mut header = [0; HEADER_BYTES];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mode = attribute_bytes(IP6_ADDRESS_MODE, &[NO_ADDRESS]);
+    let of_family = attribute_bytes(family::IP6.into(), &mode);
+    Request::new(NEW, flag::ACK, &header).attribute(OF_FAMILIES, &of_family)
+}
+
+/// Delete a link.
+pub fn delete(index: u32) -> Request {
+    let mut header = [0; HEADER_BYTES];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    Request::new(DELETED, flag::ACK, &header)
 }

@@ -32,6 +32,8 @@ impl Group {
         Group((libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR) as u32);
     /// Routes.
     pub const ROUTES: Group = Group((libc::RTMGRP_IPV4_ROUTE | libc::RTMGRP_IPV6_ROUTE) as u32);
+    /// Routes of labels (`RTNLGRP_MPLS_ROUTE`).
+    pub const LABELS: Group = Group(1 << 26);
     /// Next-hop objects.
     pub const NEXT_HOPS: Group = Group(1 << 31);
 

@@ -1,13 +1,15 @@
 //! Where the IP headers of a frame lie, behind one another where packets are carried in packets,
 //! and the transport header behind the last one. Looked through are VLAN tags, extension headers,
 //! packets in packets (RFC 2003, RFC 2473), packets and frames behind GRE headers (RFC 2784, RFC
-//! 2890) without a sequence number, and packets and frames behind segments (RFC 8986 §10.1).
+//! 2890) without a sequence number, packets and frames in UDP (VXLAN, RFC 7348; VXLAN-GPE; Geneve,
+//! RFC 8926), and packets and frames behind segments (RFC 8986 §10.1).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_wire::checksum::Sum;
 use quiver_wire::gre::{self, TRANSPARENT_ETHERNET};
-use quiver_wire::{EtherType, IpProtocol};
+use quiver_wire::vxlan::{self, VxlanHeader};
+use quiver_wire::{EtherType, Header, IpProtocol, UdpHeader};
 
 /// IP headers that are looked through.
 pub(crate) const IP_HEADERS_MAX: usize = 4;
@@ -17,6 +19,12 @@ const TAGS_MAX: usize = 2;
 const EXTENSIONS_MAX: usize = 8;
 /// An Ethernet frame behind an IPv6 header (RFC 8986 §10.1).
 const ETHERNET: IpProtocol = IpProtocol(143);
+/// The UDP port of Geneve, bytes of its header without options, the bits of its first byte that
+/// count options in units of 4 bytes, and where it names what follows (RFC 8926 §3.4).
+const GENEVE_PORT: u16 = 6081;
+const GENEVE_BYTES: usize = 8;
+const GENEVE_OPTIONS: u8 = 0x3f;
+const GENEVE_PROTOCOL: usize = 2;
 /// Bytes of an IPv6 header.
 const IP6_BYTES: usize = 40;
 /// Where the addresses stand in IP headers.
@@ -33,6 +41,8 @@ pub(crate) struct IpAt {
     pub is_ip6: bool,
     /// Does a GRE header with a checksum follow?
     pub has_gre_checksum: bool,
+    /// Does the UDP header of a tunnel follow?
+    pub has_udp: bool,
 }
 
 /// Where the headers of a frame lie, bytes from its start.
@@ -116,6 +126,10 @@ impl Layers {
                 IpProtocol::IPV6 => (layers.upper, true),
                 ETHERNET => behind_ethernet(frame, layers.upper)?,
                 IpProtocol::GRE => layers.pass_gre(frame)?,
+                IpProtocol::UDP => match layers.pass_udp(frame) {
+                    Some(behind) => behind,
+                    None => return Some(layers),
+                },
                 _ => return Some(layers),
             };
         }
@@ -129,7 +143,7 @@ impl Layers {
         }
         self.protocol = IpProtocol(*frame.get(at + 9)?);
         self.destination = at + DESTINATION4;
-        self.pass(IpAt { at, end, is_ip6: false, has_gre_checksum: false })
+        self.pass(IpAt { at, end, is_ip6: false, has_gre_checksum: false, has_udp: false })
     }
 
     fn pass_ip6(&mut self, frame: &[u8], at: usize) -> Option<()> {
@@ -149,7 +163,7 @@ impl Layers {
         }
         self.protocol = protocol;
         (frame.get(at)? >> 4 == 6).then_some(())?;
-        self.pass(IpAt { at, end, is_ip6: true, has_gre_checksum: false })
+        self.pass(IpAt { at, end, is_ip6: true, has_gre_checksum: false, has_udp: false })
     }
 
     /// Where IP begins behind a GRE header, and whether it is IPv6. Packets with a sequence number
@@ -169,6 +183,38 @@ impl Layers {
             TRANSPARENT_ETHERNET => behind_ethernet(frame, behind),
             _ => None,
         }
+    }
+
+    /// Where IP begins behind the UDP header of a tunnel and the tunnel's own, and whether it is
+    /// IPv6. Nothing for datagrams to ports of other protocols.
+    fn pass_udp(&mut self, frame: &[u8]) -> Option<(usize, bool)> {
+        let udp = UdpHeader::overlay(frame.get(self.upper..)?)?;
+        let at = self.upper + UdpHeader::LEN;
+        let bytes = frame.get(at..)?;
+        let behind = match udp.destination_port() {
+            vxlan::PORT => behind_ethernet(frame, at + VxlanHeader::LEN)?,
+            vxlan::GPE_PORT => {
+                let behind = at + VxlanHeader::LEN;
+                match VxlanHeader::overlay(bytes)?.next() {
+                    vxlan::next::IP4 => (behind, false),
+                    vxlan::next::IP6 => (behind, true),
+                    vxlan::next::ETHERNET => behind_ethernet(frame, behind)?,
+                    _ => return None,
+                }
+            }
+            GENEVE_PORT => {
+                let behind = at + GENEVE_BYTES + usize::from(bytes.first()? & GENEVE_OPTIONS) * 4;
+                match EtherType(word(bytes, GENEVE_PROTOCOL)?) {
+                    EtherType::IPV4 => (behind, false),
+                    EtherType::IPV6 => (behind, true),
+                    TRANSPARENT_ETHERNET => behind_ethernet(frame, behind)?,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        self.ips.get_mut(self.count.checked_sub(1)?)?.has_udp = true;
+        Some(behind)
     }
 
     fn pass(&mut self, ip: IpAt) -> Option<()> {
@@ -191,17 +237,42 @@ impl Layers {
     /// The pseudo header of a transport header and what follows it, `length` bytes in all (RFC 9293
     /// §3.1, RFC 8200 §8.1). `headers` is the frame up to there.
     pub fn pseudo_header(&self, headers: &[u8], length: usize) -> Option<Sum> {
-        let IpAt { at, is_ip6, .. } = self.inner();
-        if is_ip6 {
-            let address = |at: usize| {
-                headers.get(at..)?.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets))
-            };
-            let (from, to) = (address(at + SOURCE6)?, address(self.destination)?);
-            return Some(Sum::pseudo6(from, to, self.protocol, length as u32));
-        }
-        let address =
-            |at: usize| headers.get(at..)?.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets));
-        let (from, to) = (address(at + SOURCE4)?, address(self.destination)?);
-        Some(Sum::pseudo4(from, to, self.protocol, length as u16))
+        let at = self.inner().at;
+        let source = at + if self.inner().is_ip6 { SOURCE6 } else { SOURCE4 };
+        pseudo(headers, self.inner().is_ip6, (source, self.destination), self.protocol, length)
     }
+}
+
+/// The pseudo header of the UDP header of a tunnel that an IP header carries, and of what follows
+/// it.
+pub(crate) fn pseudo_header(headers: &[u8], ip: IpAt, length: usize) -> Option<Sum> {
+    let ends = match ip.is_ip6 {
+        true => (ip.at + SOURCE6, ip.at + DESTINATION6),
+        false => (ip.at + SOURCE4, ip.at + DESTINATION4),
+    };
+    pseudo(headers, ip.is_ip6, ends, IpProtocol::UDP, length)
+}
+
+/// The pseudo header between addresses that stand at these places.
+fn pseudo(
+    headers: &[u8],
+    is_ip6: bool,
+    (source, destination): (usize, usize),
+    protocol: IpProtocol,
+    length: usize,
+) -> Option<Sum> {
+    if is_ip6 {
+        let address = |at: usize| {
+            headers.get(at..)?.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets))
+        };
+        return Some(Sum::pseudo6(
+            address(source)?,
+            address(destination)?,
+            protocol,
+            length as u32,
+        ));
+    }
+    let address =
+        |at: usize| headers.get(at..)?.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets));
+    Some(Sum::pseudo4(address(source)?, address(destination)?, protocol, length as u16))
 }

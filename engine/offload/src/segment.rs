@@ -7,7 +7,7 @@ use quiver_core::memory::buffer::Offload;
 use quiver_wire::IpProtocol;
 use quiver_wire::checksum::{self, Sum};
 
-use crate::layers::{Layers, word};
+use crate::layers::{Layers, pseudo_header, word};
 
 /// No segments: the packet stays whole. Kinds are numbered as in VIRTIO 1.2 §5.1.6.
 pub const SEGMENT_NONE: u8 = 0;
@@ -28,6 +28,9 @@ pub const HEADERS_BYTES_MAX: usize = 640;
 const DONT_FRAGMENT: u16 = 0x4000;
 /// Where the checksum stands in a GRE header that has one.
 const GRE_CHECKSUM: usize = 4;
+/// Where length and checksum stand in a UDP header.
+const UDP_LENGTH: usize = 4;
+const UDP_CHECKSUM: usize = 6;
 const TCP_CWR: u8 = 0x80;
 const TCP_PSH: u8 = 0x08;
 const TCP_FIN: u8 = 0x01;
@@ -147,6 +150,9 @@ impl Segmenter {
         let (upper, is_tcp) = (self.layers.upper, self.layers.protocol == IpProtocol::TCP);
         let total = self.headers_bytes + payload_bytes;
         for (depth, ip) in self.layers.ips().iter().enumerate() {
+            if ip.has_udp {
+                put(headers, ip.end + UDP_LENGTH, (total - ip.end) as u16);
+            }
             if ip.is_ip6 {
                 put(headers, ip.at + 4, (total - ip.at - 40) as u16);
                 continue;
@@ -174,16 +180,25 @@ impl Segmenter {
         let pseudo = self.layers.pseudo_header(headers, total - upper)?;
         let sum = pseudo.bytes(headers.get(upper..)?).then(payload);
         put(headers, checksum_at, if is_tcp { sum.checksum() } else { sum.udp_checksum() });
-        self.write_gre_checksums(headers, payload)
+        self.write_tunnel_checksums(headers, payload)
     }
 
-    /// The checksums of GRE headers, each over all that follows it (RFC 2784 §2.5), the innermost
-    /// first.
-    fn write_gre_checksums(&self, headers: &mut [u8], payload: Sum) -> Option<()> {
-        for ip in self.layers.ips().iter().rev().filter(|ip| ip.has_gre_checksum) {
-            put(headers, ip.end + GRE_CHECKSUM, 0);
-            let sum = Sum::new().bytes(headers.get(ip.end..)?).then(payload);
-            put(headers, ip.end + GRE_CHECKSUM, sum.checksum());
+    /// The checksums of GRE headers (RFC 2784 §2.5) and of UDP headers of tunnels that have one,
+    /// each over all that follows it, the innermost first.
+    fn write_tunnel_checksums(&self, headers: &mut [u8], payload: Sum) -> Option<()> {
+        for ip in self.layers.ips().iter().rev() {
+            if ip.has_gre_checksum {
+                put(headers, ip.end + GRE_CHECKSUM, 0);
+                let sum = Sum::new().bytes(headers.get(ip.end..)?).then(payload);
+                put(headers, ip.end + GRE_CHECKSUM, sum.checksum());
+            }
+            if ip.has_udp && word(headers, ip.end + UDP_CHECKSUM)? != 0 {
+                put(headers, ip.end + UDP_CHECKSUM, 0);
+                let length = word(headers, ip.end + UDP_LENGTH)?;
+                let sum = pseudo_header(headers, *ip, length.into())?;
+                let sum = sum.bytes(headers.get(ip.end..)?).then(payload);
+                put(headers, ip.end + UDP_CHECKSUM, sum.udp_checksum());
+            }
         }
         Some(())
     }

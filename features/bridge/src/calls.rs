@@ -1,16 +1,19 @@
 //! What other features call ([`BridgeFdb`]): they add entries to the MAC table that are no part of
 //! the configuration, and read what was learned.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use quiver_control::layer_two::{BridgeFdb, FdbEntry, Visit};
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{Configured, FarEnd, MacKey, StampMinutes};
 use quiver_wire::MacAddress;
 
-use crate::state::{Bridges, PortKind};
+use crate::state::{Bridges, PortKind, STATIONS_MAX};
 
 /// Let features find the calls.
 pub(crate) fn start(engine: &mut Engine) {
-    engine.insert(BridgeFdb { domain, add, add_behind, remove, learned });
+    engine.insert(BridgeFdb { domain, add, add_behind, remove, answer, learned });
 }
 
 fn domain(engine: &Engine, id: InterfaceId) -> Option<u32> {
@@ -75,6 +78,22 @@ fn remove(engine: &mut Engine, station: FdbEntry) {
             bridges.macs.remove(key);
             bridges.offices.forget();
         }
+    });
+}
+
+fn answer(engine: &mut Engine, port: InterfaceId, address: IpAddr, mac: Option<[u8; 6]>) {
+    engine.with(|_, bridges: &mut Bridges| {
+        let Some(number) = bridges.ports.get(&port).map(|port| port.domain) else { return };
+        let Ok(domain) = bridges.domain_mut(number) else { return };
+        let stations = Arc::make_mut(&mut domain.stations);
+        match mac {
+            Some(mac) if stations.len() < STATIONS_MAX || stations.contains_key(&address) => {
+                stations.insert(address, MacAddress(mac));
+            }
+            Some(_) => return,
+            None => drop(stations.remove(&address)),
+        }
+        bridges.publish(number);
     });
 }
 

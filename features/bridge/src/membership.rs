@@ -126,8 +126,9 @@ fn enroll(
         engine.set_feature(id, "interface-output", nodes::BVI_OUTPUT, true)?;
     }
     bridges.macs.join(id, index, output, group);
+    let learn = modes::learns(engine, id);
     let port =
-        BridgePort { domain: number, group, output, kind, learn: true, forward: true, flood: true };
+        BridgePort { domain: number, group, output, kind, learn, forward: true, flood: true };
     bridges.ports.insert(id, port);
     if is_bvi {
         if let Err(refusal) = own_address(engine, bridges, id, number) {

@@ -11,17 +11,18 @@ use crate::mirror::{Feed, Mirror, Namespace, Origin, mirror};
 use crate::reader::{Again, NeighbourFacts, ObjectHops, Order, Portion};
 use crate::routes::{self, Meaning, object_paths};
 use crate::segments::Holds;
-use crate::{addresses, fdb, link_state, tables, upper_links, vlan_links};
+use crate::{addresses, evpn, fdb, labels, link_state, tables, upper_links, vlan_links};
 
 /// A portion of a namespace waits: take it.
 pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     let followed = mirror(engine).and_then(|mirror| mirror.followed.get_mut(namespace));
     let Some(feed) = followed.and_then(|followed| followed.feed(origin)) else { return };
     let Some(portion) = feed.reader.take() else { return };
-    let Portion { links, addresses, neighbours, stations, objects, routes } = portion;
+    let Portion { links, addresses, neighbours, stations, far, objects, routes, labels } = portion;
     for (link, facts) in links {
         upper_links::take_link(engine, namespace, link, facts.as_ref());
         vlan_links::take_link(engine, namespace, link, facts.as_ref());
+        evpn::take_link(engine, namespace, link, facts.as_ref());
         match facts {
             Some(facts) => link_state::take_link(engine, namespace, link, &facts),
             None => forget_link(engine, namespace, link),
@@ -33,9 +34,13 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     }
     for ((link, address), facts) in neighbours {
         take_neighbour(engine, namespace, link, address, facts);
+        evpn::take_neighbour(engine, namespace, link, address, facts);
     }
     for (key, facts) in stations {
         fdb::take_station(engine, namespace, key, facts);
+    }
+    for (key, remote) in far {
+        evpn::take_far(engine, namespace, key, remote);
     }
     take_objects(engine, namespace, origin, objects);
     engine.with(|engine, mirror: &mut Mirror| {
@@ -59,6 +64,7 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
         };
         let mut holds = Holds { lists, sids };
         routes::apply(engine, &routes, &meaning, &mut holds, counts);
+        labels::take(engine, &labels, &meaning, counts);
     });
     end_if_over(engine, namespace);
 }
@@ -67,6 +73,7 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
 fn end_if_over(engine: &mut Engine, namespace: &Namespace) {
     let Some(mirror) = mirror(engine) else { return };
     let is_over = mirror.of_namespace(namespace).next().is_none()
+        && mirror.evpn.values().all(|twin| twin.namespace != *namespace)
         && mirror.followed.get(namespace).is_some_and(|followed| {
             followed.feeds().all(|(_, feed)| feed.reader.is_all_reported())
         });

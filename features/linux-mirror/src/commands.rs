@@ -3,13 +3,15 @@
 use std::net::{IpAddr, SocketAddr};
 
 use quiver_control::{
-    Args, Command, ConfigWriter, Output, Refusal, Registry, Work, in_background, order, quoted,
+    Args, Command, ConfigWriter, Output, Refusal, Registry, Work, by_interface_name, in_background,
+    order, quoted,
 };
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::{TapKind, TapMaker};
 
 use crate::auto_subint;
 use crate::classes::{Class, Limit};
+use crate::evpn;
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::pairs::{self, PairWish};
 use crate::reader::{BUFFER_BYTES, Order};
@@ -60,6 +62,47 @@ pub(crate) fn register(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let id = args.interface(engine, "interface")?;
                 pairs::delete(engine, id).map(|()| Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("lcp evpn <interface> host-if <name:word> [netns <namespace:path>]")
+            .entry(
+                order::TABLES,
+                "interfaces.<interface>.lcp-evpn: <name> / {host-if: <name>, netns: <namespace>}",
+            )
+            .undo("lcp evpn del <interface>")
+            .group(GROUP)
+            .help("Let FRR in Linux say what is behind the far ends of a VXLAN interface (EVPN)")
+            .details(
+                "Linux gets a VXLAN device of this name with the VNI, and a bridge NAME-b that it \
+                 is a port of. FRR with `advertise-all-vni` finds the VNI there. Far ends that it \
+                 writes to Linux's forwarding database are taken over, and stations that the \
+                 bridge domain has learned are announced. The namespace must be one in which an \
+                 interface has a twin.",
+            )
+            .word("host-if", "what Linux calls the VXLAN device, at most 13 letters")
+            .word("netns", "a name of `ip netns`, or a path; as for `lcp create`")
+            .example("lcp evpn vxlan_tunnel0 host-if vx100")
+            .run(|engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                let default = mirror(engine).and_then(|mirror| mirror.default_namespace.clone());
+                let namespace = namespace(args, "namespace")?.or(default);
+                let name: &str = args.get("name")?;
+                evpn::create(engine, id, name.to_owned(), namespace).map(|()| Output::none())
+            }),
+    );
+    registry.command(
+        Command::new("lcp evpn del <interface>")
+            .group(GROUP)
+            .help("Take the links of a VXLAN interface out of Linux, and what FRR said there")
+            .example("lcp evpn del vxlan_tunnel0")
+            .run(|engine: &mut Engine, args| {
+                let id = args.interface(engine, "interface")?;
+                if evpn::end(engine, id) {
+                    return Ok(Output::none());
+                }
+                let what = format!("{} has no links in Linux", engine.interface_name(id));
+                Err(args.refuse("interface", what).remedy("`lcp evpn IF host-if NAME`"))
             }),
     );
     registry.command(
@@ -299,6 +342,12 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             line += " tun";
         }
         config.command(format_args!("{line}"));
+    }
+    for (id, twin) in by_interface_name(engine, mirror.evpn.iter().map(|(id, twin)| (*id, twin))) {
+        let (name, host) = (engine.interface_name(id), quoted(&twin.host_name));
+        let netns = twin.namespace.as_ref();
+        let netns = netns.map_or_else(String::new, |netns| format!(" netns {}", quoted(netns)));
+        config.command(format_args!("lcp evpn {name} host-if {host}{netns}"));
     }
     for (namespace, followed) in &mirror.followed {
         let Some((address, _)) = &followed.daemon else { continue };

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use quiver_control::layer_two::{BridgeFdb, FdbEntry};
 use quiver_core::{Engine, InterfaceId};
 
+use crate::evpn;
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::reader::{OwnChange, StationFacts, StationKey};
 
@@ -41,8 +42,18 @@ pub(crate) fn take_station(
     (link, mac, vlan): StationKey,
     facts: Option<StationFacts>,
 ) {
+    if evpn::take_bridged(engine, namespace, (link, mac), facts.is_some()) {
+        return;
+    }
     let Some(mirror) = mirror(engine) else { return };
-    let Some(port) = mirror.by_link(namespace, link) else { return };
+    let evpn = || {
+        let of_link = mirror
+            .evpn
+            .iter()
+            .find(|(_, twin)| twin.namespace == *namespace && twin.local() == Some(link));
+        of_link.map(|(id, _)| *id)
+    };
+    let Some(port) = mirror.by_link(namespace, link).or_else(evpn) else { return };
     let station = FdbEntry { port, mac };
     let all = mirror.stations.linux.entry(station).or_default();
     match facts {
@@ -91,28 +102,57 @@ pub(crate) fn forget(engine: &mut Engine, port: InterfaceId) {
     added.into_iter().for_each(|station| fit(engine, station));
 }
 
-/// Ports of bridge domains whose twins are ports of Linux bridges.
-fn ports(engine: &Engine, mirror: &Mirror, calls: BridgeFdb) -> BTreeSet<InterfaceId> {
-    let bridged = mirror.pairs.iter().filter(|(_, pair)| pair.is_bridge_port);
-    bridged.map(|(id, _)| *id).filter(|id| (calls.domain)(engine, *id).is_some()).collect()
+/// The interfaces whose links Linux has stations behind: those of ports whose twins are ports of
+/// Linux bridges are behind these, those of other ports of a domain behind the silent device of its
+/// VXLAN interface.
+struct Ports {
+    bridged: BTreeSet<InterfaceId>,
+    /// By domain.
+    evpn: BTreeMap<u32, InterfaceId>,
+}
+
+impl Ports {
+    fn of(engine: &Engine, mirror: &Mirror, calls: BridgeFdb) -> Ports {
+        let bridged = mirror.pairs.iter().filter(|(_, pair)| pair.is_bridge_port);
+        let bridged = bridged.map(|(id, _)| *id);
+        let evpn = mirror.evpn.iter().filter(|(_, twin)| twin.local().is_some());
+        let evpn = evpn.filter_map(|(id, _)| Some(((calls.domain)(engine, *id)?, *id)));
+        Ports {
+            bridged: bridged.filter(|id| (calls.domain)(engine, *id).is_some()).collect(),
+            evpn: evpn.collect(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bridged.is_empty() && self.evpn.is_empty()
+    }
+
+    /// Where Linux has a station that the router has learned.
+    fn station(&self, engine: &Engine, calls: BridgeFdb, station: FdbEntry) -> Option<FdbEntry> {
+        if self.bridged.contains(&station.port) {
+            return Some(station);
+        }
+        let domain = (calls.domain)(engine, station.port).filter(|_| !self.evpn.is_empty())?;
+        let port = *self.evpn.get(&domain)?;
+        Some(FdbEntry { port, mac: station.mac })
+    }
 }
 
 /// Look at a part of the MAC table.
 pub(crate) fn look(engine: &mut Engine) {
     let Some(calls) = engine.get::<BridgeFdb>().copied() else { return };
     let Some(mirror) = engine.get::<Mirror>() else { return };
-    if mirror.pairs.values().all(|pair| !pair.is_bridge_port) && mirror.stations.is_empty() {
+    let has_none = mirror.pairs.values().all(|pair| !pair.is_bridge_port);
+    if has_none && mirror.evpn.is_empty() && mirror.stations.is_empty() {
         return;
     }
-    let ports = ports(engine, mirror, calls);
+    let ports = Ports::of(engine, mirror, calls);
     let updates_linux = mirror.updates_linux;
     let (mut at, mut found) = (Some(mirror.stations.at), HashSet::new());
     for _ in 0..SEGMENTS_PER_LOOK {
         let Some(from) = at.filter(|_| updates_linux && !ports.is_empty()) else { break };
         at = (calls.learned)(engine, from, &mut |station| {
-            if ports.contains(&station.port) {
-                found.insert(station);
-            }
+            found.extend(ports.station(engine, calls, station));
         });
     }
     let Some(mirror) = engine.get_mut::<Mirror>() else { return };
@@ -124,6 +164,7 @@ pub(crate) fn look(engine: &mut Engine) {
     if is_whole {
         write(mirror);
         fit_moved(engine, calls);
+        evpn::follow_domains(engine);
     }
 }
 
@@ -137,12 +178,14 @@ fn write(mirror: &mut Mirror) {
     let mut changes: BTreeMap<Namespace, Vec<OwnChange>> = BTreeMap::new();
     for (stations, is_there) in [(gone, false), (new, true)] {
         for station in stations {
-            let pair = mirror.pairs.get(&station.port);
-            let link = pair.filter(|pair| pair.is_bridge_port).and_then(|pair| pair.link);
+            let pair = mirror.pairs.get(&station.port).filter(|pair| pair.is_bridge_port);
+            let pair = pair.and_then(|pair| Some((&pair.namespace, pair.link?)));
+            let evpn = mirror.evpn.get(&station.port);
+            let evpn = evpn.and_then(|twin| Some((&twin.namespace, twin.local()?)));
             // Linux takes entries away with the port of its bridge.
-            if let Some((pair, link)) = pair.zip(link) {
+            if let Some((namespace, link)) = pair.or(evpn) {
                 let change = OwnChange::Station(link, station.mac, is_there);
-                changes.entry(pair.namespace.clone()).or_default().push(change);
+                changes.entry(namespace.clone()).or_default().push(change);
             }
             match is_there {
                 true => mirror.stations.written.insert(station),
@@ -166,6 +209,12 @@ fn fit_moved(engine: &mut Engine, calls: BridgeFdb) {
 }
 
 impl Stations {
+    /// Linux has nothing behind a port any more.
+    pub fn forget_port(&mut self, port: InterfaceId) {
+        self.linux.retain(|station, _| station.port != port);
+        self.written.retain(|station| station.port != port);
+    }
+
     fn is_empty(&self) -> bool {
         self.linux.is_empty() && self.written.is_empty()
     }

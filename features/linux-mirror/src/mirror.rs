@@ -10,6 +10,7 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_netlink::Request;
 
 use crate::classes::Limits;
+use crate::evpn::EvpnTwin;
 use crate::fdb::Stations;
 use crate::objects::Objects;
 use crate::own_routes::OwnRoutes;
@@ -149,6 +150,8 @@ pub(crate) struct Mirror {
     pub sids: Sids,
     /// Stations behind ports of bridges.
     pub stations: Stations,
+    /// VXLAN interfaces with many far ends, which FRR finds in Linux.
+    pub evpn: BTreeMap<InterfaceId, EvpnTwin>,
     /// Routes that Linux was given.
     pub own: OwnRoutes,
     /// How much of what Linux deals with reaches it.
@@ -172,6 +175,7 @@ impl Mirror {
             vlans: VlanLinks::default(),
             sids: Sids::new(),
             stations: Stations::default(),
+            evpn: BTreeMap::new(),
             own: OwnRoutes::default(),
             limits,
             twins,

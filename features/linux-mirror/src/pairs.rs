@@ -13,7 +13,7 @@ use quiver_linux::{AttachTap, TapKind, TapMaker, TapWish};
 use crate::mirror::{Feed, Followed, Mirror, Namespace, Origin, Pair, mirror, name_of};
 use crate::reader::{Again, Reader};
 use crate::twins::Crossing;
-use crate::{apply, auto_subint, fdb, from_host, link_state, to_host, upper_links};
+use crate::{apply, auto_subint, evpn, fdb, from_host, link_state, to_host, upper_links};
 
 /// Who owns the taps.
 pub(crate) const OWNER: &str = "the Linux mirror";
@@ -285,6 +285,10 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
         return;
     }
     let Some(mirror) = engine.get::<Mirror>() else { return };
+    if change == InterfaceChange::Deleted && mirror.evpn.contains_key(&id) {
+        evpn::end(engine, id);
+        return;
+    }
     if change == InterfaceChange::Deleted {
         let is_pair = mirror.pairs.contains_key(&id);
         if let Some(mirror) = engine.get_mut::<Mirror>() {

@@ -12,6 +12,7 @@ use quiver_forwarding::segment_routing::{
 use quiver_netlink::seg6;
 use quiver_tables::prefix::{Ip6Prefix, IpPrefix};
 
+use crate::labels;
 use crate::reader::{Encap, Hop, RouteKey, RouteValue};
 use crate::routes::{Meaning, RouteCounts, share, table_index};
 
@@ -148,6 +149,13 @@ fn put_route(
                 match list.ok_or(Why::NotUnderstood).and_then(|list| hold(engine, list, held)) {
                     Ok(path) => paths.push(path.weight(weight)),
                     Err(no) => why = no,
+                }
+            }
+            Some(Encap::Labels(stack)) => {
+                let path = meaning.path(hop.gateway, hop.link, hop.weight);
+                match labels::of_stack(stack) {
+                    Some(labels) => paths.extend(path.map(|path| path.labels(labels))),
+                    None => why = Why::NotUnderstood,
                 }
             }
             Some(Encap::Local(_) | Encap::Unknown) => why = Why::NotUnderstood,

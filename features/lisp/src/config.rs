@@ -163,6 +163,7 @@ fn add_instance(
         hop_limit: None,
         dscp: None,
         udp: Some(UdpConfig {
+            is_group: false,
             local_port: DATA_PORT,
             remote_port: DATA_PORT,
             // RFC 9300 §5.3.

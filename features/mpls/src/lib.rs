@@ -13,6 +13,7 @@ mod interfaces;
 mod lookup;
 mod lookup_in_table;
 mod output;
+mod policies;
 mod pop;
 mod pop_lookup;
 mod push;
@@ -62,4 +63,5 @@ pub fn register(registry: &mut Registry) {
     state::register(registry, interfaces);
     commands::register(registry);
     tunnel::register(registry);
+    policies::register(registry);
 }

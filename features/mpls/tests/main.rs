@@ -1,3 +1,5 @@
 //! The tests of MPLS.
 
 mod golden;
+mod routes;
+mod tunnels;

@@ -206,6 +206,7 @@ impl<F: InnerPacket> SixRdEncap<F> {
             hash: 0,
             protocol: IpProtocol::IPV6,
             dont_fragment: false,
+            key: 0,
         };
         let sent = self.output.put_and_leave(link, packet, inside);
         let _ = set_destination(packet, length, found.destination);
@@ -291,6 +292,7 @@ impl<F: InnerPacket> SixRdEncap<F> {
             hash: 0,
             protocol: IpProtocol::IPV6,
             dont_fragment: false,
+            key: 0,
         };
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;

@@ -78,6 +78,7 @@ fn add(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         hop_limit: None,
         dscp: None,
         udp: Some(UdpConfig {
+            is_group: false,
             local_port: 0,
             remote_port: args.get("dst-port")?,
             zero_checksum: false,

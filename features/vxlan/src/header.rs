@@ -3,12 +3,16 @@
 use quiver_core::Packet;
 use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{
-    Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol, UdpCommands, UdpTexts,
+    FarEndCommands, FarEndNodes, FarEndTexts, Nodes, Parsed, Payload, TunnelDrop, TunnelProtocol,
+    UdpCommands, UdpTexts,
 };
 use quiver_wire::vxlan::{FLAG_VNI, PORT, Repr, VxlanHeader};
 use quiver_wire::{Header, IpProtocol};
 
-use crate::texts::VXLAN;
+use crate::texts::{FAR, VXLAN};
+
+/// Where the header has the VNI.
+const VNI_OFFSET: usize = 4;
 
 /// VXLAN.
 pub struct Vxlan;
@@ -23,6 +27,10 @@ pub(crate) fn bytes(vni: u32, next: Option<u8>) -> Vec<u8> {
 
 impl UdpCommands for Vxlan {
     const TEXTS: UdpTexts = VXLAN;
+}
+
+impl FarEndCommands for Vxlan {
+    const FAR_TEXTS: FarEndTexts = FAR;
 }
 
 impl TunnelProtocol for Vxlan {
@@ -41,6 +49,10 @@ impl TunnelProtocol for Vxlan {
     const CARRIES_PACKETS: bool = false;
     const CARRIES_FRAMES: bool = true;
     const HAS_KEY: bool = true;
+    const FAR_ENDS: Option<FarEndNodes> = Some(FarEndNodes {
+        encap: ["vxlan4-evpn-encap", "vxlan6-evpn-encap"],
+        flood: ["vxlan4-evpn-replicate", "vxlan6-evpn-replicate"],
+    });
     type Extra = ();
     type Shared = ();
 
@@ -55,6 +67,13 @@ impl TunnelProtocol for Vxlan {
 
     #[inline(always)]
     fn fill(_: &mut [u8], _: IpProtocol) -> Result<(), Truncated> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn put_key(header: &mut [u8], key: u32) -> Result<(), Truncated> {
+        let place = header.get_mut(VNI_OFFSET..).and_then(|rest| rest.first_chunk_mut::<4>());
+        *place.ok_or(Truncated)? = (key << 8).to_be_bytes();
         Ok(())
     }
 

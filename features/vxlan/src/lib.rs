@@ -23,6 +23,7 @@ pub fn register(registry: &mut Registry) {
     registry.feature("vxlan", "VXLAN and VXLAN-GPE tunnels: Ethernet frames and packets in UDP");
     tunnel::register_in_udp::<Vxlan>(registry);
     tunnel::register_in_udp::<VxlanGpe>(registry);
+    tunnel::register_far_ends::<Vxlan>(registry);
     bypass::register(registry);
     registry.running_config(order::FEATURES, bypass::write_config);
 }

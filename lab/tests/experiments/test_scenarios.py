@@ -138,3 +138,13 @@ def test_each_port_has_tags_of_its_own(tmp_path: Path) -> None:
     ).forwarder.commands
     assert "set interface l2 tag-rewrite memif1/0.100 pop 1" in crossed
     assert "set interface l2 xconnect memif1/0.100 memif1/1.200" in crossed
+
+
+def test_labels_are_switched_to_each_other(tmp_path: Path) -> None:
+    plan = make_plan(scenario(path="mpls", table={"kind": "none"}), tmp_path, Cores(0, (1,), 0))
+    there = "mpls local-label add 16 eos via 198.18.1.2 memif1/1 out-labels 17"
+    assert there in plan.forwarder.commands
+    layers = [stream.layers for stream in plan.profile.streams]
+    assert [getattr(headers, "mpls", None) for headers in layers] == [16, 17][: len(layers)]
+    with pytest.raises(ValueError, match="leave table out"):
+        scenario(path="mpls", table={"kind": "consecutive", "count": 1})

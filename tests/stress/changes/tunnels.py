@@ -77,4 +77,30 @@ TUNNELS = [
         setup=("lisp enable", "lisp locator-set add site iface memif1/0 p 1 w 1", "lisp pitr ls site"),
         teardown=("lisp pitr disable", "lisp locator-set del site", "lisp disable"),
     ),
+    Change(
+        "a VXLAN tunnel created, bridged and deleted",
+        cycle=(
+            "create vxlan tunnel src 198.18.0.1 dst 203.0.113.9 vni 9 instance 9",
+            "set interface state vxlan_tunnel9 up",
+            "set interface l2 bridge vxlan_tunnel9 909",
+            "delete vxlan tunnel vxlan_tunnel9",
+        ),
+        setup=("create bridge-domain 909",),
+        teardown=("create bridge-domain 909 del",),
+    ),
+    Change(
+        "a far end and a station of a VXLAN interface said and forgotten",
+        cycle=(
+            "set vxlan flood vxlan_tunnel8 vtep 203.0.113.9",
+            "set vxlan station vxlan_tunnel8 02:00:00:00:09:09 vtep 203.0.113.10",
+            "set vxlan station vxlan_tunnel8 02:00:00:00:09:09 vtep 203.0.113.10 del",
+            "set vxlan flood vxlan_tunnel8 vtep 203.0.113.9 del",
+        ),
+        setup=(
+            "create bridge-domain 908",
+            "create vxlan interface src 198.18.0.1 vni 8 evpn instance 8",
+            "set interface l2 bridge vxlan_tunnel8 908",
+        ),
+        teardown=("delete vxlan interface vxlan_tunnel8", "create bridge-domain 908 del"),
+    ),
 ]

@@ -1,22 +1,20 @@
 //! Asks the router for its counters.
 
-use std::path::PathBuf;
-
 use quiver_screen::Ask;
 
 use super::snapshot::{COMMANDS, Snapshot};
-use crate::connection::{Connection, Failure};
+use crate::connection::{Connection, Failure, Place};
 
-/// The router behind a socket, whether it is there or not.
+/// The router at a place, whether it is there or not.
 pub struct Router {
-    socket: PathBuf,
+    place: Place,
     connection: Option<Connection>,
 }
 
 impl Router {
-    /// Behind this socket.
-    pub fn new(socket: PathBuf) -> Router {
-        Router { socket, connection: None }
+    /// At this place.
+    pub fn new(place: Place) -> Router {
+        Router { place, connection: None }
     }
 }
 
@@ -31,7 +29,7 @@ impl Ask<Snapshot> for Router {
         };
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => Connection::open(&self.socket).map_err(words)?,
+            None => Connection::open(&self.place).map_err(words)?,
         };
         let answers = connection.answers(COMMANDS).map_err(words)?;
         self.connection = Some(connection);

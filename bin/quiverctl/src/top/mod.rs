@@ -5,14 +5,14 @@ mod grid;
 mod rates;
 mod snapshot;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
 use quiver_screen::{Ask, Choice, is_screen, show, speaks_utf8, text};
 use serde_json::json;
 
-use crate::connection::Failure;
+use crate::connection::{Failure, Place};
 use crate::print::Printer;
 use ask::Router;
 use rates::Picture;
@@ -49,33 +49,33 @@ fn interval(text: &str) -> Result<f64, String> {
 /// Run it with the words behind `top`.
 pub fn run(
     words: &[String],
-    socket: PathBuf,
+    place: Place,
     as_json: bool,
     printer: &mut Printer,
 ) -> Result<(), Failure> {
     let arguments = Arguments::parse_from(
         std::iter::once("quiverctl top".to_owned()).chain(words.iter().cloned()),
     );
-    let socket = arguments.socket.clone().unwrap_or(socket);
+    let place = arguments.socket.clone().map_or(place, Place::Here);
     let interval = Duration::from_secs_f64(arguments.interval);
     let as_json = as_json || arguments.json;
     if as_json || arguments.once || !is_screen() {
-        return once(&socket, interval, as_json, &arguments.filter, printer);
+        return once(place, interval, as_json, &arguments.filter, printer);
     }
-    let place = socket.display().to_string();
-    show::<Picture>(Router::new(socket), place, interval, arguments.filter)
+    let name = place.to_string();
+    show::<Picture>(Router::new(place), name, interval, arguments.filter)
         .map_err(|error| Failure::Unreachable(format!("the terminal cannot be used: {error}")))
 }
 
 /// Two looks, and what happened between them.
 fn once(
-    socket: &Path,
+    place: Place,
     interval: Duration,
     as_json: bool,
     filter: &str,
     printer: &mut Printer,
 ) -> Result<(), Failure> {
-    let mut router = Router::new(socket.to_owned());
+    let mut router = Router::new(place);
     let before = router.ask().map_err(Failure::Unreachable)?;
     std::thread::sleep(interval);
     let now = router.ask().map_err(Failure::Unreachable)?;

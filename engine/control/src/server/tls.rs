@@ -4,7 +4,6 @@
 //! alternative names (RFC 5280 section 4.2.1.6). The certificates are read again when their files
 //! change; one that cannot be read is said in the log, and the ones before stay.
 
-use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt as _;
@@ -13,18 +12,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::error::Refusal;
+use crate::pem::{all, faulty, private_key};
 use crate::rights::Role;
 
 /// The files of a door are looked at this often at most.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Largest file of certificates.
-const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Longest name of a client in the log.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -148,42 +145,6 @@ fn config(wanted: &TlsDoor) -> Result<ServerConfig, Refusal> {
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)
-}
-
-fn faulty(path: &Path, error: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new(format!("{}: {error}", path.display()))
-}
-
-/// All of a kind in a file, at least one.
-fn all<T: PemObject>(path: &Path) -> Result<Vec<T>, Refusal> {
-    let text = contents(path)?;
-    let found = T::pem_slice_iter(&text).collect::<Result<Vec<T>, _>>();
-    match found.map_err(|error| faulty(path, &error))? {
-        none if none.is_empty() => Err(faulty(path, &"there is none of the kind in it, in PEM")),
-        found => Ok(found),
-    }
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Refusal> {
-    let about = std::fs::metadata(path).map_err(|error| faulty(path, &error))?;
-    if about.mode() & 0o007 != 0 {
-        let refusal = faulty(path, &"every user of this machine can read or change the key");
-        return Err(
-            refusal.remedy("chmod o= takes that away; make a new key if they could read it")
-        );
-    }
-    PrivateKeyDer::from_pem_slice(&contents(path)?).map_err(|error| faulty(path, &error))
-}
-
-fn contents(path: &Path) -> Result<Vec<u8>, Refusal> {
-    let mut bytes = Vec::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| faulty(path, &error))?;
-    match read as u64 > FILE_BYTES_MAX {
-        true => Err(faulty(path, &format!("more than {FILE_BYTES_MAX} bytes"))),
-        false => Ok(bytes),
-    }
 }
 
 /// A connection with a client that shows a certificate.

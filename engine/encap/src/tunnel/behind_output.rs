@@ -56,20 +56,17 @@ pub(super) fn spec<P: TunnelProtocol>(entries: &Arc<[Arc<WorkerEncapEntries>]>) 
     let entries = entries.clone();
     let help =
         "Puts a tunnel's headers in front of packets that have passed its interface's output";
-    let spec = NodeSpec::new(P::NODES.output, help, move |wiring: &Wiring<'_>| {
+    NodeSpec::new(P::NODES.output, help, move |wiring: &Wiring<'_>| {
         Box::new(BehindOutput::<P> {
             tables: wiring.shared(),
             entries: entries[wiring.worker.index() % entries.len()].clone(),
             in4: (TunnelEncap::new(wiring, &entries), TunnelEncap::new(wiring, &entries)),
             in6: (TunnelEncap::new(wiring, &entries), TunnelEncap::new(wiring, &entries)),
         })
-    });
-    let longest = super_frame_bytes_max::<P, Ip4>().min(super_frame_bytes_max::<P, Ip6>());
-    let spec = match P::UDP_PORT {
-        None => spec.takes_offloads_up_to(longest),
-        Some(_) => spec,
-    };
-    spec.reasons::<TunnelDrop>().describe(|record, names| {
+    })
+    .takes_offloads_up_to(super_frame_bytes_max::<P, Ip4>().min(super_frame_bytes_max::<P, Ip6>()))
+    .reasons::<TunnelDrop>()
+    .describe(|record, names| {
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
         format!("{bytes} bytes by {tunnel}, to {}", names.node(record.next))
     })

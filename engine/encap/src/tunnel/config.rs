@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use quiver_control::modes;
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
 use quiver_core::memory::epoch::Epochs;
 use quiver_core::worker::device::{Device, TxQueue};
@@ -14,9 +15,11 @@ use quiver_forwarding::fib::{Family, Fib, FibError, Path, PathState, StackedHop}
 use quiver_forwarding::ip::{GroupMembership, Ip4, Ip6, IpTables, OpenPort};
 use quiver_tables::GroupId;
 use quiver_tables::exact::ExactError;
+use quiver_tables::mac::CORE_GROUP;
 use quiver_tables::memory::MemoryError;
 
 use super::errors::PathReport;
+use super::far_ends::{self, FarEndBook, FarEndTables};
 use super::frames::{EntryByInterface, TunnelTx};
 use super::protocol::TunnelProtocol;
 use super::table::{End, Key, SENT, TunnelTable, TunnelTableWriter, bits, key};
@@ -71,7 +74,9 @@ pub struct UdpConfig {
     pub remote_port: u16,
     /// Is the UDP checksum zero over IPv6, too (RFC 6935)?
     pub zero_checksum: bool,
-    /// The interface that leads to the destination, where that is a group.
+    /// Is the destination a multicast group, which the tunnel listens to, too?
+    pub is_group: bool,
+    /// The interface that leads to the group. Without one the tunnel neither sends nor listens.
     pub group_interface: Option<InterfaceId>,
     /// The node that takes what the tunnel receives, instead of `ethernet-input`.
     pub input: Option<NodeId>,
@@ -80,9 +85,19 @@ pub struct UdpConfig {
 }
 
 impl<X> TunnelConfig<X> {
-    /// The group that the tunnel sends to and listens to.
+    /// The group that the tunnel is for, if it is for one.
+    pub fn group_address(&self) -> Option<IpAddr> {
+        self.destination.filter(|_| self.udp.is_some_and(|udp| udp.is_group))
+    }
+
+    /// The group that the tunnel sends to and listens to, and the interface that leads there.
     pub fn group(&self) -> Option<(IpAddr, InterfaceId)> {
-        self.destination.zip(self.udp.and_then(|udp| udp.group_interface))
+        self.group_address().zip(self.udp.and_then(|udp| udp.group_interface))
+    }
+
+    /// Has the tunnel many far ends, to which frames go as the MAC table says?
+    pub fn has_far_ends(&self) -> bool {
+        self.destination.is_none() && self.carries_frames
     }
 
     /// The UDP port at which this end takes packets; 0 for none.
@@ -114,6 +129,15 @@ pub enum TunnelError {
     /// Nobody joins it.
     #[error("groups cannot be joined: group-membership is not built in")]
     NoMembership,
+    /// Another kind.
+    #[error("the interface is no tunnel to a multicast group")]
+    NoGroupTunnel,
+    /// Gone.
+    #[error("the interface is no tunnel with many far ends")]
+    NoPort,
+    /// No number is left.
+    #[error("there are {0} far ends of tunnels already; remove some")]
+    FarEnds(usize),
     /// Another protocol has the port.
     #[error("UDP port {0} is another protocol's")]
     Port(u16),
@@ -162,7 +186,7 @@ pub enum TunnelError {
 
 /// A peer to which packets are encapsulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Peer {
+pub(super) struct Peer {
     entry: u32,
     underlay: GroupId,
     /// The family and the small number of the outer table, which is held.
@@ -171,6 +195,13 @@ struct Peer {
     key: Key,
     /// The key of what is sent, where it is another one.
     sent_key: Option<Key>,
+}
+
+impl Peer {
+    /// Its encapsulation entry.
+    pub(super) fn entry(&self) -> u32 {
+        self.entry
+    }
 }
 
 /// A tunnel.
@@ -182,11 +213,22 @@ pub struct Tunnel<P: TunnelProtocol> {
     table: u32,
     /// Its peer, or with a multipoint tunnel those of its next hops.
     peers: BTreeMap<Option<IpAddr>, Peer>,
-    /// The key under which its packets come to a group that another tunnel listens to.
+    /// Another key of what it receives: packets to a group that another tunnel listens to, or those
+    /// of members of its group to this end.
     alias: Option<Key>,
 }
 
 impl<P: TunnelProtocol> Tunnel<P> {
+    /// The small number of its outer table.
+    pub(super) fn table(&self) -> u32 {
+        self.table
+    }
+
+    /// Has it many far ends, to which frames go as the MAC table says?
+    pub fn has_far_ends(&self) -> bool {
+        self.config.has_far_ends()
+    }
+
     /// The family of the outer header.
     fn family(&self) -> Family {
         Family::of(self.config.source)
@@ -202,7 +244,7 @@ impl<P: TunnelProtocol> Tunnel<P> {
     /// The key of packets from any sender, of a multipoint tunnel or of one that listens to a
     /// group.
     fn key_of_any(&self) -> Key {
-        let to = self.config.group().map_or(self.config.source, |(group, _)| group);
+        let to = self.config.group_address().unwrap_or(self.config.source);
         let (port, number) = number::<P>(&self.config);
         key(0, bits(to), self.table, port, number)
     }
@@ -210,7 +252,7 @@ impl<P: TunnelProtocol> Tunnel<P> {
     /// The key of what it receives.
     fn own_key(&self) -> Key {
         let TunnelConfig { source, destination, .. } = self.config;
-        match destination.filter(|_| self.config.group().is_none()) {
+        match destination.filter(|_| self.config.group_address().is_none()) {
             None => self.key_of_any(),
             Some(from) => {
                 let (port, number) = number::<P>(&self.config);
@@ -246,6 +288,8 @@ pub struct Tunnels<P: TunnelProtocol> {
     ends: TunnelTableWriter,
     frames: Arc<EntryByInterface>,
     path_mtus: PathMtus,
+    pub(super) far: FarEndBook,
+    pub(super) far_tables: Arc<FarEndTables>,
     shared: Arc<P::Shared>,
 }
 
@@ -277,6 +321,8 @@ impl<P: TunnelProtocol> Tunnels<P> {
             ends: TunnelTableWriter::new(epochs)?,
             frames: Arc::new(EntryByInterface::new()),
             path_mtus: PathMtus::default(),
+            far: FarEndBook::default(),
+            far_tables: Arc::new(FarEndTables::new(epochs)),
             shared: Arc::default(),
         })
     }
@@ -341,7 +387,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
 
     /// An entry for packets to a destination, and the group that leads there. Nothing is left of
     /// what is refused.
-    fn add_peer(
+    pub(super) fn add_peer(
         &mut self,
         fib: &mut Fib,
         config: &TunnelConfig<P::Extra>,
@@ -384,7 +430,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
     }
 
     /// Workers find this peer no more.
-    fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
+    pub(super) fn remove_peer(&mut self, fib: &mut Fib, peer: Peer) {
         self.path_mtus.entry_gone(peer.entry);
         self.entries.retire(peer.entry);
         fib.release_paths(peer.underlay);
@@ -414,10 +460,10 @@ impl<P: TunnelProtocol> Tunnels<P> {
     fn follow_groups(&mut self, id: InterfaceId) {
         let Some(changed) = self.by_interface.get(&id) else { return };
         let alike = self.by_interface.iter().filter(|(_, other)| other.has_number_of(changed));
-        let groups = alike.clone().find_map(|(_, tunnel)| tunnel.config.group());
+        let groups = alike.clone().find_map(|(_, tunnel)| tunnel.config.group_address());
         let mut wanted = Vec::new();
-        for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group().is_none()) {
-            let alias = groups.zip(tunnel.config.destination).map(|((group, _), from)| {
+        for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group_address().is_none()) {
+            let alias = groups.zip(tunnel.config.destination).map(|(group, from)| {
                 let (port, number) = number::<P>(&tunnel.config);
                 key(bits(from), bits(group), tunnel.table, port, number)
             });
@@ -480,13 +526,13 @@ fn free_instance<P: TunnelProtocol>(
     }
 }
 
-fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
+pub(super) fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
     engine.get_mut::<Fib>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))
 }
 
 /// Check the addresses of a tunnel.
 fn check<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> Result<(), TunnelError> {
-    let group = config.group().map(|(group, _)| group);
+    let group = config.group_address();
     if let Some(group) = group.filter(|group| !group.is_multicast()) {
         return Err(TunnelError::NoGroup(group));
     }
@@ -500,7 +546,9 @@ fn check<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> Result<(), Tunne
         Some(destination) if Family::of(destination) != Family::of(config.source) => {
             Err(TunnelError::Families(config.source, destination))
         }
-        None if config.carries_frames => Err(TunnelError::MultipointFrames),
+        None if config.carries_frames && P::FAR_ENDS.is_none() => {
+            Err(TunnelError::MultipointFrames)
+        }
         _ => Ok(()),
     }
 }
@@ -517,6 +565,7 @@ pub fn create<P: TunnelProtocol>(
     check::<P>(&config)?;
     let instance = free_instance::<P>(engine, config.instance)?;
     config.instance = Some(instance);
+    let via = config.udp.as_mut().and_then(|udp| udp.group_interface.take());
     let family = Family::of(config.source);
     let no_table = TunnelError::NoTable { family, table: config.table };
     let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
@@ -535,14 +584,30 @@ pub fn create<P: TunnelProtocol>(
     };
     let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
         let mut end = end::<P>(id, &config);
-        let Some(destination) = config.destination else {
-            for key in tunnel.keys_of_any() {
-                tunnels.ends.insert(key, end)?;
+        let far_end = config.destination.filter(|_| config.group_address().is_none());
+        let Some(destination) = far_end else {
+            match config.group_address() {
+                Some(_) => tunnels.ends.insert(own_key, end)?,
+                None => tunnel.keys_of_any().try_for_each(|key| tunnels.ends.insert(key, end))?,
             }
             let fib = fib(engine)?;
             fib.hold_table(family, table, HOLDER);
-            fib.set_multipoint(id);
+            if config.has_far_ends() {
+                tunnels.far_tables.set_key(id, config.key.unwrap_or(0));
+            } else if config.destination.is_none() {
+                fib.set_multipoint(id);
+            }
+            // Members of the group also send to this end alone (RFC 7348 §4.1).
+            if config.group_address().is_some() {
+                let to = bits(config.source);
+                let to_us = key(0, to, table, config.local_port(), config.key);
+                let is_free = !tunnels.ends.has(&to_us);
+                if is_free && tunnels.ends.insert(to_us, end).is_ok() {
+                    tunnel.alias = Some(to_us);
+                }
+            }
             tunnels.by_interface.insert(id, tunnel);
+            tunnels.follow_groups(id);
             return Ok(());
         };
         let peer = tunnels.add_peer(fib(engine)?, &config, destination, table)?;
@@ -577,22 +642,76 @@ pub fn create<P: TunnelProtocol>(
     if let Some(node) = config.udp.and_then(|udp| udp.input) {
         engine.set_input_node(id, node)?;
     }
-    if config.destination.is_none() && P::FOLLOWS_TEIB {
+    if let Some(via) = via
+        && let Err(error) = set_group_interface::<P>(engine, id, Some(via))
+    {
+        engine.delete_interface(id)?;
+        return Err(error);
+    }
+    if config.has_far_ends() {
+        modes::set_group(engine, id, CORE_GROUP);
+        modes::set_unlearned(engine, id);
+    } else if config.destination.is_none() && P::FOLLOWS_TEIB {
         follow_next_hops::<P>(engine, id)?;
     }
     Ok(id)
 }
 
-/// Take packets at the tunnel's UDP port, and listen to its group.
+/// Let a tunnel to a group send by an interface, and listen there, or neither.
+///
+/// # Errors
+/// The tunnel is for no group, or the interface cannot send to it.
+pub fn set_group_interface<P: TunnelProtocol>(
+    engine: &mut Engine,
+    id: InterfaceId,
+    via: Option<InterfaceId>,
+) -> Result<(), TunnelError> {
+    let membership = engine.get::<GroupMembership>().copied();
+    let membership = membership.ok_or(TunnelError::NoMembership)?;
+    let tunnel = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id));
+    let tunnel = tunnel.ok_or(TunnelError::NoGroupTunnel)?;
+    let (old, table) = (tunnel.config, tunnel.table);
+    let group = old.group_address().ok_or(TunnelError::NoGroupTunnel)?;
+    let udp = old.udp.map(|udp| UdpConfig { group_interface: via, ..udp });
+    let new = TunnelConfig { udp, ..old };
+    engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
+        let fib = fib(engine)?;
+        let peer = match via {
+            Some(_) => Some(tunnels.add_peer(fib, &new, group, table)?),
+            None => None,
+        };
+        let entry = peer.map_or(0, |peer| peer.entry);
+        let Some(tunnel) = tunnels.by_interface.get_mut(&id) else { return Ok(()) };
+        tunnel.config = new;
+        let gone = match peer {
+            Some(peer) => tunnel.peers.insert(None, peer),
+            None => tunnel.peers.remove(&None),
+        };
+        let keys = [Some(tunnel.own_key()), tunnel.alias];
+        tunnels.frames.set(id, entry);
+        for key in keys.into_iter().flatten() {
+            tunnels.ends.insert(key, End { entry, ..end::<P>(id, &new) })?;
+        }
+        if let Some(gone) = gone {
+            tunnels.remove_peer(fib, gone);
+        }
+        Ok(())
+    })?;
+    if let Some((group, interface)) = new.group() {
+        (membership.join)(engine, interface, group);
+    }
+    if let Some((group, interface)) = old.group() {
+        (membership.leave)(engine, interface, group);
+    }
+    Ok(())
+}
+
+/// Take packets at the tunnel's UDP port.
 fn listen<P: TunnelProtocol>(
     engine: &mut Engine,
     config: &TunnelConfig<P::Extra>,
 ) -> Result<(), TunnelError> {
     let Some(udp) = config.udp.filter(|udp| udp.local_port != 0) else { return Ok(()) };
-    let membership = engine.get::<GroupMembership>().copied();
-    if config.group().is_some() && membership.is_none() {
-        return Err(TunnelError::NoMembership);
-    }
     let tables = engine.shared::<IpTables>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))?;
     for (opened, family) in families::<P>(config).iter().enumerate() {
         let name = P::NODES.input[*family as usize];
@@ -604,9 +723,6 @@ fn listen<P: TunnelProtocol>(
             before.for_each(|family| tables.udp_ports.close(*family, udp.local_port));
             return Err(TunnelError::Port(udp.local_port));
         }
-    }
-    if let Some(((group, interface), membership)) = config.group().zip(membership) {
-        (membership.join)(engine, interface, group);
     }
     Ok(())
 }
@@ -620,7 +736,7 @@ fn families<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> &'static [Fam
     }
 }
 
-/// Undo [`listen`].
+/// Undo [`listen`], and leave the tunnel's group.
 fn stop_listening<P: TunnelProtocol>(engine: &mut Engine, config: &TunnelConfig<P::Extra>) {
     let Some(udp) = config.udp.filter(|udp| udp.local_port != 0) else { return };
     if let Some(tables) = engine.shared::<IpTables>() {
@@ -752,13 +868,16 @@ fn create_interface<P: TunnelProtocol>(
     config: &TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
     let outer = Family::of(config.source) as usize;
-    let next = match config.carries_frames {
-        true => P::frame_nodes(config)[outer],
-        false => P::NODES.output,
+    let next = match P::FAR_ENDS.filter(|_| config.has_far_ends()) {
+        Some(nodes) => nodes.encap[outer],
+        None if config.carries_frames => P::frame_nodes(config)[outer],
+        None => P::NODES.output,
     };
     let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
-    let is_numbered = P::NUMBERED_NODES.contains(&next);
-    let tx = |_| Box::new(TunnelTx { node, is_numbered }) as Box<dyn TxQueue>;
+    // Numbered frames are cut before. Who cuts others knows tunnels in UDP by their usual port.
+    let is_usual = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
+    let takes_offloads = is_usual && !P::NUMBERED_NODES.contains(&next);
+    let tx = |_| Box::new(TunnelTx { node, takes_offloads }) as Box<dyn TxQueue>;
     let id = engine.create_interface(InterfaceSpec {
         name: name::<P>(instance),
         device: Box::new(TunnelDevice(P::NAME)),
@@ -781,6 +900,7 @@ fn made_up_mac() -> [u8; 6] {
 
 /// An interface is gone: its tunnel, too.
 fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
+    far_ends::forget::<P>(engine, id);
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
         stop_listening::<P>(engine, &tunnel.config);
@@ -792,7 +912,7 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
         if let Some(alias) = &tunnel.alias {
             tunnels.ends.remove(alias);
         }
-        if tunnel.config.group().is_some() {
+        if tunnel.config.group_address().is_some() {
             let mut others = tunnels.by_interface.iter();
             let other = others.find(|(_, other)| other.has_number_of(&tunnel)).map(|(id, _)| *id);
             other.into_iter().for_each(|id| tunnels.follow_groups(id));
@@ -800,7 +920,7 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
         tunnel.peers.values().for_each(|peer| tunnels.remove_end(peer));
         let Some(fib) = engine.get_mut::<Fib>() else { return };
         fib.set_stack(id, None);
-        if tunnel.config.destination.is_none() {
+        if tunnel.config.destination.is_none() || tunnel.config.group_address().is_some() {
             fib.release_table(tunnel.family(), tunnel.table, HOLDER);
         }
         for peer in tunnel.peers.into_values() {
@@ -821,7 +941,7 @@ fn follow_next_hops<P: TunnelProtocol>(
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(mut tunnel) = tunnels.by_interface.remove(&id) else { return Ok(()) };
         let mut done = Ok(());
-        if tunnel.config.destination.is_none() {
+        if tunnel.config.destination.is_none() && !tunnel.has_far_ends() {
             let known: Vec<IpAddr> = tunnel.peers.keys().flatten().copied().collect();
             for next_hop in known.into_iter().filter(|next_hop| !wanted.contains_key(next_hop)) {
                 remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
@@ -889,6 +1009,13 @@ pub(super) fn start<P: TunnelProtocol>(engine: &mut Engine, tunnels: Tunnels<P>)
     engine.on_interface_change(|engine, id, change| {
         if change == InterfaceChange::Deleted {
             forget::<P>(engine, id);
+            let all = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
+            let by_it =
+                all.filter(|(_, tunnel)| tunnel.config.group().map(|(_, by)| by) == Some(id));
+            let by_it: Vec<InterfaceId> = by_it.map(|(tunnel, _)| tunnel).collect();
+            for tunnel in by_it {
+                let _ = set_group_interface::<P>(engine, tunnel, None); // to end is not refused
+            }
         }
     });
     if P::FOLLOWS_TEIB {

@@ -14,7 +14,7 @@ use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::flow_hash;
 use quiver_forwarding::next_hop_group::Hop;
 
-use super::protocol::{Stack, TunnelProtocol, place, take_super_frames};
+use super::protocol::{Stack, TunnelProtocol, place, super_frame_bytes_max};
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::inner::{InnerFields, InnerPacket};
@@ -77,7 +77,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
         let hash = if has_flow { flow_hash::<F>(packet) } else { 0 };
         let dont_fragment = F::forbids_fragments(packet.bytes(), length);
         let inside =
-            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment, key: 0 };
         Some(self.output.put_and_leave(link, packet, inside).map_err(TunnelDrop::from))
     }
 
@@ -174,7 +174,7 @@ impl<P: TunnelProtocol, O: OuterHeader, F: InnerPacket> TunnelEncap<P, O, F> {
             F::fields(packet.bytes()).ok_or(TunnelDrop::Truncated)?;
         let dont_fragment = fits && F::forbids_fragments(packet.bytes(), packet.longest_on_wire());
         let inside =
-            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment };
+            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment, key: 0 };
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
@@ -264,11 +264,12 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, F: InnerPacket>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
 ) -> NodeSpec {
     let entries = entries.clone();
-    let spec = NodeSpec::stage("Puts a tunnel's headers in front of packets", move |wiring| {
+    NodeSpec::stage("Puts a tunnel's headers in front of packets", move |wiring| {
         TunnelEncap::<P, O, F>::new(wiring, &entries)
     })
-    .detour(O::REWRITE);
-    take_super_frames::<P, O>(spec).describe(|record, names| {
+    .detour(O::REWRITE)
+    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
+    .describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,

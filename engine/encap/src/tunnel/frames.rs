@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::graph::counters::INTERFACES_MAX;
-use quiver_core::graph::node::{NodeSpec, Wiring};
+use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::worker::device::TxQueue;
@@ -12,7 +12,10 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
 use super::config::Tunnels;
-use super::protocol::{ETHERNET, Sent, Stack, TunnelProtocol, place, take_super_frames};
+use super::far_ends::ManyEnds;
+use super::protocol::{
+    ETHERNET, FarEndNodes, Sent, Stack, TunnelProtocol, place, super_frame_bytes_max,
+};
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::flow::{frame_ecn, kept_frame_hash};
@@ -44,30 +47,69 @@ impl EntryByInterface {
     }
 }
 
-/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
-///
-/// Where `NUMBERED` is set, [`TunnelProtocol::number`] completes each header.
-pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool = false> {
-    output: EncapOutput<Stack<P, O>>,
-    by_interface: Arc<EntryByInterface>,
-    shared: Arc<P::Shared>,
+/// Where frames go.
+pub trait FrameTarget<P, O>: Send + 'static {
+    /// The name of the node.
+    const NAME: &'static str;
+    /// Does [`TunnelProtocol::number`] complete each header?
+    const IS_NUMBERED: bool = false;
+
+    /// The encapsulation entry for a packet, and the key that is to be written, 0 for the entry's
+    /// own. None for a frame that goes to several ends.
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)>;
 }
 
-impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, NUMBERED> {
-    fn inside(frame: &[u8], hash: u32) -> Inside {
+/// Each interface has one far end.
+pub struct OneEnd(Arc<EntryByInterface>);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for OneEnd {
+    const NAME: &'static str = P::NODES.encap_frames[place::<O>()];
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        Some((self.0.get(packet.tx), 0))
+    }
+}
+
+/// Each interface has one far end, and headers have numbers.
+pub struct NumberedEnd(OneEnd);
+
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for NumberedEnd {
+    const NAME: &'static str = P::NUMBERED_NODES[place::<O>()];
+    const IS_NUMBERED: bool = true;
+
+    #[inline(always)]
+    fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
+        <OneEnd as FrameTarget<P, O>>::target(&self.0, packet)
+    }
+}
+
+/// The node for outer headers of family `O`. The interface that sends is in [`Packet::tx`].
+pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, T = OneEnd> {
+    output: EncapOutput<Stack<P, O>>,
+    target: T,
+    shared: Arc<P::Shared>,
+    /// Makes copies for several ends.
+    flood: NodeId,
+}
+
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T> {
+    #[inline(always)]
+    fn inside(frame: &[u8], hash: u32, key: u32) -> Inside {
         Inside {
             traffic_class: frame_ecn(frame),
             hop_limit: HOP_LIMIT,
             hash,
             protocol: ETHERNET,
             dont_fragment: false,
+            key,
         }
     }
 
     /// Complete the header in front of a frame that has `behind` bytes in the first buffer.
     #[inline(always)]
     fn number(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
-        if !NUMBERED {
+        if !T::IS_NUMBERED {
             return;
         }
         let tunnel_len = entry.header_len().saturating_sub(O::LEN);
@@ -80,7 +122,8 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
     #[cold]
     #[inline(never)]
     fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let entry = self.output.entries.get(entry);
         if entry.header_len() == 0 {
             return Err(TunnelDrop::NoTunnel);
         }
@@ -98,7 +141,7 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
         }
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash));
+        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash, key));
         let behind = packet.segment_length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
@@ -111,11 +154,8 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> FrameEncap<P, O, N
     }
 }
 
-impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage for FrameEncap<P, O, NUMBERED> {
-    const NAME: &'static str = match NUMBERED {
-        true => P::NUMBERED_NODES[place::<O>()],
-        false => P::NODES.encap_frames[place::<O>()],
-    };
+impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEncap<P, O, T> {
+    const NAME: &'static str = T::NAME;
     type Reason = TunnelDrop;
     type InterfaceState = ();
 
@@ -128,9 +168,10 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage for FrameEnc
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let now_ns = if NUMBERED { context.now_ns() } else { 0 };
+        let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
         let sent = Sent { interface: packet.tx, now_ns };
-        let entry = self.output.entries.get(self.by_interface.get(packet.tx));
+        let entry = self.output.entries.get(entry);
         let hash = kept_frame_hash(packet);
         let link = self.output.link(entry, self.output.hop(entry, hash));
         let length = packet.segment_length();
@@ -139,7 +180,7 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage for FrameEnc
         let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
         match link.filter(|link| is_usual & (length <= link.length_max)) {
             Some(link) => {
-                let inside = Self::inside(packet.bytes(), hash);
+                let inside = Self::inside(packet.bytes(), hash, key);
                 let next = self.output.put_and_leave(link, packet, inside)?;
                 self.number(sent, entry, length, packet);
                 Ok(next)
@@ -150,25 +191,57 @@ impl<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool> Stage for FrameEnc
 }
 
 /// The declaration.
-pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool>(
+pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
     tunnels: &Tunnels<P>,
 ) -> NodeSpec {
-    let (entries, by_interface) = (entries.clone(), tunnels.frames().clone());
-    let shared = tunnels.shared().clone();
-    let help = match NUMBERED {
+    let by_interface = tunnels.frames().clone();
+    spec_of::<P, O, OneEnd>(entries, tunnels, None, move || OneEnd(by_interface.clone()))
+        .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
+}
+
+/// The declaration of the node that numbers headers. Segments of one super-frame would get one
+/// header, and so one number.
+pub(super) fn numbered_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
+) -> NodeSpec {
+    let by_interface = tunnels.frames().clone();
+    let end = move || NumberedEnd(OneEnd(by_interface.clone()));
+    spec_of::<P, O, NumberedEnd>(entries, tunnels, None, end)
+}
+
+/// The declaration of the node for ports with many far ends.
+pub(super) fn far_spec<P: TunnelProtocol, O: OuterHeader>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
+    nodes: FarEndNodes,
+) -> NodeSpec {
+    let tables = tunnels.far_tables.clone();
+    let flood = nodes.flood[place::<O>()];
+    spec_of::<P, O, ManyEnds>(entries, tunnels, Some(flood), move || ManyEnds(tables.clone()))
+        .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
+}
+
+fn spec_of<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>>(
+    entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
+    flood: Option<&'static str>,
+    target: impl Fn() -> T + Send + Sync + 'static,
+) -> NodeSpec {
+    let (entries, shared) = (entries.clone(), tunnels.shared().clone());
+    let help = match T::IS_NUMBERED {
         true => "Puts a tunnel's headers, each with a number of its own, in front of frames",
         false => "Puts a tunnel's headers in front of Ethernet frames",
     };
-    let spec = NodeSpec::stage(help, move |wiring: &Wiring<'_>| FrameEncap::<P, O, NUMBERED> {
+    NodeSpec::stage(help, move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
         output: EncapOutput::new(wiring, &entries),
-        by_interface: by_interface.clone(),
+        target: target(),
         shared: shared.clone(),
+        flood: flood.map_or(DROP, |name| wiring.node(name)),
     })
-    .detour(O::REWRITE);
-    // Segments of one super-frame would get one header, and so one number.
-    let spec = if NUMBERED { spec } else { take_super_frames::<P, O>(spec) };
-    spec.describe(|record, names| {
+    .detour(O::REWRITE)
+    .describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,
@@ -179,9 +252,10 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, const NUMBERED: bool>(
 
 /// The device of a tunnel: packets go to the node that encapsulates.
 pub(super) struct TunnelTx {
+    /// The node that encapsulates.
     pub node: NodeId,
-    /// Does that node number each frame, so that it takes no super-frames?
-    pub is_numbered: bool,
+    /// Can super-frames be cut behind the tunnel's headers?
+    pub takes_offloads: bool,
 }
 
 impl TxQueue for TunnelTx {
@@ -193,7 +267,7 @@ impl TxQueue for TunnelTx {
     }
 
     fn takes_offloads(&self) -> bool {
-        !self.is_numbered
+        self.takes_offloads
     }
 
     fn passes_on(&self) -> bool {

@@ -9,6 +9,8 @@ pub mod config;
 mod encap;
 mod ends;
 mod errors;
+mod far_commands;
+mod far_ends;
 mod frames;
 mod input;
 mod protocol;
@@ -27,10 +29,12 @@ pub use config::{
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
 pub use errors::TunnelErrorDrop;
-pub use frames::FrameEncap;
+pub use far_commands::{FarEndCommands, FarEndTexts};
+pub use far_ends::{FAR_ENDS_MAX, FLOOD_LIST_MAX, ManyEnds, ReplicateDrop};
+pub use frames::{FrameEncap, FrameTarget, NumberedEnd, OneEnd};
 pub use input::TunnelInput;
 pub use protocol::{
-    ETHERNET, EndWords, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
+    ETHERNET, EndWords, FarEndNodes, Nodes, Parsed, Payload, SESSIONS, Sent, Stack, TunnelCommands,
     TunnelProtocol, UdpCommands,
 };
 use quiver_control::Registry;
@@ -40,7 +44,7 @@ use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 pub use udp::source_port;
-pub use udp_commands::{UdpTexts, UdpWords};
+pub use udp_commands::{GroupTexts, UdpTexts, UdpWords};
 
 /// Register nodes and commands of a protocol, and keep its tunnels.
 pub fn register<P: TunnelCommands>(registry: &mut Registry) {
@@ -55,6 +59,13 @@ pub fn register_in_udp<P: UdpCommands>(registry: &mut Registry) {
     if register_nodes::<P>(registry) {
         udp_commands::register::<P>(registry);
     }
+}
+
+/// Register the commands of ports with many far ends of a protocol in UDP, and the calls of control
+/// planes that name those.
+pub fn register_far_ends<P: FarEndCommands>(registry: &mut Registry) {
+    far_commands::register::<P>(registry);
+    registry.on_start(|engine| engine.insert(far_commands::calls::<P>()));
 }
 
 /// Register nodes of a protocol, and keep its tunnels. False where memory is missing.
@@ -79,12 +90,20 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
         claim_stacks::<P>(graph);
     }
     if P::CARRIES_FRAMES {
-        graph.node(frames::spec::<P, Ip4, false>(&entries, &tunnels));
-        graph.node(frames::spec::<P, Ip6, false>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::spec::<P, Ip6>(&entries, &tunnels));
     }
     if !P::NUMBERED_NODES[0].is_empty() {
-        graph.node(frames::spec::<P, Ip4, true>(&entries, &tunnels));
-        graph.node(frames::spec::<P, Ip6, true>(&entries, &tunnels));
+        graph.node(frames::numbered_spec::<P, Ip4>(&entries, &tunnels));
+        graph.node(frames::numbered_spec::<P, Ip6>(&entries, &tunnels));
+    }
+    if let Some(nodes) = P::FAR_ENDS {
+        let tables = &tunnels.far_tables;
+        graph.node(frames::far_spec::<P, Ip4>(&entries, &tunnels, nodes));
+        graph.node(frames::far_spec::<P, Ip6>(&entries, &tunnels, nodes));
+        for (flood, encap) in nodes.flood.into_iter().zip(nodes.encap) {
+            graph.node(far_ends::spec([flood, encap], tables));
+        }
     }
     if P::RECEIVES {
         graph.node(input::spec::<P, Ip4>(&table, arcs));

@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 
 use quiver_control::{Args, Cell, Column, Command, Refusal};
-use quiver_core::graph::node::NodeSpec;
 use quiver_core::{Engine, InterfaceId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
@@ -97,6 +96,16 @@ pub struct Nodes {
     pub errors: [&'static str; 2],
 }
 
+/// The names of nodes of a protocol whose ports may have many far ends. Pairs are of the outer
+/// families IPv4 and IPv6.
+#[derive(Clone, Copy, Debug)]
+pub struct FarEndNodes {
+    /// The nodes that encapsulate frames to one far end.
+    pub encap: [&'static str; 2],
+    /// The nodes that make copies for all far ends.
+    pub flood: [&'static str; 2],
+}
+
 /// A tunnel protocol on IP.
 pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// In commands: `create NAME tunnel`.
@@ -118,6 +127,8 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     const CARRIES_FRAMES: bool;
     /// Has its header a key that tells tunnels between the same ends apart?
     const HAS_KEY: bool;
+    /// The nodes of ports with many far ends, where the protocol has such ports.
+    const FAR_ENDS: Option<FarEndNodes> = None;
     /// The nodes that encapsulate Ethernet frames whose headers [`number`](Self::number) completes
     /// one by one; empty where there are none.
     const NUMBERED_NODES: [&'static str; 2] = ["", ""];
@@ -230,6 +241,16 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// `header` is shorter than the protocol's header.
     fn fill(header: &mut [u8], inside: IpProtocol) -> Result<(), Truncated>;
 
+    /// Write the key into these bytes, for a port with many far ends.
+    ///
+    /// # Errors
+    /// `header` is shorter than the protocol's header.
+    #[inline(always)]
+    fn put_key(header: &mut [u8], key: u32) -> Result<(), Truncated> {
+        let _ = (header, key);
+        Ok(())
+    }
+
     /// Read the header that stands behind an outer IP header which names `protocol`, or behind the
     /// UDP header after that. A header
     /// without a checksum says the same as another that begins with the same
@@ -324,7 +345,11 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
         if P::UDP_PORT.is_some() {
             udp::fill(words, bytes, O::LEN, total, inside.hash)?;
         }
-        P::fill(bytes.get_mut(O::LEN + udp_len::<P>()..).ok_or(Truncated)?, inside.protocol)
+        let header = bytes.get_mut(O::LEN + udp_len::<P>()..).ok_or(Truncated)?;
+        if P::FAR_ENDS.is_some() && inside.key != 0 {
+            P::put_key(header, inside.key)?;
+        }
+        P::fill(header, inside.protocol)
     }
 
     #[inline(always)]
@@ -333,15 +358,6 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
             return udp::finish(words, packet, at);
         }
         Ok(())
-    }
-}
-
-/// Let a node that puts headers in front take super-frames. Those of tunnels in UDP are cut before:
-/// each segment has a UDP header of its own.
-pub(super) fn take_super_frames<P: TunnelProtocol, O: OuterHeader>(spec: NodeSpec) -> NodeSpec {
-    match P::UDP_PORT {
-        None => spec.takes_offloads_up_to(super_frame_bytes_max::<P, O>()),
-        Some(_) => spec,
     }
 }
 

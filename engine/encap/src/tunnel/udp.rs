@@ -3,7 +3,8 @@
 //! RFC 6936).
 
 use quiver_core::Packet;
-use quiver_offload::checksum::add_to_sum;
+use quiver_core::memory::packet::PacketFlags;
+use quiver_offload::checksum::add_rest_as_sent;
 use quiver_wire::checksum::Sum;
 use quiver_wire::{Header, Ip6Header, IpProtocol, UdpHeader};
 
@@ -81,8 +82,14 @@ pub(super) fn finish(
     let header = Ip6Header::overlay(packet.bytes().get(at..).ok_or(Truncated)?).ok_or(Truncated)?;
     let at = at + Ip6Header::LEN;
     let length = packet.length().checked_sub(at).ok_or(Truncated)?;
+    if packet.has(PacketFlags::OFFLOAD) && packet.offload().segment_bytes != 0 {
+        // Each segment gets its own where the super-frame is cut, because there is one here.
+        let udp = packet.bytes_mut().get_mut(at..).and_then(UdpHeader::overlay_mut);
+        udp.ok_or(Truncated)?.set_checksum(u16::MAX);
+        return Ok(());
+    }
     let sum = Sum::pseudo6(header.source(), header.destination(), IpProtocol::UDP, length as u32);
-    let sum = add_to_sum(sum, packet, at, length).ok_or(Truncated)?.udp_checksum();
+    let sum = add_rest_as_sent(sum, packet, at).ok_or(Truncated)?.udp_checksum();
     let udp = packet.bytes_mut().get_mut(at..).and_then(UdpHeader::overlay_mut);
     udp.ok_or(Truncated)?.set_checksum(sum);
     Ok(())

@@ -71,8 +71,8 @@ impl fmt::Display for Link {
             Link::Ip6 => "IPv6",
             Link::Ethernet => "Ethernet",
             Link::Mpls => "MPLS",
-            Link::Label { is_bottom: false } => "MPLS non-eos",
-            Link::Label { is_bottom: true } => "MPLS eos",
+            Link::Label { is_bottom: false } => "MPLS-non-eos",
+            Link::Label { is_bottom: true } => "MPLS-eos",
         })
     }
 }

@@ -105,6 +105,7 @@ impl Thread {
         stream.set_nonblocking(true)?;
         self.model.objects.begin_dump();
         self.model.routes.begin_dump();
+        self.model.labels.begin_dump();
         let now = Instant::now();
         let (connected, heard) = (now, now);
         Ok(Session { stream, bytes: Vec::new(), connected, heard, is_saying: true })
@@ -137,6 +138,7 @@ fn read(session: &mut Session, model: &mut Model, shared: &Shared) -> Result<(),
         session.is_saying = false;
         model.sweep_objects();
         model.routes.sweep();
+        model.labels.sweep();
     }
     Ok(())
 }

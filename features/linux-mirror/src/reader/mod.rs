@@ -24,7 +24,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use self::model::Model;
 pub(crate) use self::model::{
-    AddressKey, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts, StationKey,
+    AddressKey, FarKey, LabelFacts, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts,
+    StationKey,
 };
 pub(crate) use self::orders::{Again, Order};
 pub(crate) use self::own::{OwnChange, OwnRoute, neighbour};
@@ -81,9 +82,12 @@ pub(crate) struct Portion {
     pub addresses: Vec<(AddressKey, bool)>,
     pub neighbours: Vec<((u32, std::net::IpAddr), Option<NeighbourFacts>)>,
     pub stations: Vec<(StationKey, Option<StationFacts>)>,
+    /// Stations behind far ends of VXLAN devices.
+    pub far: Vec<(FarKey, Option<std::net::IpAddr>)>,
     /// Next-hop objects, as the hops that they come to.
     pub objects: Vec<(u32, Option<ObjectHops>)>,
     pub routes: Vec<(RouteKey, Option<Arc<RouteValue>>)>,
+    pub labels: Vec<(u32, Option<LabelFacts>)>,
 }
 
 /// What both threads have.
@@ -254,7 +258,9 @@ fn portion_of(model: &mut Model) -> Portion {
         addresses: addresses.map(|(key, value)| (key, value.is_some())).collect(),
         neighbours: model.neighbours.take_unreported(PORTION_OBJECTS),
         stations: model.stations.take_unreported(PORTION_OBJECTS),
+        far: model.far.take_unreported(PORTION_ROUTES),
         objects,
         routes: routes.map(|(key, reported)| (key, reported.map(|(_, value)| value))).collect(),
+        labels: model.labels.take_unreported(PORTION_OBJECTS),
     }
 }

@@ -1,10 +1,11 @@
 //! What Linux has configured in a namespace, as far as the router follows it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_netlink::message::flag;
+use quiver_netlink::mpls::{LabelHop, LabelRoute};
 use quiver_netlink::{Message, address, family, link, neighbour, next_hop, route};
 
 use super::kept::{Before, Kept};
@@ -33,6 +34,8 @@ pub(crate) struct LinkFacts {
     pub vlan: Option<(u16, u16)>,
     /// Is it a port of a bridge?
     pub is_bridge_port: bool,
+    /// The VNI of a VXLAN device.
+    pub vni: Option<u32>,
 }
 
 /// An address of a link, with the length of its prefix.
@@ -58,6 +61,19 @@ pub(crate) struct StationFacts {
     pub is_static: bool,
     /// Did somebody else than the kernel learn it?
     pub is_external: bool,
+}
+
+/// A station behind a far end of a VXLAN device: the device's link and the layer 2 address; for
+/// address 0, which stands for all stations, each far end has an entry.
+pub(crate) type FarKey = (u32, [u8; 6], Option<IpAddr>);
+
+/// What the route of a label says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabelFacts {
+    /// Its hops.
+    pub hops: Vec<LabelHop>,
+    /// Does the TTL go on into what is behind the label?
+    pub propagates_ttl: bool,
 }
 
 /// What a next-hop object says.
@@ -95,10 +111,17 @@ pub(crate) struct Model {
     pub neighbours: Kept<(u32, IpAddr), NeighbourFacts>,
     /// Stations of bridges, behind their ports.
     pub stations: Kept<StationKey, StationFacts>,
+    /// The port that a station of a bridge is behind, by bridge, layer 2 address and VLAN. A
+    /// station that moves is reported at its new port alone.
+    station_ports: HashMap<(u32, [u8; 6], u16), u32>,
+    /// Stations behind far ends of VXLAN devices.
+    pub far: Kept<FarKey, IpAddr>,
     pub objects: Kept<u32, Object>,
     /// Objects that groups name, and that are not there.
     awaited: HashSet<u32>,
     pub routes: Routes,
+    /// Routes of labels.
+    pub labels: Kept<u32, LabelFacts>,
     /// Routes of this router, or of an earlier one, in Linux.
     pub own_routes: HashSet<RouteKey>,
     /// A link that went down or lost an address since somebody looked: it may be about to go.
@@ -112,9 +135,12 @@ impl Model {
             addresses: Kept::new(),
             neighbours: Kept::new(),
             stations: Kept::new(),
+            station_ports: HashMap::new(),
+            far: Kept::new(),
             objects: Kept::new(),
             awaited: HashSet::new(),
             routes: Routes::new(),
+            labels: Kept::new(),
             own_routes: HashSet::new(),
             leaving: None,
         }
@@ -137,7 +163,23 @@ impl Model {
         }
     }
 
+    fn take_label(&mut self, kind: u16, read: LabelRoute) {
+        match kind {
+            route::NEW => {
+                // Linux propagates where nobody says otherwise (`ip_ttl_propagate`).
+                let propagates_ttl = read.propagates_ttl.unwrap_or(true);
+                self.labels.put(read.label, LabelFacts { hops: read.hops, propagates_ttl });
+            }
+            _ => {
+                self.labels.remove(read.label);
+            }
+        }
+    }
+
     fn take_route(&mut self, message: &Message<'_>) {
+        if let Some(read) = LabelRoute::read(message.body) {
+            return self.take_label(message.kind, read);
+        }
         let Some(read) = route::Route::read(message.body) else { return };
         if read.protocol == route::protocol::QUIVER {
             let key = RouteKey { table: read.table, prefix: read.prefix };
@@ -176,6 +218,7 @@ impl Model {
                     is_macvlan: read.kind == Some("macvlan"),
                     vlan: read.vlan,
                     is_bridge_port: read.master_kind == Some("bridge"),
+                    vni: read.vni,
                 };
                 self.links.put(read.index, facts);
             }
@@ -184,6 +227,8 @@ impl Model {
                 self.addresses.remove_those(|(link, ..), ()| *link == read.index);
                 self.neighbours.remove_those(|(link, _), _| *link == read.index);
                 self.stations.remove_those(|(link, ..), _| *link == read.index);
+                self.station_ports.retain(|_, port| *port != read.index);
+                self.far.remove_those(|(link, ..), _| *link == read.index);
             }
         }
         if was_up && !is_up {
@@ -283,15 +328,35 @@ impl Model {
     /// An entry of a bridge for a station behind a port. The addresses of the ports themselves
     /// (`NUD_PERMANENT`), and filters of links that are no ports, are none.
     fn take_station(&mut self, kind: u16, read: &neighbour::Neighbour) {
-        let Some(mac) = read.mac.filter(|_| read.master.is_some()) else { return };
-        let key = (read.link, mac, read.vlan.unwrap_or(0));
+        if let (Some(mac), Some(remote), None) = (read.mac, read.address, read.master) {
+            let key = (read.link, mac, (mac == [0; 6]).then_some(remote));
+            match kind == neighbour::NEW {
+                true => self.far.put(key, remote),
+                // A station that has moved is behind another one already.
+                false if self.far.get(key) == Some(&remote) => {
+                    self.far.remove(key);
+                }
+                false => {}
+            }
+            return;
+        }
+        let (Some(mac), Some(bridge)) = (read.mac, read.master) else { return };
+        let vlan = read.vlan.unwrap_or(0);
+        let (key, place) = ((read.link, mac, vlan), (bridge, mac, vlan));
         match kind == neighbour::NEW && read.is_usable() && !read.is_permanent() {
             true => {
+                let old = self.station_ports.insert(place, read.link);
+                if let Some(old) = old.filter(|old| *old != read.link) {
+                    self.stations.remove((old, mac, vlan));
+                }
                 let (is_static, is_external) = (read.is_static(), read.is_external);
                 self.stations.put(key, StationFacts { is_static, is_external });
             }
             false => {
                 self.stations.remove(key);
+                if self.station_ports.get(&place) == Some(&read.link) {
+                    self.station_ports.remove(&place);
+                }
             }
         }
     }
@@ -338,6 +403,7 @@ impl Model {
         self.addresses.report_again(|(link, ..), ()| *link == index);
         self.neighbours.report_again(|(link, _), _| *link == index);
         self.stations.report_again(|(link, ..), _| *link == index);
+        self.far.report_again(|(link, ..), _| *link == index);
         let of_link =
             |object: &Object| matches!(object, Object::Hop { link, .. } if *link == index);
         let objects = self.objects.keys_of(|_, object| of_link(object));
@@ -345,6 +411,7 @@ impl Model {
             objects.contains(id) || object.has_member(|member| objects.contains(&member))
         });
         self.routes.used.report_again(|_, (_, value)| value.names(index));
+        self.labels.report_again(|_, facts| facts.hops.iter().any(|hop| hop.link == index));
     }
 
     fn report_all_again(&mut self) {
@@ -352,8 +419,10 @@ impl Model {
         self.addresses.report_again(|_, ()| true);
         self.neighbours.report_again(|_, _| true);
         self.stations.report_again(|_, _| true);
+        self.far.report_again(|_, _| true);
         self.objects.report_again(|_, _| true);
         self.routes.used.report_again(|_, _| true);
+        self.labels.report_again(|_, _| true);
     }
 
     /// How many changes are to be told.
@@ -362,8 +431,10 @@ impl Model {
             + self.addresses.unreported()
             + self.neighbours.unreported()
             + self.stations.unreported()
+            + self.far.unreported()
             + self.objects.unreported()
             + self.routes.used.unreported()
+            + self.labels.unreported()
     }
 
     /// Changes that went into ones that were not told yet.
@@ -372,8 +443,10 @@ impl Model {
             + self.addresses.coalesced
             + self.neighbours.coalesced
             + self.stations.coalesced
+            + self.far.coalesced
             + self.objects.coalesced
             + self.routes.used.coalesced
+            + self.labels.coalesced
     }
 }
 

@@ -41,7 +41,8 @@ pub(super) fn start(namespace: Option<&str>, buffer_bytes: usize) -> io::Result<
         .union(Group::ADDRESSES)
         .union(Group::NEIGHBOURS)
         .union(Group::NEXT_HOPS)
-        .union(Group::ROUTES);
+        .union(Group::ROUTES)
+        .union(Group::LABELS);
     let open = move || -> io::Result<(NetlinkSocket, NetlinkSocket)> {
         Ok((NetlinkSocket::open(groups)?, NetlinkSocket::open(Group::NONE)?))
     };
@@ -175,6 +176,7 @@ impl Thread {
             model.own_routes.clear();
         })?;
         self.model.routes.sweep();
+        self.dump_labels()?;
         let repairs = self.wanted.repairs(&self.model.own_routes);
         repairs.iter().for_each(|change| self.write(change));
         let neighbours = [neighbour::dump(family::IP4), neighbour::dump(family::IP6)];
@@ -182,8 +184,24 @@ impl Thread {
         self.model.neighbours.sweep();
         // Kernels without bridges have no such entries.
         let stations = [neighbour::dump(family::BRIDGE)];
-        if self.dump(&stations, |model| model.stations.begin_dump()).is_ok() {
+        let begin = |model: &mut Model| {
+            model.stations.begin_dump();
+            model.far.begin_dump();
+        };
+        if self.dump(&stations, begin).is_ok() {
             self.model.stations.sweep();
+            self.model.far.sweep();
+        }
+        Ok(())
+    }
+
+    /// Ask for the routes of labels. A kernel without MPLS would answer with all other routes.
+    fn dump_labels(&mut self) -> io::Result<()> {
+        const MPLS: &str = "/proc/sys/net/mpls";
+        if std::path::Path::new(MPLS).exists() {
+            let labels = [route::dump(family::MPLS)];
+            self.dump(&labels, |model| model.labels.begin_dump())?;
+            self.model.labels.sweep();
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use quiver_netlink::route::{Route, RouteKind};
-use quiver_netlink::seg6;
+use quiver_netlink::{mpls, seg6};
 use quiver_tables::prefix::IpPrefix;
 
 use super::by_object::ByObject;
@@ -52,6 +52,8 @@ pub(crate) struct Hop {
 /// A lightweight tunnel of a hop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Encap {
+    /// Labels are put on packets.
+    Labels(mpls::LabelStack),
     /// Segments are put on packets.
     Headend(seg6::Headend),
     /// The route is a local SID.
@@ -64,6 +66,7 @@ impl Encap {
     /// Of the kind of a tunnel and its attributes.
     pub fn of((kind, value): (u16, &[u8])) -> Arc<Encap> {
         let read = match kind {
+            mpls::ENCAP => mpls::LabelStack::read(value).map(Encap::Labels),
             seg6::HEADEND => seg6::Headend::read(value).map(Encap::Headend),
             seg6::LOCAL => seg6::LocalSid::read(value).map(Encap::Local),
             _ => None,

@@ -105,8 +105,14 @@ impl<F: Encapsulated> Encaps<F> {
         let InnerFields { traffic_class, hop_limit, .. } =
             F::fields(packet.bytes()).ok_or(HeadendDrop::Truncated)?;
         let length = packet.length();
-        let inside =
-            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
+        let inside = Inside {
+            traffic_class,
+            hop_limit,
+            hash,
+            protocol: F::PROTOCOL,
+            dont_fragment: false,
+            key: 0,
+        };
         self.output.put(entry, packet, length, inside)?;
         if fits && self.output.is_resolved(hop) {
             return Ok(output::push_link(self.output.adjacency(hop), packet)?);
@@ -146,8 +152,14 @@ impl<F: Encapsulated> Encaps<F> {
         }
         let hash = flow_hash::<F>(packet);
         let (traffic_class, hop_limit) = step(packet)?;
-        let inside =
-            Inside { traffic_class, hop_limit, hash, protocol: F::PROTOCOL, dont_fragment: false };
+        let inside = Inside {
+            traffic_class,
+            hop_limit,
+            hash,
+            protocol: F::PROTOCOL,
+            dont_fragment: false,
+            key: 0,
+        };
         Some(self.output.put_and_leave(link, packet, inside).map_err(HeadendDrop::from))
     }
 }

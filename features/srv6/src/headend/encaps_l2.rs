@@ -107,7 +107,14 @@ impl EncapsL2 {
     #[inline(always)]
     fn inside(hash: u32) -> Inside {
         // A frame has no hops: a hop limit that is propagated is that of a packet of the router.
-        Inside { traffic_class: 0, hop_limit: 64, hash, protocol: ETHERNET, dont_fragment: false }
+        Inside {
+            traffic_class: 0,
+            hop_limit: 64,
+            hash,
+            protocol: ETHERNET,
+            dont_fragment: false,
+            key: 0,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ ENCAPSULATION = {
     "l2bd": "eth",
     "ip4": "ethip4",
     "ip6": "ethip6",
+    "mpls": "ethmplsip4",
     "nat44det": "ethip4udp",
     "nat44ed": "ethip4udp",
 } | {f"srv6-{word}": behaviour.encapsulation for word, behaviour in BEHAVIOURS.items()}
@@ -27,6 +28,7 @@ OTHER_ENCAPSULATIONS = {
     "l2bd": ("dot1q", "dot1ad", "ethip4vxlan"),
     "ip4": ("dot1q", "dot1ad", "ethip4udp"),
     "ip6": ("dot1q", "dot1ad", "ethip6ip6", "ethip6srhip6"),
+    "mpls": ("dot1q", "dot1ad"),
     "nat44det": (),
     "nat44ed": ("ethip4tcp",),
 }

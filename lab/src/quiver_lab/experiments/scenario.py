@@ -41,6 +41,7 @@ LINKS = {"linux": "veth", "external": "eth"}
 """What a test's name calls the wires, where they are no memif."""
 TAGS = ("dot1q", "dot1ad")
 TAG_BYTES = 4
+LABEL_BYTES = 4
 LINUX_PATHS = ("l2bd", "ip4", "ip6", "srv6")
 LINUX_ROUTES_MAX = 1_000_000
 """`ip -batch` adds some tens of thousands a second, and the kernel needs half a kilobyte for each."""
@@ -315,7 +316,8 @@ class Scenario(Part):
         Field(discriminator="kind"),
     ]
     generator: Annotated[QuiverTgGenerator | TrexGenerator, Field(discriminator="kind")] = QuiverTgGenerator()
-    path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6", "srv6"]
+    path: Literal["l2xc", "l2patch", "l2bd", "ip4", "ip6", "mpls", "srv6"]
+    """`mpls` switches labels: 16 becomes 17 one way, and 17 becomes 16 the other."""
     behaviour: str | None = None
     """Of segment routing, for the path srv6: `end.x`, `h.encaps.v6`, `srv6enc2sids`."""
     tags: Literal["none", "dot1q", "dot1ad"] = "none"
@@ -356,7 +358,7 @@ class Scenario(Part):
             raise ValueError("search.state: only a bridge of Quiver's learns from traffic here; leave it out")
         if isinstance(self.frame, int):
             least = FRAME_BYTES_MIN_IP6_UDP if self.path == "ip6" else FRAME_BYTES_MIN
-            least += _tag_bytes(self.tags)
+            least += _tag_bytes(self.tags) + (LABEL_BYTES if self.path == "mpls" else 0)
             if not least <= self.frame <= FRAME_BYTES_MAX:
                 raise ValueError(
                     f"frame: for the path {self.path} it must be {least} to {FRAME_BYTES_MAX} bytes,"

@@ -12,6 +12,8 @@ VLANS = (100, 200)
 """Of frames with tags: on the first port and on the second."""
 SERVICE_VLANS = (10, 20)
 """Around them, where there are two."""
+LABELS = (16, 17)
+"""Of frames that come in by the first port and by the second; each leaves with the other."""
 IP4_FIRST_ROUTE = ("10.0.0.0", "20.0.0.0")
 """Consecutive host routes towards port 0 and port 1."""
 IP6_FIRST_ROUTE = ("2001:2:0:a000::", "2001:2:0:b000::")

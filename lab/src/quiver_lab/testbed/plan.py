@@ -26,9 +26,11 @@ from quiver_lab.generators.profile import Profile
 from quiver_lab.testbed.addresses import (
     FIRST_ROUTES,
     INTERFACES,
+    LABELS,
     PORTS,
     SERVICE_VLANS,
     VLANS,
+    host_address,
     interface_mac,
     interfaces,
 )
@@ -81,6 +83,8 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
             commands, destinations = _bridge(scenario), (None, None)
         case "ip4" | "ip6":
             commands, destinations = _routed(scenario, directory)
+        case "mpls":
+            commands, destinations = _label_switch(scenario), (None, None)
         case "srv6":
             assert scenario.behaviour is not None
             both = [line for family in ("ip4", "ip6") for line in neighbor_commands(family, 1)]
@@ -154,6 +158,18 @@ def _sub_interface(scenario: Scenario, port: int) -> list[str]:
 def _cross_connect(scenario: Scenario) -> list[str]:
     there, back = interfaces(scenario)
     return [f"set interface l2 xconnect {there} {back}", f"set interface l2 xconnect {back} {there}"]
+
+
+def _label_switch(scenario: Scenario) -> list[str]:
+    names = interfaces(scenario)
+    lines = neighbor_commands("ip4", 1, replace(QUIVER_SYNTAX, interfaces=names))
+    lines.append("mpls table add 0")
+    for port, name in enumerate(names):
+        to = 1 - port
+        hop = f"{host_address('ip4', to, 0)} {names[to]}"
+        lines.append(f"set interface mpls {name} enable")
+        lines.append(f"mpls local-label add {LABELS[port]} eos via {hop} out-labels {LABELS[to]}")
+    return lines
 
 
 def _patch() -> list[str]:

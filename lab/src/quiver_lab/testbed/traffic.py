@@ -16,6 +16,7 @@ from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Ip6, Udp, Valu
 from quiver_lab.generators.profile import AfPacket, AfXdp, Memif, Port, Profile, Stream
 from quiver_lab.testbed.addresses import (
     FIRST_ROUTES,
+    LABELS,
     PORTS,
     SERVICE_VLANS,
     VLANS,
@@ -114,7 +115,15 @@ def make_stream(
         assert isinstance(scenario.frame, int)
         frame = scenario.frame + coming.frame_bytes - behaviour.frame_bytes
         return Stream(from_port=port, to=to, frame=frame, layers=headers)
-    if destination is None:
+    if path == "mpls":
+        layers = Headers(
+            ethernet=Ethernet(src=source, dst=router_mac or interface_mac(port)),
+            **tags,
+            mpls=LABELS[port],
+            ip4=Ip4(src=host_address("ip4", port, 0), dst=host_address("ip4", to, 0)),
+            udp=Udp(),
+        )
+    elif destination is None:
         ethernet = Ethernet(src=source, dst=host_mac(to, 0))
         if isinstance(scenario.table, Stations):
             first, second = (

@@ -1,5 +1,7 @@
-//! The other end of the API: a connection to a running program, over its Unix socket or loopback
-//! TCP.
+//! The other end of the API: a connection to a running program, over its Unix socket, loopback TCP
+//! or TLS.
+
+mod tls;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,6 +14,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use crate::paths;
+
+pub use tls::Remote;
 
 /// How often a waiting client looks whether it was interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -97,19 +101,35 @@ impl Connection {
                 place.display()
             )
         })?;
+        let mut connection = Connection::over(stream, peer)?;
+        if address.is_some() {
+            connection.say_token()?;
+        }
+        Ok(connection)
+    }
+
+    /// Connect to a router elsewhere.
+    ///
+    /// # Errors
+    /// Nobody answers there, one side does not trust the other, or a file is not as it must be; the
+    /// text says why.
+    pub fn open_remote(remote: &Remote, peer: Peer) -> Result<Connection, String> {
+        let stream = remote
+            .connect()
+            .map_err(|why| format!("cannot reach the {} at {}: {why}", peer.name, remote.place))?;
+        Connection::over(Box::new(stream), peer)
+    }
+
+    fn over(stream: Box<dyn Duplex>, peer: Peer) -> Result<Connection, String> {
         stream.set_patience(LOOK_EVERY).map_err(|error| error.to_string())?;
-        let mut connection = Connection {
+        Ok(Connection {
             stream,
             peer,
             pending: Vec::new(),
             scanned: 0,
             last_id: 0,
             interrupted: None,
-        };
-        if address.is_some() {
-            connection.say_token()?;
-        }
-        Ok(connection)
+        })
     }
 
     /// Say the token of the token file, if there is one; who listens at a port of TCP may want it.

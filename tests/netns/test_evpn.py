@@ -1,0 +1,180 @@
+"""EVPN by FRR: a Linux host with a VXLAN device on one side, the router with its links in Linux on
+the other one. FRR runs unchanged on both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peers.namespace import Namespace, veth
+from peers.network import DEVICE, namespaces, ping, ping_all, reach
+from peers.processes import need, wait_until
+from peers.router import Router
+from peers.routing_daemons import Frr
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "evpn.md"
+#: The underlay's addresses: the router's, which its twin has, and the peer's.
+OURS, PEERS = "10.0.1.1", "10.0.1.2"
+VNI, DOMAIN, TUNNEL = 100, 1, "vxlan_tunnel0"
+#: A host behind the router, one behind the peer's bridge, and the peer's bridge itself.
+HERE, THERE, BRIDGE = "10.7.0.1", "10.7.0.2", "10.7.0.9"
+MTU_BYTES = 1400
+#: More stations behind the peer.
+MANY = 2000
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The router with a host, the namespace of its twins, the peer, and a host behind that."""
+
+    router: Router
+    twins: Namespace
+    peer: Namespace
+    here: Namespace
+    there: Namespace
+    ours: Frr
+    theirs: Frr
+
+    def stations(self) -> dict[str, str]:
+        """The stations of the bridge domain, and the interfaces that they are behind."""
+        rows = self.router.json(f"show l2fib bd {DOMAIN}")["entries"]
+        return {row["mac"]: row["interface"] for row in rows}
+
+    def tunnel(self) -> dict[str, Any]:
+        """What the router says of the VXLAN interface."""
+        (row,) = self.router.json("show vxlan interface")
+        return dict(row)
+
+
+def guide(kind: str) -> str:
+    """The block of this kind of the walk-through."""
+    found = re.search(rf"^```{kind}\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found
+    return found[1]
+
+
+def bgp(own: str, other: str) -> str:
+    """FRR's configuration of a side: that of the walk-through, or its mirror image."""
+    swapped = {OURS: own, PEERS: other}
+    return re.sub(r"10\.0\.1\.[12]", lambda address: swapped[address[0]], guide("frr"))
+
+
+def host(namespace: Namespace, address: str) -> None:
+    """Give a host its address in the overlay."""
+    namespace.ip("link", "set", DEVICE, "mtu", str(MTU_BYTES))
+    namespace.ip("addr", "add", f"{address}/24", "dev", DEVICE)
+
+
+def linux_vtep(peer: Namespace) -> None:
+    """The peer's VXLAN device and bridge, with a host's link at `port0`."""
+    words = ["id", str(VNI), "local", PEERS, "dstport", "4789", "nolearning"]
+    peer.ip("link", "add", "br0", "type", "bridge")
+    peer.ip("link", "add", "vx0", "type", "vxlan", *words)
+    for device in ("vx0", "port0"):
+        peer.ip("link", "set", device, "master", "br0", "up")
+    peer.run("bridge", "link", "set", "dev", "vx0", "learning", "off", "neigh_suppress", "on")
+    peer.ip("link", "set", "br0", "up")
+    peer.ip("addr", "add", f"{BRIDGE}/24", "dev", "br0")
+
+
+@contextmanager
+def fabric() -> Iterator[Fabric]:
+    """Both sides, with FRR running."""
+    with namespaces("router", "twins", "peer", "here", "there") as made, Router(made[0]) as router:
+        _, twins, peer, here, there = made
+        router.configure(
+            f"""create tap id 0 host-if-name under host-ns {peer.name}
+            create tap id 1 host-if-name {DEVICE} host-ns {here.name}"""
+        )
+        router.configure(guide("quiver").replace("netns fabric", f"netns {twins.name}"))
+        twins.ip("addr", "add", f"{OURS}/24", "dev", "under")
+        peer.ip("link", "set", "under", "mtu", "1600")
+        peer.ip("addr", "add", f"{PEERS}/24", "dev", "under")
+        veth(peer, "port0", there, DEVICE, MTU_BYTES)
+        linux_vtep(peer)
+        host(here, HERE)
+        host(there, THERE)
+        reach(peer, OURS)
+        sides = [Frr(twins, "bgpd", config=bgp(OURS, PEERS)), Frr(peer, "bgpd", config=bgp(PEERS, OURS))]
+        yield Fabric(router, twins, peer, here, there, *sides)
+
+
+def test_hosts_talk_and_move_between_the_router_and_linux() -> None:
+    need("vtysh", "bridge")
+    with fabric() as made:
+        router, here, there = made.router, made.here, made.there
+
+        # Type 3: each side sends frames to all stations to the other one.
+        wait_until("the peer is in the flood list", lambda: made.tunnel()["flood_list"] == PEERS)
+        fdb = made.peer.run
+        wait_until(
+            "the peer floods to the router",
+            lambda: f"00:00:00:00:00:00 dst {OURS}" in fdb("bridge", "fdb", "show", "dev", "vx0").stdout,
+        )
+        reach(here, THERE)
+        ping_all(here, THERE)
+        ping_all(there, HERE, "-s", "1300")
+
+        # Type 2: both know behind whom the other one's host is.
+        mac_here, mac_there = here.mac(DEVICE), there.mac(DEVICE)
+        wait_until("the router knows the peer's host", lambda: made.stations().get(mac_there) == TUNNEL)
+        wait_until(
+            "the peer knows the router's host",
+            lambda: f"{mac_here} dst {OURS}" in fdb("bridge", "fdb", "show", "dev", "vx0").stdout,
+        )
+        before = router.counters(TUNNEL)
+        ping_all(here, THERE)
+        sent = router.counters(TUNNEL)["tx_packets"] - before["tx_packets"]
+        assert 3 <= sent <= 6
+
+        # The addresses of the peer's bridge are announced with its MAC: the router answers for them.
+        made.peer.run("ping", "-c", "1", THERE, check=False)
+        wait_until(
+            "the router answers for the peer's host",
+            lambda: THERE in router.ctl(f"show bridge-domain {DOMAIN} arp"),
+        )
+        before_arp = router.errors()
+        here.ip("neigh", "flush", "all")
+        ping_all(here, THERE)
+        answered = [
+            count for (node, _), count in router.counted_since(before_arp).items() if "arp-term" in node
+        ]
+        assert answered, router.errors()
+
+        # MAC mobility: the peer's host moves behind the router, and back.
+        moved = here.mac(DEVICE)
+        there.ip("link", "set", DEVICE, "down")
+        here.ip("link", "set", DEVICE, "address", mac_there)
+        here.ip("addr", "add", f"{THERE}/24", "dev", DEVICE)
+        ping(here, BRIDGE, count=1)
+        wait_until("the host is behind the router", lambda: made.stations().get(mac_there) == "tap1")
+        wait_until(
+            "the peer sends to the router",
+            lambda: f"{mac_there} dst {OURS}" in fdb("bridge", "fdb", "show", "dev", "vx0").stdout,
+        )
+        here.ip("addr", "del", f"{THERE}/24", "dev", DEVICE)
+        here.ip("link", "set", DEVICE, "address", moved)
+        there.ip("link", "set", DEVICE, "up")
+        reach(there, BRIDGE)
+        wait_until("the host is back", lambda: made.stations().get(mac_there) == TUNNEL)
+        reach(here, THERE)
+        router.check_sound()
+
+
+def test_many_stations_are_taken_over_and_go_with_the_peer() -> None:
+    need("vtysh", "bridge")
+    with fabric() as made:
+        lines = [
+            f"fdb add 02:aa:00:00:{number >> 8:02x}:{number & 255:02x} dev port0 master static"
+            for number in range(MANY)
+        ]
+        made.peer.run("bridge", "-batch", "-", stdin="\n".join(lines) + "\n", patience_s=60)
+        wait_until("all are known", lambda: made.tunnel()["stations"] >= MANY, 60)
+        made.peer.ip("link", "set", "vx0", "down")
+        wait_until("all are gone", lambda: made.tunnel()["stations"] < MANY // 2, 60)
+        made.router.ctl(f"lcp evpn del {TUNNEL}")
+        wait_until("its links are gone", lambda: "vx100" not in made.twins.ip("link", "show"))
