@@ -82,10 +82,7 @@ fn eids(engine: &Engine) -> Table {
         let action = mapping.locators.is_empty().then(|| mapping.action.word());
         let left = mapping.expires_ns.map(|at| at.saturating_sub(engine.now_ns()) / 1_000_000_000);
         let row = table.row().cell(eid.vni).cell(eid.prefix.to_string()).cell(kind);
-        row.cell(locators.join(", "))
-            .cell(action)
-            .cell(state.is_installed(&eid))
-            .cell(left);
+        row.cell(locators.join(", ")).cell(action).cell(state.is_installed(&eid)).cell(left);
     }
     table
 }

@@ -152,10 +152,7 @@ fn add_row(engine: &Engine, table: &mut Table, id: InterfaceId) {
     let row = row.cell(config.relay.map(|relay| relay.to_string()));
     let row = row.cell(rd.delegated().map(|prefix| prefix.to_string()));
     let [packets, bytes] = rds.sent(rd);
-    row.cell(config.table)
-        .cell(config.checks_source)
-        .cell(packets)
-        .cell(bytes);
+    row.cell(config.table).cell(config.checks_source).cell(packets).cell(bytes);
 }
 
 fn ids(engine: &Engine) -> Vec<InterfaceId> {
