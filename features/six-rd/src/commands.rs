@@ -67,7 +67,7 @@ fn create_command() -> Command<Engine> {
     .word("del", "delete it")
     .example("create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 10.0.0.0/8 ip4-src 10.0.0.1 sec")
     .example(
-        "create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 0.0.0.0/0 ip4-src 192.0.2.1 br 203.0.113.1",
+        "create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 0.0.0.0/0 ip4-src 192.0.2.1 br 192.0.2.9",
     )
     .run(create)
 }
