@@ -7,8 +7,8 @@
 //! +--------+------+----------+---------+----+---------+---------
 //! ```
 //!
-//! The length of the options is in units of 4 bytes. An option (§3.5) is a class, a type whose first
-//! bit says that it is critical, a length in units of 4 bytes, and its data.
+//! The length of the options is in units of 4 bytes. An option (§3.5) is a class, a type whose
+//! first bit says that it is critical, a length in units of 4 bytes, and its data.
 
 use zerocopy::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -109,7 +109,7 @@ impl TunnelCommands for L2tpv3 {
             cookie(session.local_cookie).into(),
             session.previous.and_then(cookie).into(),
             cookie(session.remote_cookie).into(),
-            if session.has_sublayer { "present" } else { "absent" }.into(),
+            session.has_sublayer.into(),
         ]
     }
 }

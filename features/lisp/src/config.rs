@@ -1,4 +1,4 @@
-//! Mappings in force: the tunnel of each instance, the locators that it reaches, and routes to EIDs.
+//! Mappings in force: the tunnel of each instance, the locators that it reaches, routes to EIDs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,5 +1,5 @@
-//! The control plane (RFC 9301): mappings are requested from map resolvers and learned, and requests
-//! for the EIDs of this site are answered.
+//! The control plane (RFC 9301): mappings are requested from map resolvers and learned, and
+//! requests for the EIDs of this site are answered.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -177,11 +177,9 @@ impl Database {
 
     /// The EID of this site that has an address, the most specific one.
     pub fn local_with(&self, vni: u32, address: IpAddr) -> Option<(Eid, &str)> {
-        let covers = |eid: &Eid| {
-            let length = eid.prefix.length;
-            eid.vni == vni && Eid::new(vni, IpPrefix { address, length }).prefix == eid.prefix
-        };
-        let all = self.local.iter().filter(|(eid, _)| covers(eid));
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        let host = Eid::new(vni, IpPrefix { address, length });
+        let all = self.local.iter().filter(|(eid, _)| eid.covers(&host));
         let found = all.max_by_key(|(eid, _)| eid.prefix.length);
         found.map(|(eid, set)| (*eid, set.as_str()))
     }
@@ -223,9 +221,12 @@ mod tests {
     #[test]
     fn the_most_specific_local_eid_has_an_address() {
         let mut database = Database::default();
-        for (vni, eid, set) in
-            [(0, "10.0.0.0/8", "a"), (0, "10.1.0.0/16", "b"), (7, "10.1.1.0/24", "c")]
-        {
+        for (vni, eid, set) in [
+            (0, "10.0.0.0/8", "a"),
+            (0, "10.1.0.0/16", "b"),
+            (7, "10.1.1.0/24", "c"),
+            (0, "2001:db8:1::/64", "d"),
+        ] {
             database.local.insert(Eid::new(vni, prefix(eid)), set.to_owned());
         }
         let of = |vni, address: &str| {
@@ -235,6 +236,7 @@ mod tests {
         assert_eq!(of(0, "10.1.1.1"), Some("b"));
         assert_eq!(of(0, "10.2.1.1"), Some("a"));
         assert_eq!(of(7, "10.1.1.1"), Some("c"));
+        assert_eq!(of(0, "2001:db8:1::9"), Some("d"));
         assert_eq!((of(0, "11.0.0.1"), of(0, "2001:db8::1")), (None, None));
     }
 

@@ -70,7 +70,7 @@ fn eids(engine: &Engine) -> Table {
     let database = &state.database;
     for (eid, set) in &database.local {
         let row = table.row().cell(eid.vni).cell(eid.prefix.to_string()).cell("local");
-        row.cell(set.as_str()).cell(None::<&str>).cell(None::<&str>).cell(None::<u64>);
+        row.cell(set.as_str()).cell(None::<&str>).cell(None::<bool>).cell(None::<u64>);
     }
     for eid in database.mapped() {
         let Some(mapping) = database.mapping(&eid) else { continue };
@@ -82,10 +82,7 @@ fn eids(engine: &Engine) -> Table {
         let action = mapping.locators.is_empty().then(|| mapping.action.word());
         let left = mapping.expires_ns.map(|at| at.saturating_sub(engine.now_ns()) / 1_000_000_000);
         let row = table.row().cell(eid.vni).cell(eid.prefix.to_string()).cell(kind);
-        row.cell(locators.join(", "))
-            .cell(action)
-            .cell(if state.is_installed(&eid) { "yes" } else { "no" })
-            .cell(left);
+        row.cell(locators.join(", ")).cell(action).cell(state.is_installed(&eid)).cell(left);
     }
     table
 }
@@ -127,7 +124,7 @@ fn resolvers(engine: &Engine) -> Table {
     let Some(state) = engine.get::<State>() else { return table };
     for address in &state.database.resolvers {
         let is_usable = state.sources()[Family::of(*address) as usize].is_some();
-        table.row().cell(address.to_string()).cell(if is_usable { "yes" } else { "no" });
+        table.row().cell(address.to_string()).cell(is_usable);
     }
     table
 }

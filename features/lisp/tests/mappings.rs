@@ -30,7 +30,8 @@ pub(crate) fn router() -> Router {
         "lisp enable",
         "lisp locator-set add site iface e1 p 1 w 1",
         "lisp eid-table add eid 10.0.0.0/24 locator-set site",
-        "lisp remote-mapping add eid 198.51.100.0/24 rloc 203.0.113.2 p 1 w 1 rloc 203.0.113.3 p 2 w 1",
+        "lisp remote-mapping add eid 198.51.100.0/24 rloc 203.0.113.2 p 1 w 1 \
+         rloc 203.0.113.3 p 2 w 1",
     ] {
         router.cli(line);
     }

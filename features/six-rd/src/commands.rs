@@ -67,7 +67,7 @@ fn create_command() -> Command<Engine> {
     .word("del", "delete it")
     .example("create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 10.0.0.0/8 ip4-src 10.0.0.1 sec")
     .example(
-        "create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 0.0.0.0/0 ip4-src 192.0.2.1 br 203.0.113.1",
+        "create 6rd tunnel ip6-pfx 2001:db8::/32 ip4-pfx 0.0.0.0/0 ip4-src 192.0.2.1 br 192.0.2.9",
     )
     .run(create)
 }
@@ -152,10 +152,7 @@ fn add_row(engine: &Engine, table: &mut Table, id: InterfaceId) {
     let row = row.cell(config.relay.map(|relay| relay.to_string()));
     let row = row.cell(rd.delegated().map(|prefix| prefix.to_string()));
     let [packets, bytes] = rds.sent(rd);
-    row.cell(config.table)
-        .cell(if config.checks_source { "on" } else { "off" })
-        .cell(packets)
-        .cell(bytes);
+    row.cell(config.table).cell(config.checks_source).cell(packets).cell(bytes);
 }
 
 fn ids(engine: &Engine) -> Vec<InterfaceId> {

@@ -22,7 +22,7 @@ use crate::domain::{Domain, DomainError};
 use crate::tables::{Tables, Tunnel};
 use crate::{encap, output};
 
-/// The MTU of a tunnel's interface until it is set, bytes: that of Ethernet without the outer header
+/// The MTU of a tunnel's interface until it is set, bytes: Ethernet's without the outer header
 /// (RFC 5969 §9.1).
 pub const MTU_BYTES: u32 = 1_480;
 /// Tunnels at most.

@@ -198,8 +198,10 @@ mod tests {
             edge in any::<u32>(),
             host in any::<u128>(),
         ) {
-            let six = IpPrefix { address: IpAddr::V6((ip6 & mask6(length6)).into()), length: length6 };
-            let four = IpPrefix { address: IpAddr::V4((ip4 & mask4(length4)).into()), length: length4 };
+            let six = IpAddr::V6((ip6 & mask6(length6)).into());
+            let six = IpPrefix { address: six, length: length6 };
+            let four = IpAddr::V4((ip4 & mask4(length4)).into());
+            let four = IpPrefix { address: four, length: length4 };
             let Ok(domain) = Domain::new(six, four, None) else {
                 prop_assert!(length6 + 32 - length4 > 64);
                 return Ok(());

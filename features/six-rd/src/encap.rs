@@ -50,7 +50,7 @@ quiver_core::reasons! {
         TooBig = info "too-big",
             "packets longer than the MTU of the tunnel; their senders get packet-too-big";
         /// RFC 2473 §3.1.
-        HopLimit = info "hop-limit", "packets whose hop limit ends here; their senders get an error";
+        HopLimit = info "hop-limit", "packets whose hop limit ends here; senders get an error";
         /// RFC 4291 §2.5.6.
         LinkLocalSource = info "link-local-source",
             "packets with a link-local source to another link; their senders get an error";

@@ -5,7 +5,7 @@ use quiver_encap::inner::Truncated;
 use quiver_encap::tunnel::{Nodes, Parsed, TunnelConfig, TunnelDrop, TunnelProtocol};
 use quiver_wire::IpProtocol;
 
-/// UDP encapsulation. It sends only: what comes is taken off by port, whoever sent it.
+/// UDP encapsulation. It sends only: what comes is taken off by port, from any sender.
 pub struct UdpEncap;
 
 /// The source port of what is sent.

@@ -39,8 +39,8 @@ const _: () = assert!(TABLES_MAX <= 1 << 15);
 /// How an outer packet is matched.
 pub(super) type Key = [u64; KEY_WORDS];
 
-/// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender. `port` is the
-/// UDP port that they are for, or without UDP the space of numbers that the key is of.
+/// The key of packets from `remote` to `local`. 0 as `remote` stands for every sender. `port` is
+/// the UDP port that they are for, or without UDP the space of numbers that the key is of.
 #[inline(always)]
 pub(super) fn key(remote: u128, local: u128, table: u32, port: u16, key: Option<u32>) -> Key {
     let key = key.map_or(0, |key| 1 << 32 | u64::from(key)) | u64::from(port) << 48;
