@@ -78,6 +78,59 @@ IpRouteArgumentViaRow = TypedDict(
         "resolve_via_host": NotRequired[bool],
         "resolve_via_attached": NotRequired[bool],
         "src_lookup": NotRequired[bool],
+        "out_label": NotRequired[list[str]],
+        "uniform": NotRequired[bool],
+        "pipe": NotRequired[bool],
+        "ttl": NotRequired[int],
+        "exp": NotRequired[int],
+    },
+)
+
+MplsLocalLabelArgumentViaRow = TypedDict(
+    "MplsLocalLabelArgumentViaRow",
+    {
+        "next_hop": NotRequired[str],
+        "interface": NotRequired[str],
+        "drop": NotRequired[bool],
+        "table4": NotRequired[int],
+        "table6": NotRequired[int],
+        "label_table": NotRequired[int],
+        "l2": NotRequired[str],
+        "rx4": NotRequired[str],
+        "rx6": NotRequired[str],
+        "weight": NotRequired[int],
+        "preference": NotRequired[int],
+        "out_label": NotRequired[list[str]],
+        "uniform": NotRequired[bool],
+        "pipe": NotRequired[bool],
+        "ttl": NotRequired[int],
+        "exp": NotRequired[int],
+    },
+)
+
+MplsTunnelArgumentViaRow = TypedDict(
+    "MplsTunnelArgumentViaRow",
+    {
+        "next_hop": str,
+        "interface": NotRequired[str],
+        "weight": NotRequired[int],
+        "preference": NotRequired[int],
+        "out_label": list[str],
+        "ttl": NotRequired[int],
+        "exp": NotRequired[int],
+    },
+)
+
+MplsTunnelSetArgumentViaRow = TypedDict(
+    "MplsTunnelSetArgumentViaRow",
+    {
+        "next_hop": str,
+        "interface": NotRequired[str],
+        "weight": NotRequired[int],
+        "preference": NotRequired[int],
+        "out_label": list[str],
+        "ttl": NotRequired[int],
+        "exp": NotRequired[int],
     },
 )
 
@@ -838,6 +891,7 @@ ShowInterfaceInterfacesRow = TypedDict(
         "mtu_bytes": int,
         "mtu_ip4_bytes": int | None,
         "mtu_ip6_bytes": int | None,
+        "mtu_mpls_bytes": int | None,
         "name": str,
         "promiscuous": bool,
         "rx_queues": list[ShowInterfaceInterfacesRowRxQueuesRow],
@@ -2606,6 +2660,20 @@ SrLocalsidReplaceAddressArgumentNextRow = TypedDict(
     },
 )
 
+SrMplsPolicyAddBsidArgumentNextRow = TypedDict(
+    "SrMplsPolicyAddBsidArgumentNextRow",
+    {
+        "label": str,
+    },
+)
+
+SrMplsPolicyModBsidArgumentNextRow = TypedDict(
+    "SrMplsPolicyModBsidArgumentNextRow",
+    {
+        "label": str,
+    },
+)
+
 SrPolicyAddBsidArgumentNextRow = TypedDict(
     "SrPolicyAddBsidArgumentNextRow",
     {
@@ -2944,6 +3012,21 @@ class Methods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def create_6rd_tunnel_ip6_pfx(
+        self,
+        *,
+        ip6_pfx: str,
+        ip4_pfx: str,
+        ip4_src: str,
+        br: str | None = None,
+        tbl_id: int | str | None = None,
+        ip4_table_id: int | str | None = None,
+        security_check: bool | None = None,
+        sec: bool | None = None,
+        instance: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def create_bond_mode(
         self,
         *,
@@ -2967,6 +3050,23 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def create_geneve_tunnel(
+        self,
+        *,
+        local: str,
+        remote: str,
+        vni: int | str,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        l2: bool | None = None,
+        node: str | None = None,
+        l3_mode: bool | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def create_gre_tunnel_src(
         self,
         *,
@@ -2976,6 +3076,8 @@ class Methods:
         instance: int | str | None = None,
         outer_table_id: int | str | None = None,
         teb: bool | None = None,
+        erspan: int | str | None = None,
+        type_iii: bool | None = None,
         key: int | str | None = None,
         ttl: int | str | None = None,
         dscp: int | str | None = None,
@@ -3029,6 +3131,22 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def create_l2tpv3_tunnel_client_address(
+        self,
+        *,
+        client_address: str,
+        our_address: str,
+        local_cookie: str | None = None,
+        remote_cookie: str | None = None,
+        cookie_bytes: Literal["0", "4", "8"] | None = None,
+        local_session_id: int | str | None = None,
+        remote_session_id: int | str | None = None,
+        l2_sublayer_present: bool | None = None,
+        encap_vrf_id: int | str | None = None,
+        instance: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def create_loopback_interface(
         self,
         *,
@@ -3041,6 +3159,15 @@ class Methods:
         *,
         id: int | str,
         filename: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_mpls_tunnel(
+        self,
+        *,
+        l2_only: bool | None = None,
+        control_word: bool | None = None,
+        mac: str | None = None,
+        instance: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def create_packet_generator_interface(self, *, name: str, if_generation: str | None = None) -> Any: ...
@@ -3099,12 +3226,62 @@ class Methods:
         nh_table_id: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def create_vxlan_gpe_tunnel(
+        self,
+        *,
+        local: str,
+        remote: str,
+        vni: int | str,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        next_ip4: bool | None = None,
+        next_ip6: bool | None = None,
+        next_ethernet: bool | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_vxlan_interface(
+        self,
+        *,
+        local: str,
+        vni: int | str,
+        evpn: bool | None = None,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def create_vxlan_tunnel(
+        self,
+        *,
+        local: str,
+        remote: str,
+        vni: int | str,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        l2: bool | None = None,
+        node: str | None = None,
+        l3: bool | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def delete_6rd_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_geneve_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_host_interface_name(self, *, linux_name: str, if_generation: str | None = None) -> Any: ...
     def delete_interface_af_xdp(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_interface_memif(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_ipip_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_l2tpv3_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_loopback_interface_intfc(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_memif_socket_id(self, *, id: int | str, if_generation: str | None = None) -> Any: ...
     def delete_packet_generator_interface(
@@ -3124,6 +3301,9 @@ class Methods:
         peer: str,
         if_generation: str | None = None,
     ) -> Any: ...
+    def delete_vxlan_gpe_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_vxlan_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_vxlan_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def dhcp6_client(
         self,
         *,
@@ -3399,6 +3579,15 @@ class Methods:
     ) -> Any: ...
     def lcp_default_netns(self, *, namespace: str | None = None, if_generation: str | None = None) -> Any: ...
     def lcp_delete(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def lcp_evpn(
+        self,
+        *,
+        interface: str,
+        name: str,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lcp_evpn_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def lcp_fpm_listen(
         self,
         *,
@@ -3484,6 +3673,47 @@ class Methods:
         interface: str,
         add: bool | None = None,
         del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def mpls_local_label(
+        self,
+        *,
+        label: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        eos: bool | None = None,
+        non_eos: bool | None = None,
+        table: int | str | None = None,
+        via: list[MplsLocalLabelArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def mpls_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def mpls_tunnel(
+        self,
+        *,
+        via: list[MplsTunnelArgumentViaRow],
+        add: bool | None = None,
+        l2_only: bool | None = None,
+        control_word: bool | None = None,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def mpls_tunnel_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def mpls_tunnel_set(
+        self,
+        *,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        via: list[MplsTunnelSetArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def packet_generator_delete(
@@ -3767,6 +3997,20 @@ class Methods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_interface_ip6_geneve_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip6_l2tpv3(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_interface_ip6_nd_mirror_proxy(
         self,
         *,
@@ -3780,6 +4024,13 @@ class Methods:
         *,
         interface: str,
         table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip6_vxlan_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_interface_ip_addr(
@@ -3816,11 +4067,25 @@ class Methods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_interface_ip_geneve_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_interface_ip_table(
         self,
         *,
         interface: str,
         table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_ip_vxlan_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_interface_l2_bridge(
@@ -3900,6 +4165,14 @@ class Methods:
         default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_interface_mpls(
+        self,
+        *,
+        interface: str,
+        state: Literal["enable", "disable"],
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_interface_mtu(
         self,
         *,
@@ -3908,6 +4181,7 @@ class Methods:
         packet: bool | None = None,
         ip4: bool | None = None,
         ip6: bool | None = None,
+        mpls: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_interface_name(self, *, interface: str, name: str, if_generation: str | None = None) -> Any: ...
@@ -4131,6 +4405,14 @@ class Methods:
     def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
     def set_l2fib_entries_max(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
     def set_l2fib_events(self, *, events: int | str, if_generation: str | None = None) -> Any: ...
+    def set_l2tpv3_tunnel_cookie(
+        self,
+        *,
+        interface: str,
+        local: str,
+        remote: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_lldp(
         self,
         *,
@@ -4229,7 +4511,23 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_vxlan_interface(
+        self,
+        *,
+        interface: str,
+        vtep: str,
+        del_: bool | None = None,
+        station: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_watchdog_timeout(self, *, milliseconds: int | str, if_generation: str | None = None) -> Any: ...
+    def show_6rd_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_abf_attach(
         self,
         *,
@@ -4416,6 +4714,14 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowFibLimitsRow]: ...
+    def show_geneve_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        raw: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_graph(
         self,
         *,
@@ -4780,6 +5086,13 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowL2patchRow]: ...
+    def show_l2tpv3(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_lacp(
         self,
         *,
@@ -4886,6 +5199,28 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowModeRow]: ...
+    def show_mpls_fib(
+        self,
+        *,
+        table: int | str | None = None,
+        label: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_mpls_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_mpls_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_node(
         self,
         *,
@@ -4989,6 +5324,13 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowSrLocalsidsRow]: ...
+    def show_sr_mpls_policies(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_sr_mpls_steering_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_sr_oam(
         self,
         *,
@@ -5068,6 +5410,22 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowVrrpVrRow]: ...
+    def show_vxlan_gpe_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_vxlan_interface(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_vxlan_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        raw: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_workers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowWorkers: ...
     def sr_hmac_key(
         self,
@@ -5164,6 +5522,41 @@ class Methods:
         zero_checksum: bool | None = None,
         mapped: str | None = None,
         mapped_prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_policy_add_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyAddBsidArgumentNextRow],
+        weight: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_policy_del_bsid(self, *, bsid: int | str, if_generation: str | None = None) -> Any: ...
+    def sr_mpls_policy_mod_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyModBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        index: int | str | None = None,
+        at: int | str | None = None,
+        share: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_steer_del_l3(
+        self,
+        *,
+        prefix: str,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_steer_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: int | str,
+        fib_table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def sr_policy_add_bsid(
@@ -5690,6 +6083,21 @@ class AsyncMethods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def create_6rd_tunnel_ip6_pfx(
+        self,
+        *,
+        ip6_pfx: str,
+        ip4_pfx: str,
+        ip4_src: str,
+        br: str | None = None,
+        tbl_id: int | str | None = None,
+        ip4_table_id: int | str | None = None,
+        security_check: bool | None = None,
+        sec: bool | None = None,
+        instance: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def create_bond_mode(
         self,
         *,
@@ -5713,6 +6121,23 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def create_geneve_tunnel(
+        self,
+        *,
+        local: str,
+        remote: str,
+        vni: int | str,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        l2: bool | None = None,
+        node: str | None = None,
+        l3_mode: bool | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def create_gre_tunnel_src(
         self,
         *,
@@ -5722,6 +6147,8 @@ class AsyncMethods:
         instance: int | str | None = None,
         outer_table_id: int | str | None = None,
         teb: bool | None = None,
+        erspan: int | str | None = None,
+        type_iii: bool | None = None,
         key: int | str | None = None,
         ttl: int | str | None = None,
         dscp: int | str | None = None,
@@ -5775,6 +6202,22 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def create_l2tpv3_tunnel_client_address(
+        self,
+        *,
+        client_address: str,
+        our_address: str,
+        local_cookie: str | None = None,
+        remote_cookie: str | None = None,
+        cookie_bytes: Literal["0", "4", "8"] | None = None,
+        local_session_id: int | str | None = None,
+        remote_session_id: int | str | None = None,
+        l2_sublayer_present: bool | None = None,
+        encap_vrf_id: int | str | None = None,
+        instance: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def create_loopback_interface(
         self,
         *,
@@ -5787,6 +6230,15 @@ class AsyncMethods:
         *,
         id: int | str,
         filename: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_mpls_tunnel(
+        self,
+        *,
+        l2_only: bool | None = None,
+        control_word: bool | None = None,
+        mac: str | None = None,
+        instance: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def create_packet_generator_interface(
@@ -5850,7 +6302,56 @@ class AsyncMethods:
         nh_table_id: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def create_vxlan_gpe_tunnel(
+        self,
+        *,
+        local: str,
+        remote: str,
+        vni: int | str,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        next_ip4: bool | None = None,
+        next_ip6: bool | None = None,
+        next_ethernet: bool | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_vxlan_interface(
+        self,
+        *,
+        local: str,
+        vni: int | str,
+        evpn: bool | None = None,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def create_vxlan_tunnel(
+        self,
+        *,
+        local: str,
+        remote: str,
+        vni: int | str,
+        instance: int | str | None = None,
+        table: int | str | None = None,
+        l2: bool | None = None,
+        node: str | None = None,
+        l3: bool | None = None,
+        local_port: int | str | None = None,
+        remote_port: int | str | None = None,
+        zero_udp6_checksum: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def delete_6rd_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_geneve_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_host_interface_name(
         self,
@@ -5861,6 +6362,7 @@ class AsyncMethods:
     async def delete_interface_af_xdp(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_interface_memif(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_ipip_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_l2tpv3_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_loopback_interface_intfc(
         self,
         *,
@@ -5885,6 +6387,9 @@ class AsyncMethods:
         peer: str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def delete_vxlan_gpe_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_vxlan_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_vxlan_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def dhcp6_client(
         self,
         *,
@@ -6165,6 +6670,15 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def lcp_delete(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def lcp_evpn(
+        self,
+        *,
+        interface: str,
+        name: str,
+        namespace: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lcp_evpn_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def lcp_fpm_listen(
         self,
         *,
@@ -6260,6 +6774,47 @@ class AsyncMethods:
         interface: str,
         add: bool | None = None,
         del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mpls_local_label(
+        self,
+        *,
+        label: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        eos: bool | None = None,
+        non_eos: bool | None = None,
+        table: int | str | None = None,
+        via: list[MplsLocalLabelArgumentViaRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mpls_table(
+        self,
+        *,
+        table: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mpls_tunnel(
+        self,
+        *,
+        via: list[MplsTunnelArgumentViaRow],
+        add: bool | None = None,
+        l2_only: bool | None = None,
+        control_word: bool | None = None,
+        mac: str | None = None,
+        instance: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def mpls_tunnel_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def mpls_tunnel_set(
+        self,
+        *,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        via: list[MplsTunnelSetArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def packet_generator_delete(
@@ -6543,6 +7098,20 @@ class AsyncMethods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_interface_ip6_geneve_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip6_l2tpv3(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_interface_ip6_nd_mirror_proxy(
         self,
         *,
@@ -6556,6 +7125,13 @@ class AsyncMethods:
         *,
         interface: str,
         table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip6_vxlan_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_interface_ip_addr(
@@ -6592,11 +7168,25 @@ class AsyncMethods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_interface_ip_geneve_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_interface_ip_table(
         self,
         *,
         interface: str,
         table: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_ip_vxlan_bypass(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_interface_l2_bridge(
@@ -6676,6 +7266,14 @@ class AsyncMethods:
         default: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_interface_mpls(
+        self,
+        *,
+        interface: str,
+        state: Literal["enable", "disable"],
+        table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_interface_mtu(
         self,
         *,
@@ -6684,6 +7282,7 @@ class AsyncMethods:
         packet: bool | None = None,
         ip4: bool | None = None,
         ip6: bool | None = None,
+        mpls: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_interface_name(
@@ -6924,6 +7523,14 @@ class AsyncMethods:
     async def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
     async def set_l2fib_entries_max(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
     async def set_l2fib_events(self, *, events: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_l2tpv3_tunnel_cookie(
+        self,
+        *,
+        interface: str,
+        local: str,
+        remote: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_lldp(
         self,
         *,
@@ -7027,10 +7634,26 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_vxlan_interface(
+        self,
+        *,
+        interface: str,
+        vtep: str,
+        del_: bool | None = None,
+        station: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_watchdog_timeout(
         self,
         *,
         milliseconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_6rd_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def show_abf_attach(
@@ -7234,6 +7857,14 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowFibLimitsRow]: ...
+    async def show_geneve_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        raw: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_graph(
         self,
         *,
@@ -7603,6 +8234,13 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowL2patchRow]: ...
+    async def show_l2tpv3(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_lacp(
         self,
         *,
@@ -7714,6 +8352,28 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowModeRow]: ...
+    async def show_mpls_fib(
+        self,
+        *,
+        table: int | str | None = None,
+        label: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_mpls_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_mpls_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_node(
         self,
         *,
@@ -7817,6 +8477,18 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowSrLocalsidsRow]: ...
+    async def show_sr_mpls_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_sr_mpls_steering_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_sr_oam(
         self,
         *,
@@ -7906,6 +8578,27 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowVrrpVrRow]: ...
+    async def show_vxlan_gpe_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_vxlan_interface(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_vxlan_tunnel(
+        self,
+        *,
+        interface: str | None = None,
+        raw: bool | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_workers(
         self,
         *,
@@ -8007,6 +8700,41 @@ class AsyncMethods:
         zero_checksum: bool | None = None,
         mapped: str | None = None,
         mapped_prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_policy_add_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyAddBsidArgumentNextRow],
+        weight: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_policy_del_bsid(self, *, bsid: int | str, if_generation: str | None = None) -> Any: ...
+    async def sr_mpls_policy_mod_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyModBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        index: int | str | None = None,
+        at: int | str | None = None,
+        share: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_steer_del_l3(
+        self,
+        *,
+        prefix: str,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_steer_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: int | str,
+        fib_table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def sr_policy_add_bsid(
