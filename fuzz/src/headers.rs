@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use quiver_lisp::message::Message as LispMessage;
 use quiver_memif::protocol::{MESSAGE_BYTES, Message as MemifMessage};
 use quiver_wire::checksum::Sum;
 use quiver_wire::flow::{self, FlowFields};
@@ -12,8 +13,9 @@ use quiver_wire::lacp::{Lacpdu, MarkerHeader};
 use quiver_wire::lldp::Lldpdu;
 use quiver_wire::upper::Upper;
 use quiver_wire::{
-    EtherType, Header, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid, dhcp4, dhcp6,
-    ethernet, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls, srh, tcp, udp, vlan, vrrp, vxlan,
+    EtherType, Header, IntoBytes, Ip4Header, Ip6Header, IpProtocol, arp, bfd, checksum, csid,
+    dhcp4, dhcp6, erspan, ethernet, geneve, gre, gtpu, icmp4, icmp6, igmp, ip4, ip6, mld, mpls,
+    srh, tcp, udp, vlan, vrrp, vxlan,
 };
 
 /// Room for whatever a target writes again.
@@ -21,7 +23,7 @@ const OUT_BYTES: usize = 70_000;
 const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const DESTINATION: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-const PARSERS: [fn(&[u8]); 26] = [
+const PARSERS: [fn(&[u8]); 29] = [
     arp_message,
     ethernet_header,
     vlan_tags,
@@ -48,6 +50,9 @@ const PARSERS: [fn(&[u8]); 26] = [
     dhcp4_message,
     dhcp6_message,
     vxlan_header,
+    erspan_header,
+    geneve_options,
+    lisp_message,
 ];
 
 /// Read the bytes behind the first by the parser that it says.
@@ -103,6 +108,26 @@ fn vlan_tags(bytes: &[u8]) {
 
 fn vxlan_header(bytes: &[u8]) {
     assert_read_again!(vxlan, bytes);
+}
+
+fn erspan_header(bytes: &[u8]) {
+    assert_read_again!(erspan, bytes);
+}
+
+fn geneve_options(bytes: &[u8]) {
+    if let Ok(options) = geneve::options(bytes) {
+        let length: usize =
+            options.map(|(option, data)| option.as_bytes().len() + data.len()).sum();
+        let header = geneve::GeneveHeader::overlay(bytes).expect("a header with options");
+        assert_eq!(length, header.options_len());
+    }
+}
+
+/// Control messages of LISP.
+fn lisp_message(bytes: &[u8]) {
+    if let Ok(LispMessage::Reply(reply)) = LispMessage::read(bytes) {
+        assert_eq!(LispMessage::read(&reply.write()), Ok(LispMessage::Reply(reply)));
+    }
 }
 
 fn gre_header(bytes: &[u8]) {

@@ -44,6 +44,7 @@ const LEFT_OUT: &[&str] = &[
     "create tap",
     "lcp create",
     "lcp delete",
+    "lcp evpn",
     "lcp fpm",
     "bfd dplane",
     "lcp resync",
@@ -56,6 +57,8 @@ const LEFT_OUT: &[&str] = &[
     "packet-generator enable-stream",
     "prom ",
     "create test",
+    // It takes the memory of all sessions at once.
+    "nat44 plugin enable",
     "subscribe",
     "traceroute",
     "quit",

@@ -53,6 +53,7 @@ pub fn ip4(
     header.extend(destination.octets());
     let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
     let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
     to_port(port, IP4, &[&header, data].concat())

@@ -1,4 +1,4 @@
-"""GRE tunnels with Open vSwitch at the other end: frames of a bridge, with and without a key, and packets."""
+"""Tunnels with Open vSwitch at the other end: GRE for frames and packets, Geneve, ERSPAN."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Tunnelled:
 
 
 @contextmanager
-def tunnelled(near: str, far: str, options: list[str]) -> Iterator[Tunnelled]:
-    """Hosts with these addresses (with their lengths), and a switch whose tunnel has these options."""
+def tunnelled(near: str, far: str, options: list[str], kind: str = "gre") -> Iterator[Tunnelled]:
+    """Hosts with these addresses (with their lengths), and a switch whose tunnel `gre0` is of this kind."""
     need("iperf3", "ethtool")
     with namespaces("router", "switch", "near", "far") as (own, middle, host, other), Router(own) as router:
         veth(own, "wire", middle, "uplink", MTU_BYTES)
@@ -75,7 +75,7 @@ def tunnelled(near: str, far: str, options: list[str]) -> Iterator[Tunnelled]:
             middle.ip("link", "set", "underlay", "up")
             switch.bridge("overlay")
             switch.port("overlay", "port")
-            settings = ["type=gre", f"options:remote_ip={ROUTER}", f"options:local_ip={SWITCH}"]
+            settings = [f"type={kind}", f"options:remote_ip={ROUTER}", f"options:local_ip={SWITCH}"]
             switch.vsctl("add-port", "overlay", "gre0", "--", "set", "Interface", "gre0", *settings, *options)
             router.wait_for_link("host-wire", "host-port")
             yield Tunnelled(router, switch, host, other)
@@ -136,3 +136,88 @@ def test_packets_are_routed_into_a_tunnel_and_their_senders_told_what_fits() -> 
         lab.transfer(lab.near, lab.far, "10.60.2.2")
         lab.transfer(lab.far, lab.near, "10.60.1.2")
         lab.router.check_sound()
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A tunnel for frames, as both ends name it."""
+
+    kind: str
+    options: tuple[str, ...]
+    #: The router's command, and its interface.
+    command: str
+    interface: str
+    #: The node that takes its headers off.
+    node: str
+
+
+OVERLAYS = [
+    Overlay(
+        "geneve",
+        ("options:key=100",),
+        f"create geneve tunnel local {ROUTER} remote {SWITCH} vni 100",
+        "geneve_tunnel0",
+        "geneve4-input",
+    ),
+    Overlay(
+        "erspan",
+        ("options:key=7", "options:erspan_ver=1", "options:erspan_idx=1"),
+        f"create gre tunnel src {ROUTER} dst {SWITCH} erspan 7",
+        "gre0",
+        "gre4-input",
+    ),
+    Overlay(
+        "erspan",
+        ("options:key=7", "options:erspan_ver=2", "options:erspan_dir=1", "options:erspan_hwid=4"),
+        f"create gre tunnel src {ROUTER} dst {SWITCH} erspan 7 type-iii",
+        "gre0",
+        "gre4-input",
+    ),
+]
+
+
+@contextmanager
+def overlaid(overlay: Overlay) -> Iterator[Tunnelled]:
+    """Hosts of one subnet, on a bridge of the router and on one of the switch, joined by a tunnel."""
+    with tunnelled("10.50.0.1/24", "10.50.0.2/24", list(overlay.options), overlay.kind) as lab:
+        lab.router.configure(f"""{overlay.command}
+            set interface state {overlay.interface} up
+            create bridge-domain 1
+            set interface l2 bridge host-port 1
+            set interface l2 bridge {overlay.interface} 1""")
+        for host in (lab.near, lab.far):
+            host.ip("link", "set", DEVICE, "mtu", "1400")
+        lab.wait_for_answers(lab.near, "10.50.0.2")
+        yield lab
+        lab.router.check_sound()
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=["geneve", "erspan type II", "erspan type III"])
+def test_frames_cross_an_overlay_both_ways(overlay: Overlay) -> None:
+    with overlaid(overlay) as lab:
+        before = lab.router.errors()
+        ping_all(lab.near, "10.50.0.2", count=50)
+        ping_all(lab.far, "10.50.0.1", count=50)
+        ping_all(lab.near, "10.50.0.2", "-s", "1372", "-M", "do")
+        lab.transfer(lab.near, lab.far, "10.50.0.2")
+        lab.transfer(lab.far, lab.near, "10.50.0.1")
+        assert lab.router.counters(overlay.interface)["rx_packets"] > 100
+        assert not [node for node, _ in lab.router.counted_since(before) if node == overlay.node]
+
+
+def test_options_of_geneve_are_passed_over_and_critical_ones_are_not() -> None:
+    """The switch adds an option to each frame: first one that may be passed over, then one that may not."""
+    with overlaid(OVERLAYS[0]) as lab:
+        lab.switch.geneve_options(
+            "overlay",
+            "{class=0x0102,type=3,len=4}->tun_metadata0,{class=0x0102,type=0x83,len=4}->tun_metadata1",
+        )
+        for option, passes in (("tun_metadata0", True), ("tun_metadata1", False)):
+            before = lab.router.errors()
+            actions = f"set_field:0x11223344->{option},output:gre0"
+            lab.switch.flow("overlay", f"priority=9,in_port=port,actions={actions}")
+            if passes:
+                ping_all(lab.near, "10.50.0.2", count=20)
+            else:
+                ping(lab.near, "10.50.0.2", count=3)
+                lab.router.wait_for_error(before, "geneve4-input", "critical-option")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from peers.namespace import Namespace, veth
 from peers.network import DEVICE, namespaces, ping, ping_all, reach
@@ -43,9 +44,10 @@ class Fabric:
         rows = self.router.json(f"show l2fib bd {DOMAIN}")["entries"]
         return {row["mac"]: row["interface"] for row in rows}
 
-    def announced(self, frr: Frr) -> str:
-        """What a side knows of the VNI's addresses."""
-        return frr.ask(f"show evpn mac vni {VNI}")
+    def tunnel(self) -> dict[str, Any]:
+        """What the router says of the VXLAN interface."""
+        (row,) = self.router.json("show vxlan interface")
+        return dict(row)
 
 
 def guide(kind: str) -> str:
@@ -107,10 +109,7 @@ def test_hosts_talk_and_move_between_the_router_and_linux() -> None:
         router, here, there = made.router, made.here, made.there
 
         # Type 3: each side sends frames to all stations to the other one.
-        def flood_list() -> str:
-            return router.json("show vxlan interface")["vxlan_interfaces"][0]["flood_list"]
-
-        wait_until("the peer is in the flood list", lambda: flood_list() == PEERS)
+        wait_until("the peer is in the flood list", lambda: made.tunnel()["flood_list"] == PEERS)
         fdb = made.peer.run
         wait_until(
             "the peer floods to the router",
@@ -174,8 +173,8 @@ def test_many_stations_are_taken_over_and_go_with_the_peer() -> None:
             for number in range(MANY)
         ]
         made.peer.run("bridge", "-batch", "-", stdin="\n".join(lines) + "\n", patience_s=60)
-        wait_until("all are known", lambda: len(made.stations()) >= MANY, 60)
+        wait_until("all are known", lambda: made.tunnel()["stations"] >= MANY, 60)
         made.peer.ip("link", "set", "vx0", "down")
-        wait_until("all are gone", lambda: len(made.stations()) < MANY // 2, 60)
+        wait_until("all are gone", lambda: made.tunnel()["stations"] < MANY // 2, 60)
         made.router.ctl(f"lcp evpn del {TUNNEL}")
         wait_until("its links are gone", lambda: "vx100" not in made.twins.ip("link", "show"))

@@ -96,7 +96,7 @@ def test_hosts_talk_through_a_tunnel_to_this_kernel(family: int) -> None:
         kernel_vtep(made.right.host, VXLAN, "local", remote, "remote", local)
         overlay(made.right.host, VXLAN, PEER4, PEER6)
         check_overlay(made)
-        shown = made.router.json("show vxlan tunnel")["vxlan_tunnels"][0]
+        shown = made.router.json("show vxlan tunnel")[0]
         assert (shown["vni"], shown["underlay"]) == (VNI, "up")
         counted = made.router.counters("vxlan_tunnel0")
         assert counted["rx_packets"] > 100
@@ -130,6 +130,20 @@ def test_a_tunnel_has_addresses_and_routes() -> None:
         reach(left.host, PEER4)
         for size in (56, 1472, 4000):
             ping_all(left.host, PEER4, "-s", str(size), "-M", "dont")
+
+
+@pytest.mark.parametrize(("family", "group"), [(4, "239.1.1.1"), (6, "ff0e::7348")])
+def test_frames_of_all_kinds_go_by_a_multicast_group(family: int, group: str) -> None:
+    prefix = "10.2.0." if family == 4 else "2001:db8:2::"
+    with bridged(f"create vxlan tunnel src {prefix}1 group {group} host-port2 vni {VNI}") as made:
+        words = ["local", made.right.address(family), "group", group, "dev", DEVICE]
+        kernel_vtep(made.right.host, VXLAN, *words)
+        overlay(made.right.host, VXLAN, PEER4, PEER6)
+        for address in (PEER4, PEER6):
+            reach(made.left.host, address)
+            ping_all(made.left.host, address, "-s", "1400")
+        joined = "igmp" if family == 4 else "mld"
+        assert group in made.router.ctl(f"show {joined}")
 
 
 def test_frames_cross_to_open_vswitch() -> None:

@@ -90,6 +90,10 @@ class OpenVSwitch:
         """Add a flow of OpenFlow to a bridge."""
         self._ofctl("add-flow", bridge, rule)
 
+    def geneve_options(self, bridge: str, fields: str) -> None:
+        """Let fields of OpenFlow be options of Geneve: `{class=1,type=3,len=4}->tun_metadata0`."""
+        self._ofctl("add-tlv-map", bridge, fields)
+
     def count(self, bridge: str, source: str) -> None:
         """Let a bridge count the frames that come from a MAC address; they go on as they did."""
         self._ofctl("add-flow", bridge, f"priority=1,dl_src={source},actions=NORMAL")

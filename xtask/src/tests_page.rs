@@ -132,7 +132,12 @@ const AREAS: &[(&str, &[Source])] = &[
     ("LLDP", &[all("features/lldp"), some("tests", &["lldp"])]),
     ("SPAN", &[all("features/span"), some("tests", &["span", "mirror"])]),
     ("uRPF", &[all("features/urpf"), some("tests", &["urpf", "reverse_path"])]),
+    (
+        "Access lists",
+        &[all("features/acl"), all("engine/classifier"), all("tests/netns/test_acl.py")],
+    ),
     ("COP", &[all("features/cop"), some("tests", &["whitelist"])]),
+    ("NAT44", &[all("features/nat44"), some("tests", &["nat44"])]),
     ("PBR", &[all("features/pbr"), some("tests", &["pbr", "policy_rout", "policy_based"])]),
     (
         "Router advertisement",

@@ -22,14 +22,36 @@ pub enum Template {
     Plain([u8; 64]),
     /// A frame whose two layer 2 addresses differ.
     Stations([u8; 64], Arc<Vec<[[u8; 6]; 2]>>),
-    /// An IPv4 frame whose destination and header checksum differ.
-    Ip4([u8; 64], Arc<Vec<(u32, u16)>>),
+    /// An IPv4 frame whose destination and header checksum differ. So many of the first ones come
+    /// once, before the others take turns.
+    Ip4([u8; 64], Arc<Vec<(u32, u16)>>, usize),
+    /// An IPv4 frame whose addresses, protocol and ports differ.
+    Flows4([u8; 64], Arc<Vec<Flow4>>),
+    /// An IPv6 frame whose addresses, protocol and ports differ.
+    Flows6([u8; 80], Arc<Vec<Flow6>>),
     /// An IPv6 frame whose destination differs.
     Ip6([u8; 80], Arc<Vec<u128>>),
     /// A longer IPv6 frame whose destination differs.
     Segments(Vec<u8>, Arc<Vec<u128>>),
     /// The same frame again and again, of any length.
     Made(Vec<u8>),
+}
+
+/// What differs in an IPv4 packet: addresses (source first), ports, header checksum, protocol.
+#[derive(Clone, Copy)]
+pub struct Flow4 {
+    pub addresses: [u32; 2],
+    pub ports: [u16; 2],
+    pub checksum: u16,
+    pub protocol: u8,
+}
+
+/// What differs in an IPv6 packet.
+#[derive(Clone, Copy)]
+pub struct Flow6 {
+    pub addresses: [u128; 2],
+    pub ports: [u16; 2],
+    pub protocol: u8,
 }
 
 /// Makes the packets of one path, one after another.
@@ -49,6 +71,14 @@ impl Maker {
         Maker { template, length: length + tags.len(), tags: tags.to_vec(), at: 0, rotation: None }
     }
 
+    /// Packets that come once, before the others take turns.
+    pub fn once(&self) -> usize {
+        match &self.template {
+            Template::Ip4(_, _, once) => *once,
+            _ => 0,
+        }
+    }
+
     fn write(&mut self, packet: &mut Packet) {
         let bytes = packet.bytes_mut();
         let at = self.at;
@@ -59,8 +89,12 @@ impl Maker {
                 bytes[..60].copy_from_slice(&frame[..60]);
                 bytes[..12].copy_from_slice(pairs[at % pairs.len()].as_flattened());
             }
-            Template::Ip4(frame, destinations) => {
-                let (destination, checksum) = destinations[at % destinations.len()];
+            Template::Ip4(frame, destinations, once) => {
+                let at = match at.checked_sub(*once) {
+                    Some(behind) => once + behind % (destinations.len() - once),
+                    None => at,
+                };
+                let (destination, checksum) = destinations[at];
                 bytes[..60].copy_from_slice(&frame[..60]);
                 bytes[24..26].copy_from_slice(&checksum.to_be_bytes());
                 bytes[30..34].copy_from_slice(&destination.to_be_bytes());
@@ -68,6 +102,25 @@ impl Maker {
             Template::Ip6(frame, destinations) => {
                 bytes[..74].copy_from_slice(&frame[..74]);
                 bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
+            }
+            Template::Flows4(frame, flows) => {
+                let flow = &flows[at % flows.len()];
+                bytes[..60].copy_from_slice(&frame[..60]);
+                bytes[23] = flow.protocol;
+                bytes[24..26].copy_from_slice(&flow.checksum.to_be_bytes());
+                bytes[26..30].copy_from_slice(&flow.addresses[0].to_be_bytes());
+                bytes[30..34].copy_from_slice(&flow.addresses[1].to_be_bytes());
+                bytes[34..36].copy_from_slice(&flow.ports[0].to_be_bytes());
+                bytes[36..38].copy_from_slice(&flow.ports[1].to_be_bytes());
+            }
+            Template::Flows6(frame, flows) => {
+                let flow = &flows[at % flows.len()];
+                bytes[..74].copy_from_slice(&frame[..74]);
+                bytes[20] = flow.protocol;
+                bytes[22..38].copy_from_slice(&flow.addresses[0].to_be_bytes());
+                bytes[38..54].copy_from_slice(&flow.addresses[1].to_be_bytes());
+                bytes[54..56].copy_from_slice(&flow.ports[0].to_be_bytes());
+                bytes[56..58].copy_from_slice(&flow.ports[1].to_be_bytes());
             }
             Template::Made(frame) => bytes[..frame.len()].copy_from_slice(frame),
             Template::Segments(frame, destinations) => {

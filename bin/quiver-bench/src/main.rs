@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acl_paths;
 mod bare;
 mod bridge_paths;
 mod bridge_segments;

@@ -7,6 +7,7 @@ use quiver_core::clock::Clock;
 use quiver_core::control::interfaces::InterfaceSpec;
 use quiver_core::cpu::{Variant, clocks};
 use quiver_core::graph::builder::{EngineConfig, GraphBuilder};
+use quiver_core::graph::frame::FRAME_PACKETS_MAX;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::memory::buffer::{BufferCache, BufferPool};
 use quiver_core::memory::mapping::PageSize;
@@ -51,7 +52,9 @@ pub struct Form {
 pub fn path(path: &Path, rounds: usize, form: Form) -> Result<Measured> {
     let mut router = Router::new(path, form)?;
     let mut bare = Bare::new(path, &router.engine)?;
-    router.round(); // both warm up
+    for _ in 0..=router.once / (VECTORS * FRAME_PACKETS_MAX) {
+        router.round(); // both warm up
+    }
     bare.round(&router.engine);
     let (mut graph, mut floor) = (Vec::new(), Vec::new());
     for _ in 0..rounds.max(1) {
@@ -77,6 +80,8 @@ struct Round {
 }
 
 struct Router {
+    /// Packets that come once.
+    once: usize,
     engine: Engine,
     commands: std::rc::Rc<std::cell::RefCell<Commands<Engine>>>,
 }
@@ -94,6 +99,7 @@ impl Router {
         let mut registry = Registry::new(GraphBuilder::new(config, Clock::tsc())?);
         registry.graph.node(NodeSpec::input(INPUT, "The benchmark's packets"));
         quiver_control::commands::register(&mut registry);
+        quiver_acl::register(&mut registry);
         quiver_bfd::register(&mut registry);
         quiver_bond::register(&mut registry);
         quiver_bridge::register(&mut registry);
@@ -101,10 +107,13 @@ impl Router {
         quiver_ip::register(&mut registry);
         quiver_urpf::register(&mut registry);
         quiver_cop::register(&mut registry);
+        quiver_nat44::register(&mut registry);
         quiver_pbr::register(&mut registry);
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);
         quiver_ipip::register(&mut registry);
+        quiver_geneve::register(&mut registry);
+        quiver_lisp::register(&mut registry);
         quiver_mpls::register(&mut registry);
         quiver_vxlan::register(&mut registry);
         quiver_reassembly::register(&mut registry);
@@ -121,8 +130,9 @@ impl Router {
         interface(&mut engine, "bench1", ender)?;
         // A second way out, of bonds, or what comes before all else.
         let second = interface(&mut engine, "bench2", Ender::default())?;
+        let once = maker.once();
         let queue = Box::new(Source(maker));
-        let mut router = Router { engine, commands };
+        let mut router = Router { once, engine, commands };
         router.configure(path)?;
         if let Some(primer) = path.primer {
             let queue = Box::new(Primer(Some(primer())));

@@ -195,6 +195,7 @@ pub fn all() -> Vec<Path> {
     ];
     paths.extend(crate::bridge_paths::all());
     paths.extend(bond_paths());
+    paths.extend(nat_paths());
     for (name, count) in IP4_ROUTES {
         let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");
         paths.push(path(
@@ -244,6 +245,7 @@ pub fn all() -> Vec<Path> {
     paths.push(path("ip6-full-zipf", Work::Ip6, Packets::Full6Zipf, &[], full));
     paths.push(path("ip6-full-random", Work::Ip6, Packets::Full6Random, &[], full));
     paths.extend(checked());
+    paths.extend(crate::acl_paths::all());
     paths.extend(crate::headend_paths::all());
     paths.extend(crate::tunnel_paths::all());
     paths.extend(crate::label_paths::all());
@@ -354,6 +356,24 @@ fn checked() -> Vec<Path> {
         }
     }
     paths
+}
+
+/// Sessions of NAT44, each to another destination; packets from inside. The bare loop forwards them
+/// untranslated.
+fn nat_paths() -> Vec<Path> {
+    let sessions = [("1k", 1_000), ("64k", 64_000), ("1m", 1_000_000)];
+    let of = |(name, count): (&str, u32)| {
+        let enable = format!("nat44 plugin enable sessions {count}");
+        let setup = [
+            "ip route add 20.0.0.0/8 via 10.1.0.2 bench1",
+            enable.as_str(),
+            "nat44 add address 192.0.2.1",
+            "set interface nat44 in bench0 out bench1",
+        ];
+        let packets = Packets::Ip4Flows { count };
+        path(&format!("nat44-ed-{name}"), Work::Ip4, packets, &setup, None)
+    };
+    sessions.map(of).into()
 }
 
 impl Path {

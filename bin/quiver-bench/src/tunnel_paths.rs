@@ -1,11 +1,13 @@
-//! The paths into tunnels and out of them: IPv4 packets in GRE, and in nothing but another IPv4
-//! header; frames of a bridge domain in VXLAN.
+//! The paths into tunnels and out of them: IPv4 packets in GRE, in Geneve, in LISP, and in nothing
+//! but another IPv4 header; frames of a bridge domain in VXLAN.
 
 use std::net::Ipv4Addr;
 
+use quiver_wire::geneve::{self, GeneveHeader};
 use quiver_wire::gre::{self, GreHeader};
+use quiver_wire::lisp::{self, LispHeader, next_protocol};
 use quiver_wire::vxlan::{self, VxlanHeader};
-use quiver_wire::{EtherType, Header, Ip4Header, IpProtocol, MacAddress, UdpHeader};
+use quiver_wire::{EtherType, Header, IntoBytes, Ip4Header, IpProtocol, MacAddress, UdpHeader};
 
 use crate::bare::exchange::{Exchange, Layer};
 use crate::paths::{FAR_STATIONS, NEAR_STATIONS, Packets, Path, Work, path};
@@ -48,40 +50,97 @@ fn in_ip() -> Vec<u8> {
     from_peer(IpProtocol::IPV4, &[])
 }
 
+/// With this header behind UDP.
+fn in_udp(port: u16, header: &[u8]) -> Vec<u8> {
+    let udp = UdpHeader::new(50_000, port, header.len() + PACKET).expect("short");
+    from_peer(IpProtocol::UDP, &[udp.as_bytes(), header].concat())
+}
+
+fn in_geneve() -> Vec<u8> {
+    in_udp(geneve::PORT, GeneveHeader::new(EtherType::IPV4, 7).as_bytes())
+}
+
+fn in_lisp() -> Vec<u8> {
+    let repr = lisp::Repr { instance: Some(0), next_protocol: Some(next_protocol::IP4) };
+    in_udp(lisp::DATA_PORT, repr.header().as_bytes())
+}
+
+/// A kind of tunnel to the peer, with an interface that packets come by.
+struct Tunnel {
+    name: &'static str,
+    create: Vec<String>,
+    interface: &'static str,
+    /// Bytes of its headers.
+    bytes: usize,
+    /// A frame from the peer.
+    packet: fn() -> Vec<u8>,
+}
+
 /// From a tunnel, and on by a route.
-fn decapsulated(protocol: &str, packet: fn() -> Vec<u8>, takes: usize) -> Path {
+fn decapsulated(tunnel: &Tunnel) -> Path {
+    let takes = tunnel.bytes;
     let exchange = Exchange { takes, looks_up: true, ..Exchange::of(Layer::Ip4, Layer::Ip4) };
-    let create = format!("create {protocol} tunnel src {LOCAL} dst {PEER}");
-    let (up, address) = (
-        format!("set interface state {protocol}0 up"),
-        format!("set interface ip address {protocol}0 10.9.0.1/30"),
-    );
-    let route = "ip route add 20.0.0.0/32 via 10.1.0.2 bench1";
-    let name = format!("{protocol}-decap");
-    let setup = [&create, &up, &address, route];
+    let mut setup = tunnel.create.clone();
+    setup.push("ip route add 20.0.0.0/32 via 10.1.0.2 bench1".to_owned());
+    let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
+    let name = format!("{}-decap", tunnel.name);
     Path {
-        length: packet().len(),
-        ..path(&name, Work::Exchange(exchange), Packets::Made(packet), &setup, None)
+        length: (tunnel.packet)().len(),
+        ..path(&name, Work::Exchange(exchange), Packets::Made(tunnel.packet), &setup, None)
     }
 }
 
 /// By a route into a tunnel.
-fn encapsulated(protocol: &str, puts: usize) -> Path {
-    let exchange = Exchange { puts, ..Exchange::of(Layer::Ip4, Layer::Ip4) };
-    let create = format!("create {protocol} tunnel src {LOCAL} dst {PEER}");
-    let up = format!("set interface state {protocol}0 up");
-    let (underlay, route) = (
-        "ip route add 192.0.2.0/24 via 10.1.0.2 bench1",
-        format!("ip route add 20.0.0.0/32 via {protocol}0"),
-    );
+fn encapsulated(tunnel: &Tunnel) -> Path {
+    let exchange = Exchange { puts: tunnel.bytes, ..Exchange::of(Layer::Ip4, Layer::Ip4) };
+    let mut setup = tunnel.create.clone();
+    setup.push("ip route add 192.0.2.0/24 via 10.1.0.2 bench1".to_owned());
+    match tunnel.name {
+        "lisp" => {
+            setup.push(format!("lisp remote-mapping add eid 20.0.0.0/32 rloc {PEER} p 1 w 1"));
+        }
+        _ => setup.push(format!("ip route add 20.0.0.0/32 via {}", tunnel.interface)),
+    }
+    let setup: Vec<&str> = setup.iter().map(String::as_str).collect();
     let packets = Packets::Ip4 { count: 1, random: true };
-    path(
-        &format!("{protocol}-encap"),
-        Work::Exchange(exchange),
-        packets,
-        &[&create, &up, underlay, &route],
-        None,
-    )
+    path(&format!("{}-encap", tunnel.name), Work::Exchange(exchange), packets, &setup, None)
+}
+
+/// A tunnel that a command makes between both ends.
+fn between(
+    name: &'static str,
+    interface: &'static str,
+    create: String,
+    bytes: usize,
+    packet: fn() -> Vec<u8>,
+) -> Tunnel {
+    let up = format!("set interface state {interface} up");
+    let address = format!("set interface ip address {interface} 10.9.0.1/30");
+    Tunnel {
+        name,
+        create: vec![create, up, address],
+        interface,
+        bytes: Ip4Header::LEN + bytes,
+        packet,
+    }
+}
+
+fn tunnels() -> [Tunnel; 4] {
+    let ends = format!("src {LOCAL} dst {PEER}");
+    let geneve = format!("create geneve tunnel local {LOCAL} remote {PEER} vni 7 l3-mode");
+    let lisp = ["lisp enable", "lisp locator-set add site iface bench0 p 1 w 1"];
+    [
+        between("gre", "gre0", format!("create gre tunnel {ends}"), GreHeader::LEN, in_gre),
+        between("ipip", "ipip0", format!("create ipip tunnel {ends}"), 0, in_ip),
+        between("geneve", "geneve_tunnel0", geneve, UdpHeader::LEN + GeneveHeader::LEN, in_geneve),
+        Tunnel {
+            name: "lisp",
+            create: lisp.map(str::to_owned).to_vec(),
+            interface: "lisp_gpe0",
+            bytes: Ip4Header::LEN + UdpHeader::LEN + LispHeader::LEN,
+            packet: in_lisp,
+        },
+    ]
 }
 
 /// Bytes of the headers that VXLAN puts before frames.
@@ -150,15 +209,13 @@ fn vxlan_decapsulated() -> Path {
 }
 
 /// All of them.
-pub fn all() -> [Path; 7] {
-    let gre = Ip4Header::LEN + GreHeader::LEN;
-    [
+pub fn all() -> Vec<Path> {
+    let frames = [
         vxlan_encapsulated("vxlan-encap", 1),
         vxlan_encapsulated("vxlan-encap-1k", 1000),
         vxlan_decapsulated(),
-        encapsulated("gre", gre),
-        decapsulated("gre", in_gre, gre),
-        encapsulated("ipip", Ip4Header::LEN),
-        decapsulated("ipip", in_ip, Ip4Header::LEN),
-    ]
+    ];
+    let tunnels = tunnels();
+    let packets = tunnels.iter().flat_map(|tunnel| [encapsulated(tunnel), decapsulated(tunnel)]);
+    frames.into_iter().chain(packets).collect()
 }

@@ -30,9 +30,11 @@ pub fn built_in(registry: &mut Registry) {
     quiver_reassembly::register(registry);
     quiver_urpf::register(registry);
     quiver_cop::register(registry);
+    quiver_acl::register(registry);
     quiver_linux_mirror::register(registry);
     quiver_lldp::register(registry);
     quiver_span::register(registry);
+    quiver_nat44::register(registry);
     quiver_pbr::register(registry);
     quiver_srv6::register(registry);
     quiver_teib::register(registry);
@@ -44,6 +46,8 @@ pub fn built_in(registry: &mut Registry) {
     quiver_ipip::register(registry);
     quiver_six_rd::register(registry);
     quiver_geneve::register(registry);
+    quiver_lisp::register(registry);
+    quiver_udp_encap::register(registry);
     quiver_l2tpv3::register(registry);
     quiver_vrrp::register(registry);
     quiver_fused::register(registry);

@@ -15,7 +15,7 @@
 //! | `'{'` | a word that is a character of the notation |
 //!
 //! A word is a flag, and stands in the arguments, when it is all of what may be left out or chosen:
-//! `[static]` and `add|del` are, `[weight <:u8>]` is not.
+//! `[static]` and `add|del` are, `[weight <:u8>]` is not, and neither is `[',']`.
 
 use crate::types::{Reads, Types, ValueType};
 
@@ -265,10 +265,15 @@ fn first_name(node: &Node) -> Option<&'static str> {
     }
 }
 
+fn is_punctuation(word: &str) -> bool {
+    word.bytes().all(|b| b.is_ascii_punctuation())
+}
+
 /// A branch that is words only is known by its first word, which becomes a flag.
 fn mark_flags(node: &mut Node, is_branch: bool) {
     match node {
-        Node::Literal { flag, .. } => *flag = is_branch,
+        // Punctuation says nothing.
+        Node::Literal { word, flag } => *flag = is_branch && !is_punctuation(word),
         Node::Value { .. } => {}
         Node::Seq(items) => {
             let only_words =

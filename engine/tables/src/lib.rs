@@ -17,6 +17,8 @@ pub mod mac;
 pub mod memory;
 pub mod prefix;
 mod prefix_map;
+#[cfg(not(loom))]
+pub mod sessions;
 pub mod synthetic;
 
 pub use counted_lines::{CountedLine, CountedLines, WorkerLines};

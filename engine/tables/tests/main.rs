@@ -4,3 +4,4 @@ mod exact;
 mod exact_beside;
 mod mac;
 mod prefix_match;
+mod sessions;

@@ -54,4 +54,5 @@ pub(crate) const TEXTS: UdpTexts = UdpTexts {
     no_such_ends: "there is no Geneve tunnel with these ends, table, port and VNI",
     remedy: "`show geneve tunnel`",
     memory: "peers of Geneve tunnels",
+    group: None,
 };

@@ -3,7 +3,7 @@
 //! stations that the bridge domain has learned behind its other ports Linux's bridge gets behind a
 //! silent device, so that FRR announces them (RFC 7432, RFC 8365).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use quiver_control::Refusal;
@@ -39,8 +39,10 @@ pub(crate) struct EvpnTwin {
     links: [Option<u32>; 3],
     /// Those that Linux was told to make.
     told: [bool; 3],
-    /// Where stations are, as FRR says.
-    stations: BTreeMap<[u8; 6], IpAddr>,
+    /// Behind which far ends stations are or were, as FRR says.
+    remotes: BTreeMap<[u8; 6], IpAddr>,
+    /// Stations that Linux's bridge has behind the VXLAN device now.
+    bridged: BTreeSet<[u8; 6]>,
     /// Who has which address, as FRR says.
     answers: BTreeMap<IpAddr, [u8; 6]>,
     /// The bridge domain in which they are.
@@ -103,7 +105,8 @@ pub(crate) fn create(
         namespace: namespace.clone(),
         links: [None; 3],
         told: [false; 3],
-        stations: BTreeMap::new(),
+        remotes: BTreeMap::new(),
+        bridged: BTreeSet::new(),
         answers: BTreeMap::new(),
         domain: None,
     };
@@ -133,7 +136,7 @@ pub(crate) fn end(engine: &mut Engine, id: InterfaceId) -> bool {
 /// Take what FRR has said out of the bridge domain.
 fn withdraw(engine: &mut Engine, port: InterfaceId, twin: &EvpnTwin) {
     let (far, bridge) = (engine.get::<FarEnds>().copied(), engine.get::<BridgeFdb>().copied());
-    for mac in twin.stations.keys() {
+    for mac in &twin.bridged {
         if let Some(calls) = far {
             (calls.remove)(engine, FdbEntry { port, mac: *mac });
         }
@@ -223,20 +226,46 @@ pub(crate) fn take_far(
         return;
     }
     match remote {
-        Some(remote) => {
-            twin.stations.insert(mac, remote);
-            add(engine, calls, FdbEntry { port, mac }, remote);
-        }
-        None => {
-            twin.stations.remove(&mac);
-            (calls.remove)(engine, FdbEntry { port, mac });
-        }
-    }
+        Some(remote) => twin.remotes.insert(mac, remote),
+        None => twin.remotes.remove(&mac),
+    };
+    fit_station(engine, calls, FdbEntry { port, mac });
 }
 
-fn add(engine: &mut Engine, calls: FarEnds, station: FdbEntry, remote: IpAddr) {
-    if let Err(why) = (calls.add)(engine, station, remote) {
-        tracing::debug!("{}: a station of EVPN: {why}", engine.interface_name(station.port));
+/// Linux's bridge has a station behind the VXLAN device, or no more. FRR leaves the far end of a
+/// station that has moved to this side in the VXLAN device: the bridge's entry decides. False for a
+/// link that is no such device.
+pub(crate) fn take_bridged(
+    engine: &mut Engine,
+    namespace: &Namespace,
+    (link, mac): (u32, [u8; 6]),
+    is_there: bool,
+) -> bool {
+    let Some(calls) = engine.get::<FarEnds>().copied() else { return false };
+    let Some(mirror) = mirror(engine) else { return false };
+    let mut twins = mirror.evpn.iter_mut();
+    let found = twins.find(|(_, twin)| twin.has(namespace, Part::Vxlan, link));
+    let Some((port, twin)) = found.map(|(id, twin)| (*id, twin)) else { return false };
+    match is_there {
+        true => twin.bridged.insert(mac),
+        false => twin.bridged.remove(&mac),
+    };
+    fit_station(engine, calls, FdbEntry { port, mac });
+    true
+}
+
+/// Let a station be behind the far end that FRR says, or behind none.
+fn fit_station(engine: &mut Engine, calls: FarEnds, station: FdbEntry) {
+    let twin = engine.get::<Mirror>().and_then(|mirror| mirror.evpn.get(&station.port));
+    let remote = twin.filter(|twin| twin.bridged.contains(&station.mac));
+    match remote.and_then(|twin| twin.remotes.get(&station.mac).copied()) {
+        None => (calls.remove)(engine, station),
+        Some(remote) => {
+            if let Err(why) = (calls.add)(engine, station, remote) {
+                let name = engine.interface_name(station.port);
+                tracing::debug!("{name}: a station of EVPN: {why}");
+            }
+        }
     }
 }
 
@@ -276,10 +305,10 @@ pub(crate) fn follow_domains(engine: &mut Engine) {
         let Some(mirror) = engine.get_mut::<Mirror>() else { return };
         let Some(twin) = mirror.evpn.get_mut(&port) else { continue };
         twin.domain = domain;
-        let (stations, answers) = (twin.stations.clone(), twin.answers.clone());
-        for (mac, remote) in stations {
+        let (stations, answers) = (twin.bridged.clone(), twin.answers.clone());
+        for mac in stations {
             (far.remove)(engine, FdbEntry { port, mac });
-            add(engine, far, FdbEntry { port, mac }, remote);
+            fit_station(engine, far, FdbEntry { port, mac });
         }
         for (address, mac) in answers {
             (bridge.answer)(engine, port, address, Some(mac));

@@ -42,6 +42,9 @@ pub(crate) fn take_station(
     (link, mac, vlan): StationKey,
     facts: Option<StationFacts>,
 ) {
+    if evpn::take_bridged(engine, namespace, (link, mac), facts.is_some()) {
+        return;
+    }
     let Some(mirror) = mirror(engine) else { return };
     let evpn = || {
         let of_link = mirror

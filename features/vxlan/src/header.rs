@@ -49,12 +49,12 @@ impl TunnelProtocol for Vxlan {
     const CARRIES_PACKETS: bool = false;
     const CARRIES_FRAMES: bool = true;
     const HAS_KEY: bool = true;
-    type Extra = ();
-    type Shared = ();
     const FAR_ENDS: Option<FarEndNodes> = Some(FarEndNodes {
         encap: ["vxlan4-evpn-encap", "vxlan6-evpn-encap"],
         flood: ["vxlan4-evpn-replicate", "vxlan6-evpn-replicate"],
     });
+    type Extra = ();
+    type Shared = ();
 
     #[inline(always)]
     fn ip_protocol(_: IpProtocol) -> IpProtocol {

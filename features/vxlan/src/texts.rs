@@ -1,13 +1,13 @@
 //! The words of users for VXLAN and VXLAN-GPE tunnels.
 
-use quiver_encap::tunnel::{CommandText, FarEndTexts, UdpTexts, UdpWords};
+use quiver_encap::tunnel::{CommandText, FarEndTexts, GroupTexts, UdpTexts, UdpWords};
 
 const CHECKSUM: &str = "over IPv6, send datagrams without a checksum (RFC 6935)";
 
 pub(crate) const VXLAN: UdpTexts = UdpTexts {
     create: CommandText {
-        syntax: "create vxlan tunnel {src <local:ip> dst <remote:ip> vni <vni:0-16777215> \
-                 [instance <:0-16383>] [encap-vrf-id <table:u32>] \
+        syntax: "create vxlan tunnel {src <local:ip> [dst <remote:ip>] \
+                 [group <group:ip> [<via:interface>]] vni <vni:0-16777215> [instance <:0-16383>] [encap-vrf-id <table:u32>] \
                  [decap-next (l2 | node <node:node>)] [l3] [src_port <local-port:1-65535>] \
                  [dst_port <remote-port:1-65535>] [zero-udp6-checksum] [del]}",
         help: "Create a VXLAN tunnel, the interface vxlan_tunnelN, or delete it",
@@ -15,11 +15,15 @@ pub(crate) const VXLAN: UdpTexts = UdpTexts {
             "create vxlan tunnel src 192.0.2.1 dst 192.0.2.2 vni 100",
             "create vxlan tunnel src 2001:db8::1 dst 2001:db8::2 vni 100 instance 7 l3",
             "create vxlan tunnel src 192.0.2.1 dst 192.0.2.2 vni 100 encap-vrf-id 5 dst_port 8472",
+            "create vxlan tunnel src 192.0.2.1 group 239.1.1.1 e0 vni 100",
         ],
     },
     create_details: "It carries Ethernet frames, as a member of a bridge domain or with addresses \
                      of its own. The outer source port is made of the flow inside; the outer ECN \
-                     field follows RFC 6040. With del, the tunnel between these ends is deleted.",
+                     field follows RFC 6040. With group it sends to a multicast group, and takes \
+                     what anybody sends to it; frames from the far end of a tunnel with one \
+                     destination are that tunnel's. With del, the tunnel between these ends is \
+                     deleted.",
     words: UdpWords {
         local: "src",
         remote: "dst",
@@ -27,6 +31,7 @@ pub(crate) const VXLAN: UdpTexts = UdpTexts {
         remote_port: "dst_port",
     },
     help: &[
+        ("group", "a multicast group, in place of dst, and the interface that leads to it"),
         ("decap-next", "where frames go that the tunnel receives: to the bridge, or to a node"),
         ("l2", "to the bridge or the interface's input, as without the word"),
         ("l3", "the interface routes; kept, it may do so without the word"),
@@ -46,14 +51,23 @@ pub(crate) const VXLAN: UdpTexts = UdpTexts {
     },
     list: "vxlan_tunnels",
     undo: "delete vxlan tunnel vxlan_tunnel<instance>",
-    entry: "interfaces.vxlan_tunnel<instance>.vxlan: {src: <local>, dst: <remote>, vni, \
-            table: <table>, decap-node: <node>, decap-l2: <l2>, l3, src-port: <local-port>, \
+    entry: "interfaces.vxlan_tunnel<instance>.vxlan: {src: <local>, dst: <remote>, group, \
+            via, vni, table: <table>, decap-node: <node>, decap-l2: <l2>, l3, src-port: <local-port>, \
             dst-port: <remote-port>, zero-udp6-checksum}",
     makes: "interface vxlan_tunnel<instance>",
     none: "no VXLAN tunnels; `create vxlan tunnel` makes one",
     no_such_ends: "there is no VXLAN tunnel with these ends, table, port and VNI",
     remedy: "`show vxlan tunnel`",
     memory: "peers of VXLAN tunnels",
+    group: Some(GroupTexts {
+        command: CommandText {
+            syntax: "set vxlan tunnel <interface> group-interface (<via:interface> | none)",
+            help: "Say which interface leads to the multicast group of a VXLAN tunnel",
+            examples: &["set vxlan tunnel vxlan_tunnel0 group-interface e0"],
+        },
+        entry: "interfaces.<interface>.vxlan-group-interface: <via>",
+        undo: "set vxlan tunnel <interface> group-interface none",
+    }),
 };
 
 pub(crate) const GPE: UdpTexts = UdpTexts {
@@ -106,6 +120,7 @@ pub(crate) const GPE: UdpTexts = UdpTexts {
     no_such_ends: "there is no VXLAN-GPE tunnel with these ends, table, port and VNI",
     remedy: "`show vxlan-gpe tunnel`",
     memory: "peers of VXLAN-GPE tunnels",
+    group: None,
 };
 
 pub(crate) const FAR: FarEndTexts = FarEndTexts {
@@ -126,14 +141,14 @@ pub(crate) const FAR: FarEndTexts = FarEndTexts {
         examples: &["delete vxlan interface vxlan_tunnel0"],
     },
     flood: CommandText {
-        syntax: "set vxlan interface <interface> flood vtep <vtep:ip> [del]",
+        syntax: "set vxlan flood <interface> vtep <vtep:ip> [del]",
         help: "Send frames to all stations to a VTEP, or no more",
-        examples: &["set vxlan interface vxlan_tunnel0 flood vtep 192.0.2.2"],
+        examples: &["set vxlan flood vxlan_tunnel0 vtep 192.0.2.2"],
     },
     station: CommandText {
-        syntax: "set vxlan interface <interface> station <station:mac> vtep <vtep:ip> [del]",
+        syntax: "set vxlan station <interface> <station:mac> vtep <vtep:ip> [del]",
         help: "Say behind which VTEP a station is, or no more",
-        examples: &["set vxlan interface vxlan_tunnel0 station 02:00:00:00:00:01 vtep 192.0.2.2"],
+        examples: &["set vxlan station vxlan_tunnel0 02:00:00:00:00:01 vtep 192.0.2.2"],
     },
     show: CommandText {
         syntax: "show vxlan interface",
@@ -146,8 +161,8 @@ pub(crate) const FAR: FarEndTexts = FarEndTexts {
     makes: "interface vxlan_tunnel<instance>",
     undo: "delete vxlan interface vxlan_tunnel<instance>",
     flood_entry: "interfaces.<interface>.vxlan-flood.<vtep>: true",
-    flood_undo: "set vxlan interface <interface> flood vtep <vtep> del",
+    flood_undo: "set vxlan flood <interface> vtep <vtep> del",
     station_entry: "interfaces.<interface>.vxlan-stations.<station>: <vtep>",
-    station_undo: "set vxlan interface <interface> station <station> vtep <vtep> del",
+    station_undo: "set vxlan station <interface> <station> vtep <vtep> del",
     word: "vxlan",
 };

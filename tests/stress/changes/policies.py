@@ -9,6 +9,14 @@ SHARED = "198.51.100.1"
 
 LOADED = "memif1/0"
 
+#: Rules enough for a thread of their own; the last takes the load.
+MANY_RULES = "\n".join(
+    [
+        *(f"deny src 203.0.{n % 256}.0/24 dst 20.{n % 7}.0.0/16 proto udp dport {n}" for n in range(2000)),
+        "permit",
+    ]
+)
+
 POLICIES = [
     Change(
         "the last of three next hops behind each other, under the loaded route",
@@ -44,6 +52,19 @@ POLICIES = [
         teardown=(
             "ip route del 21.0.0.0/8 via 198.18.1.3 memif1/1 via 198.18.1.4 memif1/1",
             *NEXT_HOPS_UNKNOWN,
+        ),
+    ),
+    Change(
+        "NAT44 enabled, configured and disabled",
+        cycle=(
+            "nat44 plugin enable sessions 10000",
+            "nat44 add address 192.0.2.1 - 192.0.2.16",
+            "nat44 add static mapping tcp local 203.0.113.2 22 external 192.0.2.1 2222",
+            "nat44 forwarding enable",
+            f"set interface nat44 out {LOADED}",
+            "clear nat44 sessions",
+            f"set interface nat44 out {LOADED} del",
+            "nat44 plugin disable",
         ),
     ),
     Change(
@@ -85,6 +106,25 @@ POLICIES = [
             "abf policy add id 2 match dst 21.0.0.0/8 via 198.18.1.2 memif1/1",
         ),
         teardown=("abf policy del id 1", "abf policy del id 2"),
+    ),
+    Change(
+        "access lists in front of the load and behind it, replaced",
+        cycle=(
+            f"set acl-plugin interface {LOADED} input acl 1",
+            "set acl-plugin interface memif1/1 output acl 2",
+            "set acl-plugin acl-file index 1 {folder}/many.rules",
+            "set acl-plugin acl index 2 deny src 203.0.113.{n}/32, permit",
+            f"set acl-plugin interface {LOADED} input acl 2 sequence 1",
+            "set acl-plugin acl index 1 deny dst 203.0.113.{n}/32 proto udp dport 7, permit",
+            "set acl-plugin counters on",
+            f"set acl-plugin interface {LOADED} input acl 2 del",
+            "set acl-plugin counters off",
+            "set acl-plugin interface memif1/1 output acl 2 del",
+            f"set acl-plugin interface {LOADED} input acl 1 del",
+        ),
+        setup=("set acl-plugin acl index 1 permit", "set acl-plugin acl index 2 permit"),
+        teardown=("delete acl-plugin acl index 1", "delete acl-plugin acl index 2"),
+        files={"many.rules": MANY_RULES},
     ),
     Change(
         "unnumbered interfaces and directed broadcasts",

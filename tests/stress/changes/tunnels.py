@@ -40,4 +40,67 @@ TUNNELS = [
         ),
         teardown=("delete ipip tunnel ipip7",),
     ),
+    Change(
+        "tunnels of every other kind created and deleted",
+        cycle=(
+            "create geneve tunnel local 198.18.0.1 remote 203.0.113.7 vni 7 instance 7",
+            "create gre tunnel src 198.18.0.1 dst 203.0.113.7 erspan 7 instance 8",
+            "create l2tpv3 tunnel client_address 203.0.113.7 our_address 198.18.0.1 instance 7",
+            "create 6rd tunnel ip6-pfx 2001:dba::/32 ip4-pfx 0.0.0.0/0 ip4-src 198.18.0.1 instance 7",
+            "udp encap add 7 198.18.0.1 203.0.113.7 4444 4445",
+            "ip route add 203.0.114.0/24 via udp_encap7",
+            "udp encap del 7",
+            "delete 6rd tunnel sixrd7",
+            "delete l2tpv3 tunnel l2tpv3_tunnel7",
+            "delete gre tunnel gre8",
+            "delete geneve tunnel geneve_tunnel7",
+        ),
+    ),
+    Change(
+        "the cookies of an L2TPv3 tunnel changed",
+        cycle=(
+            "set l2tpv3 tunnel cookie l2tpv3_tunnel7 local 1 remote 1",
+            "set l2tpv3 tunnel cookie l2tpv3_tunnel7 local 2 remote 2",
+        ),
+        setup=("create l2tpv3 tunnel client_address 203.0.113.7 our_address 198.18.0.1 instance 7",),
+        teardown=("delete l2tpv3 tunnel l2tpv3_tunnel7",),
+    ),
+    Change(
+        "mappings of LISP and its header changed",
+        cycle=(
+            "lisp remote-mapping add eid 203.0.114.0/24 rloc 203.0.113.7 p 1 w 1 rloc 203.0.113.8 p 1 w 3",
+            "lisp header plain",
+            "lisp remote-mapping add eid 203.0.114.0/24 rloc 203.0.113.8 p 1 w 1",
+            "lisp header gpe",
+            "lisp remote-mapping del eid 203.0.114.0/24",
+        ),
+        setup=("lisp enable", "lisp locator-set add site iface memif1/0 p 1 w 1", "lisp pitr ls site"),
+        teardown=("lisp pitr disable", "lisp locator-set del site", "lisp disable"),
+    ),
+    Change(
+        "a VXLAN tunnel created, bridged and deleted",
+        cycle=(
+            "create vxlan tunnel src 198.18.0.1 dst 203.0.113.9 vni 9 instance 9",
+            "set interface state vxlan_tunnel9 up",
+            "set interface l2 bridge vxlan_tunnel9 909",
+            "delete vxlan tunnel vxlan_tunnel9",
+        ),
+        setup=("create bridge-domain 909",),
+        teardown=("create bridge-domain 909 del",),
+    ),
+    Change(
+        "a far end and a station of a VXLAN interface said and forgotten",
+        cycle=(
+            "set vxlan flood vxlan_tunnel8 vtep 203.0.113.9",
+            "set vxlan station vxlan_tunnel8 02:00:00:00:09:09 vtep 203.0.113.10",
+            "set vxlan station vxlan_tunnel8 02:00:00:00:09:09 vtep 203.0.113.10 del",
+            "set vxlan flood vxlan_tunnel8 vtep 203.0.113.9 del",
+        ),
+        setup=(
+            "create bridge-domain 908",
+            "create vxlan interface src 198.18.0.1 vni 8 evpn instance 8",
+            "set interface l2 bridge vxlan_tunnel8 908",
+        ),
+        teardown=("delete vxlan interface vxlan_tunnel8", "create bridge-domain 908 del"),
+    ),
 ]

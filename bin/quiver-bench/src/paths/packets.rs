@@ -8,6 +8,7 @@ use quiver_wire::ip4::Ip4Header;
 use quiver_wire::{Header, MacAddress};
 
 use super::routes::{FULL_IP4, FULL_IP6};
+use crate::acl_paths::Listed;
 use crate::device::Template;
 use crate::population::{ip4_frame, ip6_frame};
 use crate::segments::{self, Carried};
@@ -30,10 +31,17 @@ pub enum Packets {
     Stations { count: u32 },
     /// IPv4 addresses from 20.0.0.0 on: so many, at random or one after another.
     Ip4 { count: u32, random: bool },
+    /// So many IPv4 flows, first each once, then at random: sessions are there when it is
+    /// measured, and are not found in the order in which they were made.
+    Ip4Flows { count: u32 },
     /// IPv6 addresses from 2001:db8:: on.
     Ip6 { count: u32 },
     /// Packets to so many local SIDs, at random.
     Segments { carried: Carried, sids: u32 },
+    /// IPv4 packets that a list permits.
+    Listed4(Listed),
+    /// IPv6 packets that a list permits.
+    Listed6(Listed),
     /// The same frame again and again.
     Made(fn() -> Vec<u8>),
     /// Prefixes of the full table by popularity.
@@ -71,26 +79,37 @@ impl Packets {
                     (0..DRAWN).map(|_| base + u128::from(random.below(u64::from(sids))));
                 Template::Segments(segments::frame(carried), Arc::new(destinations.collect()))
             }
+            Packets::Listed4(listed) => listed.template4(),
+            Packets::Listed6(listed) => listed.template6(),
             Packets::Made(frame) => Template::Made(frame()),
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => ip4_template(
                 (0..DRAWN).map(|_| 0x1400_0000 + random.below(u64::from(count)) as u32),
+                0,
             ),
             Packets::Ip4 { count, random: false } => {
-                ip4_template((0..count).map(|i| 0x1400_0000 + i))
+                ip4_template((0..count).map(|i| 0x1400_0000 + i), 0)
             }
-            Packets::FullUniform => ip4_template((0..DRAWN).map(|_| {
-                loop {
-                    let address = random.below(1 << 32) as u32;
-                    if (1..224).contains(&(address >> 24)) && address >> 24 != 127 {
-                        break address;
+            Packets::Ip4Flows { count } => {
+                let drawn = (0..DRAWN).map(|_| random.below(u64::from(count)) as u32);
+                let all = (0..count).chain(drawn);
+                ip4_template(all.map(|i| 0x1400_0000 + i), count as usize)
+            }
+            Packets::FullUniform => {
+                let unicast = (0..DRAWN).map(|_| {
+                    loop {
+                        let address = random.below(1 << 32) as u32;
+                        if (1..224).contains(&(address >> 24)) && address >> 24 != 127 {
+                            break address;
+                        }
                     }
-                }
-            })),
+                });
+                ip4_template(unicast, 0)
+            }
             Packets::FullZipf | Packets::FullRandom => {
                 let prefixes = internet_ip4(FULL_IP4, 1);
                 let draws = draws(&mut random, prefixes.len(), matches!(self, Packets::FullZipf));
-                ip4_template(draws.into_iter().map(|i| random.address_in(prefixes[i])))
+                ip4_template(draws.into_iter().map(|i| random.address_in(prefixes[i])), 0)
             }
             Packets::Ip6 { count } => {
                 let base = u128::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0));
@@ -121,12 +140,12 @@ fn padded<const N: usize, const M: usize>(frame: &[u8; N]) -> [u8; M] {
     padded
 }
 
-fn ip4_template(destinations: impl Iterator<Item = u32>) -> Template {
+fn ip4_template(destinations: impl Iterator<Item = u32>, once: usize) -> Template {
     let checksums = destinations.map(|destination| {
         let frame = ip4_frame(destination);
         (destination, Ip4Header::overlay(&frame[14..]).map_or(0, Ip4Header::checksum))
     });
-    Template::Ip4(padded(&ip4_frame(0x1400_0000)), Arc::new(checksums.collect()))
+    Template::Ip4(padded(&ip4_frame(0x1400_0000)), Arc::new(checksums.collect()), once)
 }
 
 fn ip6_template(destinations: impl Iterator<Item = u128>) -> Template {

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use quiver_tables::synthetic::{Random, internet_ip4, internet_ip6};
 
 use super::NEXT_HOPS;
+use crate::acl_paths::Listed;
 use crate::segments;
 
 /// Prefixes of the full tables.
@@ -27,6 +28,10 @@ pub enum Routes {
     Hosts6(u32),
     /// So many local SIDs, one after the other.
     LocalSids(u32),
+    /// An access list of IPv4 rules.
+    Rules4(Listed),
+    /// An access list of IPv6 rules.
+    Rules6(Listed),
 }
 
 impl Routes {
@@ -41,6 +46,8 @@ impl Routes {
             Routes::Hosts4(count) => Box::new(files(count).map(|(from, to)| {
                 lines4((from..to).map(|i| format!("{}/32", Ipv4Addr::from_bits(0x1400_0000 + i))))
             })),
+            Routes::Rules4(listed) => Box::new(std::iter::once(listed.lines::<u32>())),
+            Routes::Rules6(listed) => Box::new(std::iter::once(listed.lines::<u128>())),
             Routes::LocalSids(count) => Box::new(files(count).map(|(from, to)| {
                 let sid = |i| Ipv6Addr::from_bits(segments::SID.to_bits() + u128::from(i));
                 let line = |i| format!("sr localsid address {} behavior end\n", sid(i));

@@ -9,7 +9,8 @@ use quiver_core::memory::mapping::PageSize;
 use quiverd::features;
 
 /// Every path that a command takes: the command, the value, and a line in which it leads outside.
-const PATHS: [(&str, &str, &str); 17] = [
+const PATHS: [(&str, &str, &str); 19] = [
+    ("set acl-plugin acl-file", "file", "set acl-plugin acl-file /etc/hostname"),
     ("configuration apply", "file", "configuration apply /etc/hostname"),
     ("configuration check", "file", "configuration check /etc/hostname"),
     ("configuration diff", "file", "configuration diff /etc/hostname"),
@@ -22,6 +23,7 @@ const PATHS: [(&str, &str, &str); 17] = [
     ),
     ("create tap", "host-ns", "create tap id 0 host-ns /proc/1/ns/net"),
     ("lcp create", "namespace", "lcp create pg0 host-if x netns /proc/1/ns/net"),
+    ("lcp evpn", "namespace", "lcp evpn pg0 host-if x netns /proc/1/ns/net"),
     ("lcp default netns", "namespace", "lcp default netns /proc/1/ns/net"),
     ("lcp fpm listen", "namespace", "lcp fpm listen netns /proc/1/ns/net"),
     ("bfd dplane listen", "namespace", "bfd dplane listen netns /proc/1/ns/net"),

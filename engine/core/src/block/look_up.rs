@@ -167,9 +167,9 @@ impl<L: LookUp> Body for WholeBlock<'_, '_, L> {
         }
         let start = if self.choice.is_due() { clocks() } else { 0 };
         if self.choice.is_alike_better() {
-            look_up.find_uniform(self.variant, state, keys, found);
+            look_up.find_uniform_in(self.context, self.variant, state, keys, found);
         } else {
-            look_up.find(self.variant, state, keys, found);
+            look_up.find_in(self.context, self.variant, state, keys, found);
         }
         if self.choice.is_due() {
             self.choice.note(clocks() - start);
@@ -200,7 +200,7 @@ fn run_some<L: LookUp>(whole: WholeBlock<'_, '_, L>) {
         *key = look_up.key(state, &mut packets[place]);
         count += 1;
     }
-    look_up.find(variant, state, &keys[..count], &mut found[..count]);
+    look_up.find_in(context, variant, state, &keys[..count], &mut found[..count]);
     for (place, (key, found)) in places(live).zip(keys.iter().zip(found.iter())) {
         let packet = &mut packets[place];
         next[place % BLOCK_PACKETS] =

@@ -64,6 +64,8 @@ pub enum Phase {
     Filter,
     /// Packets that come back from a service function.
     ServiceChain,
+    /// Addresses and ports are translated.
+    Translation,
     /// Packets that match go another way.
     Policy,
     /// Signed packets are checked.
@@ -89,6 +91,7 @@ impl Phase {
             Phase::SourceCheck => "source-check",
             Phase::Filter => "filter",
             Phase::ServiceChain => "service-chain",
+            Phase::Translation => "translation",
             Phase::Policy => "policy",
             Phase::Authentication => "authentication",
             Phase::Bridge => "bridge",

@@ -303,6 +303,36 @@ pub trait LookUp: Send + 'static {
         self.find(variant, interface_state, keys, found);
     }
 
+    /// As [`find`](Self::find), for tables that are read under the pass of `context`. It is what the
+    /// loop calls.
+    #[inline(always)]
+    fn find_in(
+        &self,
+        context: StageContext<'_>,
+        variant: Variant,
+        interface_state: Self::InterfaceState,
+        keys: &[Self::Key],
+        found: &mut [Self::Found],
+    ) {
+        let _ = context;
+        self.find(variant, interface_state, keys, found);
+    }
+
+    /// As [`find_uniform`](Self::find_uniform), for tables that are read under the pass of
+    /// `context`. It is what the loop calls.
+    #[inline(always)]
+    fn find_uniform_in(
+        &self,
+        context: StageContext<'_>,
+        variant: Variant,
+        interface_state: Self::InterfaceState,
+        keys: &[Self::Key],
+        found: &mut [Self::Found],
+    ) {
+        let _ = context;
+        self.find_uniform(variant, interface_state, keys, found);
+    }
+
     /// The vector is through: what was put together for others on the way is given to them.
     #[inline(always)]
     fn end(&self) {}

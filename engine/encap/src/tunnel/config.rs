@@ -2,7 +2,7 @@
 //! packets go.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_control::modes;
@@ -74,7 +74,9 @@ pub struct UdpConfig {
     pub remote_port: u16,
     /// Is the UDP checksum zero over IPv6, too (RFC 6935)?
     pub zero_checksum: bool,
-    /// The interface that leads to the destination, where that is a group.
+    /// Is the destination a multicast group, which the tunnel listens to, too?
+    pub is_group: bool,
+    /// The interface that leads to the group. Without one the tunnel neither sends nor listens.
     pub group_interface: Option<InterfaceId>,
     /// The node that takes what the tunnel receives, instead of `ethernet-input`.
     pub input: Option<NodeId>,
@@ -83,9 +85,14 @@ pub struct UdpConfig {
 }
 
 impl<X> TunnelConfig<X> {
-    /// The group that the tunnel sends to and listens to.
+    /// The group that the tunnel is for, if it is for one.
+    pub fn group_address(&self) -> Option<IpAddr> {
+        self.destination.filter(|_| self.udp.is_some_and(|udp| udp.is_group))
+    }
+
+    /// The group that the tunnel sends to and listens to, and the interface that leads there.
     pub fn group(&self) -> Option<(IpAddr, InterfaceId)> {
-        self.destination.zip(self.udp.and_then(|udp| udp.group_interface))
+        self.group_address().zip(self.udp.and_then(|udp| udp.group_interface))
     }
 
     /// Has the tunnel many far ends, to which frames go as the MAC table says?
@@ -122,6 +129,9 @@ pub enum TunnelError {
     /// Nobody joins it.
     #[error("groups cannot be joined: group-membership is not built in")]
     NoMembership,
+    /// Another kind.
+    #[error("the interface is no tunnel to a multicast group")]
+    NoGroupTunnel,
     /// Gone.
     #[error("the interface is no tunnel with many far ends")]
     NoPort,
@@ -203,7 +213,8 @@ pub struct Tunnel<P: TunnelProtocol> {
     table: u32,
     /// Its peer, or with a multipoint tunnel those of its next hops.
     peers: BTreeMap<Option<IpAddr>, Peer>,
-    /// The key under which its packets come to a group that another tunnel listens to.
+    /// Another key of what it receives: packets to a group that another tunnel listens to, or those
+    /// of members of its group to this end.
     alias: Option<Key>,
 }
 
@@ -223,10 +234,17 @@ impl<P: TunnelProtocol> Tunnel<P> {
         Family::of(self.config.source)
     }
 
+    /// The keys of packets from any sender to a multipoint tunnel.
+    fn keys_of_any(&self) -> impl Iterator<Item = Key> + use<P> {
+        let ((port, number), table) = (number::<P>(&self.config), self.table);
+        let sources = P::sources(&self.config).into_iter().flatten();
+        sources.map(move |source| key(0, bits(source), table, port, number))
+    }
+
     /// The key of packets from any sender, of a multipoint tunnel or of one that listens to a
     /// group.
     fn key_of_any(&self) -> Key {
-        let to = self.config.group().map_or(self.config.source, |(group, _)| group);
+        let to = self.config.group_address().unwrap_or(self.config.source);
         let (port, number) = number::<P>(&self.config);
         key(0, bits(to), self.table, port, number)
     }
@@ -234,7 +252,7 @@ impl<P: TunnelProtocol> Tunnel<P> {
     /// The key of what it receives.
     fn own_key(&self) -> Key {
         let TunnelConfig { source, destination, .. } = self.config;
-        match destination.filter(|_| self.config.group().is_none()) {
+        match destination.filter(|_| self.config.group_address().is_none()) {
             None => self.key_of_any(),
             Some(from) => {
                 let (port, number) = number::<P>(&self.config);
@@ -270,9 +288,9 @@ pub struct Tunnels<P: TunnelProtocol> {
     ends: TunnelTableWriter,
     frames: Arc<EntryByInterface>,
     path_mtus: PathMtus,
-    shared: Arc<P::Shared>,
     pub(super) far: FarEndBook,
     pub(super) far_tables: Arc<FarEndTables>,
+    shared: Arc<P::Shared>,
 }
 
 /// The control thread's handle.
@@ -303,9 +321,9 @@ impl<P: TunnelProtocol> Tunnels<P> {
             ends: TunnelTableWriter::new(epochs)?,
             frames: Arc::new(EntryByInterface::new()),
             path_mtus: PathMtus::default(),
-            shared: Arc::default(),
             far: FarEndBook::default(),
             far_tables: Arc::new(FarEndTables::new(epochs)),
+            shared: Arc::default(),
         })
     }
 
@@ -362,7 +380,7 @@ impl<P: TunnelProtocol> Tunnels<P> {
             IpAddr::V4(_) => Ip4::template(config.source, destination, class, hops),
             IpAddr::V6(_) => Ip6::template(config.source, destination, class, hops),
         };
-        let udp = config.udp.map(|udp| udp::template(udp.remote_port));
+        let udp = config.udp.map(|udp| udp::template(P::source_port(config), udp.remote_port));
         let udp = udp.as_ref().map_or(&[][..], |udp| udp);
         outer.map(|outer| [&outer, udp, &P::header_of(config)].concat())
     }
@@ -376,9 +394,12 @@ impl<P: TunnelProtocol> Tunnels<P> {
         destination: IpAddr,
         table: u32,
     ) -> Result<Peer, TunnelError> {
+        let family = Family::of(destination);
+        let source = P::sources(config)[family as usize];
+        let source = source.ok_or(TunnelError::Families(config.source, destination))?;
+        let config = &TunnelConfig { source, ..*config };
         let stack = Self::stack(config, destination)
             .ok_or(TunnelError::Families(config.source, destination))?;
-        let family = Family::of(destination);
         let path = match config.group() {
             Some((group, interface)) => Path::via(group, Some(interface)),
             None => Path::resolved(destination, Some(table), None),
@@ -439,10 +460,10 @@ impl<P: TunnelProtocol> Tunnels<P> {
     fn follow_groups(&mut self, id: InterfaceId) {
         let Some(changed) = self.by_interface.get(&id) else { return };
         let alike = self.by_interface.iter().filter(|(_, other)| other.has_number_of(changed));
-        let groups = alike.clone().find_map(|(_, tunnel)| tunnel.config.group());
+        let groups = alike.clone().find_map(|(_, tunnel)| tunnel.config.group_address());
         let mut wanted = Vec::new();
-        for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group().is_none()) {
-            let alias = groups.zip(tunnel.config.destination).map(|((group, _), from)| {
+        for (id, tunnel) in alike.filter(|(_, tunnel)| tunnel.config.group_address().is_none()) {
+            let alias = groups.zip(tunnel.config.destination).map(|(group, from)| {
                 let (port, number) = number::<P>(&tunnel.config);
                 key(bits(from), bits(group), tunnel.table, port, number)
             });
@@ -510,12 +531,13 @@ pub(super) fn fib(engine: &mut Engine) -> Result<&mut Fib, TunnelError> {
 }
 
 /// Check the addresses of a tunnel.
-fn check<X>(config: &TunnelConfig<X>, may_have_far_ends: bool) -> Result<(), TunnelError> {
-    let group = config.group().map(|(group, _)| group);
+fn check<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> Result<(), TunnelError> {
+    let group = config.group_address();
     if let Some(group) = group.filter(|group| !group.is_multicast()) {
         return Err(TunnelError::NoGroup(group));
     }
-    for address in [Some(config.source), config.destination].into_iter().flatten() {
+    let source = Some(config.source).filter(|_| !P::HAS_SOURCES);
+    for address in [source, config.destination].into_iter().flatten() {
         if !is_host(address) && Some(address) != group {
             return Err(TunnelError::Address(address));
         }
@@ -524,7 +546,9 @@ fn check<X>(config: &TunnelConfig<X>, may_have_far_ends: bool) -> Result<(), Tun
         Some(destination) if Family::of(destination) != Family::of(config.source) => {
             Err(TunnelError::Families(config.source, destination))
         }
-        None if config.carries_frames && !may_have_far_ends => Err(TunnelError::MultipointFrames),
+        None if config.carries_frames && P::FAR_ENDS.is_none() => {
+            Err(TunnelError::MultipointFrames)
+        }
         _ => Ok(()),
     }
 }
@@ -538,9 +562,10 @@ pub fn create<P: TunnelProtocol>(
     engine: &mut Engine,
     mut config: TunnelConfig<P::Extra>,
 ) -> Result<InterfaceId, TunnelError> {
-    check(&config, P::FAR_ENDS.is_some())?;
+    check::<P>(&config)?;
     let instance = free_instance::<P>(engine, config.instance)?;
     config.instance = Some(instance);
+    let via = config.udp.as_mut().and_then(|udp| udp.group_interface.take());
     let family = Family::of(config.source);
     let no_table = TunnelError::NoTable { family, table: config.table };
     let table = fib(engine)?.table_index(family, config.table).ok_or(no_table)?;
@@ -553,21 +578,36 @@ pub fn create<P: TunnelProtocol>(
     let id = match create_interface::<P>(engine, instance, &config) {
         Ok(id) => id,
         Err(error) => {
-            stop_listening(engine, &config);
+            stop_listening::<P>(engine, &config);
             return Err(error);
         }
     };
     let made = engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
         let mut end = end::<P>(id, &config);
-        let Some(destination) = config.destination else {
-            tunnels.ends.insert(own_key, end)?;
+        let far_end = config.destination.filter(|_| config.group_address().is_none());
+        let Some(destination) = far_end else {
+            match config.group_address() {
+                Some(_) => tunnels.ends.insert(own_key, end)?,
+                None => tunnel.keys_of_any().try_for_each(|key| tunnels.ends.insert(key, end))?,
+            }
             let fib = fib(engine)?;
             fib.hold_table(family, table, HOLDER);
-            match config.has_far_ends() {
-                true => tunnels.far_tables.set_key(id, config.key.unwrap_or(0)),
-                false => fib.set_multipoint(id),
+            if config.has_far_ends() {
+                tunnels.far_tables.set_key(id, config.key.unwrap_or(0));
+            } else if config.destination.is_none() {
+                fib.set_multipoint(id);
+            }
+            // Members of the group also send to this end alone (RFC 7348 §4.1).
+            if config.group_address().is_some() {
+                let to = bits(config.source);
+                let to_us = key(0, to, table, config.local_port(), config.key);
+                let is_free = !tunnels.ends.has(&to_us);
+                if is_free && tunnels.ends.insert(to_us, end).is_ok() {
+                    tunnel.alias = Some(to_us);
+                }
             }
             tunnels.by_interface.insert(id, tunnel);
+            tunnels.follow_groups(id);
             return Ok(());
         };
         let peer = tunnels.add_peer(fib(engine)?, &config, destination, table)?;
@@ -595,52 +635,114 @@ pub fn create<P: TunnelProtocol>(
         }
     });
     if let Err(error) = made {
-        stop_listening(engine, &config);
+        stop_listening::<P>(engine, &config);
         engine.delete_interface(id)?;
         return Err(error);
     }
     if let Some(node) = config.udp.and_then(|udp| udp.input) {
         engine.set_input_node(id, node)?;
     }
+    if let Some(via) = via
+        && let Err(error) = set_group_interface::<P>(engine, id, Some(via))
+    {
+        engine.delete_interface(id)?;
+        return Err(error);
+    }
     if config.has_far_ends() {
         modes::set_group(engine, id, CORE_GROUP);
         modes::set_unlearned(engine, id);
-    } else if config.destination.is_none() {
+    } else if config.destination.is_none() && P::FOLLOWS_TEIB {
         follow_next_hops::<P>(engine, id)?;
     }
     Ok(id)
 }
 
-/// Take packets at the tunnel's UDP port, and listen to its group.
-fn listen<P: TunnelProtocol>(
+/// Let a tunnel to a group send by an interface, and listen there, or neither.
+///
+/// # Errors
+/// The tunnel is for no group, or the interface cannot send to it.
+pub fn set_group_interface<P: TunnelProtocol>(
     engine: &mut Engine,
-    config: &TunnelConfig<P::Extra>,
+    id: InterfaceId,
+    via: Option<InterfaceId>,
 ) -> Result<(), TunnelError> {
-    let Some(udp) = config.udp else { return Ok(()) };
-    let family = Family::of(config.source);
-    let name = P::NODES.input[family as usize];
-    let node = engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name))?;
     let membership = engine.get::<GroupMembership>().copied();
-    if config.group().is_some() && membership.is_none() {
-        return Err(TunnelError::NoMembership);
-    }
-    let tables = engine.shared::<IpTables>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))?;
-    let errors = engine.node_id(P::NODES.errors[family as usize]);
-    let open = OpenPort { node, takes_zero_checksum: true, errors };
-    if !tables.udp_ports.open(family, udp.local_port, open) {
-        return Err(TunnelError::Port(udp.local_port));
-    }
-    if let Some(((group, interface), membership)) = config.group().zip(membership) {
+    let membership = membership.ok_or(TunnelError::NoMembership)?;
+    let tunnel = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id));
+    let tunnel = tunnel.ok_or(TunnelError::NoGroupTunnel)?;
+    let (old, table) = (tunnel.config, tunnel.table);
+    let group = old.group_address().ok_or(TunnelError::NoGroupTunnel)?;
+    let udp = old.udp.map(|udp| UdpConfig { group_interface: via, ..udp });
+    let new = TunnelConfig { udp, ..old };
+    engine.with(|engine, tunnels: &mut Tunnels<P>| -> Result<(), TunnelError> {
+        let fib = fib(engine)?;
+        let peer = match via {
+            Some(_) => Some(tunnels.add_peer(fib, &new, group, table)?),
+            None => None,
+        };
+        let entry = peer.map_or(0, |peer| peer.entry);
+        let Some(tunnel) = tunnels.by_interface.get_mut(&id) else { return Ok(()) };
+        tunnel.config = new;
+        let gone = match peer {
+            Some(peer) => tunnel.peers.insert(None, peer),
+            None => tunnel.peers.remove(&None),
+        };
+        let keys = [Some(tunnel.own_key()), tunnel.alias];
+        tunnels.frames.set(id, entry);
+        for key in keys.into_iter().flatten() {
+            tunnels.ends.insert(key, End { entry, ..end::<P>(id, &new) })?;
+        }
+        if let Some(gone) = gone {
+            tunnels.remove_peer(fib, gone);
+        }
+        Ok(())
+    })?;
+    if let Some((group, interface)) = new.group() {
         (membership.join)(engine, interface, group);
+    }
+    if let Some((group, interface)) = old.group() {
+        (membership.leave)(engine, interface, group);
     }
     Ok(())
 }
 
-/// Undo [`listen`].
-fn stop_listening<X>(engine: &mut Engine, config: &TunnelConfig<X>) {
-    let Some(udp) = config.udp else { return };
+/// Take packets at the tunnel's UDP port.
+fn listen<P: TunnelProtocol>(
+    engine: &mut Engine,
+    config: &TunnelConfig<P::Extra>,
+) -> Result<(), TunnelError> {
+    let Some(udp) = config.udp.filter(|udp| udp.local_port != 0) else { return Ok(()) };
+    let tables = engine.shared::<IpTables>().ok_or(TunnelError::NotBuiltIn("IP forwarding"))?;
+    for (opened, family) in families::<P>(config).iter().enumerate() {
+        let name = P::NODES.input[*family as usize];
+        let node = engine.node_id(name).ok_or(TunnelError::NotBuiltIn(name))?;
+        let errors = engine.node_id(P::NODES.errors[*family as usize]);
+        let open = OpenPort { node, takes_zero_checksum: true, errors };
+        if !tables.udp_ports.open(*family, udp.local_port, open) {
+            let before = families::<P>(config).iter().take(opened);
+            before.for_each(|family| tables.udp_ports.close(*family, udp.local_port));
+            return Err(TunnelError::Port(udp.local_port));
+        }
+    }
+    Ok(())
+}
+
+/// The families of outer headers that a tunnel receives.
+fn families<P: TunnelProtocol>(config: &TunnelConfig<P::Extra>) -> &'static [Family] {
+    match (P::HAS_SOURCES, Family::of(config.source)) {
+        (true, _) => &[Family::Ip4, Family::Ip6],
+        (false, Family::Ip4) => &[Family::Ip4],
+        (false, Family::Ip6) => &[Family::Ip6],
+    }
+}
+
+/// Undo [`listen`], and leave the tunnel's group.
+fn stop_listening<P: TunnelProtocol>(engine: &mut Engine, config: &TunnelConfig<P::Extra>) {
+    let Some(udp) = config.udp.filter(|udp| udp.local_port != 0) else { return };
     if let Some(tables) = engine.shared::<IpTables>() {
-        tables.udp_ports.close(Family::of(config.source), udp.local_port);
+        for family in families::<P>(config) {
+            tables.udp_ports.close(*family, udp.local_port);
+        }
     }
     if let Some((group, interface)) = config.group()
         && let Some(membership) = engine.get::<GroupMembership>().copied()
@@ -655,8 +757,9 @@ fn end<P: TunnelProtocol>(interface: InterfaceId, config: &TunnelConfig<P::Extra
     End { interface, carries_frames: config.carries_frames, entry: 0, words }
 }
 
-/// Give a point-to-point tunnel another configuration with the same ends, table and key: its next
-/// packets have the new header. Nothing changes when it is refused.
+/// Give a tunnel another configuration, a point-to-point one with the same ends, table and key: its
+/// next packets have the new header. Nothing changes when it is refused, but that a multipoint
+/// tunnel loses the next hops that it cannot reach any more.
 ///
 /// # Errors
 /// The interface is no such tunnel, or a table is full.
@@ -683,6 +786,23 @@ fn change_peer<P: TunnelProtocol>(
     extra: P::Extra,
 ) -> Result<(), TunnelError> {
     let config = TunnelConfig { extra, ..tunnel.config };
+    if config.destination.is_none() {
+        tunnel.keys_of_any().for_each(|key| tunnels.ends.remove(&key));
+        tunnel.config = config;
+        for key in tunnel.keys_of_any() {
+            tunnels.ends.insert(key, end::<P>(id, &config))?;
+        }
+        let known: Vec<(IpAddr, Peer)> =
+            tunnel.peers.iter().filter_map(|(hop, peer)| Some(((*hop)?, *peer))).collect();
+        for (next_hop, peer) in known {
+            let address = unmapped(peer.key);
+            let table = fib(engine)?.table_id(peer.family, peer.table).unwrap_or(0);
+            remove_next_hop(engine, tunnels, tunnel, id, next_hop);
+            let to = NextHop { address, table };
+            let _ = add_next_hop(engine, tunnels, tunnel, id, (next_hop, to));
+        }
+        return Ok(());
+    }
     if let (Some(destination), Some(old)) = (config.destination, tunnel.peers.get(&None).copied()) {
         let peer = tunnels.add_peer(fib(engine)?, &config, destination, tunnel.table)?;
         let hop = match config.carries_frames {
@@ -705,6 +825,37 @@ fn change_peer<P: TunnelProtocol>(
     Ok(())
 }
 
+/// The remote address of a key.
+fn unmapped([high, low, ..]: Key) -> IpAddr {
+    let address = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
+    address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
+}
+
+/// Say behind which outer address a next hop of a multipoint tunnel is, of a protocol that does not
+/// follow the TEIB, or that it is nowhere (`None`).
+///
+/// # Errors
+/// The tunnel has no source of that family, its table does not exist, or a table is full.
+pub fn set_peer<P: TunnelProtocol>(
+    engine: &mut Engine,
+    id: InterfaceId,
+    next_hop: IpAddr,
+    to: Option<NextHop>,
+) -> Result<(), TunnelError> {
+    engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let Some(mut tunnel) = tunnels.by_interface.remove(&id) else {
+            return Err(TunnelError::NotBuiltIn(P::WORDS));
+        };
+        remove_next_hop(engine, tunnels, &mut tunnel, id, next_hop);
+        let done = match to {
+            Some(to) => add_next_hop(engine, tunnels, &mut tunnel, id, (next_hop, to)),
+            None => Ok(()),
+        };
+        tunnels.by_interface.insert(id, tunnel);
+        done
+    })
+}
+
 /// The name of the tunnel with this key of ends.
 fn other_with<P: TunnelProtocol>(engine: &Engine, key: &Key) -> String {
     let found = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.table().find(key));
@@ -723,11 +874,9 @@ fn create_interface<P: TunnelProtocol>(
         None => P::NODES.output,
     };
     let node = engine.node_id(next).ok_or(TunnelError::NotBuiltIn(next))?;
-    // Segments of one super-frame would get one number. Who cuts super-frames knows tunnels in UDP
-    // by their usual port.
-    let is_numbered = P::NUMBERED_NODES.contains(&next);
-    let is_known = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
-    let takes_offloads = is_known && !is_numbered;
+    // Numbered frames are cut before. Who cuts others knows tunnels in UDP by their usual port.
+    let is_usual = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
+    let takes_offloads = is_usual && !P::NUMBERED_NODES.contains(&next);
     let tx = |_| Box::new(TunnelTx { node, takes_offloads }) as Box<dyn TxQueue>;
     let id = engine.create_interface(InterfaceSpec {
         name: name::<P>(instance),
@@ -754,13 +903,16 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
     far_ends::forget::<P>(engine, id);
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let Some(tunnel) = tunnels.by_interface.remove(&id) else { return };
-        stop_listening(engine, &tunnel.config);
+        stop_listening::<P>(engine, &tunnel.config);
         tunnels.frames.set(id, 0);
-        tunnels.ends.remove(&tunnel.own_key());
+        match tunnel.config.destination {
+            Some(_) => tunnels.ends.remove(&tunnel.own_key()),
+            None => tunnel.keys_of_any().for_each(|key| tunnels.ends.remove(&key)),
+        }
         if let Some(alias) = &tunnel.alias {
             tunnels.ends.remove(alias);
         }
-        if tunnel.config.group().is_some() {
+        if tunnel.config.group_address().is_some() {
             let mut others = tunnels.by_interface.iter();
             let other = others.find(|(_, other)| other.has_number_of(&tunnel)).map(|(id, _)| *id);
             other.into_iter().for_each(|id| tunnels.follow_groups(id));
@@ -768,7 +920,7 @@ fn forget<P: TunnelProtocol>(engine: &mut Engine, id: InterfaceId) {
         tunnel.peers.values().for_each(|peer| tunnels.remove_end(peer));
         let Some(fib) = engine.get_mut::<Fib>() else { return };
         fib.set_stack(id, None);
-        if tunnel.config.destination.is_none() {
+        if tunnel.config.destination.is_none() || tunnel.config.group_address().is_some() {
             fib.release_table(tunnel.family(), tunnel.table, HOLDER);
         }
         for peer in tunnel.peers.into_values() {
@@ -857,10 +1009,19 @@ pub(super) fn start<P: TunnelProtocol>(engine: &mut Engine, tunnels: Tunnels<P>)
     engine.on_interface_change(|engine, id, change| {
         if change == InterfaceChange::Deleted {
             forget::<P>(engine, id);
+            let all = engine.get::<Tunnels<P>>().into_iter().flat_map(Tunnels::iter);
+            let by_it =
+                all.filter(|(_, tunnel)| tunnel.config.group().map(|(_, by)| by) == Some(id));
+            let by_it: Vec<InterfaceId> = by_it.map(|(tunnel, _)| tunnel).collect();
+            for tunnel in by_it {
+                let _ = set_group_interface::<P>(engine, tunnel, None); // to end is not refused
+            }
         }
     });
-    Teib::follow(engine, follow_next_hops::<P>);
-    for node in P::NODES.errors {
+    if P::FOLLOWS_TEIB {
+        Teib::follow(engine, follow_next_hops::<P>);
+    }
+    for node in P::NODES.errors.into_iter().filter(|_| P::RECEIVES) {
         engine.on_event(node, |engine: &mut Engine, event: &Event| {
             let now_ns = engine.now_ns();
             if let (Some(report), Some(tunnels)) =

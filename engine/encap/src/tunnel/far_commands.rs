@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use quiver_control::layer_two::{FarEnds, FdbEntry, Network};
+use quiver_control::layer_two::{BridgeFdb, FarEnds, FdbEntry, Network};
 use quiver_control::{
     Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
     of_each_interface, order, with_interface_names,
@@ -201,6 +201,7 @@ fn create<P: FarEndCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Out
             local_port: args.or("local-port", port)?,
             remote_port: args.or("remote-port", port)?,
             zero_checksum: args.has("zero-udp6-checksum"),
+            is_group: false,
             group_interface: None,
             input: None,
             is_layer3: false,
@@ -327,10 +328,15 @@ fn write_far_ends<P: FarEndCommands>(engine: &Engine, config: &mut ConfigWriter,
     let Some(said) = engine.get::<Configured>() else { return };
     let (name, word) = (engine.interface_name(id), P::FAR_TEXTS.word);
     for (_, remote) in said.floods.iter().filter(|(port, _)| *port == id) {
-        config.command(format_args!("set {word} interface {name} flood vtep {remote}"));
+        config.command(format_args!("set {word} flood {name} vtep {remote}"));
+    }
+    // Stations are those of a bridge domain, and go with it.
+    let domain = engine.get::<BridgeFdb>().and_then(|calls| (calls.domain)(engine, id));
+    if domain.is_none() {
+        return;
     }
     for ((_, mac), remote) in said.stations.iter().filter(|((port, _), _)| *port == id) {
         let mac = MacAddress(*mac);
-        config.command(format_args!("set {word} interface {name} station {mac} vtep {remote}"));
+        config.command(format_args!("set {word} station {name} {mac} vtep {remote}"));
     }
 }

@@ -12,7 +12,7 @@ use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
 use super::config::Tunnels;
-use super::far_ends::{FarEndTables, ManyEnds};
+use super::far_ends::ManyEnds;
 use super::protocol::{
     ETHERNET, FarEndNodes, Sent, Stack, TunnelProtocol, place, super_frame_bytes_max,
 };
@@ -51,21 +51,12 @@ impl EntryByInterface {
 pub trait FrameTarget<P, O>: Send + 'static {
     /// The name of the node.
     const NAME: &'static str;
-    /// What the node does.
-    const HELP: &'static str = "Puts a tunnel's headers in front of Ethernet frames";
-    /// Has each header a number of its own, so that segments of a super-frame cannot share one?
-    const NUMBERS: bool = false;
+    /// Does [`TunnelProtocol::number`] complete each header?
+    const IS_NUMBERED: bool = false;
 
     /// The encapsulation entry for a packet, and the key that is to be written, 0 for the entry's
     /// own. None for a frame that goes to several ends.
     fn target(&self, packet: &Packet) -> Option<(u32, u32)>;
-
-    /// Complete the header of a frame, where [`NUMBERS`](Self::NUMBERS) is set: `bytes` begin with
-    /// the tunnel's header, and the frame follows.
-    #[inline(always)]
-    fn number(&self, sent: Sent, bytes: &mut [u8]) {
-        let _ = (sent, bytes);
-    }
 }
 
 /// Each interface has one far end.
@@ -80,23 +71,16 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for OneEnd {
     }
 }
 
-/// Each interface has one far end, and [`TunnelProtocol::number`] completes each header.
-pub struct NumberedEnd<P: TunnelProtocol>(Arc<EntryByInterface>, Arc<P::Shared>);
+/// Each interface has one far end, and headers have numbers.
+pub struct NumberedEnd(OneEnd);
 
-impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for NumberedEnd<P> {
+impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for NumberedEnd {
     const NAME: &'static str = P::NUMBERED_NODES[place::<O>()];
-    const HELP: &'static str =
-        "Puts a tunnel's headers, each with a number of its own, in front of frames";
-    const NUMBERS: bool = true;
+    const IS_NUMBERED: bool = true;
 
     #[inline(always)]
     fn target(&self, packet: &Packet) -> Option<(u32, u32)> {
-        Some((self.0.get(packet.tx), 0))
-    }
-
-    #[inline(always)]
-    fn number(&self, sent: Sent, bytes: &mut [u8]) {
-        P::number(&self.1, sent, bytes);
+        <OneEnd as FrameTarget<P, O>>::target(&self.0, packet)
     }
 }
 
@@ -104,6 +88,7 @@ impl<P: TunnelProtocol, O: OuterHeader> FrameTarget<P, O> for NumberedEnd<P> {
 pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, T = OneEnd> {
     output: EncapOutput<Stack<P, O>>,
     target: T,
+    shared: Arc<P::Shared>,
     /// Makes copies for several ends.
     flood: NodeId,
 }
@@ -124,13 +109,13 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
     /// Complete the header in front of a frame that has `behind` bytes in the first buffer.
     #[inline(always)]
     fn number(&self, sent: Sent, entry: &EncapEntry, behind: usize, packet: &mut Packet) {
-        if !T::NUMBERS {
+        if !T::IS_NUMBERED {
             return;
         }
         let tunnel_len = entry.header_len().saturating_sub(O::LEN);
         let at = packet.segment_length().saturating_sub(behind + tunnel_len);
         if let Some(bytes) = packet.bytes_mut().get_mut(at..) {
-            self.target.number(sent, bytes);
+            P::number(&self.shared, sent, bytes);
         }
     }
 
@@ -183,9 +168,9 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEnc
         (): (),
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
-        let now_ns = if T::NUMBERS { context.now_ns() } else { 0 };
-        let sent = Sent { interface: packet.tx, now_ns };
         let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
+        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
+        let sent = Sent { interface: packet.tx, now_ns };
         let entry = self.output.entries.get(entry);
         let hash = kept_frame_hash(packet);
         let link = self.output.link(entry, self.output.hop(entry, hash));
@@ -211,47 +196,52 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader>(
     tunnels: &Tunnels<P>,
 ) -> NodeSpec {
     let by_interface = tunnels.frames().clone();
-    spec_of::<P, O, OneEnd>(entries, None, move || OneEnd(by_interface.clone()))
+    spec_of::<P, O, OneEnd>(entries, tunnels, None, move || OneEnd(by_interface.clone()))
+        .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
 }
 
-/// The declaration of the node whose headers are numbered.
+/// The declaration of the node that numbers headers. Segments of one super-frame would get one
+/// header, and so one number.
 pub(super) fn numbered_spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
     tunnels: &Tunnels<P>,
 ) -> NodeSpec {
-    let (by_interface, shared) = (tunnels.frames().clone(), tunnels.shared().clone());
-    let target = move || NumberedEnd::<P>(by_interface.clone(), shared.clone());
-    spec_of::<P, O, NumberedEnd<P>>(entries, None, target)
+    let by_interface = tunnels.frames().clone();
+    let end = move || NumberedEnd(OneEnd(by_interface.clone()));
+    spec_of::<P, O, NumberedEnd>(entries, tunnels, None, end)
 }
 
 /// The declaration of the node for ports with many far ends.
 pub(super) fn far_spec<P: TunnelProtocol, O: OuterHeader>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
     nodes: FarEndNodes,
-    tables: &Arc<FarEndTables>,
 ) -> NodeSpec {
-    let tables = tables.clone();
+    let tables = tunnels.far_tables.clone();
     let flood = nodes.flood[place::<O>()];
-    spec_of::<P, O, ManyEnds>(entries, Some(flood), move || ManyEnds(tables.clone()))
+    spec_of::<P, O, ManyEnds>(entries, tunnels, Some(flood), move || ManyEnds(tables.clone()))
+        .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
 }
 
 fn spec_of<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
+    tunnels: &Tunnels<P>,
     flood: Option<&'static str>,
     target: impl Fn() -> T + Send + Sync + 'static,
 ) -> NodeSpec {
-    let entries = entries.clone();
-    let spec = NodeSpec::stage(T::HELP, move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
+    let (entries, shared) = (entries.clone(), tunnels.shared().clone());
+    let help = match T::IS_NUMBERED {
+        true => "Puts a tunnel's headers, each with a number of its own, in front of frames",
+        false => "Puts a tunnel's headers in front of Ethernet frames",
+    };
+    NodeSpec::stage(help, move |wiring: &Wiring<'_>| FrameEncap::<P, O, T> {
         output: EncapOutput::new(wiring, &entries),
         target: target(),
+        shared: shared.clone(),
         flood: flood.map_or(DROP, |name| wiring.node(name)),
     })
-    .detour(O::REWRITE);
-    let spec = match T::NUMBERS {
-        true => spec,
-        false => spec.takes_offloads_up_to(super_frame_bytes_max::<P, O>()),
-    };
-    spec.describe(|record, names| {
+    .detour(O::REWRITE)
+    .describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,

@@ -11,7 +11,9 @@ use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::memory::packet::handover::{Handover, MarkedHandover};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_forwarding::ip::IpTables;
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::handover::TableIndex;
+use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 use quiver_tables::exact::NOT_FOUND;
 use quiver_wire::{EthernetHeader, Header, UdpHeader};
 
@@ -20,6 +22,7 @@ use super::protocol::{HEADER_START_BYTES, Payload, TunnelProtocol, place, space,
 use super::reasons::TunnelDrop;
 use super::table::{End, Key, TunnelTable, key};
 use super::udp::split_udp;
+use crate::OuterHeader;
 use crate::decapsulated::{self, take_off, take_off_plain};
 use crate::ecn;
 
@@ -29,6 +32,7 @@ pub struct TunnelInput<P, O> {
     tables: Arc<IpTables>,
     arcs: [ArcId; 2],
     look_up: [NodeId; 2],
+    look_up_in_table: [NodeId; 2],
     /// The nodes for packets that no tunnel is for, by protocol.
     rest: Box<[(u32, NodeId)]>,
     kind: std::marker::PhantomData<(P, O)>,
@@ -258,12 +262,19 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
             }
         };
         Self::receive(row, context, end.interface, packet)?;
+        if P::HAS_TABLES {
+            let of = if family == 0 { Family::Ip4 } else { Family::Ip6 };
+            packet.hand_over(TableIndex(P::table(end.words, of)));
+        }
         let counters = context.interface_counters(end.interface);
         let (packets, _) = packet.on_wire();
         if family == 0 {
             counters.ip4.add(packets)
         } else {
             counters.ip6.add(packets)
+        }
+        if P::HAS_TABLES {
+            return Ok(self.look_up_in_table[family]);
         }
         Ok(row.first(self.arcs[family], self.look_up[family]))
     }
@@ -279,7 +290,7 @@ impl<P: TunnelProtocol, O: OuterEnds> TunnelInput<P, O> {
         packets: &mut [Packet],
     ) -> Option<NodeId> {
         let is_frame = header.payload == Payload::Frame;
-        if P::ASKS_END | (end.carries_frames != is_frame) | header.has_checksum {
+        if P::ASKS_END | P::HAS_TABLES | (end.carries_frames != is_frame) | header.has_checksum {
             return None;
         }
         let row = context.interface(end.interface).filter(|row| row.up)?;
@@ -423,6 +434,7 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterEnds>(
             tables: wiring.shared(),
             arcs,
             look_up: [wiring.node("ip4-lookup"), wiring.node("ip6-lookup")],
+            look_up_in_table: [Ip4::LOOK_UP, Ip6::LOOK_UP].map(|name| wiring.node(name)),
             rest: wiring.claims(O::REST_CLAIMS).into_boxed_slice(),
             kind: std::marker::PhantomData,
         }

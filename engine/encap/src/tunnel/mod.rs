@@ -24,7 +24,7 @@ pub use accepted::{AcceptedWords, accept};
 pub use commands::{CommandText, TunnelTexts, described, explained, tunnel_named, words};
 pub use config::{
     INSTANCE_MAX, PeerView, Tunnel, TunnelConfig, TunnelError, Tunnels, UdpConfig, create,
-    reconfigure,
+    reconfigure, set_peer,
 };
 pub use encap::TunnelEncap;
 pub use ends::{Ends, OuterEnds};
@@ -44,7 +44,7 @@ use quiver_tables::memory::MemoryError;
 pub use reasons::TunnelDrop;
 pub use teib::{NextHop, TEIB_ENTRIES_MAX, Teib};
 pub use udp::source_port;
-pub use udp_commands::{UdpTexts, UdpWords};
+pub use udp_commands::{GroupTexts, UdpTexts, UdpWords};
 
 /// Register nodes and commands of a protocol, and keep its tunnels.
 pub fn register<P: TunnelCommands>(registry: &mut Registry) {
@@ -99,16 +99,18 @@ fn declare<P: TunnelProtocol>(graph: &mut GraphBuilder) -> Result<Tunnels<P>, Me
     }
     if let Some(nodes) = P::FAR_ENDS {
         let tables = &tunnels.far_tables;
-        graph.node(frames::far_spec::<P, Ip4>(&entries, nodes, tables));
-        graph.node(frames::far_spec::<P, Ip6>(&entries, nodes, tables));
+        graph.node(frames::far_spec::<P, Ip4>(&entries, &tunnels, nodes));
+        graph.node(frames::far_spec::<P, Ip6>(&entries, &tunnels, nodes));
         for (flood, encap) in nodes.flood.into_iter().zip(nodes.encap) {
             graph.node(far_ends::spec([flood, encap], tables));
         }
     }
-    graph.node(input::spec::<P, Ip4>(&table, arcs));
-    graph.node(input::spec::<P, Ip6>(&table, arcs));
-    graph.node(errors::spec::<P, Ip4>(&table, &entries));
-    graph.node(errors::spec::<P, Ip6>(&table, &entries));
+    if P::RECEIVES {
+        graph.node(input::spec::<P, Ip4>(&table, arcs));
+        graph.node(input::spec::<P, Ip6>(&table, arcs));
+        graph.node(errors::spec::<P, Ip4>(&table, &entries));
+        graph.node(errors::spec::<P, Ip6>(&table, &entries));
+    }
     for protocol in P::IP_PROTOCOLS {
         let number = protocol.0.into();
         graph.claim(Ip4::CLAIMS, number, P::NODES.input[0]);

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 
 use quiver_control::{Args, Cell, Column, Command, Refusal};
 use quiver_core::{Engine, InterfaceId, Packet};
@@ -136,6 +137,17 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     /// Has the header that is sent another key than the one that is received?
     const HAS_SENT_KEY: bool = false;
 
+    /// Do its multipoint tunnels have the next hops that the TEIB says? Those of others have the
+    /// ones that the protocol sets ([`set_peer`](super::set_peer)).
+    const FOLLOWS_TEIB: bool = true;
+    /// Have its multipoint tunnels a source of each family, or none yet?
+    const HAS_SOURCES: bool = false;
+    /// Does it receive anything, and ICMP errors?
+    const RECEIVES: bool = true;
+    /// Is what it receives looked up in a table of its own ([`table`](Self::table)), not in that of
+    /// the tunnel's interface?
+    const HAS_TABLES: bool = false;
+
     /// What users say of a tunnel beyond what all tunnels have.
     type Extra: Copy + Default + PartialEq + Eq + Debug + Send + Sync + 'static;
     /// What the workers share for [`number`](Self::number).
@@ -169,6 +181,20 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
         EndWords::default()
     }
 
+    /// The sources of a tunnel, IPv4 and IPv6.
+    fn sources(config: &TunnelConfig<Self::Extra>) -> [Option<IpAddr>; 2] {
+        let source = Some(config.source);
+        [source.filter(IpAddr::is_ipv4), source.filter(IpAddr::is_ipv6)]
+    }
+
+    /// The small number of the table of the tunnel's end in which a packet of a family is looked
+    /// up, where [`HAS_TABLES`](Self::HAS_TABLES) is set.
+    #[inline(always)]
+    fn table(end: EndWords, family: Family) -> u32 {
+        let _ = (end, family);
+        0
+    }
+
     /// Check what follows the header in `bytes`, and say how many bytes of it are the tunnel's,
     /// where [`ASKS_END`](Self::ASKS_END) is set.
     ///
@@ -185,6 +211,12 @@ pub trait TunnelProtocol: Sized + Send + Sync + 'static {
     #[inline(always)]
     fn number(shared: &Self::Shared, sent: Sent, bytes: &mut [u8]) {
         let _ = (shared, sent, bytes);
+    }
+
+    /// The UDP source port of what a tunnel sends; 0 for one that is made of the flow inside.
+    fn source_port(config: &TunnelConfig<Self::Extra>) -> u16 {
+        let _ = config;
+        0
     }
 
     /// The header of a tunnel: the bytes behind the outer IP header, or behind the UDP header.

@@ -37,10 +37,10 @@ pub(super) fn split_udp<P: TunnelProtocol>(bytes: &[u8]) -> Option<(u16, &[u8])>
     Some((header.destination_port(), behind))
 }
 
-/// A header to `port`, as [`fill`] completes it.
-pub(super) fn template(port: u16) -> [u8; UdpHeader::LEN] {
-    let [high, low] = port.to_be_bytes();
-    [0, 0, high, low, 0, 0, 0, 0]
+/// A header from `source` (0: from the port of each flow) to `port`, as [`fill`] completes it.
+pub(super) fn template(source: u16, port: u16) -> [u8; UdpHeader::LEN] {
+    let ([a, b], [high, low]) = (source.to_be_bytes(), port.to_be_bytes());
+    [a, b, high, low, 0, 0, 0, 0]
 }
 
 /// Write the header that begins `at` bytes from the begin of a stack, of a packet of `total` bytes.
@@ -57,11 +57,10 @@ pub(super) fn fill(
 ) -> Result<(), Truncated> {
     let place = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<{ UdpHeader::LEN }>());
     // Of the entry: a load from what was just stored in the packet would wait for the stores.
-    let port = words.0.header().get(at + 2..).and_then(|rest| rest.first_chunk::<2>());
-    let (place, port) = (place.ok_or(Truncated)?, u16::from_be_bytes(*port.ok_or(Truncated)?));
-    let header = u64::from(source_port(hash)) << 48
-        | u64::from(port) << 32
-        | ((total - at) as u64 & 0xffff) << 16;
+    let ports = words.0.header().get(at..).and_then(|rest| rest.first_chunk::<4>());
+    let (place, ports) = (place.ok_or(Truncated)?, u32::from_be_bytes(*ports.ok_or(Truncated)?));
+    let flow = if ports >> 16 == 0 { u32::from(source_port(hash)) << 16 } else { 0 };
+    let header = u64::from(ports | flow) << 32 | ((total - at) as u64 & 0xffff) << 16;
     *place = header.to_be_bytes();
     Ok(())
 }

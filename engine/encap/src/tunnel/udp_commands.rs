@@ -62,6 +62,20 @@ pub struct UdpTexts {
     pub remedy: &'static str,
     /// The row of `show memory`.
     pub memory: &'static str,
+    /// Where the protocol has tunnels to multicast groups: the command for the interface that leads
+    /// to a tunnel's group. The command that makes a tunnel has the arguments `group` and `via`.
+    pub group: Option<GroupTexts>,
+}
+
+/// The words of users for the interface that leads to a tunnel's group.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupTexts {
+    /// Its arguments are `interface`, and `via` or `none`.
+    pub command: CommandText,
+    /// Where it lives in a document.
+    pub entry: &'static str,
+    /// How it is taken back.
+    pub undo: &'static str,
 }
 
 /// Declare the commands of a protocol's tunnels, their part of the configuration, and their memory.
@@ -69,6 +83,16 @@ pub(super) fn register<P: UdpCommands>(registry: &mut Registry) {
     registry.command(create_command::<P>());
     registry.command(command(&P::TEXTS.delete).run(delete::<P>));
     registry.command(command(&P::TEXTS.show).run_or_begin(show::<P>));
+    if let Some(group) = &P::TEXTS.group {
+        registry.command(
+            command(&group.command)
+                .entry(order::NEIGHBORS, group.entry)
+                .undo(group.undo)
+                .run(set_group_interface::<P>),
+        );
+        let groups = of_each_interface(point_to_point::<P>, write_group::<P>);
+        registry.running_config_in_slices(order::NEIGHBORS, groups);
+    }
     registry.running_config_in_slices(
         order::INTERFACES,
         of_each_interface(point_to_point::<P>, write_tunnel::<P>),
@@ -112,7 +136,10 @@ fn described<P: UdpCommands>(
     let mut config = TunnelConfig {
         instance: args.optional("instance")?,
         source: args.get("local")?,
-        destination: Some(args.get("remote")?),
+        destination: Some(match args.optional("group")? {
+            Some(group) => group,
+            None => args.get("remote")?,
+        }),
         table: args.or("table", 0)?,
         key: args.optional("vni")?,
         carries_frames: true,
@@ -122,7 +149,8 @@ fn described<P: UdpCommands>(
             local_port: args.or("local-port", port)?,
             remote_port: args.or("remote-port", port)?,
             zero_checksum: args.has("zero-udp6-checksum"),
-            group_interface: None,
+            is_group: args.has("group"),
+            group_interface: args.optional_interface(engine, "via")?,
             input,
             is_layer3: args.has("l3"),
         }),
@@ -144,6 +172,26 @@ fn create<P: UdpCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Output
         .map_err(|error| Refusal::new(with_interface_names(engine, error)))?;
     let name = engine.interface_name(id);
     Ok(Output::none().line(name.as_str()).json("name", name.into()))
+}
+
+fn set_group_interface<P: UdpCommands>(
+    engine: &mut Engine,
+    args: &Args<'_>,
+) -> Result<Output, Refusal> {
+    let id = tunnel::<P>(engine, args)?;
+    let via = args.optional_interface(engine, "via")?;
+    config::set_group_interface::<P>(engine, id, via)
+        .map_err(|error| Refusal::new(with_interface_names(engine, error)))?;
+    Ok(Output::none())
+}
+
+/// `show running-config`: the interface that leads to a tunnel's group.
+fn write_group<P: UdpCommands>(engine: &Engine, config: &mut ConfigWriter, id: InterfaceId) {
+    let tunnel = engine.get::<Tunnels<P>>().and_then(|tunnels| tunnels.get(id));
+    if let Some((_, via)) = tunnel.and_then(|tunnel| tunnel.config.group()) {
+        let (name, via) = (engine.interface_name(id), engine.interface_name(via));
+        config.command(format_args!("set {} tunnel {name} group-interface {via}", P::NAME));
+    }
 }
 
 /// The tunnel with the same ends, table, port and number.
@@ -236,7 +284,9 @@ fn write_tunnel<P: UdpCommands>(engine: &Engine, config: &mut ConfigWriter, id: 
     };
     let (tunnel, own) = (&tunnel.config, P::TEXTS.words);
     let mut words = vec![format!("{} {}", own.local, tunnel.source)];
-    words.extend(tunnel.destination.map(|address| format!("{} {address}", own.remote)));
+    let group = tunnel.group_address().map(|group| format!("group {group}"));
+    let remote = tunnel.destination.map(|address| format!("{} {address}", own.remote));
+    words.extend(group.or(remote));
     words.extend(tunnel.key.map(|vni| format!("vni {vni}")));
     words.extend(tunnel.instance.map(|instance| format!("instance {instance}")));
     words.extend((tunnel.table != 0).then(|| format!("encap-vrf-id {}", tunnel.table)));

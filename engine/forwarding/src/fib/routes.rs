@@ -247,7 +247,7 @@ impl Fib {
         Ok(())
     }
 
-    /// `table`: where the route itself stands, if it stands in one.
+    /// `table`: where the route itself stands, if it stands in one; none for paths of a feature.
     fn check_target(
         &self,
         table: Option<u32>,
@@ -256,7 +256,9 @@ impl Fib {
     ) -> Result<(), FibError> {
         let interface = match target {
             Target::Via { next_hop, interface } => {
-                if !is_unicast(next_hop) {
+                // A feature may send to a group by an interface; a route may not.
+                let is_group = table.is_none() && interface.is_some() && next_hop.is_multicast();
+                if !is_unicast(next_hop) && !is_group {
                     return Err(FibError::BadNextHop(prefix, next_hop));
                 }
                 if interface.is_none() && is_link_local(next_hop) {

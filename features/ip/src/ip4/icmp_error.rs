@@ -19,6 +19,8 @@ use crate::local::icmp_limits::{Allowance, IcmpLimits};
 
 /// Bytes of an error with everything (RFC 1812 §4.3.2.3).
 const ERROR_BYTES_MAX: usize = 576;
+/// The space in which a node claims all errors before they are looked up.
+const OWN_ERRORS: &str = "own-icmp4-error";
 /// Bytes that come in front of the quoted packet.
 const HEADERS_BYTES: usize = Ip4Header::LEN + Icmp4Header::LEN;
 /// Internetwork control (RFC 1812 §4.3.2.5).
@@ -192,9 +194,11 @@ pub(crate) fn spec(tables: &IpTables, limits: &Arc<IcmpLimits>) -> NodeSpec {
         nodes::ip4::ICMP_ERROR,
         "Tells senders why their packets go no further",
         move |wiring| {
+            // A translator looks at errors about packets that it has translated.
+            let claimed = wiring.claims(OWN_ERRORS).first().map(|(_, node)| *node);
             Box::new(IcmpError {
                 tables: tables.clone(),
-                lookup: wiring.node(nodes::ip4::LOOKUP),
+                lookup: claimed.unwrap_or_else(|| wiring.node(nodes::ip4::LOOKUP)),
                 limits: limits.clone(),
                 allowance: Allowance::new(limits.get(false)),
             })

@@ -1,6 +1,6 @@
 //! What Linux has configured in a namespace, as far as the router follows it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -63,6 +63,10 @@ pub(crate) struct StationFacts {
     pub is_external: bool,
 }
 
+/// A station behind a far end of a VXLAN device: the device's link and the layer 2 address; for
+/// address 0, which stands for all stations, each far end has an entry.
+pub(crate) type FarKey = (u32, [u8; 6], Option<IpAddr>);
+
 /// What the route of a label says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelFacts {
@@ -71,10 +75,6 @@ pub(crate) struct LabelFacts {
     /// Does the TTL go on into what is behind the label?
     pub propagates_ttl: bool,
 }
-
-/// A station behind a far end of a VXLAN device: the device's link and the layer 2 address; for
-/// address 0, which stands for all stations, each far end has an entry.
-pub(crate) type FarKey = (u32, [u8; 6], Option<IpAddr>);
 
 /// What a next-hop object says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +111,9 @@ pub(crate) struct Model {
     pub neighbours: Kept<(u32, IpAddr), NeighbourFacts>,
     /// Stations of bridges, behind their ports.
     pub stations: Kept<StationKey, StationFacts>,
+    /// The port that a station of a bridge is behind, by bridge, layer 2 address and VLAN. A
+    /// station that moves is reported at its new port alone.
+    station_ports: HashMap<(u32, [u8; 6], u16), u32>,
     /// Stations behind far ends of VXLAN devices.
     pub far: Kept<FarKey, IpAddr>,
     pub objects: Kept<u32, Object>,
@@ -132,6 +135,7 @@ impl Model {
             addresses: Kept::new(),
             neighbours: Kept::new(),
             stations: Kept::new(),
+            station_ports: HashMap::new(),
             far: Kept::new(),
             objects: Kept::new(),
             awaited: HashSet::new(),
@@ -223,6 +227,7 @@ impl Model {
                 self.addresses.remove_those(|(link, ..), ()| *link == read.index);
                 self.neighbours.remove_those(|(link, _), _| *link == read.index);
                 self.stations.remove_those(|(link, ..), _| *link == read.index);
+                self.station_ports.retain(|_, port| *port != read.index);
                 self.far.remove_those(|(link, ..), _| *link == read.index);
             }
         }
@@ -335,15 +340,23 @@ impl Model {
             }
             return;
         }
-        let Some(mac) = read.mac.filter(|_| read.master.is_some()) else { return };
-        let key = (read.link, mac, read.vlan.unwrap_or(0));
+        let (Some(mac), Some(bridge)) = (read.mac, read.master) else { return };
+        let vlan = read.vlan.unwrap_or(0);
+        let (key, place) = ((read.link, mac, vlan), (bridge, mac, vlan));
         match kind == neighbour::NEW && read.is_usable() && !read.is_permanent() {
             true => {
+                let old = self.station_ports.insert(place, read.link);
+                if let Some(old) = old.filter(|old| *old != read.link) {
+                    self.stations.remove((old, mac, vlan));
+                }
                 let (is_static, is_external) = (read.is_static(), read.is_external);
                 self.stations.put(key, StationFacts { is_static, is_external });
             }
             false => {
                 self.stations.remove(key);
+                if self.station_ports.get(&place) == Some(&read.link) {
+                    self.station_ports.remove(&place);
+                }
             }
         }
     }

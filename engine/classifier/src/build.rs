@@ -1,0 +1,256 @@
+//! Compiling: which structure, and its parts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use quiver_core::memory::epoch::Epochs;
+use quiver_tables::GroupId;
+use quiver_tables::lpm::{LpmError, LpmSpace, LpmWriter, Route};
+use quiver_tables::memory::MemoryError;
+use quiver_tables::prefix::Prefix;
+
+use crate::entries::{FEW_MAX, Pair, Pairs, Upper};
+use crate::linear::{LANES, Linear, mask_of};
+use crate::search::{ClassBits, DESTINATIONS, SOURCES, Tuple, Tuples};
+use crate::{Classified, Classifier, Form, Rule};
+
+/// Rules of a list at most.
+pub const RULES_MAX: usize = 1 << 20;
+/// Up to so many rules, all are compared.
+const LINEAR_RULES_MAX: usize = 64;
+/// Seeds that are tried before the table of pairs gets more room.
+const SEEDS_TRIED: u64 = 4;
+/// Doublings of that room.
+const DOUBLINGS_MAX: u32 = 6;
+
+/// Why a list is not compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Too many rules.
+    #[error("{0} rules are more than {RULES_MAX}")]
+    TooMany(usize),
+    /// The numbers of rules do not rise.
+    #[error("the numbers of rules do not rise")]
+    Order,
+    /// The prefix match is full.
+    #[error(transparent)]
+    Lpm(#[from] LpmError),
+    /// No memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// Pairs fall together under every seed; it does not happen by chance.
+    #[error("the table of prefix pairs cannot be built")]
+    Crowded,
+}
+
+/// How a list is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// All rules are compared, sixteen at a time.
+    Linear,
+    /// Pairs of prefix lengths that can match are searched for.
+    Tuples,
+}
+
+/// The structure of a classifier and its worst case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The structure.
+    pub structure: Structure,
+    /// Rules of the family.
+    pub rules: usize,
+    /// Pairs of prefix lengths; 0 in a linear list.
+    pub tuples: usize,
+    /// Pairs of prefixes.
+    pub pairs: usize,
+    /// Pairs of prefix lengths that are searched for one packet at most.
+    pub probes_max: usize,
+    /// Cache lines or neighbours that one such search reads at most.
+    pub buckets_max: usize,
+    /// Rules with the same pair of prefixes at most; of a linear list, all.
+    pub list_max: usize,
+    /// Steps of up to sixteen rules in the longest list.
+    pub steps_max: usize,
+    /// Memory that workers read, bytes.
+    pub bytes: usize,
+}
+
+/// The rules of one pair of prefixes, in order.
+struct Listed<A> {
+    pair: Pair<A>,
+    rules: std::ops::Range<usize>,
+}
+
+impl<A: Classified> Classifier<A> {
+    /// Compile rules, the most preferred first. It takes time that grows with their number (100,000
+    /// in less than a second), and may run on any thread.
+    ///
+    /// # Errors
+    /// There are too many, their numbers do not rise, or memory is missing.
+    pub fn new(rules: &[Rule<A>]) -> Result<Classifier<A>, BuildError> {
+        if rules.len() > RULES_MAX {
+            return Err(BuildError::TooMany(rules.len()));
+        }
+        if !rules.is_sorted_by(|one, next| one.number < next.number) {
+            return Err(BuildError::Order);
+        }
+        if rules.len() > LINEAR_RULES_MAX {
+            return Self::tuples(rules);
+        }
+        let linear = Linear::new(rules);
+        let cost = Cost {
+            structure: Structure::Linear,
+            rules: rules.len(),
+            tuples: 0,
+            pairs: 0,
+            probes_max: 0,
+            buckets_max: 0,
+            list_max: rules.len(),
+            steps_max: linear.blocks(),
+            bytes: linear.bytes(),
+        };
+        Ok(Classifier { form: Form::Linear(linear), cost })
+    }
+
+    fn tuples(rules: &[Rule<A>]) -> Result<Classifier<A>, BuildError> {
+        let mut tuples = numbered_tuples(rules);
+        let number_of: HashMap<(u8, u8), u16> = tuples
+            .iter()
+            .enumerate()
+            .map(|(number, tuple)| (tuple.lengths, number as u16))
+            .collect();
+        let tuple_of = |rule: &Rule<A>| number_of[&(rule.source.len(), rule.destination.len())];
+        let mut order: Vec<(Pair<A>, u32)> = rules
+            .iter()
+            .zip(0..)
+            .map(|(rule, place)| {
+                let (source, destination) = (rule.source.first(), rule.destination.first());
+                (Pair { tuple: tuple_of(rule), source, destination }, place)
+            })
+            .collect();
+        order.sort_unstable();
+        let uppers: Vec<Upper> =
+            order.iter().map(|(_, place)| Upper::of(&rules[*place as usize])).collect();
+        let lists = listed(&order);
+        let (pairs, longest) = hashed(&lists, &uppers)?;
+
+        let epochs = Epochs::new(1); // nobody reads while it is built
+        let mut writer = LpmWriter::<A>::new(&epochs, GroupId(0))?;
+        let words = tuples.len().div_ceil(64);
+        let side = |prefix: fn(&Rule<A>) -> Prefix<A>| -> Vec<(Prefix<A>, u16)> {
+            rules.iter().map(|rule| (prefix(rule), tuple_of(rule))).collect()
+        };
+        let source = classes(&mut writer, SOURCES, side(|rule| rule.source), words)?;
+        let destination = classes(&mut writer, DESTINATIONS, side(|rule| rule.destination), words)?;
+        for tuple in &mut tuples {
+            tuple.masks = [tuple.lengths.0, tuple.lengths.1]
+                .map(|length| mask_of(Prefix::new(A::ZERO, length)));
+        }
+        let lpm: Arc<LpmSpace<A>> = writer.space().clone();
+        let roots = [SOURCES, DESTINATIONS].map(|side| lpm.table(side).big_root_bytes());
+        let resident = writer.usage().resident_bytes + roots.iter().sum::<usize>();
+        let steps = if longest > FEW_MAX { longest.div_ceil(LANES) } else { longest };
+        let cost = Cost {
+            structure: Structure::Tuples,
+            rules: rules.len(),
+            tuples: tuples.len(),
+            pairs: lists.len(),
+            probes_max: source.most().min(destination.most()),
+            buckets_max: pairs.searched,
+            list_max: longest,
+            steps_max: steps,
+            bytes: resident + pairs.bytes() + source.bytes() + destination.bytes(),
+        };
+        let form = Tuples { lpm, source, destination, words, tuples: tuples.into(), pairs };
+        Ok(Classifier { form: Form::Tuples(Box::new(form)), cost })
+    }
+}
+
+/// The pairs of prefix lengths, in the order of their best rules.
+fn numbered_tuples<A: Classified>(rules: &[Rule<A>]) -> Vec<Tuple<A>> {
+    let mut seen = std::collections::HashSet::new();
+    rules
+        .iter()
+        .map(|rule| ((rule.source.len(), rule.destination.len()), rule.number))
+        .filter(|(lengths, _)| seen.insert(*lengths))
+        .map(|(lengths, best)| Tuple { lengths, masks: [A::ZERO; 2], best })
+        .collect()
+}
+
+fn listed<A: Classified>(order: &[(Pair<A>, u32)]) -> Vec<Listed<A>> {
+    let mut start = 0;
+    order
+        .chunk_by(|(one, _), (next, _)| one == next)
+        .map(|list| {
+            let rules = start..start + list.len();
+            start = rules.end;
+            Listed { pair: list[0].0, rules }
+        })
+        .collect()
+}
+
+/// The table of pairs, and how many rules the longest list has.
+fn hashed<A: Classified>(
+    lists: &[Listed<A>],
+    uppers: &[Upper],
+) -> Result<(Pairs<A>, usize), BuildError> {
+    let longest = lists.iter().map(|list| list.rules.len()).max().unwrap_or(0);
+    for doubling in 0..=DOUBLINGS_MAX {
+        for _ in 0..SEEDS_TRIED {
+            let mut pairs = Pairs::new(lists.len() << doubling, seed());
+            if lists.iter().all(|list| pairs.insert(list.pair, &uppers[list.rules.clone()])) {
+                return Ok((pairs, longest));
+            }
+        }
+    }
+    Err(BuildError::Crowded)
+}
+
+/// A number that nobody can guess.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0u8)
+}
+
+/// The prefixes of one side into table `side`: a leaf is the number of the set of tuples in which
+/// the address has a prefix of some rule.
+fn classes<A: Classified>(
+    writer: &mut LpmWriter<A>,
+    side: u32,
+    mut prefixes: Vec<(Prefix<A>, u16)>,
+    words: usize,
+) -> Result<ClassBits, BuildError> {
+    prefixes.sort_unstable();
+    prefixes.dedup();
+    let mut numbers: HashMap<Box<[u64]>, u32> = HashMap::new();
+    let mut bits = ClassBits::new(words);
+    numbers.insert(vec![0; words].into(), 0);
+    // Prefixes around the present one, the shortest first, with their numbers.
+    let mut around: Vec<(Prefix<A>, u32)> = Vec::new();
+    let mut bulk = writer.bulk(side);
+    for same in prefixes.chunk_by(|(one, _), (next, _)| one == next) {
+        let prefix = same[0].0;
+        while around.last().is_some_and(|(outer, _)| !outer.covers(prefix)) {
+            around.pop();
+        }
+        let outer = around.last().map_or(0, |(_, number)| *number);
+        let mut set: Box<[u64]> = bits.get(outer).into();
+        for (_, tuple) in same {
+            set[usize::from(*tuple) / 64] |= 1 << (tuple % 64);
+        }
+        let number = match numbers.get(&set) {
+            Some(number) => *number,
+            None => {
+                let number = bits.push(&set);
+                numbers.insert(set, number);
+                number
+            }
+        };
+        around.push((prefix, number));
+        if number != outer {
+            bulk.insert(prefix, Route { group: GroupId(number), note: 0 })?;
+        }
+    }
+    bulk.finish();
+    Ok(bits)
+}

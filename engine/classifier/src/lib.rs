@@ -1,0 +1,80 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
+
+mod build;
+mod entries;
+mod key;
+mod linear;
+mod rule;
+mod search;
+pub mod synthetic;
+
+use quiver_core::cpu::Variant;
+use quiver_tables::prefix::Address;
+
+pub use build::{BuildError, Cost, RULES_MAX, Structure};
+pub use key::{Key, field};
+pub use linear::Lanes;
+pub use rule::{PortRange, Rule};
+
+use linear::Linear;
+use search::Tuples;
+
+/// The number that is found where no rule matches.
+pub const NONE: u32 = u32::MAX;
+
+/// A family of addresses whose rules can be compared sixteen at a time.
+pub trait Classified: Address + Default {
+    /// Sixteen prefixes.
+    type Prefixes: Lanes<Self>;
+}
+
+impl Classified for u32 {
+    type Prefixes = linear::Prefixes4;
+}
+
+impl Classified for u128 {
+    type Prefixes = linear::Prefixes6;
+}
+
+/// A list of rules, compiled. It never changes: another list is another value.
+pub struct Classifier<A: Classified> {
+    form: Form<A>,
+    cost: Cost,
+}
+
+enum Form<A: Classified> {
+    Linear(Linear<A>),
+    Tuples(Box<Tuples<A>>),
+}
+
+impl<A: Classified> Classifier<A> {
+    /// The numbers of the first rules that match `keys`, into as many of `found`; [`NONE`] where no
+    /// rule does.
+    #[inline]
+    pub fn find(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
+        match &self.form {
+            Form::Linear(rules) => variant.run(linear::Find { rules, keys, found }),
+            Form::Tuples(tuples) => tuples.find(variant, keys, found),
+        }
+    }
+
+    /// As [`find`](Self::find), where neighbours are likely to be the same: they are searched once.
+    #[inline]
+    pub fn find_uniform(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
+        let Some(first) = keys.first() else { return };
+        if keys.iter().all(|key| key == first) {
+            let mut one = [NONE];
+            self.find(variant, std::slice::from_ref(first), &mut one);
+            found.iter_mut().take(keys.len()).for_each(|found| *found = one[0]);
+        } else {
+            self.find(variant, keys, found);
+        }
+    }
+
+    /// The structure that was chosen, and its worst case, which follows from the rules alone.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+}

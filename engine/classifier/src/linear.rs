@@ -1,0 +1,205 @@
+//! Few rules: all are compared, sixteen at a time.
+
+use quiver_core::cpu::Body;
+use quiver_tables::prefix::Prefix;
+
+use crate::entries::Upper;
+use crate::{Classified, Key, NONE, Rule};
+
+/// Rules that are compared at once.
+pub(crate) const LANES: usize = 16;
+
+/// Sixteen prefixes that are compared at once.
+pub trait Lanes<A>: Clone + Default + Send + Sync {
+    /// Let a lane stand for a prefix.
+    fn set(&mut self, lane: usize, address: A, mask: A);
+    /// Or what differs into `differs`: 0 stays where the prefix contains the address.
+    fn differ(&self, address: A, differs: &mut [u32; LANES]);
+}
+
+/// Sixteen IPv4 prefixes.
+#[derive(Clone, Default)]
+pub struct Prefixes4 {
+    value: [u32; LANES],
+    mask: [u32; LANES],
+}
+
+impl Lanes<u32> for Prefixes4 {
+    fn set(&mut self, lane: usize, address: u32, mask: u32) {
+        (self.value[lane], self.mask[lane]) = (address & mask, mask);
+    }
+
+    #[inline(always)]
+    fn differ(&self, address: u32, differs: &mut [u32; LANES]) {
+        for (lane, differs) in differs.iter_mut().enumerate() {
+            *differs |= (self.value[lane] ^ address) & self.mask[lane];
+        }
+    }
+}
+
+/// Sixteen IPv6 prefixes, 32 bits at a time.
+#[derive(Clone, Default)]
+pub struct Prefixes6([Prefixes4; 4]);
+
+/// The four words of an IPv6 address, the highest first.
+#[inline(always)]
+fn words(address: u128) -> [u32; 4] {
+    [96, 64, 32, 0].map(|shift| (address >> shift) as u32)
+}
+
+impl Lanes<u128> for Prefixes6 {
+    fn set(&mut self, lane: usize, address: u128, mask: u128) {
+        let words = words(address).into_iter().zip(words(mask));
+        self.0.iter_mut().zip(words).for_each(|(part, (word, mask))| part.set(lane, word, mask));
+    }
+
+    #[inline(always)]
+    fn differ(&self, address: u128, differs: &mut [u32; LANES]) {
+        for (part, word) in self.0.iter().zip(words(address)) {
+            part.differ(word, differs);
+        }
+    }
+}
+
+/// The mask of a prefix.
+pub(crate) fn mask_of<A: Classified>(prefix: Prefix<A>) -> A {
+    !(prefix.first() ^ prefix.last())
+}
+
+/// Ports and fields of sixteen rules, and their numbers.
+#[derive(Clone)]
+pub(crate) struct UpperLanes {
+    source_from: [u32; LANES],
+    source_span: [u32; LANES],
+    destination_from: [u32; LANES],
+    destination_span: [u32; LANES],
+    value: [u32; LANES],
+    mask: [u32; LANES],
+    number: [u32; LANES],
+}
+
+impl UpperLanes {
+    /// Lanes that match nothing.
+    pub fn empty() -> UpperLanes {
+        UpperLanes {
+            source_from: [0; LANES],
+            source_span: [0; LANES],
+            destination_from: [0; LANES],
+            destination_span: [0; LANES],
+            // No packet has this bit in what is compared: see `Key::fields`.
+            value: [1 << 30; LANES],
+            mask: [1 << 30; LANES],
+            number: [NONE; LANES],
+        }
+    }
+
+    pub fn set(&mut self, lane: usize, upper: &Upper) {
+        self.source_from[lane] = upper.source_from.into();
+        self.source_span[lane] = upper.source_span.into();
+        self.destination_from[lane] = upper.destination_from.into();
+        self.destination_span[lane] = upper.destination_span.into();
+        self.value[lane] = upper.value;
+        self.mask[lane] = upper.mask;
+        self.number[lane] = upper.number;
+    }
+
+    /// Or what differs into `differs`.
+    #[inline(always)]
+    pub fn differ<A>(&self, key: &Key<A>, differs: &mut [u32; LANES]) {
+        let (compared, counts) = (key.compared(), !key.any_upper());
+        let (source, destination) = (u32::from(key.source_port), u32::from(key.destination_port));
+        for (lane, differs) in differs.iter_mut().enumerate() {
+            let outside =
+                u32::from(source.wrapping_sub(self.source_from[lane]) > self.source_span[lane])
+                    | u32::from(
+                        destination.wrapping_sub(self.destination_from[lane])
+                            > self.destination_span[lane],
+                    );
+            *differs |=
+                (self.value[lane] ^ key.fields) & self.mask[lane] & compared | outside & counts;
+        }
+    }
+
+    /// The number of the first rule whose lane differs in nothing.
+    #[inline(always)]
+    pub fn first(&self, differs: &[u32; LANES]) -> u32 {
+        // Numbers rise from lane to lane: the smallest is the first.
+        let mut least = NONE;
+        for (number, differs) in self.number.iter().zip(differs) {
+            least = least.min(if *differs == 0 { *number } else { NONE });
+        }
+        least
+    }
+}
+
+/// Sixteen rules.
+#[derive(Clone)]
+struct Block<A: Classified> {
+    source: A::Prefixes,
+    destination: A::Prefixes,
+    upper: UpperLanes,
+}
+
+/// All rules, in order.
+pub(crate) struct Linear<A: Classified>(Box<[Block<A>]>);
+
+impl<A: Classified> Linear<A> {
+    pub fn new(rules: &[Rule<A>]) -> Linear<A> {
+        let block = |rules: &[Rule<A>]| {
+            let mut block: Block<A> = Block {
+                source: A::Prefixes::default(),
+                destination: A::Prefixes::default(),
+                upper: UpperLanes::empty(),
+            };
+            for (lane, rule) in rules.iter().enumerate() {
+                let (source, destination) = (rule.source, rule.destination);
+                block.source.set(lane, source.first(), mask_of(source));
+                block.destination.set(lane, destination.first(), mask_of(destination));
+                block.upper.set(lane, &Upper::of(rule));
+            }
+            block
+        };
+        Linear(rules.chunks(LANES).map(block).collect())
+    }
+
+    pub fn blocks(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
+    #[inline(always)]
+    fn first(&self, key: &Key<A>) -> u32 {
+        for block in &self.0 {
+            let mut differs = [0; LANES];
+            block.source.differ(key.source, &mut differs);
+            block.destination.differ(key.destination, &mut differs);
+            block.upper.differ(key, &mut differs);
+            let first = block.upper.first(&differs);
+            if first != NONE {
+                return first;
+            }
+        }
+        NONE
+    }
+}
+
+/// The loop over the keys of a vector.
+pub(crate) struct Find<'f, A: Classified> {
+    pub rules: &'f Linear<A>,
+    pub keys: &'f [Key<A>],
+    pub found: &'f mut [u32],
+}
+
+impl<A: Classified> Body for Find<'_, A> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (key, found) in self.keys.iter().zip(self.found) {
+            *found = self.rules.first(key);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Many rules: pruned tuple space search.
+//!
+//! Two prefix matches say in which pairs of prefix lengths ("tuples") a packet's addresses have
+//! prefixes of rules. The sets are intersected. In each tuple that is left, in the order of their
+//! best rules, the pair of masked addresses is looked for in a hash table, until no tuple can have
+//! a better rule.
+
+use std::sync::Arc;
+
+use quiver_core::cpu::{Body, Variant, prefetch};
+use quiver_tables::GroupId;
+use quiver_tables::lpm::LpmSpace;
+
+use crate::entries::{Entry, Pair, Pairs, Rules};
+use crate::linear::LANES;
+use crate::{Classified, Key, NONE};
+
+/// The table of source prefixes; table 0 would have a big root at once.
+pub(crate) const SOURCES: u32 = 1;
+/// The table of destination prefixes.
+pub(crate) const DESTINATIONS: u32 = 2;
+
+/// Packets that are searched for in step.
+const BATCH: usize = 64;
+
+/// A pair of prefix lengths.
+pub(crate) struct Tuple<A> {
+    pub lengths: (u8, u8),
+    pub masks: [A; 2],
+    /// The number of its best rule.
+    pub best: u32,
+}
+
+/// Sets of tuples, by the numbers that the prefix match answers.
+pub(crate) struct ClassBits {
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl ClassBits {
+    /// One set, the empty one.
+    pub fn new(words: usize) -> ClassBits {
+        ClassBits { words, bits: vec![0; words] }
+    }
+
+    pub fn push(&mut self, set: &[u64]) -> u32 {
+        let number = (self.bits.len() / self.words) as u32;
+        self.bits.extend_from_slice(set);
+        number
+    }
+
+    pub fn get(&self, number: u32) -> &[u64] {
+        &self.bits[number as usize * self.words..][..self.words]
+    }
+
+    #[inline(always)]
+    fn word(&self, number: GroupId, word: usize) -> u64 {
+        self.bits.get(number.0 as usize * self.words + word).copied().unwrap_or(0)
+    }
+
+    /// Tuples in the largest set.
+    pub fn most(&self) -> usize {
+        let sizes = self
+            .bits
+            .chunks(self.words)
+            .map(|set| set.iter().map(|word| word.count_ones() as usize).sum());
+        sizes.max().unwrap_or(0)
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.bits)
+    }
+}
+
+/// All of a compiled list.
+pub(crate) struct Tuples<A: Classified> {
+    pub lpm: Arc<LpmSpace<A>>,
+    pub source: ClassBits,
+    pub destination: ClassBits,
+    pub words: usize,
+    pub tuples: Box<[Tuple<A>]>,
+    pub pairs: Pairs<A>,
+}
+
+impl<A: Classified> Tuples<A> {
+    /// See [`Classifier::find`](crate::Classifier::find).
+    #[inline]
+    pub fn find(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
+        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            let count = keys.len().min(found.len());
+            let mut addresses = [A::ZERO; BATCH];
+            let mut classes = [[GroupId(0); BATCH]; 2];
+            addresses.iter_mut().zip(keys).for_each(|(address, key)| *address = key.source);
+            self.lpm.table(SOURCES).lookup_slice(
+                variant,
+                &addresses[..count],
+                &mut classes[0][..count],
+            );
+            addresses.iter_mut().zip(keys).for_each(|(address, key)| *address = key.destination);
+            self.lpm.table(DESTINATIONS).lookup_slice(
+                variant,
+                &addresses[..count],
+                &mut classes[1][..count],
+            );
+            variant.run(Batch {
+                tuples: self,
+                classes: &classes,
+                keys,
+                found: &mut found[..count],
+            });
+        }
+    }
+
+    /// The better of `best` and the first rule of an entry that takes the packet.
+    #[inline(always)]
+    fn better(&self, entry: &Entry<A>, key: &Key<A>, best: u32) -> u32 {
+        let upper = entry.upper();
+        match entry.rules() {
+            Rules::One => best.min(if upper.takes(key) { upper.number } else { NONE }),
+            Rules::Few => {
+                let few = self.pairs.few.get(upper.number as usize..).unwrap_or(&[]);
+                let takes = few.iter().take(upper.value as usize).find(|upper| upper.takes(key));
+                best.min(takes.map_or(NONE, |upper| upper.number))
+            }
+            Rules::Many => {
+                let many = self.pairs.many.get(upper.number as usize..).unwrap_or(&[]);
+                for lanes in many.iter().take(upper.value as usize) {
+                    let mut differs = [0; LANES];
+                    lanes.differ(key, &mut differs);
+                    let first = lanes.first(&differs);
+                    if first != NONE {
+                        return best.min(first);
+                    }
+                }
+                best
+            }
+        }
+    }
+}
+
+/// The loop over the keys of a batch.
+struct Batch<'f, A: Classified> {
+    tuples: &'f Tuples<A>,
+    classes: &'f [[GroupId; BATCH]; 2],
+    keys: &'f [Key<A>],
+    found: &'f mut [u32],
+}
+
+/// A packet whose search is under way.
+#[derive(Clone, Copy)]
+struct Lane {
+    /// Tuples of the present word that are left.
+    left: u64,
+    /// Which word.
+    word: u32,
+    /// Its place among the keys.
+    key: u8,
+}
+
+impl<A: Classified> Batch<'_, A> {
+    /// The next tuple of a packet that may have a better rule.
+    #[inline(always)]
+    fn next(&self, lane: &mut Lane) -> Option<u16> {
+        let key = usize::from(lane.key);
+        while lane.left == 0 {
+            lane.word += 1;
+            if lane.word as usize >= self.tuples.words {
+                return None;
+            }
+            lane.left = self.word(key, lane.word as usize);
+        }
+        let number = lane.word * 64 + lane.left.trailing_zeros();
+        lane.left &= lane.left - 1;
+        let best = self.tuples.tuples.get(number as usize)?.best;
+        (best < self.found[key]).then_some(number as u16)
+    }
+
+    #[inline(always)]
+    fn word(&self, key: usize, word: usize) -> u64 {
+        let [source, destination] = self.classes;
+        self.tuples.source.word(source[key % BATCH], word)
+            & self.tuples.destination.word(destination[key % BATCH], word)
+    }
+}
+
+impl<A: Classified> Body for Batch<'_, A> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let none = Lane { left: 0, word: 0, key: 0 };
+        let mut lanes = [none; BATCH];
+        let mut count = 0;
+        for key in 0..self.found.len().min(self.keys.len()).min(BATCH) {
+            self.found[key] = NONE;
+            let left = self.word(key, 0);
+            lanes[count] = Lane { left, word: 0, key: key as u8 };
+            count += usize::from((left != 0) | (self.tuples.words > 1));
+        }
+        let pairs = &self.tuples.pairs;
+        let nowhere = Pair { tuple: 0, source: A::ZERO, destination: A::ZERO };
+        let mut wanted = [(nowhere, 0u32); BATCH];
+        while count > 0 {
+            let mut going = 0;
+            for at in 0..count {
+                let mut lane = lanes[at];
+                let Some(tuple) = self.next(&mut lane) else { continue };
+                let key = &self.keys[usize::from(lane.key)];
+                let masks = self.tuples.tuples[usize::from(tuple)].masks;
+                let pair = Pair {
+                    tuple,
+                    source: key.source & masks[0],
+                    destination: key.destination & masks[1],
+                };
+                let place = pairs.place(&pair);
+                prefetch(pairs.bucket(place));
+                (wanted[going], lanes[going]) = ((pair, place), lane);
+                going += 1;
+            }
+            count = going;
+            for (lane, (pair, place)) in lanes[..count].iter().zip(&wanted) {
+                let Some(entry) = pairs.find(*place, pair) else { continue };
+                let key = usize::from(lane.key);
+                self.found[key] = self.tuples.better(entry, &self.keys[key], self.found[key]);
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Compiled lists against a first match in order.
+
+mod equality;

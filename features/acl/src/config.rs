@@ -1,0 +1,509 @@
+//! What is configured, on the control thread.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use quiver_classifier::RULES_MAX;
+use quiver_control::{ETHERNET_INPUT, Output, Refusal, Work, in_background};
+use quiver_core::control::interfaces::{InterfaceChange, InterfaceError};
+use quiver_core::{Engine, InterfaceId};
+use quiver_forwarding::fib::Family;
+
+use crate::filter::Place;
+use crate::rules::Rule;
+use crate::tables::{Acl, Attached, Compiled, Direction, NotCompiled};
+
+/// Lists at most.
+const LISTS_MAX: usize = 65_536;
+/// Lists of an interface and direction at most.
+const ATTACHED_MAX: usize = 64;
+/// Lists with so many rules together are compiled at once; longer ones on a thread of their own,
+/// while other commands go on.
+const AT_ONCE_RULES_MAX: usize = 512;
+/// Between the sequence numbers of lists that are attached without one.
+const SEQUENCE_STEP: u32 = 10;
+/// Who needs virtual reassembly.
+const WHO: &str = "acl";
+
+/// An interface and a direction.
+pub(crate) type On = (InterfaceId, Direction);
+
+/// All lists.
+pub(crate) struct Lists {
+    acls: BTreeMap<u32, Arc<Acl>>,
+    /// By sequence number: what is first there is asked first.
+    attached: BTreeMap<On, BTreeSet<(u32, u32)>>,
+    /// What workers read, by the lists it is made of.
+    compiled: BTreeMap<Vec<u32>, Arc<Compiled>>,
+    published: Arc<Attached>,
+    workers: usize,
+    reassembles: bool,
+}
+
+/// A change of which lists there are, or where.
+pub(crate) enum Change {
+    /// A list is there, or another in its place.
+    Put(u32, Arc<Acl>),
+    /// A list of an interface, with its sequence number.
+    Attach(On, u32, u32),
+    /// No more.
+    Detach(On, u32),
+}
+
+impl Lists {
+    pub fn new(published: Arc<Attached>, workers: usize) -> Lists {
+        Lists {
+            acls: BTreeMap::new(),
+            attached: BTreeMap::new(),
+            compiled: BTreeMap::new(),
+            published,
+            workers,
+            reassembles: false,
+        }
+    }
+
+    /// All lists behind a number.
+    pub fn after(&self, after: Option<u32>) -> impl Iterator<Item = (u32, &Arc<Acl>)> {
+        let from = after.map_or(0, |after| after.saturating_add(1));
+        let none = after == Some(u32::MAX);
+        self.acls.range(from..).filter(move |_| !none).map(|(index, acl)| (*index, acl))
+    }
+
+    pub fn get(&self, index: u32) -> Option<&Arc<Acl>> {
+        self.acls.get(&index)
+    }
+
+    /// The smallest number that no list has.
+    pub fn free(&self) -> u32 {
+        (0..).find(|index| !self.acls.contains_key(index)).unwrap_or(u32::MAX)
+    }
+
+    /// The lists of an interface, in order, with their sequence numbers.
+    pub fn of(&self, on: On) -> impl Iterator<Item = (u32, u32)> {
+        self.attached.get(&on).into_iter().flatten().copied()
+    }
+
+    /// Where lists are attached.
+    pub fn places(&self) -> impl Iterator<Item = On> {
+        self.attached.keys().copied()
+    }
+
+    /// What workers read, and of which lists it is made.
+    pub fn compiled(&self) -> impl Iterator<Item = (&Vec<u32>, &Arc<Compiled>)> {
+        self.compiled.iter()
+    }
+
+    /// Who has these lists.
+    pub fn users(&self, lists: &[u32]) -> impl Iterator<Item = On> {
+        self.attached.iter().filter_map(move |(on, attached)| {
+            attached.iter().map(|(_, list)| list).eq(lists).then_some(*on)
+        })
+    }
+
+    /// The sets of lists of which this one is, as they are compiled.
+    pub fn sets_with(&self, index: u32) -> Vec<Vec<(u32, Arc<Acl>)>> {
+        let sets = self.compiled.keys().filter(|set| set.contains(&index));
+        let with_lists = |set: &Vec<u32>| {
+            let lists =
+                set.iter().filter_map(|index| Some((*index, self.acls.get(index)?.clone())));
+            lists.collect()
+        };
+        sets.map(with_lists).collect()
+    }
+
+    pub fn published(&self) -> &Attached {
+        &self.published
+    }
+
+    pub fn reassembles(&self) -> bool {
+        self.reassembles
+    }
+
+    /// Does an interface have the list?
+    fn user_of(&self, index: u32) -> Option<On> {
+        let has = |attached: &BTreeSet<(u32, u32)>| attached.iter().any(|(_, list)| *list == index);
+        self.attached.iter().find(|(_, attached)| has(attached)).map(|(on, _)| *on)
+    }
+
+    /// The numbers of the lists of each interface that a change touches, when it is done.
+    fn touched(&self, change: &Change) -> Vec<(On, Vec<u32>)> {
+        let numbers = |attached: &BTreeSet<(u32, u32)>| attached.iter().map(|(_, l)| *l).collect();
+        match change {
+            Change::Put(index, _) => {
+                let uses =
+                    |(_, of): &(&On, &BTreeSet<(u32, u32)>)| of.iter().any(|(_, l)| l == index);
+                self.attached.iter().filter(uses).map(|(on, of)| (*on, numbers(of))).collect()
+            }
+            Change::Attach(on, sequence, index) => {
+                let mut of = self.attached.get(on).cloned().unwrap_or_default();
+                of.insert((*sequence, *index));
+                vec![(*on, numbers(&of))]
+            }
+            Change::Detach(on, index) => {
+                let mut of = self.attached.get(on).cloned().unwrap_or_default();
+                of.retain(|(_, list)| list != index);
+                vec![(*on, numbers(&of))]
+            }
+        }
+    }
+
+    fn list(&self, change: &Change, index: u32) -> Option<Arc<Acl>> {
+        match change {
+            Change::Put(put, acl) if *put == index => Some(acl.clone()),
+            _ => self.acls.get(&index).cloned(),
+        }
+    }
+
+    /// What must be compiled before a change is done: sets of lists that are not compiled.
+    fn needed(&self, change: &Change) -> Vec<Vec<Arc<Acl>>> {
+        let sets: BTreeSet<Vec<u32>> =
+            self.touched(change).into_iter().map(|(_, set)| set).collect();
+        let sets = sets.into_iter().filter(|set| !set.is_empty());
+        let wanted = sets.map(|set| {
+            let lists: Vec<_> = set.iter().filter_map(|index| self.list(change, *index)).collect();
+            (set, lists)
+        });
+        let is_new = |(set, lists): &(Vec<u32>, Vec<Arc<Acl>>)| {
+            self.compiled.get(set).is_none_or(|compiled| !compiled.is_of(lists))
+        };
+        wanted.filter(is_new).map(|(_, lists)| lists).collect()
+    }
+
+    /// Why a change cannot be.
+    fn check(&self, engine: &Engine, change: &Change) -> Result<(), Refusal> {
+        match change {
+            Change::Put(index, _) => {
+                if !self.acls.contains_key(index) && self.acls.len() >= LISTS_MAX {
+                    return Err(Refusal::new(format!(
+                        "there are {LISTS_MAX} access lists already"
+                    ))
+                    .remedy("delete one"));
+                }
+                Ok(())
+            }
+            Change::Attach(on, _, index) => {
+                let name = engine.interface_name(on.0);
+                self.acls.get(index).ok_or_else(|| no_list(*index))?;
+                let mut of = self.of(*on);
+                if of.any(|(_, list)| list == *index) {
+                    let what =
+                        format!("access list {index} filters {} of {name} already", on.1.word());
+                    return Err(Refusal::new(what).remedy("`show acl-plugin interface`"));
+                }
+                if self.of(*on).count() >= ATTACHED_MAX {
+                    let what = format!("{name} has {ATTACHED_MAX} access lists already");
+                    return Err(Refusal::new(what).remedy("put their rules into one list"));
+                }
+                Ok(())
+            }
+            Change::Detach(on, index) => {
+                if !self.of(*on).any(|(_, list)| list == *index) {
+                    let name = engine.interface_name(on.0);
+                    let what = format!("access list {index} is not for {} of {name}", on.1.word());
+                    return Err(Refusal::new(what).remedy("`show acl-plugin interface`"));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+pub(crate) fn no_list(index: u32) -> Refusal {
+    Refusal::new(format!("there is no access list {index}")).remedy("`show acl-plugin acl`")
+}
+
+pub(crate) fn not_compiled(why: NotCompiled) -> Refusal {
+    match why {
+        NotCompiled::TooMany(count) => {
+            Refusal::new(format!("an interface would have {count} rules, more than {RULES_MAX}"))
+                .remedy("attach fewer lists, or shorter ones")
+        }
+        NotCompiled::Build(error) => Refusal::new(error.to_string()),
+    }
+}
+
+/// Do a change. What must be compiled is compiled first, on a thread of its own when it is long:
+/// until then packets meet the lists as they were.
+pub(crate) fn change(
+    engine: &mut Engine,
+    change: Change,
+    answer: Output,
+) -> Result<Work<Engine>, Refusal> {
+    let lists = engine.get::<Lists>().ok_or_else(|| Refusal::new("access lists are busy"))?;
+    lists.check(engine, &change)?;
+    let needed = lists.needed(&change);
+    let rules: usize = needed.iter().flatten().map(|acl| acl.rules.len()).sum();
+    let compile = move || needed.into_iter().map(Compiled::new).collect::<Result<Vec<_>, _>>();
+    if rules <= AT_ONCE_RULES_MAX {
+        let ready = compile().map_err(not_compiled)?;
+        apply(engine, change, ready)?;
+        return Ok(Work::Done(answer));
+    }
+    let work = move || compile().map_err(not_compiled);
+    in_background(work, move |engine: &mut Engine, ready| {
+        apply(engine, change, ready)?;
+        Ok(answer)
+    })
+}
+
+/// Compile sets of lists with another list of this number; on any thread.
+pub(crate) fn compile_with(
+    sets: Vec<Vec<(u32, Arc<Acl>)>>,
+    index: u32,
+    acl: &Arc<Acl>,
+) -> Result<Vec<Compiled>, Refusal> {
+    let with = |(of, list): (u32, Arc<Acl>)| if of == index { acl.clone() } else { list };
+    let compile = |set: Vec<(u32, Arc<Acl>)>| Compiled::new(set.into_iter().map(with).collect());
+    sets.into_iter().map(compile).collect::<Result<_, _>>().map_err(not_compiled)
+}
+
+/// Do a change with what was compiled for it.
+pub(crate) fn apply(
+    engine: &mut Engine,
+    change: Change,
+    ready: Vec<Compiled>,
+) -> Result<(), Refusal> {
+    engine.with(|engine, lists: &mut Lists| {
+        lists.check(engine, &change)?;
+        let mut ready: Vec<Arc<Compiled>> = ready.into_iter().map(Arc::new).collect();
+        // Other commands may have changed lists while these were compiled.
+        let missing: Vec<_> = lists
+            .needed(&change)
+            .into_iter()
+            .filter(|set| !ready.iter().any(|compiled| compiled.is_of(set)))
+            .collect();
+        if missing.iter().flatten().map(|acl| acl.rules.len()).sum::<usize>() > AT_ONCE_RULES_MAX {
+            let what = "other access lists of the same interfaces were changed meanwhile";
+            return Err(Refusal::new(what).remedy("try again"));
+        }
+        for set in missing {
+            ready.push(Arc::new(Compiled::new(set).map_err(not_compiled)?));
+        }
+        if let Change::Put(_, acl) = &change
+            && lists.published.is_counting()
+        {
+            acl.begin_counting(lists.workers);
+        }
+        let touched = lists.touched(&change);
+        // Lists begin to filter before their nodes stand on the path, and end behind them.
+        let mut found = Vec::with_capacity(touched.len());
+        for (on, set) in touched {
+            let wanted: Vec<_> =
+                set.iter().filter_map(|index| lists.list(&change, *index)).collect();
+            let known = lists.compiled.get(&set).filter(|compiled| compiled.is_of(&wanted));
+            let compiled = known.or_else(|| ready.iter().find(|one| one.is_of(&wanted))).cloned();
+            found.push((on, set, compiled));
+        }
+        if let Change::Attach(on, ..) = change
+            && let Some((_, _, Some(compiled))) = found.first()
+            && !lists.attached.contains_key(&on)
+        {
+            begin(engine, lists, on, compiled)?;
+        }
+        if let Change::Detach(on, _) = change
+            && found.iter().all(|(_, set, _)| set.is_empty())
+        {
+            switch(engine, lists, on, false)?;
+        }
+        match change {
+            Change::Put(index, acl) => {
+                lists.acls.insert(index, acl);
+            }
+            Change::Attach(on, sequence, index) => {
+                lists.attached.entry(on).or_default().insert((sequence, index));
+            }
+            Change::Detach(on, index) => {
+                if let Some(of) = lists.attached.get_mut(&on) {
+                    of.retain(|(_, list)| *list != index);
+                    if of.is_empty() {
+                        lists.attached.remove(&on);
+                    }
+                }
+            }
+        }
+        for (on, set, compiled) in found {
+            if let Some(compiled) = &compiled {
+                lists.compiled.insert(set, compiled.clone());
+            }
+            lists.published.publish(on.0, on.1, compiled);
+        }
+        forget_unused(lists);
+        Ok(())
+    })
+}
+
+/// Sets of lists that no interface has any more.
+fn forget_unused(lists: &mut Lists) {
+    let sets = lists.attached.values();
+    let used: BTreeSet<Vec<u32>> =
+        sets.map(|of| of.iter().map(|(_, list)| *list).collect()).collect();
+    lists.compiled.retain(|set, _| used.contains(set));
+}
+
+/// The first list of an interface and direction.
+fn begin(
+    engine: &mut Engine,
+    lists: &Lists,
+    on: On,
+    compiled: &Arc<Compiled>,
+) -> Result<(), Refusal> {
+    let is_bare = engine.interface(on.0).is_some_and(|interface| interface.row().mac == [0; 6]);
+    lists.published.set_bare(on.0, is_bare);
+    lists.published.publish(on.0, on.1, Some(compiled.clone()));
+    let done = switch(engine, lists, on, true);
+    if done.is_err() {
+        // What could be switched on is switched off again.
+        let _ = switch(engine, lists, on, false);
+        lists.published.publish(on.0, on.1, None);
+    }
+    Ok(done?)
+}
+
+/// Does an interface bridge what it receives?
+fn is_layer_two(engine: &Engine, id: InterfaceId) -> bool {
+    let Some(interface) = engine.interface(id) else { return false };
+    let row = interface.row();
+    row.mac != [0; 6] && engine.node_id(ETHERNET_INPUT) != Some(row.input)
+}
+
+/// Let the nodes of a direction stand on an interface's path, or no more.
+fn switch(
+    engine: &mut Engine,
+    lists: &Lists,
+    (id, direction): On,
+    enabled: bool,
+) -> Result<(), InterfaceError> {
+    let bridges = is_layer_two(engine, id);
+    for family in [Family::Ip4, Family::Ip6] {
+        let mut set = |place: Place, enabled| {
+            engine.set_feature(id, place.arc(family), place.node(family), enabled)
+        };
+        match direction {
+            Direction::Input => {
+                set(Place::Routed, enabled)?;
+                set(Place::LayerTwo, enabled && bridges)?;
+                if lists.reassembles {
+                    reassemble(engine, id, family, enabled)?;
+                }
+            }
+            Direction::Output => set(Place::Sent, enabled)?,
+        }
+    }
+    Ok(())
+}
+
+/// Learn the ports of an interface's fragments by virtual reassembly, or no more.
+fn reassemble(
+    engine: &mut Engine,
+    id: InterfaceId,
+    family: Family,
+    needed: bool,
+) -> Result<(), InterfaceError> {
+    let (arc, node) = match family {
+        Family::Ip4 => ("ip4-unicast", "ip4-sv-reassembly-feature"),
+        Family::Ip6 => ("ip6-unicast", "ip6-sv-reassembly-feature"),
+    };
+    engine.need_feature(id, arc, node, WHO, needed)
+}
+
+/// Delete a list that no interface has.
+pub(crate) fn delete(engine: &mut Engine, index: u32) -> Result<(), Refusal> {
+    engine.with(|engine, lists: &mut Lists| {
+        lists.acls.get(&index).ok_or_else(|| no_list(index))?;
+        if let Some((on, direction)) = lists.user_of(index) {
+            let (name, word) = (engine.interface_name(on), direction.word());
+            return Err(Refusal::new(format!("access list {index} filters {word} of {name}"))
+                .remedy(format!("set acl-plugin interface {name} {word} acl {index} del")));
+        }
+        lists.acls.remove(&index);
+        Ok(())
+    })
+}
+
+/// The list that is left when only its first rules stay, with others behind them.
+pub(crate) fn continued(
+    engine: &Engine,
+    index: u32,
+    from: usize,
+    more: Vec<Rule>,
+) -> Result<Acl, Refusal> {
+    let lists = engine.get::<Lists>().ok_or_else(|| Refusal::new("access lists are busy"))?;
+    let acl = lists.get(index).ok_or_else(|| no_list(index))?;
+    let kept = acl.rules.get(..from).ok_or_else(|| {
+        let count = acl.rules.len();
+        Refusal::new(format!("access list {index} has {count} rules, fewer than {from}"))
+            .remedy("`from` is the number of rules that stay")
+    })?;
+    let rules: Vec<Rule> = kept.iter().copied().chain(more).collect();
+    if rules.is_empty() {
+        return Err(Refusal::new(format!("access list {index} would have no rule left"))
+            .remedy(format!("delete acl-plugin acl index {index}")));
+    }
+    Ok(Acl::new(acl.tag.clone(), rules))
+}
+
+/// The sequence number of a list that is attached without one: behind all others.
+pub(crate) fn next_sequence(engine: &Engine, on: On) -> u32 {
+    let last = engine.get::<Lists>().and_then(|lists| lists.of(on).last());
+    last.map_or(SEQUENCE_STEP, |(sequence, _)| sequence.saturating_add(SEQUENCE_STEP))
+}
+
+/// Say whether rules that look at ports match fragments after the first.
+pub(crate) fn match_later_fragments(engine: &mut Engine, matches: bool) {
+    engine.with(|_, lists: &mut Lists| lists.published.match_later_fragments(matches));
+}
+
+/// Let rules count, or no more.
+pub(crate) fn set_counting(engine: &mut Engine, counts: bool) {
+    engine.with(|_, lists: &mut Lists| {
+        if counts {
+            lists.acls.values().for_each(|acl| acl.begin_counting(lists.workers));
+        }
+        lists.published.set_counting(counts);
+    });
+}
+
+/// Learn the ports of fragments by virtual reassembly wherever lists filter what is received.
+pub(crate) fn set_reassembly(engine: &mut Engine, needed: bool) -> Result<(), Refusal> {
+    engine.with(|engine, lists: &mut Lists| {
+        let places = lists.places().filter(|(_, direction)| *direction == Direction::Input);
+        let ids: Vec<InterfaceId> = places.map(|(id, _)| id).collect();
+        let mut done = Ok(());
+        for (place, id) in ids.iter().enumerate() {
+            for family in [Family::Ip4, Family::Ip6] {
+                done = done.and_then(|()| reassemble(engine, *id, family, needed));
+            }
+            if done.is_err() {
+                for id in &ids[..=place] {
+                    for family in [Family::Ip4, Family::Ip6] {
+                        let _ = reassemble(engine, *id, family, !needed);
+                    }
+                }
+                return Ok(done?);
+            }
+        }
+        lists.reassembles = needed;
+        Ok(())
+    })
+}
+
+/// An interface that goes takes along which lists it has; one that bridges is filtered elsewhere.
+pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    match change {
+        InterfaceChange::Deleted => engine.with(|_, lists: &mut Lists| {
+            for direction in Direction::ALL {
+                lists.attached.remove(&(id, direction));
+                lists.published.publish(id, direction, None);
+            }
+            forget_unused(lists);
+        }),
+        InterfaceChange::Input => engine.with(|engine, lists: &mut Lists| {
+            let on = (id, Direction::Input);
+            if lists.attached.contains_key(&on) {
+                // A worker that does not answer now is asked again with the next change.
+                let _ = switch(engine, lists, on, true);
+            }
+        }),
+        _ => {}
+    }
+}

@@ -1,0 +1,52 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
+
+mod commands;
+mod config;
+mod fields;
+mod file;
+mod filter;
+mod rules;
+mod shows;
+mod tables;
+
+use std::sync::Arc;
+
+use quiver_control::{Registry, by_interface, order};
+use quiver_core::graph::arc::{DEVICE_INPUT, FeatureSpec, INTERFACE_OUTPUT, Phase};
+use quiver_forwarding::fib::Family;
+use quiver_forwarding::ip::{Ip4, Ip6};
+
+use crate::config::Lists;
+use crate::filter::{Place, spec};
+use crate::tables::Attached;
+
+/// Register nodes and commands.
+pub fn register(registry: &mut Registry) {
+    registry.feature("acl", "Access lists: who may pass, by addresses, protocols and ports");
+    let attached = Arc::new(Attached::new(registry.graph.epochs()));
+    let workers = registry.graph.workers();
+    let (arc4, arc6) = (registry.graph.arc("ip4-unicast"), registry.graph.arc("ip6-unicast"));
+    registry.graph.node(spec::<Ip4, 0>(arc4, &attached));
+    registry.graph.node(spec::<Ip6, 0>(arc6, &attached));
+    registry.graph.node(spec::<Ip4, 1>(DEVICE_INPUT, &attached));
+    registry.graph.node(spec::<Ip6, 1>(DEVICE_INPUT, &attached));
+    registry.graph.node(spec::<Ip4, 2>(INTERFACE_OUTPUT, &attached));
+    registry.graph.node(spec::<Ip6, 2>(INTERFACE_OUTPUT, &attached));
+    for place in [Place::Routed, Place::LayerTwo, Place::Sent] {
+        for family in [Family::Ip4, Family::Ip6] {
+            let (arc, node) = (place.arc(family), place.node(family));
+            registry.graph.feature(FeatureSpec { arc, node, phase: Phase::Filter, after: &[] });
+        }
+    }
+    commands::register(registry);
+    shows::register(registry);
+    registry.running_config_in_slices(order::RESOURCES, commands::write_lists);
+    registry.running_config_in_slices(order::FEATURES, by_interface(commands::write_attached));
+    registry.running_config(order::FEATURES, commands::write_settings);
+    registry.on_start(move |engine| {
+        engine.insert(Lists::new(attached, workers));
+        engine.on_interface_change(config::follow_interface);
+    });
+}

@@ -1,0 +1,302 @@
+//! What workers read: the compiled lists of each interface, in and out.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use quiver_classifier::{BuildError, Classified, Classifier, Key, NONE, RULES_MAX};
+use quiver_core::cpu::Variant;
+use quiver_core::graph::counters::{Count, INTERFACES_MAX};
+use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
+use quiver_core::{InterfaceId, WorkerId};
+use quiver_forwarding::ip::{Ip4, Ip6};
+
+use crate::fields::{CUT, Filtered};
+use crate::rules::{Action, Rule};
+
+/// Found: no list looks at the packet.
+pub(crate) const PASS: u32 = NONE - 1;
+/// Found: the upper layer's header is cut off, and the lists look at it.
+pub(crate) const BAD: u32 = NONE - 2;
+/// What is found has this bit when the packet is dropped: numbers of rules are twice their place,
+/// and one more where they deny.
+pub(crate) const DENY: u32 = 1;
+/// [`Key::owner`] of packets that no list looks at.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// In or out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Direction {
+    Input,
+    Output,
+}
+
+impl Direction {
+    pub const ALL: [Direction; 2] = [Direction::Input, Direction::Output];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Direction::Input => "input",
+            Direction::Output => "output",
+        }
+    }
+}
+
+/// Packets and bytes of each rule, by worker.
+pub(crate) struct Counts(Box<[Box<[[Count; 2]]>]>);
+
+impl Counts {
+    fn new(rules: usize, workers: usize) -> Counts {
+        let of_worker = |_| (0..rules).map(|_| Default::default()).collect();
+        Counts((0..workers.max(1)).map(of_worker).collect())
+    }
+
+    #[inline(always)]
+    fn add(&self, worker: WorkerId, rule: u32, packets: u64, bytes: u64) {
+        let of_worker = &self.0[worker.index() % self.0.len()];
+        if let Some([of_packets, of_bytes]) = of_worker.get(rule as usize) {
+            of_packets.add(packets);
+            of_bytes.add(bytes);
+        }
+    }
+
+    /// Packets and bytes of a rule.
+    pub fn sums(&self, rule: usize) -> [u64; 2] {
+        let of = |worker: &[[Count; 2]], what: usize| worker.get(rule).map_or(0, |c| c[what].get());
+        [0, 1].map(|what| self.0.iter().map(|worker| of(worker, what)).sum())
+    }
+}
+
+/// An access list. It never changes: another one takes its place.
+pub(crate) struct Acl {
+    pub tag: String,
+    pub rules: Vec<Rule>,
+    pub counts: OnceLock<Counts>,
+}
+
+impl Acl {
+    pub fn new(tag: String, rules: Vec<Rule>) -> Acl {
+        Acl { tag, rules, counts: OnceLock::new() }
+    }
+
+    /// Count from now on.
+    pub fn begin_counting(&self, workers: usize) {
+        self.counts.get_or_init(|| Counts::new(self.rules.len(), workers));
+    }
+}
+
+/// The lists of an interface and direction, in order, as one.
+pub(crate) struct Compiled {
+    pub ip4: Classifier<u32>,
+    pub ip6: Classifier<u128>,
+    pub lists: Vec<Arc<Acl>>,
+    /// The place of each list's first rule.
+    starts: Vec<u32>,
+    pub looks_at_upper: bool,
+}
+
+/// Why lists are not compiled.
+#[derive(Debug)]
+pub(crate) enum NotCompiled {
+    TooMany(usize),
+    Build(BuildError),
+}
+
+impl Compiled {
+    /// Compile lists, the first one first. It may run on any thread.
+    pub fn new(lists: Vec<Arc<Acl>>) -> Result<Compiled, NotCompiled> {
+        let count = lists.iter().map(|list| list.rules.len()).sum();
+        if count > RULES_MAX {
+            return Err(NotCompiled::TooMany(count));
+        }
+        let mut starts = Vec::with_capacity(lists.len());
+        let mut start = 0;
+        for list in &lists {
+            starts.push(start);
+            start += list.rules.len() as u32;
+        }
+        let rules = || lists.iter().flat_map(|list| &list.rules).zip(0..);
+        fn of<'r, A: Classified>(
+            rules: impl Iterator<Item = (&'r Rule, u32)>,
+        ) -> Result<Classifier<A>, NotCompiled> {
+            let number = |place: u32, rule: &Rule| {
+                place << 1 | if rule.action == Action::Deny { DENY } else { 0 }
+            };
+            let compiled = rules.filter_map(|(rule, place)| rule.compiled(number(place, rule)));
+            Classifier::new(&compiled.collect::<Vec<_>>()).map_err(NotCompiled::Build)
+        }
+        Ok(Compiled {
+            ip4: of(rules())?,
+            ip6: of(rules())?,
+            looks_at_upper: rules().any(|(rule, _)| rule.looks_at_upper()),
+            starts,
+            lists,
+        })
+    }
+
+    /// Is it made of these lists?
+    pub fn is_of(&self, lists: &[Arc<Acl>]) -> bool {
+        self.lists.len() == lists.len()
+            && self.lists.iter().zip(lists).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
+    /// The list and the rule in it that was found.
+    #[inline(always)]
+    fn rule(&self, found: u32) -> Option<(&Acl, u32)> {
+        let place = found >> 1;
+        let list = self.starts.iter().rposition(|start| *start <= place)?;
+        Some((self.lists.get(list)?, place - self.starts[list]))
+    }
+
+    #[inline(never)]
+    fn count<A>(&self, worker: WorkerId, keys: &[Key<A>], found: &[u32]) {
+        let all = keys.iter().zip(found).filter(|(key, found)| (**found < BAD) & (key.length != 0));
+        for (key, found) in all {
+            if let Some((acl, rule)) = self.rule(*found)
+                && let Some(counts) = acl.counts.get()
+            {
+                counts.add(worker, rule, 1, key.length.into());
+            }
+        }
+    }
+}
+
+/// A family's part of a [`Compiled`].
+pub(crate) trait Part: Filtered {
+    fn classifier(compiled: &Compiled) -> &Classifier<Self::Address>;
+}
+
+impl Part for Ip4 {
+    #[inline(always)]
+    fn classifier(compiled: &Compiled) -> &Classifier<u32> {
+        &compiled.ip4
+    }
+}
+
+impl Part for Ip6 {
+    #[inline(always)]
+    fn classifier(compiled: &Compiled) -> &Classifier<u128> {
+        &compiled.ip6
+    }
+}
+
+/// How a vector's keys are searched for.
+#[derive(Clone, Copy)]
+pub(crate) struct Search {
+    pub variant: Variant,
+    pub worker: WorkerId,
+    /// Are neighbours likely to be the same?
+    pub is_uniform: bool,
+}
+
+/// By interface, replaced one by one.
+pub(crate) struct Attached {
+    input: PublishedSlots<Arc<Compiled>>,
+    output: PublishedSlots<Arc<Compiled>>,
+    /// Interfaces whose packets leave without a link layer.
+    bare: Box<[AtomicBool]>,
+    /// Do rules that look at ports match fragments after the first?
+    matches_later_fragments: AtomicBool,
+    counts: AtomicBool,
+}
+
+impl Attached {
+    /// No list anywhere.
+    pub fn new(epochs: &Arc<Epochs>) -> Attached {
+        Attached {
+            input: PublishedSlots::new(epochs, INTERFACES_MAX),
+            output: PublishedSlots::new(epochs, INTERFACES_MAX),
+            bare: (0..INTERFACES_MAX).map(|_| AtomicBool::new(false)).collect(),
+            matches_later_fragments: AtomicBool::new(true),
+            counts: AtomicBool::new(false),
+        }
+    }
+
+    #[inline(always)]
+    fn slots(&self, direction: Direction) -> &PublishedSlots<Arc<Compiled>> {
+        match direction {
+            Direction::Input => &self.input,
+            Direction::Output => &self.output,
+        }
+    }
+
+    /// Let lists filter what an interface receives or sends, or none.
+    pub fn publish(&self, on: InterfaceId, direction: Direction, lists: Option<Arc<Compiled>>) {
+        self.slots(direction).publish(on.index(), lists);
+    }
+
+    /// Say whether what leaves by an interface begins with the IP header.
+    pub fn set_bare(&self, on: InterfaceId, is_bare: bool) {
+        if let Some(bare) = self.bare.get(on.index()) {
+            bare.store(is_bare, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_bare(&self, on: InterfaceId) -> bool {
+        self.bare.get(on.index()).is_some_and(|bare| bare.load(Ordering::Relaxed))
+    }
+
+    pub fn matches_later_fragments(&self) -> bool {
+        self.matches_later_fragments.load(Ordering::Relaxed)
+    }
+
+    pub fn match_later_fragments(&self, matches: bool) {
+        self.matches_later_fragments.store(matches, Ordering::Relaxed);
+    }
+
+    pub fn is_counting(&self) -> bool {
+        self.counts.load(Ordering::Relaxed)
+    }
+
+    pub fn set_counting(&self, counts: bool) {
+        self.counts.store(counts, Ordering::Relaxed);
+    }
+
+    /// What the lists of `direction` say of packets, each of the interface in its key.
+    #[inline(always)]
+    pub fn find<F: Part>(
+        &self,
+        direction: Direction,
+        search: Search,
+        pass: Pass<'_>,
+        keys: &[Key<F::Address>],
+        found: &mut [u32],
+    ) {
+        let (mut keys, mut found) = (keys, found);
+        while let Some(owner) = keys.first().map(|key| key.owner) {
+            let count = keys.iter().take_while(|key| key.owner == owner).count();
+            let (now, later) = keys.split_at(count);
+            let (answers, rest) = found.split_at_mut(count.min(found.len()));
+            match self.slots(direction).read(owner as usize, pass) {
+                Some(compiled) if owner != NOBODY => {
+                    self.find_in::<F>(compiled, search, now, answers);
+                }
+                _ => answers.fill(PASS),
+            }
+            (keys, found) = (later, rest);
+        }
+    }
+
+    #[inline(always)]
+    fn find_in<F: Part>(
+        &self,
+        compiled: &Compiled,
+        search: Search,
+        keys: &[Key<F::Address>],
+        found: &mut [u32],
+    ) {
+        let classifier = F::classifier(compiled);
+        match search.is_uniform {
+            true => classifier.find_uniform(search.variant, keys, found),
+            false => classifier.find(search.variant, keys, found),
+        }
+        if compiled.looks_at_upper {
+            for (key, found) in keys.iter().zip(found.iter_mut()) {
+                *found = if key.fields & CUT != 0 { BAD } else { *found };
+            }
+        }
+        if self.is_counting() {
+            compiled.count(search.worker, keys, found);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! All tests of this crate, in one program.
+
+mod control;
+mod golden;
+mod hostile;
+mod mappings;

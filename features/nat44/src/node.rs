@@ -1,0 +1,351 @@
+//! `nat44-ed-in2out` and `nat44-ed-out2in`: the session of a packet, found by its key, says what it
+//! becomes. A packet without one goes on as it is, dies, or goes to the slow path.
+
+use std::sync::Arc;
+
+use quiver_core::cpu::Variant;
+use quiver_core::graph::arc::ArcId;
+use quiver_core::graph::context::Behind;
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{LookUp, StageContext};
+use quiver_core::memory::packet::handover::Handover;
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
+use quiver_forwarding::handover::TableIndex;
+use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
+use quiver_forwarding::{IcmpErrorRequest, nodes};
+use quiver_tables::exact::NOT_FOUND;
+use quiver_wire::ip4::address::is_unicast;
+
+use crate::key::{Key, Kind, classify, key_of};
+use crate::session::{Direction, Session, flag};
+use crate::tables::{Rules, Shared, Sides};
+use crate::translate::{clamp_mss, tcp_flags, translate};
+
+quiver_core::reasons! {
+    /// What becomes of packets on an interface that translates.
+    pub enum Nat44Drop {
+        /// From outside to an address of ours.
+        NoTranslation = "no-translation", "no session and no static mapping (`show nat44 \
+            sessions`, `show nat44 static mappings`)";
+        /// VPP drops it too.
+        NonSyn = "non-syn", "a TCP packet without session that opens no connection";
+        /// RFC 5508 REQ-1.
+        BadIcmpType = "bad-icmp-type", "ICMP that is neither a query nor an error about a session";
+        /// RFC 5508 REQ-3.
+        BadIcmpError = "bad-icmp-error", "an ICMP error that is cut, or with a wrong checksum";
+        /// RFC 5508 REQ-4 and -5.
+        InnerHasNoSession = "inner-has-no-session", "an ICMP error about a packet that no session \
+            sent";
+        /// Needs virtual reassembly.
+        FragmentWithoutFirst = "fragment-without-first", "a fragment whose first one is not known";
+        /// Its headers are not whole.
+        Truncated = "truncated", "the headers of the upper layer are not whole";
+        /// The table has no room at this key; it does not happen by chance.
+        Crowded = "crowded", "the session table has no room at this key";
+        /// The owner does not keep up.
+        Congestion = "congestion", "the ring to the worker that makes sessions is full";
+        /// Not enabled any more.
+        NotEnabled = "not-enabled", "NAT44 was disabled meanwhile";
+        /// RFC 6888 REQ-11; the sender gets an ICMP error.
+        OutOfPorts = info "out-of-ports", "new sessions refused: every port that may be used \
+            is in use for this destination";
+        /// RFC 6888 REQ-11; the sender gets an ICMP error.
+        SessionsExceeded = info "maximum-sessions-exceeded", "new sessions refused: all sessions \
+            are in use";
+        /// Made.
+        Made = info "sessions-made", "new sessions";
+        /// RFC 5508 REQ-4 and -5.
+        ErrorTranslated = info "icmp-errors", "ICMP errors translated";
+        /// From inside to inside, by an outside address.
+        Hairpinned = info "hairpinned", "new sessions between two hosts inside";
+    }
+}
+
+/// RFC 792: the TTL is over.
+const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: 11, code: 0, detail: 0 };
+/// Nodes that routes to further tables lead to, one behind another, that are looked through.
+const TABLES_MAX: usize = 4;
+
+/// Request to the slow path: the side that a packet came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlowRequest {
+    pub from_inside: bool,
+}
+
+impl Handover for SlowRequest {
+    fn to_index(self) -> u32 {
+        self.from_inside.into()
+    }
+
+    fn from_index(index: u32) -> SlowRequest {
+        SlowRequest { from_inside: index != 0 }
+    }
+}
+
+/// Where packets of an interface go that are translated or are to be left alone.
+#[derive(Clone, Copy)]
+pub(crate) struct InterfaceState {
+    /// Small number of the interface's table.
+    pub table: u32,
+    pub behind: Behind,
+    pub sides: Sides,
+    pub mss: u16,
+    pub now_s: u32,
+}
+
+/// What both nodes and the slow path hold.
+pub(crate) struct Translator {
+    pub shared: Arc<Shared>,
+    pub tables: Arc<IpTables>,
+    pub arc: ArcId,
+    pub lookup: NodeId,
+    lookup_in_table: NodeId,
+    pub icmp_error: NodeId,
+    /// Nodes that routes lead to whose hop names no adjacency.
+    ends: [NodeId; 3],
+}
+
+impl Translator {
+    pub fn new(
+        shared: &Arc<Shared>,
+        arc: ArcId,
+        wiring: &quiver_core::graph::node::Wiring<'_>,
+    ) -> Translator {
+        Translator {
+            shared: shared.clone(),
+            tables: wiring.shared(),
+            arc,
+            lookup: wiring.node(nodes::ip4::LOOKUP),
+            lookup_in_table: wiring.node(nodes::ip4::LOOKUP_IN_TABLE),
+            icmp_error: wiring.node(nodes::ip4::ICMP_ERROR),
+            ends: [nodes::ip4::LOCAL, nodes::ip4::DROP, nodes::ip4::PUNT]
+                .map(|name| wiring.node(name)),
+        }
+    }
+
+    /// What holds for packets of an interface, behind the feature `own`.
+    pub fn interface_state(
+        &self,
+        cx: &Context<'_>,
+        rx: InterfaceId,
+        own: NodeId,
+    ) -> InterfaceState {
+        InterfaceState {
+            table: self.tables.interfaces.table4(rx),
+            behind: cx.behind(self.arc, rx, own, self.lookup),
+            sides: self.shared.sides(rx),
+            mss: self.shared.mss(),
+            now_s: (cx.now_ns / 1_000_000_000) as u32,
+        }
+    }
+
+    /// Translate a packet by its session; where it goes.
+    #[inline(always)]
+    pub fn pass_on(
+        &self,
+        state: InterfaceState,
+        packet: &mut Packet,
+        session: Session<'_>,
+        direction: Direction,
+    ) -> NodeId {
+        // The error must quote the packet as its sender knows it.
+        if packet.bytes().get(8).is_some_and(|ttl| *ttl <= 1) {
+            packet.hand_over(TIME_EXCEEDED);
+            return self.icmp_error;
+        }
+        let flags = tcp_flags(packet);
+        translate(packet, session, direction);
+        session.refresh(direction, flags.is_some(), state.now_s);
+        if let Some(flags) = flags
+            && !session.tcp().stays(flags)
+        {
+            session.track(direction, flags);
+            if flags & flag::SYN != 0 && state.mss != 0 {
+                clamp_mss(packet, state.mss);
+            }
+        }
+        self.next(state, packet, session.next_table(direction))
+    }
+
+    /// Where a translated packet goes that is to be routed in `table`.
+    #[inline(always)]
+    pub fn next(&self, state: InterfaceState, packet: &mut Packet, table: u32) -> NodeId {
+        if table == state.table {
+            return state.behind.take(packet);
+        }
+        packet.hand_over(TableIndex(table));
+        self.lookup_in_table
+    }
+
+    /// Does the router have this destination itself?
+    fn is_local(&self, table: u32, destination: u32) -> bool {
+        let group = self.tables.ip4.table(table).lookup(destination);
+        self.tables.groups.resolve(group, 0).next == self.ends[0]
+    }
+
+    /// Does a destination lead out of an outside interface?
+    fn leads_outside(&self, mut table: u32, destination: u32) -> bool {
+        for _ in 0..TABLES_MAX {
+            let group = self.tables.ip4.table(table).lookup(destination);
+            let hop = self.tables.groups.resolve(group, 0);
+            if hop.next == self.lookup_in_table {
+                table = hop.index;
+                continue;
+            }
+            return self.tables.groups.each_hop(group).any(|hop| {
+                !self.ends.contains(&hop.next) && {
+                    let out = self.tables.adjacencies.get(hop.index).tx;
+                    self.shared.sides(out).outside
+                }
+            });
+        }
+        false
+    }
+
+    /// May a packet from inside that has no session be translated?
+    fn is_for_outside(&self, rules: &Rules, table: u32, destination: u32) -> bool {
+        rules.external.contains_key(&destination)
+            || (!self.is_local(table, destination)
+                && self.leads_outside(rules.outside_table, destination))
+    }
+
+    /// A packet from inside without session: the slow path makes one, unless it stays inside.
+    #[cold]
+    #[inline(never)]
+    fn new_from_inside(
+        &self,
+        context: StageContext<'_>,
+        state: InterfaceState,
+        packet: &mut Packet,
+    ) -> Option<SlowRequest> {
+        let destination = destination(packet)?;
+        let rules = self.shared.rules(context.pass());
+        let is_for_outside =
+            is_unicast(destination.into()) && self.is_for_outside(rules, state.table, destination);
+        is_for_outside.then_some(SlowRequest { from_inside: true })
+    }
+
+    /// A packet from outside without session: to a static mapping, an ICMP error, the router's own,
+    /// or nobody's.
+    #[cold]
+    #[inline(never)]
+    fn new_from_outside(
+        &self,
+        context: StageContext<'_>,
+        state: InterfaceState,
+        packet: &mut Packet,
+    ) -> Result<Option<SlowRequest>, Nat44Drop> {
+        let Some(to) = destination(packet).filter(|to| is_unicast((*to).into())) else {
+            return Ok(None);
+        };
+        let rules = self.shared.rules(context.pass());
+        let Some(is_own) = rules.external.get(&to) else {
+            let passes = rules.forwarding || state.sides.inside || self.is_local(state.table, to);
+            return if passes { Ok(None) } else { Err(Nat44Drop::NoTranslation) };
+        };
+        let slow = Ok(Some(SlowRequest { from_inside: false }));
+        match classify(packet, state.table) {
+            (Kind::IcmpError, _) => slow,
+            (Kind::Data { .. } | Kind::Query { .. }, flow)
+                if rules.mapping_to(flow.destination, flow.protocol).is_some() =>
+            {
+                slow
+            }
+            _ if *is_own => Ok(None),
+            (Kind::LostFragment, _) => Err(Nat44Drop::FragmentWithoutFirst),
+            (Kind::Truncated, _) => Err(Nat44Drop::Truncated),
+            _ => Err(Nat44Drop::NoTranslation),
+        }
+    }
+}
+
+/// A packet's destination.
+pub(crate) fn destination(packet: &Packet) -> Option<u32> {
+    let place = packet.bytes().get(16..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*place))
+}
+
+/// The node of a side.
+pub(crate) struct Translate<const INSIDE: bool> {
+    translator: Translator,
+    own: NodeId,
+    slow: NodeId,
+}
+
+/// The names of the nodes.
+pub(crate) const IN2OUT: &str = "nat44-ed-in2out";
+pub(crate) const OUT2IN: &str = "nat44-ed-out2in";
+pub(crate) const SLOW_PATH: &str = "nat44-ed-slowpath";
+
+impl<const INSIDE: bool> LookUp for Translate<INSIDE> {
+    const NAME: &'static str = if INSIDE { IN2OUT } else { OUT2IN };
+    type Reason = Nat44Drop;
+    type Key = Key;
+    type Found = u32;
+    type InterfaceState = InterfaceState;
+
+    fn interface_state(&self, cx: &Context<'_>, rx: InterfaceId) -> InterfaceState {
+        self.translator.interface_state(cx, rx, self.own)
+    }
+
+    #[inline(always)]
+    fn key(&self, state: InterfaceState, packet: &mut Packet) -> Key {
+        key_of(packet, state.table)
+    }
+
+    #[inline(always)]
+    fn find(&self, variant: Variant, _: InterfaceState, keys: &[Key], found: &mut [u32]) {
+        match self.translator.shared.table() {
+            Some((table, _)) => table.lookup_slice(variant, keys, found),
+            None => found.fill(NOT_FOUND),
+        }
+    }
+
+    #[inline(always)]
+    fn resolve(
+        &self,
+        context: StageContext<'_>,
+        state: InterfaceState,
+        _: Key,
+        found: u32,
+        packet: &mut Packet,
+    ) -> Result<NodeId, Nat44Drop> {
+        if found != NOT_FOUND
+            && let Some((_, objects)) = self.translator.shared.table()
+        {
+            let session = Session(objects.get(found >> 1));
+            return Ok(self.translator.pass_on(state, packet, session, Direction::of_index(found)));
+        }
+        let request = if INSIDE {
+            self.translator.new_from_inside(context, state, packet)
+        } else {
+            self.translator.new_from_outside(context, state, packet)?
+        };
+        match request {
+            None => Ok(state.behind.take(packet)),
+            Some(request) => {
+                packet.hand_over(request);
+                Ok(self.slow)
+            }
+        }
+    }
+}
+
+/// The declaration of a side's node.
+pub(crate) fn spec<const INSIDE: bool>(arc: ArcId, shared: &Arc<Shared>) -> NodeSpec {
+    let shared = shared.clone();
+    let help = if INSIDE {
+        "Translates packets from inside by their sessions"
+    } else {
+        "Translates packets from outside by their sessions"
+    };
+    NodeSpec::look_up(help, move |wiring| Translate::<INSIDE> {
+        translator: Translator::new(&shared, arc, wiring),
+        own: wiring.id,
+        slow: wiring.node(SLOW_PATH),
+    })
+    .describe(|record, names| {
+        let flow = <Ip4 as IpFamily>::describe(record.bytes());
+        format!("{flow}, to {}", names.node(record.next))
+    })
+}

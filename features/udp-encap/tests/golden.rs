@@ -1,0 +1,15 @@
+//! Golden packets: what comes out is what scapy says.
+
+#[test]
+fn golden_packets_come_out_as_scapy_says() {
+    quiver_testkit::golden::run_all(
+        std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")),
+        &[
+            quiver_ethernet::register,
+            quiver_gso::register,
+            quiver_ip::register,
+            quiver_reassembly::register,
+            quiver_udp_encap::register,
+        ],
+    );
+}
