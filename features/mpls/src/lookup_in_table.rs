@@ -10,7 +10,7 @@ use quiver_wire::mpls::ENTRY_BYTES;
 use crate::handover::PoppedInto;
 use crate::lookup::LabelLookUp;
 use crate::reasons::MplsDrop;
-use crate::stack::{Entry, write_into_next, top};
+use crate::stack::{Entry, top, write_into_next};
 
 struct LookupInTable(LabelLookUp);
 

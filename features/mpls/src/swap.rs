@@ -17,7 +17,7 @@ use quiver_wire::mpls::{BOTTOM, ENTRY_BYTES};
 use crate::icmp_error::{self, TIME_EXCEEDED};
 use crate::push::{Behind, is_one_label, is_usual, label_of, push, push_one};
 use crate::reasons::MplsDrop;
-use crate::stack::{CLASS, Entry, NOT_LABEL, write_into_next, top};
+use crate::stack::{CLASS, Entry, NOT_LABEL, top, write_into_next};
 use crate::too_big;
 
 /// `mpls-swap`, a packet's part of it. The adjacency is in the packet's index.
