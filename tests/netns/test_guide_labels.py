@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def seen(lab: tuple[list[Namespace], Router], label: int, destination: str) -> l
     mac = re.search(r"Ethernet address (\S+)", router.ctl("show hardware-interfaces e0"))
     assert mac
     with Capture(made[2], "eth0", "udp or mpls") as capture:
-        made[1].run("python3", "-c", SEND, mac[1], str(label), destination)
+        made[1].run(sys.executable, "-c", SEND, mac[1], str(label), destination)
         wait_until("ten packets", lambda: len(capture.lines("-e")) >= 10)
     return capture.lines("-e", "-v")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from collections.abc import Iterator
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network
@@ -126,17 +127,17 @@ def test_labels_of_a_daemon_are_switched_pushed_and_withdrawn(mirrored: Mirrored
         label_route(RTM_DELROUTE, 102, via("10.0.2.2") + out),
         labelled_route("192.0.2.0/24", "10.0.2.2", link, 300, 400),
     ]
-    twins.run("python3", "-c", ZEBRA, stdin="\n".join(frames) + "\n")
+    twins.run(sys.executable, "-c", ZEBRA, stdin="\n".join(frames) + "\n")
     labelled = "out-labels 300 400"
     wait_until("the route has its labels", lambda: labelled in mirrored.route("192.0.2.0/24"))
-    rows = {(row["label"], row["bottom"]): row for row in router.json("show mpls fib")["labels"]}
+    rows = {(row["label"], row["bottom"]): row for row in router.json("show mpls fib")}
     assert set(rows) == {(100, "eos"), (100, "non-eos"), (101, "eos"), (101, "non-eos")}, rows
     assert "out-labels 17 18" in rows[100, "eos"]["paths"][0]
     assert rows[100, "eos"]["source"] == "dynamic"
     mac = router.json("show interface tap0")["interfaces"][0]["mac"]
-    with Capture(mirrored.right, "h0", "mpls or udp port 12") as capture:
-        mirrored.left.run("python3", "-c", SEND, mac, "100")
-        mirrored.left.run("python3", "-c", SEND, mac, "101")
+    with Capture(mirrored.right, "h0", "udp port 12 or mpls") as capture:
+        mirrored.left.run(sys.executable, "-c", SEND, mac, "100")
+        mirrored.left.run(sys.executable, "-c", SEND, mac, "101")
         mirrored.left.run("ping", "-c", "3", "-i", "0.2", "-W", "1", "192.0.2.9", check=False)
         wait_until("all came", lambda: len(capture.lines()) >= 13)
     text = "\n".join(capture.lines("-e", "-v"))

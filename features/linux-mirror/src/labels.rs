@@ -1,5 +1,5 @@
-//! Routes of labels in Linux, and of routing daemons (LDP, BGP), become routes of labels of the FIB,
-//! in label table 0.
+//! Routes of labels in Linux, and of routing daemons (LDP, BGP), become routes of labels of the
+//! FIB, in label table 0.
 
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, FibError, LabelKey, Path, Target};

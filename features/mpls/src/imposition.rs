@@ -1,5 +1,6 @@
-//! `ip4-mpls-label-imposition`, `ip6-mpls-label-imposition`: one hop less to live, and labels and the
-//! neighbour's header in front (RFC 3031 §3.11). `l2-mpls-label-imposition`: the same for frames.
+//! `ip4-mpls-label-imposition`, `ip6-mpls-label-imposition`: one hop less to live, and labels and
+//! the neighbour's header in front (RFC 3031 §3.11). `l2-mpls-label-imposition`: the same for
+//! frames.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

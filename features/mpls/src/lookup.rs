@@ -65,8 +65,8 @@ impl LabelLookUp {
         Ok(hop.route(packet))
     }
 
-    /// A special-purpose label, a label that only has a route as the last one of a stack in front of
-    /// an entropy label, or one without a route.
+    /// A special-purpose label, a label that only has a route as the last one of a stack in front
+    /// of an entropy label, or one without a route.
     #[cold]
     #[inline(never)]
     fn without_route(&self, table: u32, packet: &mut Packet) -> Result<NodeId, MplsDrop> {

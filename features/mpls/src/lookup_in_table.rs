@@ -10,7 +10,7 @@ use quiver_wire::mpls::ENTRY_BYTES;
 use crate::handover::PoppedInto;
 use crate::lookup::LabelLookUp;
 use crate::reasons::MplsDrop;
-use crate::stack::{Entry, tell_next, top};
+use crate::stack::{Entry, top, write_into_next};
 
 struct LookupInTable(LabelLookUp);
 
@@ -33,7 +33,7 @@ impl LookupInTable {
             return Err(MplsDrop::TtlExpired);
         }
         if is_uniform {
-            tell_next(entry, next, packet);
+            write_into_next(entry, next, packet);
         }
         let table = table.ok_or(MplsDrop::NoRoute)?;
         self.0.look_up(table, packet)

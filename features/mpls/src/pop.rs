@@ -56,7 +56,7 @@ impl Pop {
         }
         (packet.hash, packet.l2_bytes) = (0, 0);
         if adjacency.is_uniform() {
-            tell_behind(packet.bytes_mut(), entry.class(), entry.ttl() - 1);
+            write_behind(packet.bytes_mut(), entry.class(), entry.ttl() - 1);
         }
         if packet.length() > usize::from(adjacency.mtu_bytes) {
             packet.tx = adjacency.tx;
@@ -96,7 +96,7 @@ fn leave(adjacency: &Adjacency, is_six: bool, packet: &mut Packet) -> Result<Nod
 
 /// In uniform mode an IP packet has the class and the TTL of the label in front of it, but never a
 /// longer life (RFC 3443 §3.1, RFC 3270 §2.6.2).
-pub(crate) fn tell_behind(bytes: &mut [u8], class: u8, ttl: u8) {
+pub(crate) fn write_behind(bytes: &mut [u8], class: u8, ttl: u8) {
     const PRECEDENCE: u8 = 0xe0;
     match version(bytes) {
         4 => {

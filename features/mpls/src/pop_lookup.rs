@@ -16,7 +16,7 @@ use quiver_wire::mpls::ENTRY_BYTES;
 use quiver_wire::{Header, Ip4Header, Ip6Header, ip4, ip6};
 
 use crate::handover::PoppedInto;
-use crate::pop::tell_behind;
+use crate::pop::write_behind;
 use crate::reasons::MplsDrop;
 use crate::stack::{Entry, top, version};
 
@@ -103,7 +103,8 @@ impl<F: Popped> PopLookUp<F> {
         packet.set_carried();
     }
 
-    /// The packet goes on. The router itself may have to answer its sender, who is behind the table.
+    /// The packet goes on. The router itself may have to answer its sender, who is behind the
+    /// table.
     #[inline(always)]
     fn go(&self, next: NodeId, table: u32, packet: &mut Packet) -> NodeId {
         if !self.leaving.contains(&next) {
@@ -146,7 +147,7 @@ impl<F: Popped> PopLookUp<F> {
         let length = F::checked_length(packet.bytes(), available).ok_or(MplsDrop::BadPayload)?;
         packet.trim(length);
         if is_uniform {
-            tell_behind(packet.bytes_mut(), entry.class(), entry.ttl());
+            write_behind(packet.bytes_mut(), entry.class(), entry.ttl());
         }
         Self::popped(packet);
         let address = F::destination(packet.bytes()).ok_or(MplsDrop::BadPayload)?;

@@ -59,7 +59,7 @@ impl Entry {
 
 /// In uniform mode the label behind one that was taken off has the class and the TTL of that one,
 /// but never a longer life (RFC 3443 §3.1).
-pub(crate) fn tell_next(popped: Entry, next: Entry, packet: &mut Packet) {
+pub(crate) fn write_into_next(popped: Entry, next: Entry, packet: &mut Packet) {
     let ttl = u32::from(popped.ttl().min(next.ttl()));
     write_at(packet, 0, next.0 & !(CLASS | 0xff) | popped.0 & CLASS | ttl);
 }

@@ -1,5 +1,5 @@
-//! `mpls-swap`: other labels in place of the top label, or none, and the neighbour's header in front
-//! (RFC 3031 §3.11, RFC 3032 §2.4).
+//! `mpls-swap`: other labels in place of the top label, or none, and the neighbour's header in
+//! front (RFC 3031 §3.11, RFC 3032 §2.4).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use quiver_wire::mpls::{BOTTOM, ENTRY_BYTES};
 use crate::icmp_error::{self, TIME_EXCEEDED};
 use crate::push::{Behind, is_one_label, is_usual, label_of, push, push_one};
 use crate::reasons::MplsDrop;
-use crate::stack::{CLASS, Entry, NOT_LABEL, tell_next, top};
+use crate::stack::{CLASS, Entry, NOT_LABEL, top, write_into_next};
 use crate::too_big;
 
 /// `mpls-swap`, a packet's part of it. The adjacency is in the packet's index.
@@ -74,7 +74,7 @@ impl Swap {
         if adjacency.label_count() == 0 && !is_last {
             let next = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
             if adjacency.is_uniform() {
-                tell_next(Entry(entry.0 & !0xff | u32::from(ttl)), next, packet);
+                write_into_next(Entry(entry.0 & !0xff | u32::from(ttl)), next, packet);
             }
         }
         push(

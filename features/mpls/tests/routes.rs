@@ -1,5 +1,5 @@
-//! Routes of labels: a table equals a naive model, paths follow neighbours and interfaces, flows are
-//! shared.
+//! Routes of labels: a table equals a naive model, paths follow neighbours and interfaces, flows
+//! are shared.
 
 use std::collections::BTreeMap;
 

@@ -10,6 +10,7 @@ from stress.changes.bridges import BRIDGES
 from stress.changes.fragments import FRAGMENTS
 from stress.changes.groups import GROUPS
 from stress.changes.interfaces import INTERFACES
+from stress.changes.labels import LABELS
 from stress.changes.links import LINKS, VLANS
 from stress.changes.neighbours import NEIGHBOURS
 from stress.changes.policies import POLICIES
@@ -32,6 +33,7 @@ CHANGES = [
     *FRAGMENTS,
     *GROUPS,
     *SEGMENT_CHANGES,
+    *LABELS,
     *TUNNELS,
     *TWINS,
     *READING,

@@ -2660,6 +2660,20 @@ SrLocalsidReplaceAddressArgumentNextRow = TypedDict(
     },
 )
 
+SrMplsPolicyAddBsidArgumentNextRow = TypedDict(
+    "SrMplsPolicyAddBsidArgumentNextRow",
+    {
+        "label": str,
+    },
+)
+
+SrMplsPolicyModBsidArgumentNextRow = TypedDict(
+    "SrMplsPolicyModBsidArgumentNextRow",
+    {
+        "label": str,
+    },
+)
+
 SrPolicyAddBsidArgumentNextRow = TypedDict(
     "SrPolicyAddBsidArgumentNextRow",
     {
@@ -3246,10 +3260,8 @@ class Methods:
         self,
         *,
         local: str,
+        remote: str,
         vni: int | str,
-        remote: str | None = None,
-        group: str | None = None,
-        via: str | None = None,
         instance: int | str | None = None,
         table: int | str | None = None,
         l2: bool | None = None,
@@ -4499,29 +4511,13 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
-    def set_vxlan_flood(
+    def set_vxlan_interface(
         self,
         *,
         interface: str,
         vtep: str,
         del_: bool | None = None,
-        if_generation: str | None = None,
-    ) -> Any: ...
-    def set_vxlan_station(
-        self,
-        *,
-        interface: str,
-        station: str,
-        vtep: str,
-        del_: bool | None = None,
-        if_generation: str | None = None,
-    ) -> Any: ...
-    def set_vxlan_tunnel(
-        self,
-        *,
-        interface: str,
-        via: str | None = None,
-        none: bool | None = None,
+        station: str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_watchdog_timeout(self, *, milliseconds: int | str, if_generation: str | None = None) -> Any: ...
@@ -5328,6 +5324,13 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowSrLocalsidsRow]: ...
+    def show_sr_mpls_policies(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_sr_mpls_steering_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_sr_oam(
         self,
         *,
@@ -5519,6 +5522,41 @@ class Methods:
         zero_checksum: bool | None = None,
         mapped: str | None = None,
         mapped_prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_policy_add_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyAddBsidArgumentNextRow],
+        weight: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_policy_del_bsid(self, *, bsid: int | str, if_generation: str | None = None) -> Any: ...
+    def sr_mpls_policy_mod_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyModBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        index: int | str | None = None,
+        at: int | str | None = None,
+        share: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_steer_del_l3(
+        self,
+        *,
+        prefix: str,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def sr_mpls_steer_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: int | str,
+        fib_table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def sr_policy_add_bsid(
@@ -6298,10 +6336,8 @@ class AsyncMethods:
         self,
         *,
         local: str,
+        remote: str,
         vni: int | str,
-        remote: str | None = None,
-        group: str | None = None,
-        via: str | None = None,
         instance: int | str | None = None,
         table: int | str | None = None,
         l2: bool | None = None,
@@ -7598,29 +7634,13 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
-    async def set_vxlan_flood(
+    async def set_vxlan_interface(
         self,
         *,
         interface: str,
         vtep: str,
         del_: bool | None = None,
-        if_generation: str | None = None,
-    ) -> Any: ...
-    async def set_vxlan_station(
-        self,
-        *,
-        interface: str,
-        station: str,
-        vtep: str,
-        del_: bool | None = None,
-        if_generation: str | None = None,
-    ) -> Any: ...
-    async def set_vxlan_tunnel(
-        self,
-        *,
-        interface: str,
-        via: str | None = None,
-        none: bool | None = None,
+        station: str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_watchdog_timeout(
@@ -8457,6 +8477,18 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowSrLocalsidsRow]: ...
+    async def show_sr_mpls_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_sr_mpls_steering_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_sr_oam(
         self,
         *,
@@ -8668,6 +8700,41 @@ class AsyncMethods:
         zero_checksum: bool | None = None,
         mapped: str | None = None,
         mapped_prefix: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_policy_add_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyAddBsidArgumentNextRow],
+        weight: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_policy_del_bsid(self, *, bsid: int | str, if_generation: str | None = None) -> Any: ...
+    async def sr_mpls_policy_mod_bsid(
+        self,
+        *,
+        bsid: int | str,
+        next: list[SrMplsPolicyModBsidArgumentNextRow] | None = None,
+        weight: int | str | None = None,
+        index: int | str | None = None,
+        at: int | str | None = None,
+        share: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_steer_del_l3(
+        self,
+        *,
+        prefix: str,
+        fib_table: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def sr_mpls_steer_l3(
+        self,
+        *,
+        prefix: str,
+        bsid: int | str,
+        fib_table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def sr_policy_add_bsid(

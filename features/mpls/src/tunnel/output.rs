@@ -1,4 +1,5 @@
-//! `mpls-tunnel`: what a tunnel's interface sends goes by the tunnel's paths, which put labels on it.
+//! `mpls-tunnel`: what a tunnel's interface sends goes by the tunnel's paths, which put labels on
+//! it.
 
 use std::sync::Arc;
 
