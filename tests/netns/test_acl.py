@@ -76,7 +76,9 @@ def prefix(dice: random.Random, family: int, side: int) -> str | None:
     if dice.random() < 0.05:
         return None
     bits = 32 if family == 4 else 128
-    length = dice.choice([16, 24, 27, 29, 30, 32]) if family == 4 else dice.choice([48, 80, 96, 124, 126, 128])
+    length = (
+        dice.choice([16, 24, 27, 29, 30, 32]) if family == 4 else dice.choice([48, 80, 96, 124, 126, 128])
+    )
     base = int(ip_network(PLAN[family][side]).network_address)
     # Few hosts, so that prefixes nest and rules hide one another.
     address = base + (dice.randrange(4) << (bits // 2 - 4 if family == 6 else 12)) + dice.randrange(24)
