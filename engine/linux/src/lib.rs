@@ -1,7 +1,7 @@
 //! Linux network devices as drivers see them: links and their state, network namespaces, the
-//! checksum and segmentation offloads that the kernel leaves to the receiver of its frames, addresses
-//! of devices that are this machine's alone. And descriptors that others send: refused, or closed
-//! where nobody waits for it.
+//! checksum and segmentation offloads that the kernel leaves to the receiver of its frames,
+//! addresses of devices that are this machine's alone. And descriptors that others send: refused,
+//! or closed where nobody waits for it.
 
 #![warn(clippy::missing_errors_doc)]
 

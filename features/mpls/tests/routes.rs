@@ -80,7 +80,8 @@ fn flows_are_shared_and_each_keeps_its_path() {
         "mpls local-label add 16 eos via 10.1.0.2 e1 out-labels 20 via 10.1.0.3 e1 out-labels 30",
     );
     router.cli(
-        "mpls local-label add 16 non-eos via 10.1.0.2 e1 out-labels 20 via 10.1.0.3 e1 out-labels 30",
+        "mpls local-label add 16 non-eos via 10.1.0.2 e1 out-labels 20 via 10.1.0.3 e1 out-labels \
+         30",
     );
     let mut counts = [0; 2];
     for flow in 0..=255 {
@@ -212,7 +213,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(label, bottom, out) => {
-                    let _ = router.execute(&format!("mpls local-label del {label} {}", word(bottom)));
+                    let line = format!("mpls local-label del {label} {}", word(bottom));
+                    let _ = router.execute(&line);
                     router.cli(&format!(
                         "mpls local-label add {label} {} via 10.1.0.2 e1 out-labels {out}",
                         word(bottom)
@@ -220,7 +222,8 @@ proptest! {
                     model.insert((label, bottom), out);
                 }
                 Step::Delete(label, bottom) => {
-                    let done = router.execute(&format!("mpls local-label del {label} {}", word(bottom)));
+                    let line = format!("mpls local-label del {label} {}", word(bottom));
+                    let done = router.execute(&line);
                     prop_assert_eq!(done.is_ok(), model.remove(&(label, bottom)).is_some());
                 }
             }

@@ -86,6 +86,24 @@ IpRouteArgumentViaRow = TypedDict(
     },
 )
 
+LispLocatorSetAddArgumentIfaceRow = TypedDict(
+    "LispLocatorSetAddArgumentIfaceRow",
+    {
+        "interface": str,
+        "p": int,
+        "w": int,
+    },
+)
+
+LispRemoteMappingAddArgumentRlocRow = TypedDict(
+    "LispRemoteMappingAddArgumentRlocRow",
+    {
+        "rloc": str,
+        "p": int,
+        "w": int,
+    },
+)
+
 MplsLocalLabelArgumentViaRow = TypedDict(
     "MplsLocalLabelArgumentViaRow",
     {
@@ -131,6 +149,77 @@ MplsTunnelSetArgumentViaRow = TypedDict(
         "out_label": list[str],
         "ttl": NotRequired[int],
         "exp": NotRequired[int],
+    },
+)
+
+OneLocatorSetAddArgumentIfaceRow = TypedDict(
+    "OneLocatorSetAddArgumentIfaceRow",
+    {
+        "interface": str,
+        "p": int,
+        "w": int,
+    },
+)
+
+OneRemoteMappingAddArgumentRlocRow = TypedDict(
+    "OneRemoteMappingAddArgumentRlocRow",
+    {
+        "rloc": str,
+        "p": int,
+        "w": int,
+    },
+)
+
+SetAclPluginAclArgumentActionRow = TypedDict(
+    "SetAclPluginAclArgumentActionRow",
+    {
+        "action": Literal["permit", "deny", "permit+reflect"],
+        "ipv4": NotRequired[bool],
+        "ipv6": NotRequired[bool],
+        "src": NotRequired[str],
+        "dst": NotRequired[str],
+        "proto": NotRequired[int | Literal["tcp", "udp", "icmp", "icmp6"]],
+        "sport": NotRequired[str],
+        "dport": NotRequired[str],
+        "tcpflags": NotRequired[int],
+        "mask": NotRequired[int],
+        "dscp": NotRequired[int],
+        "fragment": NotRequired[bool],
+    },
+)
+
+SetAclPluginAclRestArgumentActionRow = TypedDict(
+    "SetAclPluginAclRestArgumentActionRow",
+    {
+        "action": Literal["permit", "deny", "permit+reflect"],
+        "ipv4": NotRequired[bool],
+        "ipv6": NotRequired[bool],
+        "src": NotRequired[str],
+        "dst": NotRequired[str],
+        "proto": NotRequired[int | Literal["tcp", "udp", "icmp", "icmp6"]],
+        "sport": NotRequired[str],
+        "dport": NotRequired[str],
+        "tcpflags": NotRequired[int],
+        "mask": NotRequired[int],
+        "dscp": NotRequired[int],
+        "fragment": NotRequired[bool],
+    },
+)
+
+Show6rdTunnelRow = TypedDict(
+    "Show6rdTunnelRow",
+    {
+        "border_relay": str | None,
+        "bytes": int,
+        "delegated_prefix": str | None,
+        "interface": str,
+        "ip4_prefix": str,
+        "ip6_prefix": str,
+        "packets": int,
+        "security_check": bool,
+        "source": str,
+        "state": str,
+        "table": int,
     },
 )
 
@@ -690,6 +779,24 @@ ShowFibLimitsRow = TypedDict(
     },
 )
 
+ShowGeneveTunnelRow = TypedDict(
+    "ShowGeneveTunnelRow",
+    {
+        "bytes": int,
+        "destination": str | None,
+        "interface": str,
+        "packets": int,
+        "path_mtu_bytes": None,
+        "ports": str | None,
+        "reason": None,
+        "source": str,
+        "state": str,
+        "table": int,
+        "underlay": str | None,
+        "vni": int | None,
+    },
+)
+
 ShowGraphNodesRow = TypedDict(
     "ShowGraphNodesRow",
     {
@@ -717,6 +824,7 @@ ShowGreTunnelRow = TypedDict(
         "packets": int,
         "path_mtu_bytes": int | None,
         "reason": str | None,
+        "session": int | None,
         "source": str,
         "state": str,
         "table": int,
@@ -1615,6 +1723,30 @@ ShowL2patchRow = TypedDict(
     },
 )
 
+ShowL2tpv3Row = TypedDict(
+    "ShowL2tpv3Row",
+    {
+        "bytes": int,
+        "destination": str,
+        "interface": str,
+        "local_cookie": str | None,
+        "local_session": int,
+        "next_hop": str | None,
+        "packets": int,
+        "path_mtu_bytes": int | None,
+        "previous_cookie": str | None,
+        "reason": str | None,
+        "remote_cookie": str | None,
+        "remote_session": int,
+        "source": str,
+        "state": str,
+        "sublayer": bool,
+        "table": int,
+        "type": str,
+        "underlay": str,
+    },
+)
+
 ShowLacpRowActorState = TypedDict(
     "ShowLacpRowActorState",
     {
@@ -1735,6 +1867,77 @@ ShowLcpSyncRow = TypedDict(
         "to_linux": int,
         "waiting": int,
         "written": int,
+    },
+)
+
+ShowLispAdjacenciesRow = TypedDict(
+    "ShowLispAdjacenciesRow",
+    {
+        "local_eid": str,
+        "remote_eid": str,
+        "vni": int,
+    },
+)
+
+ShowLispEidTableRow = TypedDict(
+    "ShowLispEidTableRow",
+    {
+        "action": str | None,
+        "eid": str,
+        "expires_s": int | None,
+        "locators": str,
+        "route": bool | None,
+        "type": str,
+        "vni": int,
+    },
+)
+
+ShowLispEidTableMapRow = TypedDict(
+    "ShowLispEidTableMapRow",
+    {
+        "interface": str,
+        "vni": int,
+        "vrf": int,
+    },
+)
+
+ShowLispLocatorSetRow = TypedDict(
+    "ShowLispLocatorSetRow",
+    {
+        "interface": str | None,
+        "locator_set": str,
+        "priority": int | None,
+        "weight": int | None,
+    },
+)
+
+ShowLispMapResolverRow = TypedDict(
+    "ShowLispMapResolverRow",
+    {
+        "address": str,
+        "usable": bool,
+    },
+)
+
+ShowLispStatisticsRow = TypedDict(
+    "ShowLispStatisticsRow",
+    {
+        "count": int,
+        "message": str,
+    },
+)
+
+ShowLispStatus = TypedDict(
+    "ShowLispStatus",
+    {
+        "configured_mappings": int,
+        "header": str,
+        "ipv4_locator": str | None,
+        "ipv6_locator": str | None,
+        "learned_mappings": int,
+        "lisp": str,
+        "local_eids": int,
+        "proxy_itr": str | None,
     },
 )
 
@@ -2045,6 +2248,15 @@ ShowModeRow = TypedDict(
         "interface": str,
         "mode": str,
         "with": str,
+    },
+)
+
+ShowMplsInterfaceRow = TypedDict(
+    "ShowMplsInterfaceRow",
+    {
+        "interface": str,
+        "state": str,
+        "table": None,
     },
 )
 
@@ -2475,6 +2687,31 @@ ShowTrace = TypedDict(
     },
 )
 
+ShowUdpDecapRow = TypedDict(
+    "ShowUdpDecapRow",
+    {
+        "contents": str,
+        "outer": str,
+        "port": int,
+    },
+)
+
+ShowUdpEncapRow = TypedDict(
+    "ShowUdpEncapRow",
+    {
+        "bytes": int,
+        "destination": str,
+        "destination_port": int,
+        "id": int,
+        "interface": str,
+        "packets": int,
+        "source": str,
+        "source_port": str,
+        "table": int,
+        "underlay": str,
+    },
+)
+
 ShowUrpfRow = TypedDict(
     "ShowUrpfRow",
     {
@@ -2566,6 +2803,55 @@ ShowVrrpVrRow = TypedDict(
         "unicast": bool,
         "virtual_mac": str,
         "vr_id": int,
+    },
+)
+
+ShowVxlanGpeTunnelRow = TypedDict(
+    "ShowVxlanGpeTunnelRow",
+    {
+        "bytes": int,
+        "destination": str | None,
+        "interface": str,
+        "packets": int,
+        "path_mtu_bytes": None,
+        "ports": str | None,
+        "reason": None,
+        "source": str,
+        "state": str,
+        "table": int,
+        "underlay": str | None,
+        "vni": int | None,
+    },
+)
+
+ShowVxlanInterfaceRow = TypedDict(
+    "ShowVxlanInterfaceRow",
+    {
+        "flood_list": str,
+        "interface": str,
+        "source": str,
+        "state": str,
+        "stations": int,
+        "table": int,
+        "vni": int | None,
+    },
+)
+
+ShowVxlanTunnelRow = TypedDict(
+    "ShowVxlanTunnelRow",
+    {
+        "bytes": int,
+        "destination": str | None,
+        "interface": str,
+        "packets": int,
+        "path_mtu_bytes": None,
+        "ports": str | None,
+        "reason": str | None,
+        "source": str,
+        "state": str,
+        "table": int,
+        "underlay": str | None,
+        "vni": int | None,
     },
 )
 
@@ -2938,6 +3224,7 @@ class Methods:
     def clear_l2fib(self, *, if_generation: str | None = None) -> Any: ...
     def clear_logging(self, *, if_generation: str | None = None) -> Any: ...
     def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def clear_nat44_sessions(self, *, if_generation: str | None = None) -> Any: ...
     def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
     def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
     def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
@@ -3260,8 +3547,10 @@ class Methods:
         self,
         *,
         local: str,
-        remote: str,
         vni: int | str,
+        remote: str | None = None,
+        group: str | None = None,
+        via: str | None = None,
         instance: int | str | None = None,
         table: int | str | None = None,
         l2: bool | None = None,
@@ -3274,6 +3563,7 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def delete_6rd_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def delete_acl_plugin_acl_index(self, *, index: int | str, if_generation: str | None = None) -> Any: ...
     def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_geneve_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
@@ -3629,6 +3919,97 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def lcp_resync(self, *, if_generation: str | None = None) -> Any: ...
+    def lisp_adjacency(
+        self,
+        *,
+        reid: str,
+        leid: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_disable(self, *, if_generation: str | None = None) -> Any: ...
+    def lisp_eid_table(
+        self,
+        *,
+        eid: str,
+        name: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_eid_table_map(
+        self,
+        *,
+        vni: int | str,
+        vrf: int | str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_enable(self, *, if_generation: str | None = None) -> Any: ...
+    def lisp_header(
+        self,
+        *,
+        plain: bool | None = None,
+        gpe: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_locator(
+        self,
+        *,
+        name: str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        p: int | str | None = None,
+        w: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_locator_set_add(
+        self,
+        *,
+        name: str,
+        iface: list[LispLocatorSetAddArgumentIfaceRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_locator_set_del(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    def lisp_map_resolver(
+        self,
+        *,
+        address: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_pitr(
+        self,
+        *,
+        name: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_remote_mapping_add(
+        self,
+        *,
+        eid: str,
+        vni: int | str | None = None,
+        no_action: bool | None = None,
+        natively_forward: bool | None = None,
+        send_map_request: bool | None = None,
+        drop: bool | None = None,
+        rloc: list[LispRemoteMappingAddArgumentRlocRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def lisp_remote_mapping_del(
+        self,
+        *,
+        del_all: bool | None = None,
+        vni: int | str | None = None,
+        eid: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def loopback_create_interface(
         self,
         *,
@@ -3716,6 +4097,165 @@ class Methods:
         via: list[MplsTunnelSetArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def nat44_add_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_add_interface_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_add_static_mapping(
+        self,
+        *,
+        local: str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        local_port: int | str | None = None,
+        external: str | None = None,
+        interface: str | None = None,
+        external_port: int | str | None = None,
+        vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_del_session(
+        self,
+        *,
+        address: str,
+        port: int | str,
+        in_: bool | None = None,
+        out: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        remote: str | None = None,
+        remote_port: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_forwarding(
+        self,
+        *,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    def nat44_plugin_enable(
+        self,
+        *,
+        sessions: int | str | None = None,
+        inside_vrf: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat_mss_clamping(
+        self,
+        *,
+        mss: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_adjacency(
+        self,
+        *,
+        reid: str,
+        leid: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_disable(self, *, if_generation: str | None = None) -> Any: ...
+    def one_eid_table(
+        self,
+        *,
+        eid: str,
+        name: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_eid_table_map(
+        self,
+        *,
+        vni: int | str,
+        vrf: int | str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_enable(self, *, if_generation: str | None = None) -> Any: ...
+    def one_header(
+        self,
+        *,
+        plain: bool | None = None,
+        gpe: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_locator(
+        self,
+        *,
+        name: str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        p: int | str | None = None,
+        w: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_locator_set_add(
+        self,
+        *,
+        name: str,
+        iface: list[OneLocatorSetAddArgumentIfaceRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_locator_set_del(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    def one_map_resolver(
+        self,
+        *,
+        address: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_pitr(
+        self,
+        *,
+        name: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_remote_mapping_add(
+        self,
+        *,
+        eid: str,
+        vni: int | str | None = None,
+        no_action: bool | None = None,
+        natively_forward: bool | None = None,
+        send_map_request: bool | None = None,
+        drop: bool | None = None,
+        rloc: list[OneRemoteMappingAddArgumentRlocRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def one_remote_mapping_del(
+        self,
+        *,
+        del_all: bool | None = None,
+        vni: int | str | None = None,
+        eid: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def packet_generator_delete(
         self,
         *,
@@ -3792,6 +4332,61 @@ class Methods:
         *,
         interface: str,
         address: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_acl(
+        self,
+        *,
+        action: list[SetAclPluginAclArgumentActionRow],
+        index: int | str | None = None,
+        tag: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_acl_file(
+        self,
+        *,
+        file: str,
+        index: int | str | None = None,
+        tag: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_acl_rest(
+        self,
+        *,
+        index: int | str,
+        from_: int | str,
+        action: list[SetAclPluginAclRestArgumentActionRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_counters(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_interface(
+        self,
+        *,
+        interface: str,
+        acl: int | str,
+        input: bool | None = None,
+        output: bool | None = None,
+        sequence: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_l4_match_nonfirst_fragment(
+        self,
+        *,
+        match: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_acl_plugin_virtual_reassembly(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_arp_proxy(
@@ -4185,6 +4780,14 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def set_interface_name(self, *, interface: str, name: str, if_generation: str | None = None) -> Any: ...
+    def set_interface_nat44(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_interface_promiscuous(
         self,
         *,
@@ -4458,6 +5061,20 @@ class Methods:
         last_member_interval: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_nat_timeout_icmp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
+    def set_nat_timeout_tcp_established(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_nat_timeout_tcp_transitory(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_nat_timeout_udp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
     def set_sr_encaps_hop_limit(
         self,
         *,
@@ -4511,13 +5128,29 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
-    def set_vxlan_interface(
+    def set_vxlan_flood(
         self,
         *,
         interface: str,
         vtep: str,
         del_: bool | None = None,
-        station: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_vxlan_station(
+        self,
+        *,
+        interface: str,
+        station: str,
+        vtep: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_vxlan_tunnel(
+        self,
+        *,
+        interface: str,
+        via: str | None = None,
+        none: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_watchdog_timeout(self, *, milliseconds: int | str, if_generation: str | None = None) -> Any: ...
@@ -4527,7 +5160,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[Show6rdTunnelRow]: ...
     def show_abf_attach(
         self,
         *,
@@ -4542,6 +5175,33 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAbfPolicyRow]: ...
+    def show_acl(
+        self,
+        *,
+        acl: int | str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_acl_plugin_acl(
+        self,
+        *,
+        index: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_acl_plugin_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_acl_plugin_tables(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_adj(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowAdjRow]: ...
     def show_adjacency(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_arp_proxy(
@@ -4721,7 +5381,7 @@ class Methods:
         raw: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowGeneveTunnelRow]: ...
     def show_graph(
         self,
         *,
@@ -5092,7 +5752,7 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowL2tpv3Row]: ...
     def show_lacp(
         self,
         *,
@@ -5120,6 +5780,48 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowLcpSyncRow]: ...
+    def show_lisp_adjacencies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispAdjacenciesRow]: ...
+    def show_lisp_eid_table(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispEidTableRow]: ...
+    def show_lisp_eid_table_map(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispEidTableMapRow]: ...
+    def show_lisp_locator_set(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispLocatorSetRow]: ...
+    def show_lisp_map_resolver(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispMapResolverRow]: ...
+    def show_lisp_statistics(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispStatisticsRow]: ...
+    def show_lisp_status(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowLispStatus: ...
     def show_lldp(
         self,
         *,
@@ -5206,21 +5908,42 @@ class Methods:
         label: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[Any]: ...
     def show_mpls_interface(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowMplsInterfaceRow]: ...
     def show_mpls_tunnel(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
+    ) -> list[Any]: ...
+    def show_nat44_addresses(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_nat44_interfaces(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_nat44_sessions(
+        self,
+        *,
+        local: str | None = None,
+        external: str | None = None,
+        remote: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
     ) -> Any: ...
+    def show_nat44_static_mappings(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_nat44_summary(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_nat_mss_clamping(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_nat_timeouts(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_node(
         self,
         *,
@@ -5235,6 +5958,18 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def show_one_adjacencies(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_one_eid_table(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_one_eid_table_map(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_one_locator_set(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_one_map_resolver(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_one_statistics(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_one_status(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_packet_generator(
         self,
         *,
@@ -5324,13 +6059,18 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowSrLocalsidsRow]: ...
-    def show_sr_mpls_policies(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_sr_mpls_policies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[Any]: ...
     def show_sr_mpls_steering_policies(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[Any]: ...
     def show_sr_oam(
         self,
         *,
@@ -5383,6 +6123,18 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowTrace: ...
+    def show_udp_decap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowUdpDecapRow]: ...
+    def show_udp_encap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowUdpEncapRow]: ...
     def show_urpf(
         self,
         *,
@@ -5416,8 +6168,13 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
-    def show_vxlan_interface(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    ) -> list[ShowVxlanGpeTunnelRow]: ...
+    def show_vxlan_interface(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowVxlanInterfaceRow]: ...
     def show_vxlan_tunnel(
         self,
         *,
@@ -5425,7 +6182,7 @@ class Methods:
         raw: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowVxlanTunnelRow]: ...
     def show_workers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowWorkers: ...
     def sr_hmac_key(
         self,
@@ -5668,6 +6425,29 @@ class Methods:
         size: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def udp_decap(
+        self,
+        *,
+        outer: Literal["ip4", "ip6"],
+        port: int | str,
+        contents: Literal["ip4", "ip6", "mpls"],
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def udp_encap_add(
+        self,
+        *,
+        id: int | str,
+        src: str,
+        dst: str,
+        src_port: int | str,
+        dst_port: int | str,
+        table_id: int | str | None = None,
+        src_port_is_entropy: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def udp_encap_del(self, *, id: int | str, if_generation: str | None = None) -> Any: ...
     def vrrp_peers(
         self,
         *,
@@ -6004,6 +6784,7 @@ class AsyncMethods:
     async def clear_l2fib(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_logging(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def clear_nat44_sessions(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
@@ -6336,8 +7117,10 @@ class AsyncMethods:
         self,
         *,
         local: str,
-        remote: str,
         vni: int | str,
+        remote: str | None = None,
+        group: str | None = None,
+        via: str | None = None,
         instance: int | str | None = None,
         table: int | str | None = None,
         l2: bool | None = None,
@@ -6350,6 +7133,12 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def delete_6rd_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def delete_acl_plugin_acl_index(
+        self,
+        *,
+        index: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def delete_bond(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_geneve_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_gre_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
@@ -6725,6 +7514,97 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def lcp_resync(self, *, if_generation: str | None = None) -> Any: ...
+    async def lisp_adjacency(
+        self,
+        *,
+        reid: str,
+        leid: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_disable(self, *, if_generation: str | None = None) -> Any: ...
+    async def lisp_eid_table(
+        self,
+        *,
+        eid: str,
+        name: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_eid_table_map(
+        self,
+        *,
+        vni: int | str,
+        vrf: int | str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_enable(self, *, if_generation: str | None = None) -> Any: ...
+    async def lisp_header(
+        self,
+        *,
+        plain: bool | None = None,
+        gpe: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_locator(
+        self,
+        *,
+        name: str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        p: int | str | None = None,
+        w: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_locator_set_add(
+        self,
+        *,
+        name: str,
+        iface: list[LispLocatorSetAddArgumentIfaceRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_locator_set_del(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    async def lisp_map_resolver(
+        self,
+        *,
+        address: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_pitr(
+        self,
+        *,
+        name: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_remote_mapping_add(
+        self,
+        *,
+        eid: str,
+        vni: int | str | None = None,
+        no_action: bool | None = None,
+        natively_forward: bool | None = None,
+        send_map_request: bool | None = None,
+        drop: bool | None = None,
+        rloc: list[LispRemoteMappingAddArgumentRlocRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def lisp_remote_mapping_del(
+        self,
+        *,
+        del_all: bool | None = None,
+        vni: int | str | None = None,
+        eid: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def loopback_create_interface(
         self,
         *,
@@ -6817,6 +7697,165 @@ class AsyncMethods:
         via: list[MplsTunnelSetArgumentViaRow] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def nat44_add_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_add_interface_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_add_static_mapping(
+        self,
+        *,
+        local: str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        local_port: int | str | None = None,
+        external: str | None = None,
+        interface: str | None = None,
+        external_port: int | str | None = None,
+        vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_del_session(
+        self,
+        *,
+        address: str,
+        port: int | str,
+        in_: bool | None = None,
+        out: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        remote: str | None = None,
+        remote_port: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_forwarding(
+        self,
+        *,
+        enable: bool | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    async def nat44_plugin_enable(
+        self,
+        *,
+        sessions: int | str | None = None,
+        inside_vrf: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat_mss_clamping(
+        self,
+        *,
+        mss: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_adjacency(
+        self,
+        *,
+        reid: str,
+        leid: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_disable(self, *, if_generation: str | None = None) -> Any: ...
+    async def one_eid_table(
+        self,
+        *,
+        eid: str,
+        name: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        vni: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_eid_table_map(
+        self,
+        *,
+        vni: int | str,
+        vrf: int | str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_enable(self, *, if_generation: str | None = None) -> Any: ...
+    async def one_header(
+        self,
+        *,
+        plain: bool | None = None,
+        gpe: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_locator(
+        self,
+        *,
+        name: str,
+        interface: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        p: int | str | None = None,
+        w: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_locator_set_add(
+        self,
+        *,
+        name: str,
+        iface: list[OneLocatorSetAddArgumentIfaceRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_locator_set_del(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    async def one_map_resolver(
+        self,
+        *,
+        address: str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_pitr(
+        self,
+        *,
+        name: str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_remote_mapping_add(
+        self,
+        *,
+        eid: str,
+        vni: int | str | None = None,
+        no_action: bool | None = None,
+        natively_forward: bool | None = None,
+        send_map_request: bool | None = None,
+        drop: bool | None = None,
+        rloc: list[OneRemoteMappingAddArgumentRlocRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def one_remote_mapping_del(
+        self,
+        *,
+        del_all: bool | None = None,
+        vni: int | str | None = None,
+        eid: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def packet_generator_delete(
         self,
         *,
@@ -6893,6 +7932,61 @@ class AsyncMethods:
         *,
         interface: str,
         address: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_acl(
+        self,
+        *,
+        action: list[SetAclPluginAclArgumentActionRow],
+        index: int | str | None = None,
+        tag: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_acl_file(
+        self,
+        *,
+        file: str,
+        index: int | str | None = None,
+        tag: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_acl_rest(
+        self,
+        *,
+        index: int | str,
+        from_: int | str,
+        action: list[SetAclPluginAclRestArgumentActionRow] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_counters(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_interface(
+        self,
+        *,
+        interface: str,
+        acl: int | str,
+        input: bool | None = None,
+        output: bool | None = None,
+        sequence: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_l4_match_nonfirst_fragment(
+        self,
+        *,
+        match: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_acl_plugin_virtual_reassembly(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_arp_proxy(
@@ -7292,6 +8386,14 @@ class AsyncMethods:
         name: str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_interface_nat44(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_interface_promiscuous(
         self,
         *,
@@ -7581,6 +8683,20 @@ class AsyncMethods:
         last_member_interval: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_nat_timeout_icmp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_nat_timeout_tcp_established(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_nat_timeout_tcp_transitory(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_nat_timeout_udp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
     async def set_sr_encaps_hop_limit(
         self,
         *,
@@ -7634,13 +8750,29 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
-    async def set_vxlan_interface(
+    async def set_vxlan_flood(
         self,
         *,
         interface: str,
         vtep: str,
         del_: bool | None = None,
-        station: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_vxlan_station(
+        self,
+        *,
+        interface: str,
+        station: str,
+        vtep: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_vxlan_tunnel(
+        self,
+        *,
+        interface: str,
+        via: str | None = None,
+        none: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_watchdog_timeout(
@@ -7655,7 +8787,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[Show6rdTunnelRow]: ...
     async def show_abf_attach(
         self,
         *,
@@ -7670,6 +8802,33 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowAbfPolicyRow]: ...
+    async def show_acl(
+        self,
+        *,
+        acl: int | str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_acl_plugin_acl(
+        self,
+        *,
+        index: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_acl_plugin_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_acl_plugin_tables(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_adj(
         self,
         *,
@@ -7864,7 +9023,7 @@ class AsyncMethods:
         raw: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowGeneveTunnelRow]: ...
     async def show_graph(
         self,
         *,
@@ -8240,7 +9399,7 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowL2tpv3Row]: ...
     async def show_lacp(
         self,
         *,
@@ -8268,6 +9427,48 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowLcpSyncRow]: ...
+    async def show_lisp_adjacencies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispAdjacenciesRow]: ...
+    async def show_lisp_eid_table(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispEidTableRow]: ...
+    async def show_lisp_eid_table_map(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispEidTableMapRow]: ...
+    async def show_lisp_locator_set(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispLocatorSetRow]: ...
+    async def show_lisp_map_resolver(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispMapResolverRow]: ...
+    async def show_lisp_statistics(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowLispStatisticsRow]: ...
+    async def show_lisp_status(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowLispStatus: ...
     async def show_lldp(
         self,
         *,
@@ -8359,18 +9560,64 @@ class AsyncMethods:
         label: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[Any]: ...
     async def show_mpls_interface(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowMplsInterfaceRow]: ...
     async def show_mpls_tunnel(
         self,
         *,
         interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[Any]: ...
+    async def show_nat44_addresses(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_nat44_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_nat44_sessions(
+        self,
+        *,
+        local: str | None = None,
+        external: str | None = None,
+        remote: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_nat44_static_mappings(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_nat44_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_nat_mss_clamping(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_nat_timeouts(
+        self,
+        *,
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -8388,6 +9635,43 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def show_one_adjacencies(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_one_eid_table(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_one_eid_table_map(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_one_locator_set(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_one_map_resolver(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_one_statistics(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_one_status(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     async def show_packet_generator(
         self,
         *,
@@ -8482,13 +9766,13 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[Any]: ...
     async def show_sr_mpls_steering_policies(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[Any]: ...
     async def show_sr_oam(
         self,
         *,
@@ -8551,6 +9835,18 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowTrace: ...
+    async def show_udp_decap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowUdpDecapRow]: ...
+    async def show_udp_encap(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowUdpEncapRow]: ...
     async def show_urpf(
         self,
         *,
@@ -8584,13 +9880,13 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowVxlanGpeTunnelRow]: ...
     async def show_vxlan_interface(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowVxlanInterfaceRow]: ...
     async def show_vxlan_tunnel(
         self,
         *,
@@ -8598,7 +9894,7 @@ class AsyncMethods:
         raw: bool | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowVxlanTunnelRow]: ...
     async def show_workers(
         self,
         *,
@@ -8846,6 +10142,29 @@ class AsyncMethods:
         size: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def udp_decap(
+        self,
+        *,
+        outer: Literal["ip4", "ip6"],
+        port: int | str,
+        contents: Literal["ip4", "ip6", "mpls"],
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def udp_encap_add(
+        self,
+        *,
+        id: int | str,
+        src: str,
+        dst: str,
+        src_port: int | str,
+        dst_port: int | str,
+        table_id: int | str | None = None,
+        src_port_is_entropy: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def udp_encap_del(self, *, id: int | str, if_generation: str | None = None) -> Any: ...
     async def vrrp_peers(
         self,
         *,

@@ -303,8 +303,8 @@ pub trait LookUp: Send + 'static {
         self.find(variant, interface_state, keys, found);
     }
 
-    /// As [`find`](Self::find), for tables that are read under the pass of `context`. It is what the
-    /// loop calls.
+    /// As [`find`](Self::find), for tables that are read under the pass of `context`. It is what
+    /// the loop calls.
     #[inline(always)]
     fn find_in(
         &self,

@@ -41,7 +41,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.command(
         Command::new(
             "sr mpls policy mod bsid <bsid:16-1048575> (add sl (next <label:label>)... [weight \
-             <:1-65535>] | del sl index <index:u32> | mod sl index <at:u32> weight <share:1-65535>)",
+             <:1-65535>] | del sl index <index:u32> | mod sl index <at:u32> weight \
+             <share:1-65535>)",
         )
         .entry(
             order::FEATURES,
@@ -68,7 +69,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new(
-            "sr mpls steer l3 <prefix> via sr policy bsid <bsid:16-1048575> [fib-table <fib-table:u32>]",
+            "sr mpls steer l3 <prefix> via sr policy bsid <bsid:16-1048575> \
+             [fib-table <fib-table:u32>]",
         )
         .entry(order::FEATURES, "sr-mpls.steering.<prefix>: <bsid>")
         .entry(order::FEATURES, "tables.<fib-table>.sr-mpls-steering.<prefix>: <bsid>")

@@ -30,11 +30,11 @@ pub(super) fn register(registry: &mut Registry) {
             .group(GROUP)
             .help("Create an MPLS tunnel without a path yet")
             .details(
-                "The first free mpls-tunnelN is taken unless instance says which. `mpls tunnel set` \
-                 gives it paths. With l2-only it carries Ethernet frames, as a member of a bridge \
+                "The first free mpls-tunnelN is taken unless instance says which. `mpls tunnel \
+                 set` gives it paths. With l2-only it carries Ethernet frames, as a member of a bridge \
                  domain or of a cross-connect; what comes from the other end is received on it by \
-                 the route of a label (`via l2-input-on`). In bridge domains it is in split-horizon \
-                 group 255 with all other tunnels, unless another is named.",
+                 the route of a label (`via l2-input-on`). In bridge domains it is in \
+                 split-horizon group 255 with all other tunnels, unless another is named.",
             )
             .word("l2-only", "it carries Ethernet frames")
             .word("control-word", "frames have a control word in front (RFC 4448 §4.6)")

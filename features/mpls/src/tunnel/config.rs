@@ -8,7 +8,7 @@ use quiver_control::{ETHERNET_INPUT, Refusal, modes};
 use quiver_core::control::interfaces::{InterfaceChange, InterfaceSpec};
 use quiver_core::worker::device::{Device, TxQueue};
 use quiver_core::{Engine, InterfaceId};
-use quiver_forwarding::fib::{Link, Path};
+use quiver_forwarding::fib::{Link, Path, Target};
 use quiver_tables::GroupId;
 use quiver_tables::mac::CORE_GROUP;
 
@@ -192,7 +192,8 @@ fn forget(engine: &mut Engine, id: InterfaceId) {
     if let Some(tunnel) = gone {
         return release(engine, tunnel.group);
     }
-    let names = |path: &Path| matches!(path.target, quiver_forwarding::fib::Target::Via { interface: Some(on), .. } if on == id);
+    let names =
+        |path: &Path| matches!(path.target, Target::Via { interface: Some(on), .. } if on == id);
     let affected: Vec<(InterfaceId, Vec<Path>)> = engine
         .get::<Tunnels>()
         .into_iter()
