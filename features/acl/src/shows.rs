@@ -59,7 +59,8 @@ fn lists(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
         Column::right("ACL"),
         Column::left("Tag"),
         Column::right("Rules"),
-        Column::left("Interfaces"),
+        Column::left("Input"),
+        Column::left("Output"),
     ];
     let all = engine.get::<Lists>().into_iter().flat_map(|lists| lists.after(None));
     let indexes: Vec<u32> = all.map(|(index, _)| index).collect();
@@ -67,13 +68,13 @@ fn lists(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
         let Some(lists) = engine.get::<Lists>() else { return };
         let Some(acl) = lists.get(index) else { return };
         let has = |on| lists.of(on).any(|(_, list)| list == index);
-        let places: Vec<String> = lists
-            .places()
-            .filter(|on| has(*on))
-            .map(|(id, direction)| format!("{} {}", engine.interface_name(id), direction.word()))
-            .collect();
-        let row = table.row().cell(index).cell(acl.tag.clone()).cell(acl.rules.len());
-        row.cell(Cell::new(places.join(", "), places));
+        let mut row = table.row().cell(index).cell(acl.tag.clone()).cell(acl.rules.len());
+        for wanted in [Direction::Input, Direction::Output] {
+            let places = lists.places().filter(|on| on.1 == wanted && has(*on));
+            let names: Vec<String> =
+                places.map(|(id, _)| engine.interface_name(id).to_string()).collect();
+            row = row.cell(Cell::new(names.join(", "), names));
+        }
     };
     Listing::over("acls", columns, indexes, add)
         .when_empty("no access lists; `set acl-plugin acl` makes one")
@@ -94,7 +95,10 @@ fn rules(engine: &mut Engine, index: u32) -> Result<Work<Engine>, Refusal> {
     let add = move |_: &Engine, table: &mut Table, place: usize| {
         let Some(rule) = acl.rules.get(place) else { return };
         let [packets, bytes] = acl.counts.get().map_or([0; 2], |counts| counts.sums(place));
-        table.row().cell(place).cell(rule.to_string()).cell(packets).cell(bytes);
+        let text = rule.to_string();
+        let words: Vec<&str> = text.split(' ').collect();
+        let row = table.row().cell(place).cell(Cell::new(&text, words));
+        row.cell(packets).cell(bytes);
     };
     Listing::over("rules", columns, places, add).head(head).begin(engine)
 }

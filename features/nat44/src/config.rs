@@ -33,7 +33,7 @@ const PLACES_PER_CALL: usize = 4_096;
 const ARC: &str = "ip4-unicast";
 const REASSEMBLY: &str = "ip4-sv-reassembly-feature";
 /// Who needs virtual reassembly, and who holds tables.
-const WHO: &str = "NAT44 (`show nat44 summary`)";
+const WHO: &str = "nat44";
 const LIMITS: Limits = Limits {
     what: "NAT44 session table",
     entries_max: SESSIONS_MAX,

@@ -254,6 +254,77 @@ ShowAbfPolicyRow = TypedDict(
     },
 )
 
+ShowAclRow = TypedDict(
+    "ShowAclRow",
+    {
+        "bytes": int,
+        "family": str,
+        "list_max": int,
+        "pairs": int,
+        "probes_max": int,
+        "rules": int,
+        "steps_max": int,
+        "structure": str,
+        "tuples": int,
+    },
+)
+
+ShowAclPluginAclRow = TypedDict(
+    "ShowAclPluginAclRow",
+    {
+        "acl": int,
+        "input": list[str],
+        "output": list[str],
+        "rules": int,
+        "tag": str,
+    },
+)
+
+ShowAclPluginAclRulesRow = TypedDict(
+    "ShowAclPluginAclRulesRow",
+    {
+        "bytes": int,
+        "packets": int,
+        "place": int,
+        "rule": list[str],
+    },
+)
+
+ShowAclPluginAcl = TypedDict(
+    "ShowAclPluginAcl",
+    {
+        "rules": list[ShowAclPluginAclRulesRow],
+        "tag": str,
+    },
+)
+
+ShowAclPluginInterfaceRow = TypedDict(
+    "ShowAclPluginInterfaceRow",
+    {
+        "acl": int,
+        "direction": str,
+        "interface": str,
+        "sequence": int,
+    },
+)
+
+ShowAclPluginTablesRow = TypedDict(
+    "ShowAclPluginTablesRow",
+    {
+        "acls": list[int],
+        "bytes": int,
+        "family": str,
+        "list_max": int,
+        "pairs": int,
+        "probes_max": int,
+        "rules": int,
+        "steps_max": int,
+        "structure": str,
+        "tuples": int,
+        "users": int,
+    },
+)
+
 ShowAdjRow = TypedDict(
     "ShowAdjRow",
     {
@@ -786,9 +857,9 @@ ShowGeneveTunnelRow = TypedDict(
         "destination": str | None,
         "interface": str,
         "packets": int,
-        "path_mtu_bytes": None,
+        "path_mtu_bytes": int | None,
         "ports": str | None,
-        "reason": None,
+        "reason": str | None,
         "source": str,
         "state": str,
         "table": int,
@@ -2251,12 +2322,123 @@ ShowModeRow = TypedDict(
     },
 )
 
+ShowMplsFibRow = TypedDict(
+    "ShowMplsFibRow",
+    {
+        "best": NotRequired[bool],
+        "bottom": str,
+        "hops": NotRequired[list[str]],
+        "label": int,
+        "load_balance": NotRequired[int | None],
+        "paths": list[str],
+        "source": str,
+        "states": NotRequired[list[str]],
+        "table": int,
+    },
+)
+
 ShowMplsInterfaceRow = TypedDict(
     "ShowMplsInterfaceRow",
     {
         "interface": str,
         "state": str,
-        "table": None,
+        "table": int | None,
+    },
+)
+
+ShowMplsTunnelRow = TypedDict(
+    "ShowMplsTunnelRow",
+    {
+        "carries": str,
+        "interface": str,
+        "paths": list[str],
+        "state": str,
+    },
+)
+
+ShowNat44AddressesAddressesRow = TypedDict(
+    "ShowNat44AddressesAddressesRow",
+    {
+        "first": str,
+        "last": str,
+        "tenant_vrf": int | None,
+    },
+)
+
+ShowNat44AddressesInterfacesRow = TypedDict(
+    "ShowNat44AddressesInterfacesRow",
+    {
+        "interface": str,
+    },
+)
+
+ShowNat44Addresses = TypedDict(
+    "ShowNat44Addresses",
+    {
+        "addresses": list[ShowNat44AddressesAddressesRow],
+        "interfaces": list[ShowNat44AddressesInterfacesRow],
+    },
+)
+
+ShowNat44InterfacesRow = TypedDict(
+    "ShowNat44InterfacesRow",
+    {
+        "interface": str,
+        "side": str,
+    },
+)
+
+ShowNat44SessionsRow = TypedDict(
+    "ShowNat44SessionsRow",
+    {
+        "external": str,
+        "idle_s": int,
+        "local": str,
+        "made_by": str,
+        "protocol": str,
+        "remote": str,
+        "state": str,
+    },
+)
+
+ShowNat44StaticMappingsRow = TypedDict(
+    "ShowNat44StaticMappingsRow",
+    {
+        "external": str,
+        "external_port": int | None,
+        "local": str,
+        "local_port": int | None,
+        "protocol": str,
+        "vrf": int | None,
+    },
+)
+
+ShowNat44Summary = TypedDict(
+    "ShowNat44Summary",
+    {
+        "forwarding": str,
+        "pool_addresses": int,
+        "sessions": int,
+        "sessions_at_most": int,
+        "sessions_expired": int,
+        "sessions_made": int,
+        "state": str,
+        "static_mappings": int,
+    },
+)
+
+ShowNatMssClamping = TypedDict(
+    "ShowNatMssClamping",
+    {
+        "mss_clamping": int | None,
+    },
+)
+
+ShowNatTimeoutsRow = TypedDict(
+    "ShowNatTimeoutsRow",
+    {
+        "of": str,
+        "timeout_s": int,
     },
 )
 
@@ -2503,6 +2685,23 @@ ShowSrLocalsidsRow = TypedDict(
         "packets": int,
         "sid": str,
         "table": int,
+    },
+)
+
+ShowSrMplsPoliciesRow = TypedDict(
+    "ShowSrMplsPoliciesRow",
+    {
+        "bsid": int,
+        "lists": list[str],
+    },
+)
+
+ShowSrMplsSteeringPoliciesRow = TypedDict(
+    "ShowSrMplsSteeringPoliciesRow",
+    {
+        "bsid": int,
+        "prefix": str,
+        "table": int | None,
     },
 )
 
@@ -2813,9 +3012,9 @@ ShowVxlanGpeTunnelRow = TypedDict(
         "destination": str | None,
         "interface": str,
         "packets": int,
-        "path_mtu_bytes": None,
+        "path_mtu_bytes": int | None,
         "ports": str | None,
-        "reason": None,
+        "reason": str | None,
         "source": str,
         "state": str,
         "table": int,
@@ -2844,7 +3043,7 @@ ShowVxlanTunnelRow = TypedDict(
         "destination": str | None,
         "interface": str,
         "packets": int,
-        "path_mtu_bytes": None,
+        "path_mtu_bytes": int | None,
         "ports": str | None,
         "reason": str | None,
         "source": str,
@@ -5181,27 +5380,27 @@ class Methods:
         acl: int | str,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclRow]: ...
     def show_acl_plugin_acl(
         self,
         *,
         index: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginAclRow] | ShowAclPluginAcl: ...
     def show_acl_plugin_interface(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginInterfaceRow]: ...
     def show_acl_plugin_tables(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginTablesRow]: ...
     def show_adj(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowAdjRow]: ...
     def show_adjacency(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_arp_proxy(
@@ -5908,7 +6107,7 @@ class Methods:
         label: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
+    ) -> list[ShowMplsFibRow]: ...
     def show_mpls_interface(
         self,
         *,
@@ -5922,9 +6121,19 @@ class Methods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
-    def show_nat44_addresses(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
-    def show_nat44_interfaces(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    ) -> list[ShowMplsTunnelRow]: ...
+    def show_nat44_addresses(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat44Addresses: ...
+    def show_nat44_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44InterfacesRow]: ...
     def show_nat44_sessions(
         self,
         *,
@@ -5934,16 +6143,31 @@ class Methods:
         max: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowNat44SessionsRow]: ...
     def show_nat44_static_mappings(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
-    def show_nat44_summary(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
-    def show_nat_mss_clamping(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
-    def show_nat_timeouts(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    ) -> list[ShowNat44StaticMappingsRow]: ...
+    def show_nat44_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat44Summary: ...
+    def show_nat_mss_clamping(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNatMssClamping: ...
+    def show_nat_timeouts(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNatTimeoutsRow]: ...
     def show_node(
         self,
         *,
@@ -6064,13 +6288,13 @@ class Methods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
+    ) -> list[ShowSrMplsPoliciesRow]: ...
     def show_sr_mpls_steering_policies(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
+    ) -> list[ShowSrMplsSteeringPoliciesRow]: ...
     def show_sr_oam(
         self,
         *,
@@ -8808,27 +9032,27 @@ class AsyncMethods:
         acl: int | str,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclRow]: ...
     async def show_acl_plugin_acl(
         self,
         *,
         index: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginAclRow] | ShowAclPluginAcl: ...
     async def show_acl_plugin_interface(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginInterfaceRow]: ...
     async def show_acl_plugin_tables(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowAclPluginTablesRow]: ...
     async def show_adj(
         self,
         *,
@@ -9560,7 +9784,7 @@ class AsyncMethods:
         label: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
+    ) -> list[ShowMplsFibRow]: ...
     async def show_mpls_interface(
         self,
         *,
@@ -9574,19 +9798,19 @@ class AsyncMethods:
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
+    ) -> list[ShowMplsTunnelRow]: ...
     async def show_nat44_addresses(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowNat44Addresses: ...
     async def show_nat44_interfaces(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowNat44InterfacesRow]: ...
     async def show_nat44_sessions(
         self,
         *,
@@ -9596,31 +9820,31 @@ class AsyncMethods:
         max: int | str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowNat44SessionsRow]: ...
     async def show_nat44_static_mappings(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowNat44StaticMappingsRow]: ...
     async def show_nat44_summary(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowNat44Summary: ...
     async def show_nat_mss_clamping(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> ShowNatMssClamping: ...
     async def show_nat_timeouts(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowNatTimeoutsRow]: ...
     async def show_node(
         self,
         *,
@@ -9766,13 +9990,13 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
+    ) -> list[ShowSrMplsPoliciesRow]: ...
     async def show_sr_mpls_steering_policies(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> list[Any]: ...
+    ) -> list[ShowSrMplsSteeringPoliciesRow]: ...
     async def show_sr_oam(
         self,
         *,
