@@ -167,6 +167,6 @@ fn as_json(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>) -> s
         "load_balance": route.group.place(),
         "paths": paths,
         "states": states,
-        "hops": hops(engine, fib, route),
+        "hops": hops(engine, fib, route).iter().map(|hop| json!({ "text": hop })).collect::<Vec<_>>(),
     })
 }

@@ -168,7 +168,7 @@ fn list_words(list: &List) -> String {
 fn show(engine: &mut Engine, _: &Args<'_>) -> Result<Work<Engine>, Refusal> {
     let keys: Vec<u32> =
         engine.get::<Policies>().into_iter().flat_map(Policies::iter).map(|(b, _)| b).collect();
-    let columns = [Column::right("BSID").key("bsid"), Column::left("Lists")];
+    let columns = [Column::right("BSID").key("bsid"), Column::left("Lists").key("paths")];
     let add = |engine: &Engine, table: &mut Table, bsid| {
         let Some(lists) = engine.get::<Policies>().and_then(|all| all.get(bsid)) else { return };
         let words: Vec<String> = lists.iter().map(list_words).collect();
