@@ -2322,12 +2322,19 @@ ShowModeRow = TypedDict(
     },
 )
 
+ShowMplsFibRowHopsRow = TypedDict(
+    "ShowMplsFibRowHopsRow",
+    {
+        "text": str,
+    },
+)
+
 ShowMplsFibRow = TypedDict(
     "ShowMplsFibRow",
     {
         "best": NotRequired[bool],
         "bottom": str,
-        "hops": NotRequired[list[str]],
+        "hops": NotRequired[list[ShowMplsFibRowHopsRow]],
         "label": int,
         "load_balance": NotRequired[int | None],
         "paths": list[str],
@@ -2692,7 +2699,7 @@ ShowSrMplsPoliciesRow = TypedDict(
     "ShowSrMplsPoliciesRow",
     {
         "bsid": int,
-        "lists": list[str],
+        "paths": list[str],
     },
 )
 
