@@ -33,8 +33,8 @@ pub(super) fn register(registry: &mut Registry) {
                  neither is said, and non-eos in front of others. To a next hop, packets go with \
                  out-labels in place of the label; without out-labels the label goes (the \
                  penultimate hop), and an IP packet or the labels behind it are sent on. A next \
-                 hop without an interface is looked up in table 0. Several `via` share the traffic by \
-                 their weights, flow by flow: by an entropy label, or by the packet behind the \
+                 hop without an interface is looked up in table 0. Several `via` share the traffic \
+                 by their weights, flow by flow: by an entropy label, or by the packet behind the \
                  labels. Labels 0 to 15 have a meaning of their own. `del` without `via` takes the \
                  whole route away.",
             )

@@ -158,6 +158,8 @@ fn as_json(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>) -> s
     let paths: Vec<_> = route.paths.iter().map(|path| words(engine, fib, path)).collect();
     let states: Vec<_> =
         fib.path_states(route.group).iter().map(|(_, state)| state_words(engine, state)).collect();
+    let hops = hops(engine, fib, route);
+    let hops: Vec<_> = hops.iter().map(|hop| json!({ "text": hop })).collect();
     json!({
         "table": id,
         "label": route.key.label,
@@ -167,6 +169,6 @@ fn as_json(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>) -> s
         "load_balance": route.group.place(),
         "paths": paths,
         "states": states,
-        "hops": hops(engine, fib, route).iter().map(|hop| json!({ "text": hop })).collect::<Vec<_>>(),
+        "hops": hops,
     })
 }
