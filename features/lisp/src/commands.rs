@@ -512,10 +512,12 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             })
             .collect();
         locators.sort();
+        let name = quiver_control::quoted(name);
         config.command(format_args!("lisp locator-set add {name}{}", locators.concat()));
     }
     for (eid, set) in &database.local {
         let Eid { vni, prefix } = eid;
+        let set = quiver_control::quoted(set);
         config.command(format_args!("lisp eid-table add eid {prefix} vni {vni} locator-set {set}"));
     }
     for (eid, mapping) in &database.remote {
@@ -528,7 +530,7 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("lisp map-resolver add {address}"));
     }
     if let Some(set) = &database.pitr {
-        config.command(format_args!("lisp pitr ls {set}"));
+        config.command(format_args!("lisp pitr ls {}", quiver_control::quoted(set)));
     }
 }
 
