@@ -1814,7 +1814,7 @@ ShowL2tpv3Row = TypedDict(
         "sublayer": bool,
         "table": int,
         "type": str,
-        "underlay": str,
+        "underlay": str | None,
     },
 )
 
