@@ -157,8 +157,8 @@ pub(crate) const FAR: FarEndTexts = FarEndTexts {
         examples: &["show vxlan interface"],
     },
     list: "vxlan_interfaces",
-    entry: "interfaces.vxlan_tunnel<instance>.vxlan-evpn: {src: <local>, vni, evpn, table: <table>, \
-            src-port: <local-port>, dst-port: <remote-port>, zero-udp6-checksum}",
+    entry: "interfaces.vxlan_tunnel<instance>.vxlan-evpn: {src: <local>, vni, evpn, \
+            table: <table>, src-port: <local-port>, dst-port: <remote-port>, zero-udp6-checksum}",
     makes: "interface vxlan_tunnel<instance>",
     undo: "delete vxlan interface vxlan_tunnel<instance>",
     flood_entry: "interfaces.<interface>.vxlan-flood[]: <vtep>",
