@@ -33,7 +33,8 @@ pub(super) fn register(registry: &mut Registry) {
                 "The first free mpls-tunnelN is taken unless instance says which. `mpls tunnel \
                  set` gives it paths. With l2-only it carries Ethernet frames, as a member of a \
                  bridge domain or of a cross-connect; what comes from the other end is \
-                 received on it by the route of a label (`via l2-input-on`). In bridge domains it is in \
+                 received on it by the route of a label (`via l2-input-on`). In bridge domains \
+                 it is in \
                  split-horizon group 255 with all other tunnels, unless another is named.",
             )
             .word("l2-only", "it carries Ethernet frames")
