@@ -31,7 +31,7 @@ pub const SENTENCES: [&str; 11] = [
 ];
 
 /// Members whose value stands in a command as it is, and can have several words there.
-pub const WORDS: [&str; 15] = [
+pub const WORDS: [&str; 16] = [
     "commands",
     "circuit_id",
     "remote_id",
@@ -47,6 +47,7 @@ pub const WORDS: [&str; 15] = [
     "takes",
     "tag_rewrite",
     "routes",
+    "rule",
 ];
 
 /// The member that is a configuration: its names are those of the configuration's own schema.
