@@ -18,11 +18,13 @@ impl IpPrefix {
     pub fn network(&self) -> IpPrefix {
         let address = match self.address {
             IpAddr::V4(address) => {
-                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(self.length.into())).unwrap_or(0);
+                let mask =
+                    u32::MAX.checked_shl(32_u32.saturating_sub(self.length.into())).unwrap_or(0);
                 IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask))
             }
             IpAddr::V6(address) => {
-                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(self.length.into())).unwrap_or(0);
+                let mask =
+                    u128::MAX.checked_shl(128_u32.saturating_sub(self.length.into())).unwrap_or(0);
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
             }
         };
