@@ -9,7 +9,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables};
 
 use super::encap::TunnelEncap;
-use super::protocol::{TunnelProtocol, super_frame_bytes_max};
+use super::protocol::{TunnelProtocol, super_frame_bytes_max, take_super_frames};
 use super::reasons::TunnelDrop;
 use crate::entries::WorkerEncapEntries;
 
@@ -56,17 +56,16 @@ pub(super) fn spec<P: TunnelProtocol>(entries: &Arc<[Arc<WorkerEncapEntries>]>) 
     let entries = entries.clone();
     let help =
         "Puts a tunnel's headers in front of packets that have passed its interface's output";
-    NodeSpec::new(P::NODES.output, help, move |wiring: &Wiring<'_>| {
+    let length_max = super_frame_bytes_max::<P, Ip4>().min(super_frame_bytes_max::<P, Ip6>());
+    let node = NodeSpec::new(P::NODES.output, help, move |wiring: &Wiring<'_>| {
         Box::new(BehindOutput::<P> {
             tables: wiring.shared(),
             entries: entries[wiring.worker.index() % entries.len()].clone(),
             in4: (TunnelEncap::new(wiring, &entries), TunnelEncap::new(wiring, &entries)),
             in6: (TunnelEncap::new(wiring, &entries), TunnelEncap::new(wiring, &entries)),
         })
-    })
-    .takes_offloads_up_to(super_frame_bytes_max::<P, Ip4>().min(super_frame_bytes_max::<P, Ip6>()))
-    .reasons::<TunnelDrop>()
-    .describe(|record, names| {
+    });
+    take_super_frames::<P>(node, length_max).reasons::<TunnelDrop>().describe(|record, names| {
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
         format!("{bytes} bytes by {tunnel}, to {}", names.node(record.next))
     })

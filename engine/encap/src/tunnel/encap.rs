@@ -14,7 +14,7 @@ use quiver_forwarding::adjacency::Adjacency;
 use quiver_forwarding::ip::flow_hash;
 use quiver_forwarding::next_hop_group::Hop;
 
-use super::protocol::{Stack, TunnelProtocol, place, super_frame_bytes_max};
+use super::protocol::{Stack, TunnelProtocol, place, super_frame_bytes_max, take_super_frames};
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::inner::{InnerFields, InnerPacket};
@@ -264,12 +264,11 @@ pub(super) fn spec<P: TunnelProtocol, O: OuterHeader, F: InnerPacket>(
     entries: &Arc<[Arc<WorkerEncapEntries>]>,
 ) -> NodeSpec {
     let entries = entries.clone();
-    NodeSpec::stage("Puts a tunnel's headers in front of packets", move |wiring| {
+    let node = NodeSpec::stage("Puts a tunnel's headers in front of packets", move |wiring| {
         TunnelEncap::<P, O, F>::new(wiring, &entries)
-    })
-    .detour(O::REWRITE)
-    .takes_offloads_up_to(super_frame_bytes_max::<P, O>())
-    .describe(|record, names| {
+    });
+    let node = node.detour(O::REWRITE);
+    take_super_frames::<P>(node, super_frame_bytes_max::<P, O>()).describe(|record, names| {
         format!(
             "{} bytes with the tunnel's headers, to {}",
             record.packet_bytes,

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 
 use quiver_control::{Args, Cell, Column, Command, Refusal};
+use quiver_core::graph::node::NodeSpec;
 use quiver_core::{Engine, InterfaceId, Packet};
 use quiver_forwarding::fib::Family;
 use quiver_forwarding::ip::IpFamily;
@@ -366,6 +367,16 @@ impl<P: TunnelProtocol, O: OuterHeader> HeaderStack for Stack<P, O> {
 pub(super) fn super_frame_bytes_max<P: TunnelProtocol, O: OuterHeader>() -> u32 {
     let header_len = udp_len::<P>() + P::header_bytes_max();
     (O::PACKET_BYTES_MAX - O::LEN - header_len) as u32
+}
+
+/// Let a node that encapsulates packets take super-frames, where they can be cut behind the tunnel's
+/// headers: the ports of tunnels in UDP may be any, and a header that no known port leads to is not
+/// looked through.
+pub(super) fn take_super_frames<P: TunnelProtocol>(node: NodeSpec, length_max: u32) -> NodeSpec {
+    match P::UDP_PORT {
+        None => node.takes_offloads_up_to(length_max),
+        Some(_) => node,
+    }
 }
 
 /// The place of a family in pairs.
