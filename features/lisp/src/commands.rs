@@ -487,6 +487,10 @@ pub(crate) fn write_instances(engine: &Engine, config: &mut ConfigWriter) {
         config.command(format_args!("lisp enable"));
     }
     for (vni, vrf) in &state.database.vrfs {
+        // The tables are written before what holds them.
+        for family in ["ip", "ip6"].into_iter().filter(|_| *vrf != 0) {
+            config.command(format_args!("{family} table add {vrf}"));
+        }
         config.command(format_args!("lisp eid-table map vni {vni} vrf {vrf}"));
     }
 }
