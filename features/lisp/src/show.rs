@@ -1,12 +1,14 @@
 //! What LISP knows, for operators.
 
-use quiver_control::{Column, Output, Refusal, Registry, Table};
+use quiver_control::{Cell, Column, Output, Refusal, Registry, Table};
 use quiver_core::Engine;
 use quiver_forwarding::fib::Family;
+use serde_json::{Value, json};
 
 use crate::commands::command;
 use crate::config::State;
 use crate::control::Control;
+use crate::database::Locator;
 
 type Show = fn(&Engine) -> Table;
 
@@ -61,6 +63,7 @@ fn eids(engine: &Engine) -> Table {
         Column::right("VNI"),
         Column::left("EID"),
         Column::left("Type"),
+        Column::left("Locator set"),
         Column::left("Locators"),
         Column::left("Action"),
         Column::left("Route"),
@@ -70,19 +73,24 @@ fn eids(engine: &Engine) -> Table {
     let database = &state.database;
     for (eid, set) in &database.local {
         let row = table.row().cell(eid.vni).cell(eid.prefix.to_string()).cell("local");
-        row.cell(set.as_str()).cell(None::<&str>).cell(None::<bool>).cell(None::<u64>);
+        let row = row.cell(Some(set.as_str())).cell(Cell::new("", Vec::<Value>::new()));
+        row.cell(None::<&str>).cell(None::<bool>).cell(None::<u64>);
     }
     for eid in database.mapped() {
         let Some(mapping) = database.mapping(&eid) else { continue };
         let locators = mapping.locators.iter();
-        let locators: Vec<String> = locators
-            .map(|locator| format!("{} {}/{}", locator.address, locator.priority, locator.weight))
-            .collect();
+        let (words, members): (Vec<String>, Vec<Value>) = locators
+            .map(|Locator { address, priority, weight }| {
+                let member = json!({"address": address, "priority": priority, "weight": weight});
+                (format!("{address} {priority}/{weight}"), member)
+            })
+            .unzip();
         let kind = if mapping.expires_ns.is_some() { "learned" } else { "configured" };
         let action = mapping.locators.is_empty().then(|| mapping.action.word());
         let left = mapping.expires_ns.map(|at| at.saturating_sub(engine.now_ns()) / 1_000_000_000);
         let row = table.row().cell(eid.vni).cell(eid.prefix.to_string()).cell(kind);
-        row.cell(locators.join(", ")).cell(action).cell(state.is_installed(&eid)).cell(left);
+        let row = row.cell(None::<&str>).cell(Cell::new(words.join(", "), members));
+        row.cell(action).cell(state.is_installed(&eid)).cell(left);
     }
     table
 }
