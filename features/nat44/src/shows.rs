@@ -141,7 +141,7 @@ fn add_session(engine: &Engine, table: &mut Table, wanted: Wanted, number: u32) 
     let flags = session.flags();
     let made_by = match (flags.has(Flags::HAIRPIN), flags.has(Flags::STATIC)) {
         (true, _) => "hairpin",
-        (false, true) => "static mapping",
+        (false, true) => "static-mapping",
         (false, false) => "pool",
     };
     table
