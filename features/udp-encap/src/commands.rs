@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
+    Args, Cell, Column, Command, ConfigWriter, Output, Refusal, Registry, Table, order,
     with_interface_names,
 };
 use quiver_core::{Engine, InterfaceId};
@@ -138,19 +138,15 @@ fn table(engine: &Engine) -> Table {
             Some(PathState::Used | PathState::Waits) => "up",
             Some(PathState::Unusable(_)) => "unusable",
         };
+        let (Some(destination), Some(udp)) = (config.destination, config.udp) else { continue };
         let port = match config.extra.is_entropy {
-            true => "entropy".to_owned(),
-            false => config.extra.port.to_string(),
+            true => Cell::new("entropy", None::<u16>),
+            false => Cell::new(config.extra.port.to_string(), Some(config.extra.port)),
         };
         let [packets, bytes] = peer.map_or([0; 2], |peer| peer.sent);
         let row = table.row().cell(id).cell(engine.interface_name(interface));
-        let row = row.cell(config.source.to_string());
-        let row = row.cell(config.destination.map(|to| to.to_string())).cell(port);
-        row.cell(config.udp.map(|udp| udp.remote_port))
-            .cell(config.table)
-            .cell(underlay)
-            .cell(packets)
-            .cell(bytes);
+        let row = row.cell(config.source.to_string()).cell(destination.to_string()).cell(port);
+        row.cell(udp.remote_port).cell(config.table).cell(underlay).cell(packets).cell(bytes);
     }
     table
 }
