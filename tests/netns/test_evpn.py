@@ -109,7 +109,7 @@ def test_hosts_talk_and_move_between_the_router_and_linux() -> None:
         router, here, there = made.router, made.here, made.there
 
         # Type 3: each side sends frames to all stations to the other one.
-        wait_until("the peer is in the flood list", lambda: made.tunnel()["flood_list"] == PEERS)
+        wait_until("the peer is in the flood list", lambda: made.tunnel()["flood_list"] == [PEERS])
         fdb = made.peer.run
         wait_until(
             "the peer floods to the router",

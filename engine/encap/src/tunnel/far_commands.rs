@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use quiver_control::layer_two::{BridgeFdb, FarEnds, FdbEntry, Network};
 use quiver_control::{
-    Args, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
+    Args, Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
     of_each_interface, order, with_interface_names,
 };
 use quiver_core::control::interfaces::InterfaceChange;
@@ -285,7 +285,7 @@ fn add_row<P: FarEndCommands>(engine: &Engine, table: &mut Table, id: InterfaceI
     let list: Vec<String> = tunnels.far.list(id).map(|remote| remote.to_string()).collect();
     let row = table.row().cell(engine.interface_name(id)).cell(if up { "up" } else { "down" });
     let row = row.cell(config.source.to_string()).cell(config.key).cell(config.table);
-    row.cell(tunnels.far.station_count(id)).cell(list.join(" "));
+    row.cell(tunnels.far.station_count(id)).cell(Cell::new(list.join(" "), list));
 }
 
 fn show<P: FarEndCommands>(engine: &mut Engine, _: &Args<'_>) -> Result<Work<Engine>, Refusal> {
