@@ -286,7 +286,7 @@ ShowAclPluginAclRulesRow = TypedDict(
         "bytes": int,
         "packets": int,
         "place": int,
-        "rule": list[str],
+        "rule": str,
     },
 )
 
@@ -1950,13 +1950,23 @@ ShowLispAdjacenciesRow = TypedDict(
     },
 )
 
+ShowLispEidTableRowLocatorsRow = TypedDict(
+    "ShowLispEidTableRowLocatorsRow",
+    {
+        "address": str,
+        "priority": int,
+        "weight": int,
+    },
+)
+
 ShowLispEidTableRow = TypedDict(
     "ShowLispEidTableRow",
     {
         "action": str | None,
         "eid": str,
         "expires_s": int | None,
-        "locators": str,
+        "locator_set": str | None,
+        "locators": list[ShowLispEidTableRowLocatorsRow],
         "route": bool | None,
         "type": str,
         "vni": int,
@@ -1968,7 +1978,7 @@ ShowLispEidTableMapRow = TypedDict(
     {
         "interface": str,
         "vni": int,
-        "vrf": int,
+        "vrf": int | None,
     },
 )
 
@@ -2912,7 +2922,7 @@ ShowUdpEncapRow = TypedDict(
         "interface": str,
         "packets": int,
         "source": str,
-        "source_port": str,
+        "source_port": int | None,
         "table": int,
         "underlay": str,
     },
@@ -3033,7 +3043,7 @@ ShowVxlanGpeTunnelRow = TypedDict(
 ShowVxlanInterfaceRow = TypedDict(
     "ShowVxlanInterfaceRow",
     {
-        "flood_list": str,
+        "flood_list": list[str],
         "interface": str,
         "source": str,
         "state": str,
