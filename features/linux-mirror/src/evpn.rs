@@ -3,7 +3,7 @@
 //! stations that the bridge domain has learned behind its other ports Linux's bridge gets behind a
 //! silent device, so that FRR announces them (RFC 7432, RFC 8365).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use quiver_control::Refusal;
@@ -19,6 +19,8 @@ use crate::reader::{Again, FarKey, LinkFacts, NeighbourFacts, Order};
 /// Bytes of a link's name in Linux at most, without what stands behind it in those of the bridge
 /// and of the silent device.
 pub(crate) const NAME_BYTES_MAX: usize = 13;
+/// Links of a twin that went and are remembered: their stations are reported within a second.
+const GONE_LINKS_MAX: usize = 16;
 
 /// The links that a twin has in Linux, in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub(crate) struct EvpnTwin {
     pub namespace: Namespace,
     /// The numbers of its links, once they are known.
     links: [Option<u32>; 3],
+    /// The links that went last: what stood behind them is reported gone after the link.
+    gone: VecDeque<(Part, u32)>,
     /// Those that Linux was told to make.
     told: [bool; 3],
     /// Behind which far ends stations are or were, as FRR says.
@@ -67,9 +71,10 @@ impl EvpnTwin {
         self.link(Part::Local)
     }
 
-    /// Do FRR's entries stand behind this link?
+    /// Do FRR's entries stand behind this link, or did they until it went?
     fn has(&self, namespace: &Namespace, part: Part, link: u32) -> bool {
-        self.namespace == *namespace && self.link(part) == Some(link)
+        let is_known = self.link(part) == Some(link) || self.gone.contains(&(part, link));
+        self.namespace == *namespace && is_known
     }
 }
 
@@ -104,6 +109,7 @@ pub(crate) fn create(
         host_name,
         namespace: namespace.clone(),
         links: [None; 3],
+        gone: VecDeque::new(),
         told: [false; 3],
         remotes: BTreeMap::new(),
         bridged: BTreeSet::new(),
@@ -191,6 +197,8 @@ pub(crate) fn take_link(
                 news = Some((*id, true));
             } else if was_it && facts.is_none() {
                 (twin.links[part as usize], twin.told[part as usize]) = (None, false);
+                twin.gone.push_front((part, link));
+                twin.gone.truncate(GONE_LINKS_MAX);
                 news = Some((*id, false));
             }
         }
