@@ -10,7 +10,8 @@ use crate::config::{self, Enabled, Nat44, SESSIONS_DEFAULT};
 use crate::key::End;
 use crate::provider::bindings_of;
 use crate::session::{Class, Direction};
-use crate::tables::TIMEOUTS_S;
+use crate::sides;
+use crate::tables::{Sides, TIMEOUTS_S};
 
 pub(crate) const GROUP: &str = "NAT";
 pub(crate) const PLUGIN: &str = "nat44 plugin";
@@ -160,19 +161,27 @@ fn addresses(registry: &mut Registry) {
 fn interfaces(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "set interface nat44 {[in <inside:interface>] [out <outside:interface>]} [del]",
+            "set interface nat44 {[in <inside:interface>] [out <outside:interface>]} \
+             [output-feature] [del]",
         )
-        .entry(order::FEATURES, "nat44.interfaces[]: {in: <inside>, out: <outside>}")
-        .undo("set interface nat44 [in <inside>] [out <outside>] del")
+        .entry(
+            order::FEATURES,
+            "nat44.interfaces[]: {in: <inside>, out: <outside>, output-feature}",
+        )
+        .undo("set interface nat44 [in <inside>] [out <outside>] [output-feature] del")
         .stands_on(PLUGIN)
         .group(GROUP)
         .help("Say which interfaces are inside and which are outside")
         .details(
             "Packets that an inside interface receives are translated when they are routed \
                  out of an outside interface. Fragments are held until the first of their packet \
-                 has come (virtual reassembly).",
+                 has come (virtual reassembly). With output-feature every packet that another \
+                 interface receives and that leaves by the outside one is translated, whether \
+                 the other one is inside or not.",
         )
+        .word("output-feature", "translate all that leaves by the outside interface")
         .example("set interface nat44 in e0 out e1")
+        .example("set interface nat44 out e1 output-feature")
         .example("set interface nat44 out e1 del")
         .run(set_interfaces),
     );
@@ -187,14 +196,20 @@ fn set_interfaces(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusa
             Refusal::new("no interface is named").remedy("set interface nat44 in e0 out e1")
         );
     }
-    if let Some(id) = inside {
-        config::change_sides(engine, id, |sides| sides.inside = on)?;
+    let output = args.has("output-feature");
+    if output && outside.is_none() {
+        return Err(Refusal::new("output-feature is for an outside interface")
+            .remedy("set interface nat44 out e1 output-feature"));
     }
+    if let Some(id) = inside {
+        sides::change(engine, id, |sides| sides.inside = on)?;
+    }
+    let set = |sides: &mut Sides| (sides.outside, sides.output) = (on, on && output);
     if let Some(id) = outside
-        && let Err(error) = config::change_sides(engine, id, |sides| sides.outside = on)
+        && let Err(error) = sides::change(engine, id, set)
     {
         if let Some(id) = inside {
-            config::change_sides(engine, id, |sides| sides.inside = !on)?;
+            sides::change(engine, id, |sides| sides.inside = !on)?;
         }
         return Err(error);
     }
@@ -368,7 +383,8 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             config.command(format_args!("set interface nat44 in {interface}"));
         }
         if sides.outside {
-            config.command(format_args!("set interface nat44 out {interface}"));
+            let output = if sides.output { " output-feature" } else { "" };
+            config.command(format_args!("set interface nat44 out {interface}{output}"));
         }
     }
     for address in &nat.twice_pool {

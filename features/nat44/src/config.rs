@@ -16,10 +16,11 @@ use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip4::address::is_unicast;
 
 use crate::mappings::{self, Balanced, External, Identity, Local, MappingName, MappingOptions};
-use crate::node::{IN2OUT, OUT2IN, SLOW_PATH};
+use crate::node::SLOW_PATH;
 use crate::owner::{OWNER, Owner, SlowPath};
 use crate::provider::{self, Settings};
 use crate::session::{Session, Writer};
+use crate::sides;
 use crate::tables::{PoolAddress, Rules, Shared, Sides};
 
 /// Sessions that may be enabled; address space is reserved for so many.
@@ -30,10 +31,8 @@ pub(crate) const SESSIONS_DEFAULT: usize = 64_512;
 pub(crate) const POOL_ADDRESSES_MAX: usize = 4_096;
 /// Sessions that one worker call looks at.
 pub(crate) const PLACES_PER_CALL: usize = 4_096;
-const ARC: &str = "ip4-unicast";
-const REASSEMBLY: &str = "ip4-sv-reassembly-feature";
 /// Who needs virtual reassembly, and who holds tables.
-const WHO: &str = "nat44";
+pub(crate) const WHO: &str = "nat44";
 const LIMITS: Limits = Limits {
     what: "NAT44 session table",
     entries_max: SESSIONS_MAX,
@@ -214,7 +213,7 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
     with_enabled(engine, |engine, nat| {
         let all: Vec<_> = nat.sides.keys().copied().collect();
         for id in all {
-            set_sides(engine, nat, id, Sides::default())?;
+            sides::set(engine, nat, id, Sides::default())?;
         }
         let taken = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, _| node.owner.take()).flatten()
@@ -414,7 +413,8 @@ pub(crate) fn remove_addresses(
         })?;
         provider::end_bindings(engine, move |binding| {
             let flow = binding.flow(crate::session::Direction::OutToIn);
-            (first..=last).contains(&flow.destination.address)
+            binding.kind() != crate::bindings::Kind::Subscriber
+                && (first..=last).contains(&flow.destination.address)
         })
     })
 }
@@ -485,53 +485,6 @@ pub(crate) fn set_pool_interface(
     })
 }
 
-/// Let an interface be inside, outside, both or neither.
-pub(crate) fn change_sides(
-    engine: &mut Engine,
-    id: InterfaceId,
-    change: impl FnOnce(&mut Sides),
-) -> Result<(), Refusal> {
-    with_enabled(engine, |engine, nat| {
-        let before = nat.sides.get(&id).copied().unwrap_or_default();
-        let mut sides = before;
-        change(&mut sides);
-        if sides == before {
-            let name = engine.interface_name(id);
-            return Err(Refusal::new(format!("{name} is that already"))
-                .remedy("`show nat44 interfaces` lists them"));
-        }
-        set_sides(engine, nat, id, sides)
-    })
-}
-
-fn set_sides(
-    engine: &mut Engine,
-    nat: &mut Nat44,
-    id: InterfaceId,
-    sides: Sides,
-) -> Result<(), Refusal> {
-    let before = nat.sides.get(&id).copied().unwrap_or_default();
-    let apply = |engine: &mut Engine, sides: Sides| -> Result<(), Refusal> {
-        let any = sides.inside || sides.outside;
-        engine.need_feature(id, ARC, REASSEMBLY, WHO, any)?;
-        engine.set_feature(id, ARC, OUT2IN, sides.outside)?;
-        engine.set_feature(id, ARC, IN2OUT, sides.inside)?;
-        Ok(())
-    };
-    nat.shared.set_sides(id, sides);
-    if let Err(error) = apply(engine, sides) {
-        nat.shared.set_sides(id, before);
-        apply(engine, before)?;
-        return Err(error);
-    }
-    if sides == Sides::default() {
-        nat.sides.remove(&id);
-    } else {
-        nat.sides.insert(id, sides);
-    }
-    Ok(())
-}
-
 /// Let packets from outside pass that nothing translates, or drop them.
 pub(crate) fn set_forwarding(engine: &mut Engine, on: bool) -> Result<(), Refusal> {
     with_enabled(engine, |engine, nat| {
@@ -566,11 +519,17 @@ pub(crate) fn end_sessions(
 
 /// An interface that goes takes its configuration along.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change == InterfaceChange::Created {
+        engine.with(|engine, nat: &mut Nat44| sides::follow_new(engine, nat, id));
+    }
     if change != InterfaceChange::Deleted {
         return;
     }
     engine.with(|engine, nat: &mut Nat44| {
-        nat.sides.remove(&id);
+        let gone = nat.sides.remove(&id);
+        if gone.is_some_and(|sides| sides.output) {
+            sides::spread(engine, nat, id);
+        }
         nat.shared.set_sides(id, Sides::default());
         let mut changed = nat.pool_interfaces.remove(&id);
         let gone = |name: &MappingName| name.external == External::Interface(id);

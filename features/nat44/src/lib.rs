@@ -20,6 +20,7 @@ mod provider_commands;
 mod provider_shows;
 mod session;
 mod shows;
+mod sides;
 mod tables;
 mod translate;
 

@@ -194,8 +194,9 @@ impl Translator {
         self.tables.groups.resolve(group, 0).next == self.ends[0]
     }
 
-    /// Does a destination lead out of an outside interface?
-    fn leads_outside(&self, mut table: u32, destination: u32) -> bool {
+    /// Does a destination lead out of an outside interface, of one that translates all that leaves
+    /// by it where only that counts?
+    fn leads_outside(&self, mut table: u32, destination: u32, output: bool) -> bool {
         for _ in 0..TABLES_MAX {
             let group = self.tables.ip4.table(table).lookup(destination);
             let hop = self.tables.groups.resolve(group, 0);
@@ -206,7 +207,8 @@ impl Translator {
             return self.tables.groups.each_hop(group).any(|hop| {
                 !self.ends.contains(&hop.next) && {
                     let out = self.tables.adjacencies.get(hop.index).tx;
-                    self.shared.sides(out).outside
+                    let sides = self.shared.sides(out);
+                    if output { sides.output } else { sides.outside }
                 }
             });
         }
@@ -215,25 +217,31 @@ impl Translator {
 
     /// Small number of the table outside in which a destination of packets of `table` is reached
     /// by an outside interface.
-    pub fn outside_table(&self, rules: &Rules, table: u32, destination: u32) -> Option<u32> {
+    pub fn outside_table(
+        &self,
+        rules: &Rules,
+        state: InterfaceState,
+        destination: u32,
+    ) -> Option<u32> {
+        let (table, output) = (state.table, !state.sides.inside);
         match rules.vrf_routes.get(&table) {
             None => {
                 let outside = rules.outside_table;
-                self.leads_outside(outside, destination).then_some(outside)
+                self.leads_outside(outside, destination, output).then_some(outside)
             }
             Some(tables) => {
                 let mut all = tables.iter().copied().chain([table]);
-                all.find(|outside| self.leads_outside(*outside, destination))
+                all.find(|outside| self.leads_outside(*outside, destination, output))
             }
         }
     }
 
     /// May a packet from inside that has no session be translated?
-    fn is_for_outside(&self, rules: &Rules, table: u32, destination: u32) -> bool {
-        rules.external.contains_key(&destination)
-            || (!self.is_local(table, destination)
+    fn is_for_outside(&self, rules: &Rules, state: InterfaceState, destination: u32) -> bool {
+        (state.sides.inside && rules.external.contains_key(&destination))
+            || (!self.is_local(state.table, destination)
                 && !rules.is_excluded(destination)
-                && self.outside_table(rules, table, destination).is_some())
+                && self.outside_table(rules, state, destination).is_some())
     }
 
     /// A packet from inside without session: the slow path makes one, unless it stays inside.
@@ -248,7 +256,7 @@ impl Translator {
         let destination = destination(packet)?;
         let rules = self.shared.rules(context.pass());
         let is_for_outside =
-            is_unicast(destination.into()) && self.is_for_outside(rules, state.table, destination);
+            is_unicast(destination.into()) && self.is_for_outside(rules, state, destination);
         if is_for_outside && !rules.identity_local.is_empty() {
             let (_, flow) = classify(packet, state.table);
             if rules.is_identity_of(flow.source, flow.protocol, flow.table) {

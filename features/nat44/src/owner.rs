@@ -221,7 +221,7 @@ impl SlowPath {
         let at = Moment { now_s: state.now_s, now_ns: cx.now_ns };
         let plan = if from_inside {
             let to = flow.destination.address;
-            let table = self.translator.outside_table(rules, flow.table, to);
+            let table = self.translator.outside_table(rules, state, to);
             flows::from_inside(owner, rules, flow, table.unwrap_or(rules.outside_table), at)?
         } else {
             flows::from_outside(owner, rules, flow, at)?

@@ -155,14 +155,15 @@ pub(crate) fn blocks(size: u32, max: u16, timeout_s: u32) -> Result<Blocks, Refu
     Ok(Blocks { size: size as u16, max, timeout_s })
 }
 
-/// End the unused bindings for which `ends` holds, some in each worker call.
+/// End the unused bindings for which `ends` holds, some in each worker call; then those that were
+/// used by such, a block by its mappings.
 pub(crate) fn end_bindings(
     engine: &mut Engine,
     ends: impl Fn(Binding<'_>) -> bool + Send + Clone + 'static,
 ) -> Result<(), Refusal> {
     let node = slow_path(engine)?;
-    let mut looked = 0;
-    loop {
+    let (mut looked, mut rounds) = (0, 0);
+    while rounds < 2 {
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, cx| {
@@ -173,9 +174,10 @@ pub(crate) fn end_bindings(
         let places = places.map_err(|error| Refusal::new(error.to_string()))?;
         looked += PLACES_PER_CALL;
         if looked >= places.unwrap_or(0) {
-            return Ok(());
+            (looked, rounds) = (0, rounds + 1);
         }
     }
+    Ok(())
 }
 
 /// Leave a destination untranslated, or no more.

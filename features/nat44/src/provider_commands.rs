@@ -176,7 +176,7 @@ fn mapping(registry: &mut Registry) {
                 (_, true) => Filtering::AddressDependent,
                 _ => Filtering::AddressAndPortDependent,
             };
-            settings.independent = args.has("endpoint-independent").then_some(filtering);
+            settings.independent = (!args.has("endpoint-dependent")).then_some(filtering);
             Ok(())
         },
     ));

@@ -197,9 +197,11 @@ fn interfaces(engine: &Engine) -> Output {
     let Some(nat) = engine.get::<Nat44>() else { return Output::none() };
     for interface in engine.all_interfaces() {
         let Some(sides) = nat.sides.get(&interface.id) else { continue };
-        let side = match (sides.inside, sides.outside) {
-            (true, true) => "in out",
-            (true, false) => "in",
+        let side = match (sides.inside, sides.output, sides.outside) {
+            (true, true, _) => "in out output-feature",
+            (true, _, true) => "in out",
+            (true, ..) => "in",
+            (_, true, _) => "out output-feature",
             _ => "out",
         };
         table.row().cell(&interface.name).cell(side);
