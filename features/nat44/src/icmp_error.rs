@@ -96,7 +96,8 @@ pub(crate) fn translate(
     let bytes = packet.bytes_mut();
     set_address(bytes, 0, 16, sent.source.address);
     // What is behind the translator is not seen in front of it (RFC 5508 REQ-5).
-    if direction == Direction::InToOut || session.flags().has(Flags::HAIRPIN) {
+    let both = Flags::HAIRPIN.with(Flags::TWICE);
+    if direction == Direction::InToOut || session.flags().has(both) {
         set_address(bytes, 0, 12, sent.destination.address);
     }
     if let Some(message) = bytes.get_mut(layout.icmp..) {
