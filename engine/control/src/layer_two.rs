@@ -37,6 +37,10 @@ pub struct BridgeFdb {
     /// Visit stations that were learned, in a part of the table that begins at a place (0 at
     /// first). Returns where the next part begins; none at the end.
     pub learned: fn(&Engine, u32, Visit<'_>) -> Option<u32>,
+    /// Visit stations that were learned or have moved since the event of a number (0 at first), and
+    /// are learned ones still. Returns the number of the last event. The log of events is bounded:
+    /// what it has lost [`learned`](Self::learned) finds.
+    pub learned_since: fn(&Engine, u64, Visit<'_>) -> u64,
 }
 
 /// The network that a port with many far ends belongs to.

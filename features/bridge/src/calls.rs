@@ -9,11 +9,12 @@ use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::{Configured, FarEnd, MacKey, StampMinutes};
 use quiver_wire::MacAddress;
 
+use crate::events::Happened;
 use crate::state::{Bridges, PortKind, STATIONS_MAX};
 
 /// Let features find the calls.
 pub(crate) fn start(engine: &mut Engine) {
-    engine.insert(BridgeFdb { domain, add, add_behind, remove, answer, learned });
+    engine.insert(BridgeFdb { domain, add, add_behind, remove, answer, learned, learned_since });
 }
 
 fn domain(engine: &Engine, id: InterfaceId) -> Option<u32> {
@@ -104,4 +105,15 @@ fn learned(engine: &Engine, from: u32, each: Visit<'_>) -> Option<u32> {
             each(FdbEntry { port: entry.port(), mac: key.mac().0 });
         }
     })
+}
+
+fn learned_since(engine: &Engine, after: u64, each: Visit<'_>) -> u64 {
+    let Some(bridges) = engine.get::<Bridges>() else { return after };
+    for event in bridges.events.since(after) {
+        let known = bridges.macs.get(event.key).filter(|known| !known.is_configured());
+        if let (Some(known), Happened::Learned | Happened::Moved { .. }) = (known, event.happened) {
+            each(FdbEntry { port: known.port(), mac: event.key.mac().0 });
+        }
+    }
+    bridges.events.last()
 }

@@ -2,7 +2,8 @@
 //! Entries of Linux's forwarding database become entries of the bridge domain, and go with them.
 //! What the bridge domain has learned Linux gets as learned elsewhere (`NTF_EXT_LEARNED`).
 //!
-//! The MAC table is walked a part at a time; at the end of a walk the differences are written.
+//! What is learned is written at once, as far as the log of the bridge domains has it. The MAC table
+//! is walked a part at a time beside; at the end of a walk the differences are written.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -29,6 +30,8 @@ pub(crate) struct Stations {
     added: BTreeMap<FdbEntry, (bool, u32)>,
     /// Written to Linux.
     written: HashSet<FdbEntry>,
+    /// The last event of the bridge domains that was followed.
+    followed: u64,
     /// Where the walk goes on.
     at: u32,
     /// What the walk has found.
@@ -168,6 +171,30 @@ pub(crate) fn look(engine: &mut Engine) {
     }
 }
 
+/// Have Linux get what was learned since the last turn.
+pub(crate) fn follow_learned(engine: &mut Engine) {
+    let Some(calls) = engine.get::<BridgeFdb>().copied() else { return };
+    let Some(mirror) = engine.get::<Mirror>() else { return };
+    let (after, mut learned) = (mirror.stations.followed, Vec::new());
+    let last = (calls.learned_since)(engine, after, &mut |station| learned.push(station));
+    if last == after {
+        return;
+    }
+    let ports = Ports::of(engine, mirror, calls);
+    let is_followed = mirror.updates_linux && !ports.is_empty();
+    learned.retain(|_| is_followed);
+    let found = learned.into_iter().filter_map(|station| ports.station(engine, calls, station));
+    let found: HashSet<FdbEntry> = found.collect();
+    let Some(mirror) = engine.get_mut::<Mirror>() else { return };
+    let stations = &mut mirror.stations;
+    stations.followed = last;
+    let left = WRITTEN_MAX.saturating_sub(stations.written.len());
+    let new: Vec<FdbEntry> = found.difference(&stations.written).copied().take(left).collect();
+    // A walk that has passed them already does not take them away again.
+    stations.found.extend(&new);
+    write_changes(mirror, [(Vec::new(), false), (new, true)]);
+}
+
 /// A walk is over: have Linux get what is new, and lose what is gone.
 fn write(mirror: &mut Mirror) {
     mirror.stations.at = 0;
@@ -175,8 +202,13 @@ fn write(mirror: &mut Mirror) {
     let known = &mirror.stations.written;
     let gone: Vec<FdbEntry> = known.difference(&found).copied().collect();
     let new: Vec<FdbEntry> = found.difference(known).copied().collect();
+    write_changes(mirror, [(gone, false), (new, true)]);
+}
+
+/// Have Linux get stations, or lose them.
+fn write_changes(mirror: &mut Mirror, all: [(Vec<FdbEntry>, bool); 2]) {
     let mut changes: BTreeMap<Namespace, Vec<OwnChange>> = BTreeMap::new();
-    for (stations, is_there) in [(gone, false), (new, true)] {
+    for (stations, is_there) in all {
         for station in stations {
             let pair = mirror.pairs.get(&station.port).filter(|pair| pair.is_bridge_port);
             let pair = pair.and_then(|pair| Some((&pair.namespace, pair.link?)));

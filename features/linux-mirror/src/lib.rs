@@ -63,6 +63,7 @@ pub fn register(registry: &mut Registry) {
         engine.on_turn(tables::follow_all);
         // Behind addresses, which routes need in Linux.
         engine.on_turn(own_routes::update_linux);
+        engine.on_turn(fdb::follow_learned);
         metrics::start(engine);
         engine.every(fdb::LOOK_NS, fdb::look);
     });
