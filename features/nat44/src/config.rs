@@ -14,11 +14,11 @@ use quiver_tables::exact::{Limits, Seed};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip4::address::is_unicast;
 
-use crate::key::End;
 use crate::node::{IN2OUT, OUT2IN, SLOW_PATH};
 use crate::owner::{OWNER, Owner, SlowPath};
 use crate::session::{Session, Writer};
 use crate::tables::{Mapping, PoolAddress, Rules, Shared, Sides};
+use quiver_translation::flow::End;
 
 /// Sessions that may be enabled; address space is reserved for so many.
 pub(crate) const SESSIONS_MAX: usize = 1 << 24;

@@ -5,7 +5,6 @@
 mod commands;
 mod config;
 mod icmp_error;
-mod key;
 mod node;
 mod own_errors;
 mod owner;

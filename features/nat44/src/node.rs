@@ -14,12 +14,14 @@ use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::{IcmpErrorRequest, nodes};
 use quiver_tables::exact::NOT_FOUND;
+use quiver_translation::flow::{Key, Kind, classify, key_of};
+use quiver_translation::rewrite::{clamp_mss, tcp_flags};
+use quiver_translation::routing::Routing;
 use quiver_wire::ip4::address::is_unicast;
 
-use crate::key::{Key, Kind, classify, key_of};
 use crate::session::{Direction, Session, flag};
 use crate::tables::{Rules, Shared, Sides};
-use crate::translate::{clamp_mss, tcp_flags, translate};
+use crate::translate::translate;
 
 quiver_core::reasons! {
     /// What becomes of packets on an interface that translates.
@@ -63,8 +65,6 @@ quiver_core::reasons! {
 
 /// RFC 792: the TTL is over.
 const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: 11, code: 0, detail: 0 };
-/// Nodes that routes to further tables lead to, one behind another, that are looked through.
-const TABLES_MAX: usize = 4;
 
 /// Request to the slow path: the side that a packet came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +101,7 @@ pub(crate) struct Translator {
     pub lookup: NodeId,
     lookup_in_table: NodeId,
     pub icmp_error: NodeId,
-    /// Nodes that routes lead to whose hop names no adjacency.
-    ends: [NodeId; 3],
+    routing: Routing,
 }
 
 impl Translator {
@@ -118,8 +117,7 @@ impl Translator {
             lookup: wiring.node(nodes::ip4::LOOKUP),
             lookup_in_table: wiring.node(nodes::ip4::LOOKUP_IN_TABLE),
             icmp_error: wiring.node(nodes::ip4::ICMP_ERROR),
-            ends: [nodes::ip4::LOCAL, nodes::ip4::DROP, nodes::ip4::PUNT]
-                .map(|name| wiring.node(name)),
+            routing: Routing::new(wiring),
         }
     }
 
@@ -177,36 +175,13 @@ impl Translator {
         self.lookup_in_table
     }
 
-    /// Does the router have this destination itself?
-    fn is_local(&self, table: u32, destination: u32) -> bool {
-        let group = self.tables.ip4.table(table).lookup(destination);
-        self.tables.groups.resolve(group, 0).next == self.ends[0]
-    }
-
-    /// Does a destination lead out of an outside interface?
-    fn leads_outside(&self, mut table: u32, destination: u32) -> bool {
-        for _ in 0..TABLES_MAX {
-            let group = self.tables.ip4.table(table).lookup(destination);
-            let hop = self.tables.groups.resolve(group, 0);
-            if hop.next == self.lookup_in_table {
-                table = hop.index;
-                continue;
-            }
-            return self.tables.groups.each_hop(group).any(|hop| {
-                !self.ends.contains(&hop.next) && {
-                    let out = self.tables.adjacencies.get(hop.index).tx;
-                    self.shared.sides(out).outside
-                }
-            });
-        }
-        false
-    }
-
     /// May a packet from inside that has no session be translated?
     fn is_for_outside(&self, rules: &Rules, table: u32, destination: u32) -> bool {
         rules.external.contains_key(&destination)
-            || (!self.is_local(table, destination)
-                && self.leads_outside(rules.outside_table, destination))
+            || (!self.routing.is_local(table, destination)
+                && self.routing.leads_outside(rules.outside_table, destination, |id| {
+                    self.shared.sides(id).outside
+                }))
     }
 
     /// A packet from inside without session: the slow path makes one, unless it stays inside.
@@ -240,7 +215,8 @@ impl Translator {
         };
         let rules = self.shared.rules(context.pass());
         let Some(is_own) = rules.external.get(&to) else {
-            let passes = rules.forwarding || state.sides.inside || self.is_local(state.table, to);
+            let passes =
+                rules.forwarding || state.sides.inside || self.routing.is_local(state.table, to);
             return if passes { Ok(None) } else { Err(Nat44Drop::NoTranslation) };
         };
         let slow = Ok(Some(SlowRequest { from_inside: false }));

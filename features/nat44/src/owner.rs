@@ -11,10 +11,10 @@ use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_tables::exact::NOT_FOUND;
 use quiver_tables::sessions::SessionError;
+use quiver_translation::flow::{End, Flow, Key, Kind, classify, icmp};
 use quiver_wire::IpProtocol;
 
 use crate::icmp_error;
-use crate::key::{End, Flow, Key, Kind, classify, icmp};
 use crate::node::{
     IN2OUT, InterfaceState, Nat44Drop, OUT2IN, SLOW_PATH, SlowRequest, Translator, destination,
 };

@@ -9,8 +9,8 @@ use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::{Epochs, Pass, Published};
 use quiver_wire::IpProtocol;
 
-use crate::key::End;
 use crate::session::{Class, Objects, Table, Writer};
+use quiver_translation::flow::End;
 
 /// Timeouts, in seconds, by [`Class`]: UDP (RFC 4787 REQ-5), TCP established and transitory (RFC
 /// 5382 REQ-5), ICMP queries (RFC 5508 REQ-2), other protocols.

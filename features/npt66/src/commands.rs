@@ -18,9 +18,7 @@ pub(crate) fn register(registry: &mut Registry) {
              <external:prefix6> [del]",
         )
         .entry(order::FEATURES, "interfaces.<interface>.npt66.<internal>: <external>")
-        .undo(
-            "set npt66 binding interface <interface> internal <internal> external <external> del",
-        )
+        .undo("set npt66 binding interface <interface> internal <internal> external <external> del")
         .group(GROUP)
         .help("Let an external prefix stand for an internal one where an interface leads outside")
         .details(

@@ -134,8 +134,10 @@ pub(crate) fn delete(
         let (Some(at), Some(bindings)) = (at, bindings) else {
             let Binding { internal, external } = binding;
             let name = engine.interface_name(interface);
-            return Err(Refusal::new(format!("{name} does not translate {internal} as {external}"))
-                .remedy("`show npt66 bindings` lists what is"));
+            return Err(Refusal::new(format!(
+                "{name} does not translate {internal} as {external}"
+            ))
+            .remedy("`show npt66 bindings` lists what is"));
         };
         if bindings.len() == 1 {
             stand(engine, interface, false)?;

@@ -74,6 +74,10 @@ pub(crate) fn spec(bindings: &Arc<Bindings>) -> NodeSpec {
     .describe(|record, names| {
         let at = packet_in_frame::<Ip6>(record.bytes()).unwrap_or(0);
         let packet = Ip6::describe(record.bytes().get(at..).unwrap_or_default());
-        format!("{packet}, leaves by {}, to {}", names.interface(record.tx), names.node(record.next))
+        format!(
+            "{packet}, leaves by {}, to {}",
+            names.interface(record.tx),
+            names.node(record.next)
+        )
     })
 }

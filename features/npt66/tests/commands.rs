@@ -71,7 +71,8 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
         ("fd01:203:405:6::/64", "2001:db8:2::/64", "already"),
         ("fd02::/32", "2001:db8::/32", "already"),
     ] {
-        let line = format!("set npt66 binding interface e1 internal {internal} external {external}");
+        let line =
+            format!("set npt66 binding interface e1 internal {internal} external {external}");
         let refusal = router.refused(&line);
         assert!(refusal.contains(says), "{line}: {refusal}");
         assert_eq!(running(&mut router), before, "{line}");
@@ -85,7 +86,7 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
             "set npt66 binding interface e1 internal fd09:{number}::/48 external 2001:db9:{number}::/48"
         ));
     }
-    let refusal = router
-        .refused("set npt66 binding interface e1 internal fd0a::/48 external 2001:dba::/48");
+    let refusal =
+        router.refused("set npt66 binding interface e1 internal fd0a::/48 external 2001:dba::/48");
     assert!(refusal.contains("16 bindings"), "{refusal}");
 }
