@@ -44,6 +44,8 @@ const ARCS: [(&str, &[&str]); 4] = [
             "acl-plugin-in-ip4-fa",
             "ip4-cop-whitelist",
             "sr-proxy-ip4",
+            "det44-out2in",
+            "det44-in2out",
             "nat44-ed-out2in",
             "nat44-ed-in2out",
             "abf-input-ip4",
