@@ -59,7 +59,6 @@ const LEFT_OUT: &[&str] = &[
     "create test",
     // It takes the memory of all sessions at once.
     "nat44 plugin enable",
-    "det44 plugin enable",
     "subscribe",
     "traceroute",
     "quit",

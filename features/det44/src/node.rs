@@ -16,9 +16,7 @@ use crate::mapping::Mapping;
 use crate::reasons::Det44Drop;
 use crate::slots::Ends;
 use crate::tables::Shared;
-use crate::translator::{
-    Count, InterfaceState, Translator, comes_from, ends_from_inside, outside_end,
-};
+use crate::translator::{Count, InterfaceState, Translator, ends_from_inside, outside_end};
 
 /// The names of the nodes.
 pub(crate) const IN2OUT: &str = "det44-in2out";

@@ -22,8 +22,6 @@ use crate::translate::{self, Unmappable};
 pub(crate) const INPUT: &str = "npt66-input";
 /// No route to the destination (RFC 4443 §3.1).
 const NO_ROUTE: IcmpErrorRequest = IcmpErrorRequest { kind: 1, code: 0, detail: 0 };
-/// In place of a destination that is not external.
-const NOT_EXTERNAL: u128 = 0;
 
 struct Input {
     tables: Arc<IpTables>,
@@ -59,7 +57,7 @@ impl LookUp for Input {
 
     #[inline(always)]
     fn key(&self, _: InterfaceState, packet: &mut Packet) -> u128 {
-        Ip6::destination(packet.bytes()).unwrap_or(NOT_EXTERNAL)
+        Ip6::destination(packet.bytes()).unwrap_or_default()
     }
 
     #[inline(always)]

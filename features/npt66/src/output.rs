@@ -37,12 +37,12 @@ impl Output {
             match translate::outward(self.bindings.of(tx, cx.pass), inside) {
                 Ok(Outward::On) => {}
                 Ok(Outward::Back) => {
-                    packet.pull(at);
+                    strip(packet, at)?;
                     return Ok(self.lookup);
                 }
                 Err(Unmappable) => {
                     cx.count(Npt66Drop::Unmappable, 1);
-                    packet.pull(at);
+                    strip(packet, at)?;
                     packet.hand_over(SOURCE_FAILED);
                     return Ok(self.error);
                 }
@@ -50,6 +50,11 @@ impl Output {
         }
         Ok(cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx))
     }
+}
+
+/// Take off what stands in front of the IP header.
+fn strip(packet: &mut Packet, bytes: usize) -> Result<(), Npt66Drop> {
+    packet.pull(bytes).then_some(()).ok_or(Npt66Drop::Truncated)
 }
 
 impl Node for Output {

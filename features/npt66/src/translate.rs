@@ -26,13 +26,6 @@ pub(crate) enum Outward {
     Back,
 }
 
-/// The destination of a packet, when it is external.
-#[inline(always)]
-pub(crate) fn external_destination(mappings: &[Mapping], packet: &[u8]) -> Option<u128> {
-    let to = Ip6Header::overlay(packet)?.destination_bits();
-    mappings.iter().any(|mapping| mapping.is_external(to)).then_some(to)
-}
-
 /// A packet that comes from outside: its destination becomes an internal address.
 #[inline(always)]
 pub(crate) fn inward(mappings: &[Mapping], packet: &mut [u8]) -> Result<(), Unmappable> {
@@ -100,7 +93,7 @@ fn quoted(packet: &mut [u8], change: impl FnOnce(&mut Ip6Header)) {
     let Some((header, rest)) = Ip6Header::split(packet) else { return };
     let Ok(upper) = upper_layer(header.next_header(), rest) else { return };
     let is_later = upper.fragment.is_some_and(|fragment| fragment.offset != 0);
-    if upper.protocol != IpProtocol::ICMPV6 || is_later {
+    if upper.protocol != IpProtocol::ICMP6 || is_later {
         return;
     }
     let Some(message) = packet.get_mut(Ip6Header::LEN + upper.offset..) else { return };
