@@ -34,7 +34,8 @@ pub(crate) fn translate(
     let (session, direction) = (Session(sessions.1.get(index >> 1)), Direction::of_index(index));
     let sent = session.flow(direction.other());
     // What is behind the translator is not seen in front of it (RFC 5508 REQ-5).
-    let is_hidden = direction == Direction::InToOut || session.flags().has(Flags::HAIRPIN);
+    let both = Flags::HAIRPIN.with(Flags::TWICE);
+    let is_hidden = direction == Direction::InToOut || session.flags().has(both);
     let source = is_hidden.then_some(sent.destination.address);
     quote.set_ends(packet, &sent, (source, sent.source.address));
     Ok(session.next_table(direction))

@@ -2,14 +2,24 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+mod bindings;
 mod commands;
 mod config;
+mod flows;
 mod icmp_error;
+mod mapping_commands;
+mod mapping_shows;
+mod mappings;
 mod node;
 mod own_errors;
 mod owner;
+mod ports;
+mod provider;
+mod provider_commands;
+mod provider_shows;
 mod session;
 mod shows;
+mod sides;
 mod tables;
 mod translate;
 
@@ -38,6 +48,7 @@ pub fn register(registry: &mut Registry) {
         registry.graph.feature(FeatureSpec { arc: "ip4-unicast", node, phase, after });
     }
     commands::register(registry);
+    provider_shows::register(registry);
     registry.running_config(order::ROUTES, commands::write_plugin);
     registry.running_config(order::FEATURES, commands::write_config);
     registry.running_config(order::LIMITS, commands::write_limits);

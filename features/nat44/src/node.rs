@@ -14,14 +14,14 @@ use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::{IcmpErrorRequest, nodes};
 use quiver_tables::exact::NOT_FOUND;
-use quiver_translation::flow::{Key, Kind, classify, key_of};
 use quiver_translation::rewrite::{clamp_mss, tcp_flags};
 use quiver_translation::routing::Routing;
 use quiver_wire::ip4::address::is_unicast;
 
 use crate::session::{Direction, Session, flag};
-use crate::tables::{Rules, Shared, Sides};
+use crate::tables::{Filtering, Rules, Shared, Sides};
 use crate::translate::translate;
+use quiver_translation::flow::{Flow, Key, Kind, classify, key_of};
 
 quiver_core::reasons! {
     /// What becomes of packets on an interface that translates.
@@ -45,7 +45,9 @@ quiver_core::reasons! {
         /// The table has no room at this key; it does not happen by chance.
         Crowded = "crowded", "the session table has no room at this key";
         /// The owner does not keep up.
-        Congestion = "congestion", "the ring to the worker that makes sessions is full";
+        Congestion = "congestion", "too many packets wait for the worker that makes sessions";
+        /// RFC 4787 §5.
+        Filtered = "filtered", "from outside to a mapping, by a remote host that it does not admit";
         /// Not enabled any more.
         NotEnabled = "not-enabled", "NAT44 was disabled meanwhile";
         /// RFC 6888 REQ-11; the sender gets an ICMP error.
@@ -54,6 +56,15 @@ quiver_core::reasons! {
         /// RFC 6888 REQ-11; the sender gets an ICMP error.
         SessionsExceeded = info "maximum-sessions-exceeded", "new sessions refused: all sessions \
             are in use";
+        /// RFC 6888 REQ-4; the sender gets an ICMP error.
+        SubscriberLimit = info "subscriber-limit", "new sessions refused: the subscriber has as \
+            many sessions, ports or blocks as it may have, or makes sessions too fast";
+        /// The sender gets an ICMP error.
+        BindingsExceeded = info "bindings-exceeded", "new sessions refused: all bindings are in \
+            use (`nat44 plugin enable` takes their number)";
+        /// Passes.
+        BackPressure = info "back-pressure", "passes in which a worker read no packets because \
+            the ring to the worker that makes sessions was full";
         /// Made.
         Made = info "sessions-made", "new sessions";
         /// RFC 5508 REQ-4 and -5.
@@ -175,13 +186,42 @@ impl Translator {
         self.lookup_in_table
     }
 
+    /// Does a destination lead out of an outside interface, of one that translates all that leaves
+    /// by it where only that counts?
+    fn leads_outside(&self, table: u32, destination: u32, output: bool) -> bool {
+        self.routing.leads_outside(table, destination, |id| {
+            let sides = self.shared.sides(id);
+            if output { sides.output } else { sides.outside }
+        })
+    }
+
+    /// Small number of the table outside in which a destination of packets of `table` is reached
+    /// by an outside interface.
+    pub fn outside_table(
+        &self,
+        rules: &Rules,
+        state: InterfaceState,
+        destination: u32,
+    ) -> Option<u32> {
+        let (table, output) = (state.table, !state.sides.inside);
+        match rules.vrf_routes.get(&table) {
+            None => {
+                let outside = rules.outside_table;
+                self.leads_outside(outside, destination, output).then_some(outside)
+            }
+            Some(tables) => {
+                let mut all = tables.iter().copied().chain([table]);
+                all.find(|outside| self.leads_outside(*outside, destination, output))
+            }
+        }
+    }
+
     /// May a packet from inside that has no session be translated?
-    fn is_for_outside(&self, rules: &Rules, table: u32, destination: u32) -> bool {
-        rules.external.contains_key(&destination)
-            || (!self.routing.is_local(table, destination)
-                && self.routing.leads_outside(rules.outside_table, destination, |id| {
-                    self.shared.sides(id).outside
-                }))
+    fn is_for_outside(&self, rules: &Rules, state: InterfaceState, destination: u32) -> bool {
+        (state.sides.inside && rules.external.contains_key(&destination))
+            || (!self.routing.is_local(state.table, destination)
+                && !rules.is_excluded(destination)
+                && self.outside_table(rules, state, destination).is_some())
     }
 
     /// A packet from inside without session: the slow path makes one, unless it stays inside.
@@ -196,8 +236,24 @@ impl Translator {
         let destination = destination(packet)?;
         let rules = self.shared.rules(context.pass());
         let is_for_outside =
-            is_unicast(destination.into()) && self.is_for_outside(rules, state.table, destination);
+            is_unicast(destination.into()) && self.is_for_outside(rules, state, destination);
+        if is_for_outside && !rules.identity_local.is_empty() {
+            let (_, flow) = classify(packet, state.table);
+            if rules.is_identity_of(flow.source, flow.protocol, flow.table) {
+                return None;
+            }
+        }
         is_for_outside.then_some(SlowRequest { from_inside: true })
+    }
+
+    /// Is a packet from outside to an endpoint-independent mapping that may admit it?
+    fn is_mapped(&self, rules: &Rules, flow: &Flow) -> bool {
+        let filtering = rules.provider.independent;
+        let filters = |filtering| filtering != Filtering::AddressAndPortDependent;
+        filtering.is_some_and(filters)
+            && self.shared.bindings().is_some_and(|readers| {
+                readers.live_mapping_to(flow.destination, flow.protocol).is_some()
+            })
     }
 
     /// A packet from outside without session: to a static mapping, an ICMP error, the router's own,
@@ -214,6 +270,12 @@ impl Translator {
             return Ok(None);
         };
         let rules = self.shared.rules(context.pass());
+        if !rules.identity.is_empty() {
+            let (_, flow) = classify(packet, state.table);
+            if rules.is_identity_to(flow.destination, flow.protocol) {
+                return Ok(None);
+            }
+        }
         let Some(is_own) = rules.external.get(&to) else {
             let passes =
                 rules.forwarding || state.sides.inside || self.routing.is_local(state.table, to);
@@ -227,6 +289,7 @@ impl Translator {
             {
                 slow
             }
+            (Kind::Data { .. }, flow) if self.is_mapped(rules, &flow) => slow,
             _ if *is_own => Ok(None),
             (Kind::LostFragment, _) => Err(Nat44Drop::FragmentWithoutFirst),
             (Kind::Truncated, _) => Err(Nat44Drop::Truncated),

@@ -48,6 +48,26 @@ impl Flags {
     pub const STATIC: Flags = Flags(1);
     /// Both ends are inside: both are translated.
     pub const HAIRPIN: Flags = Flags(2);
+    /// It counts as one of its subscriber.
+    pub const COUNTED: Flags = Flags(4);
+    /// It counts as one of its table.
+    pub const LIMITED: Flags = Flags(8);
+    /// It uses an endpoint-independent mapping.
+    pub const MAPPED: Flags = Flags(16);
+    /// It uses a port of a block.
+    pub const IN_BLOCK: Flags = Flags(32);
+    /// Its remote address has a permission.
+    pub const PERMITTED: Flags = Flags(64);
+    /// Its external end is of the pool.
+    pub const POOLED: Flags = Flags(128);
+    /// The remote end is translated, too.
+    pub const TWICE: Flags = Flags(256);
+    /// A load-balancing mapping made it.
+    pub const BALANCED: Flags = Flags(512);
+
+    pub fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
 
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 != 0
