@@ -1,9 +1,9 @@
 //! The two flows of a new session, from inside and from outside.
 
+use quiver_translation::flow::{End, Flow, Kind, icmp};
 use quiver_wire::IpProtocol;
 
 use crate::bindings::{Bindings, permission_keys, subscriber_keys};
-use crate::key::{End, Flow, Kind, icmp};
 use crate::node::Nat44Drop;
 use crate::owner::{Owner, Refused};
 use crate::ports::Wanted;
@@ -82,9 +82,11 @@ fn hairpin(
         return Ok(Some((End { port, ..local }, table, Some(*mapping))));
     }
     let independent = rules.provider.independent == Some(Filtering::EndpointIndependent);
-    let mapping = owner.bindings.as_ref().filter(|_| independent).and_then(|bindings| {
-        bindings.read.live_mapping_to(flow.destination, flow.protocol)
-    });
+    let mapping = owner
+        .bindings
+        .as_ref()
+        .filter(|_| independent)
+        .and_then(|bindings| bindings.read.live_mapping_to(flow.destination, flow.protocol));
     let local = mapping.map(|mapping| mapping.flow(Direction::InToOut));
     let local = local.ok_or(Nat44Drop::NoTranslation)?;
     Ok(Some((local.source, local.table, None)))
@@ -179,12 +181,7 @@ pub(crate) fn is_permitted(
 }
 
 /// The flows of a session that a packet from outside to a mapping makes.
-fn to_mapping(
-    owner: &mut Owner,
-    rules: &Rules,
-    flow: Flow,
-    at: Moment,
-) -> Result<Plan, Refused> {
+fn to_mapping(owner: &mut Owner, rules: &Rules, flow: Flow, at: Moment) -> Result<Plan, Refused> {
     let filtering = rules.provider.independent.filter(|_| !flow.is_icmp());
     let filtering = filtering.ok_or(Nat44Drop::NoTranslation)?;
     let bindings = owner.bindings.as_deref_mut().ok_or(Nat44Drop::NoTranslation)?;

@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
+use quiver_translation::flow::End;
 use quiver_wire::ip4::address::is_unicast;
 
 use crate::config::{Nat44, address_of, end_sessions, hold, publish, table_index, with_enabled};
-use crate::key::End;
 use crate::session::{Direction, Flags};
 use crate::tables::{Backend, Mapping, Rules, TwiceNat};
 
@@ -167,8 +167,7 @@ fn end_of_local(engine: &mut Engine, protocol: u8, locals: Vec<Local>) -> Result
 /// Remove a static mapping. Its sessions end.
 pub(crate) fn remove(engine: &mut Engine, name: MappingName) -> Result<(), Refusal> {
     with_enabled(engine, |engine, nat| {
-        let (local, _) =
-            nat.mappings.remove(&name).ok_or_else(|| none_such("static mapping"))?;
+        let (local, _) = nat.mappings.remove(&name).ok_or_else(|| none_such("static mapping"))?;
         hold_all(engine, [local.vrf], false);
         publish(engine, nat);
         end_of_local(engine, name.protocol, vec![local])

@@ -86,13 +86,15 @@ fn a_host_over_its_sessions_is_refused_and_answered_and_others_are_not() {
 #[test]
 fn a_scan_costs_its_own_host_alone_by_the_rate_of_new_sessions() {
     let mut router = router("nat44 subscriber-limits rate 10");
-    let made = (0..100).filter(|n| from_inside(&mut router, HOST, UDP, &udp(4000 + n, 9)).is_some());
+    let made =
+        (0..100).filter(|n| from_inside(&mut router, HOST, UDP, &udp(4000 + n, 9)).is_some());
     assert_eq!(made.count(), 10, "those of one second at once");
     assert_eq!(count(&router, "subscriber-limit"), 90);
     assert!(from_inside(&mut router, OTHER, UDP, &udp(4000, 9)).is_some());
     router.advance(Duration::from_millis(500));
     router.sent("e0");
-    let made = (0..100).filter(|n| from_inside(&mut router, HOST, UDP, &udp(5000 + n, 9)).is_some());
+    let made =
+        (0..100).filter(|n| from_inside(&mut router, HOST, UDP, &udp(5000 + n, 9)).is_some());
     assert_eq!(made.count(), 5);
 }
 
@@ -100,9 +102,8 @@ fn a_scan_costs_its_own_host_alone_by_the_rate_of_new_sessions() {
 fn the_hosts_of_a_table_have_so_many_sessions_together() {
     let mut router = router("set nat44 session limit 4");
     let hosts = (2..10).map(|last| Ipv4Addr::new(10, 0, 0, last));
-    let made: Vec<bool> = hosts
-        .map(|host| from_inside(&mut router, host, UDP, &udp(4000, 53)).is_some())
-        .collect();
+    let made: Vec<bool> =
+        hosts.map(|host| from_inside(&mut router, host, UDP, &udp(4000, 53)).is_some()).collect();
     assert_eq!(made, [true, true, true, true, false, false, false, false]);
     assert_eq!(count(&router, "maximum-sessions-exceeded"), 4);
     router.cli("set nat44 session limit 0");
