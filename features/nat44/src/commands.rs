@@ -4,15 +4,17 @@ use std::net::Ipv4Addr;
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::Engine;
+use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
 
-use crate::config::{self, Enabled, External, Local, MappingName, Nat44, SESSIONS_DEFAULT};
-use crate::key::End;
+use crate::config::{self, Enabled, Nat44, SESSIONS_DEFAULT};
+use crate::provider::bindings_of;
 use crate::session::{Class, Direction};
-use crate::tables::TIMEOUTS_S;
+use crate::sides;
+use crate::tables::{Sides, TIMEOUTS_S};
 
 pub(crate) const GROUP: &str = "NAT";
-const PLUGIN: &str = "nat44 plugin";
+pub(crate) const PLUGIN: &str = "nat44 plugin";
 /// The words of timeouts.
 pub(crate) const TIMEOUTS: [(Class, &str); 4] = [
     (Class::Udp, "udp"),
@@ -25,7 +27,8 @@ pub(crate) fn register(registry: &mut Registry) {
     plugin(registry);
     addresses(registry);
     interfaces(registry);
-    static_mappings(registry);
+    crate::mapping_commands::register(registry);
+    crate::provider_commands::register(registry);
     timeouts(registry);
     sessions(registry);
     crate::shows::register(registry);
@@ -34,10 +37,10 @@ pub(crate) fn register(registry: &mut Registry) {
 fn plugin(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "nat44 plugin enable {[sessions <:1-16777216>] [inside-vrf <:u32>] \
-             [outside-vrf <:u32>]}",
+            "nat44 plugin enable {[sessions <:1-16777216>] [bindings <:1-33554432>] \
+             [inside-vrf <:u32>] [outside-vrf <:u32>]}",
         )
-        .entry(order::ROUTES, "nat44.plugin: {sessions, inside-vrf, outside-vrf}")
+        .entry(order::ROUTES, "nat44.plugin: {sessions, bindings, inside-vrf, outside-vrf}")
         .undo("nat44 plugin disable")
         .makes(PLUGIN)
         .stands_on("table <inside-vrf>")
@@ -45,17 +48,23 @@ fn plugin(registry: &mut Registry) {
         .group(GROUP)
         .help("Enable NAT44, endpoint-dependent, and take the memory of its sessions")
         .details(
-            "A session takes 64 bytes and two entries of 11 to 16 bytes. Hosts inside are in the \
+            "A session takes 64 bytes and two entries of 11 to 16 bytes. So does a binding: a \
+             subscriber, a port block, an endpoint-independent mapping, a port in quarantine; \
+             their memory is taken by the first command that needs them. Hosts inside are in the \
              table of inside-vrf unless their interface is in another; translated packets are \
              routed in outside-vrf.",
         )
         .word("sessions", "sessions at most; 64512")
+        .word("bindings", "bindings at most; five for four sessions, and 1024")
         .word("inside-vrf", "the table of static mappings' hosts; 0")
         .word("outside-vrf", "the table of what is outside; 0")
         .example("nat44 plugin enable sessions 1000000")
         .run(|engine: &mut Engine, args| {
+            let sessions = args.or("sessions", SESSIONS_DEFAULT as u32)? as usize;
+            let bindings: Option<u32> = args.optional("bindings")?;
             let wanted = Enabled {
-                sessions: args.or("sessions", SESSIONS_DEFAULT as u32)? as usize,
+                sessions,
+                bindings: bindings.map_or(bindings_of(sessions), |number| number as usize),
                 inside_vrf: args.or("inside-vrf", 0)?,
                 outside_vrf: args.or("outside-vrf", 0)?,
             };
@@ -92,32 +101,42 @@ fn plugin(registry: &mut Registry) {
 
 fn addresses(registry: &mut Registry) {
     registry.command(
-        Command::new("nat44 add address <first:ip4> [- <last:ip4>] {[tenant-vrf <:u32>] [del]}")
-            .entry(order::FEATURES, "nat44.addresses.<first>: {last, tenant-vrf}")
-            .undo("nat44 add address <first> [- <last>] del")
-            .stands_on(PLUGIN)
-            .stands_on("table <tenant-vrf>")
-            .group(GROUP)
-            .help("Add addresses to the pool that sessions are given, or remove them")
-            .details(
-                "The router answers ARP for them. Sessions of an address that is removed end. \
+        Command::new(
+            "nat44 add address <first:ip4> [- <last:ip4>] {[tenant-vrf <:u32>] [twice-nat] [del]}",
+        )
+        .entry(order::FEATURES, "nat44.addresses.<first>: {last, tenant-vrf, twice-nat}")
+        .undo("nat44 add address <first> [- <last>] [twice-nat] del")
+        .stands_on(PLUGIN)
+        .stands_on("table <tenant-vrf>")
+        .group(GROUP)
+        .help("Add addresses to the pool that sessions are given, or remove them")
+        .details(
+            "The router answers ARP for them. Sessions of an address that is removed end. \
                  Hosts of a table that has addresses of its own get no others.",
-            )
-            .word("tenant-vrf", "the table whose hosts alone get these addresses")
-            .example("nat44 add address 192.0.2.1")
-            .example("nat44 add address 198.51.100.1 - 198.51.100.16 tenant-vrf 0")
-            .run(|engine: &mut Engine, args| {
-                let first: Ipv4Addr = args.get("first")?;
-                let last = args.or("last", first)?;
-                match args.has("del") {
-                    true => config::remove_addresses(engine, first, last)?,
-                    false => {
-                        let tenant = args.optional("tenant-vrf")?;
-                        config::add_addresses(engine, first, last, tenant)?;
-                    }
+        )
+        .word("tenant-vrf", "the table whose hosts alone get these addresses")
+        .word("twice-nat", "for remote hosts, where a static mapping says twice-nat")
+        .example("nat44 add address 192.0.2.1")
+        .example("nat44 add address 198.51.100.1 - 198.51.100.16 tenant-vrf 0")
+        .run(|engine: &mut Engine, args| {
+            let first: Ipv4Addr = args.get("first")?;
+            let last = args.or("last", first)?;
+            if args.has("twice-nat") {
+                if args.has("tenant-vrf") {
+                    return Err(Refusal::new("addresses of twice-nat are for no table alone"));
                 }
-                Ok(Output::none())
-            }),
+                config::set_twice_addresses(engine, first, last, !args.has("del"))?;
+                return Ok(Output::none());
+            }
+            match args.has("del") {
+                true => config::remove_addresses(engine, first, last)?,
+                false => {
+                    let tenant = args.optional("tenant-vrf")?;
+                    config::add_addresses(engine, first, last, tenant)?;
+                }
+            }
+            Ok(Output::none())
+        }),
     );
     registry.command(
         Command::new("nat44 add interface address <interface> [del]")
@@ -142,19 +161,27 @@ fn addresses(registry: &mut Registry) {
 fn interfaces(registry: &mut Registry) {
     registry.command(
         Command::new(
-            "set interface nat44 {[in <inside:interface>] [out <outside:interface>]} [del]",
+            "set interface nat44 {[in <inside:interface>] [out <outside:interface>]} \
+             [output-feature] [del]",
         )
-        .entry(order::FEATURES, "nat44.interfaces[]: {in: <inside>, out: <outside>}")
-        .undo("set interface nat44 [in <inside>] [out <outside>] del")
+        .entry(
+            order::FEATURES,
+            "nat44.interfaces[]: {in: <inside>, out: <outside>, output-feature}",
+        )
+        .undo("set interface nat44 [in <inside>] [out <outside>] [output-feature] del")
         .stands_on(PLUGIN)
         .group(GROUP)
         .help("Say which interfaces are inside and which are outside")
         .details(
             "Packets that an inside interface receives are translated when they are routed \
                  out of an outside interface. Fragments are held until the first of their packet \
-                 has come (virtual reassembly).",
+                 has come (virtual reassembly). With output-feature every packet that another \
+                 interface receives and that leaves by the outside one is translated, whether \
+                 the other one is inside or not.",
         )
+        .word("output-feature", "translate all that leaves by the outside interface")
         .example("set interface nat44 in e0 out e1")
+        .example("set interface nat44 out e1 output-feature")
         .example("set interface nat44 out e1 del")
         .run(set_interfaces),
     );
@@ -169,84 +196,29 @@ fn set_interfaces(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusa
             Refusal::new("no interface is named").remedy("set interface nat44 in e0 out e1")
         );
     }
-    if let Some(id) = inside {
-        config::change_sides(engine, id, |sides| sides.inside = on)?;
+    let output = args.has("output-feature");
+    if output && outside.is_none() {
+        return Err(Refusal::new("output-feature is for an outside interface")
+            .remedy("set interface nat44 out e1 output-feature"));
     }
+    if let Some(id) = inside {
+        sides::change(engine, id, |sides| sides.inside = on)?;
+    }
+    let set = |sides: &mut Sides| (sides.outside, sides.output) = (on, on && output);
     if let Some(id) = outside
-        && let Err(error) = config::change_sides(engine, id, |sides| sides.outside = on)
+        && let Err(error) = sides::change(engine, id, set)
     {
         if let Some(id) = inside {
-            config::change_sides(engine, id, |sides| sides.inside = !on)?;
+            sides::change(engine, id, |sides| sides.inside = !on)?;
         }
         return Err(error);
     }
     Ok(Output::none())
 }
 
-fn static_mappings(registry: &mut Registry) {
-    registry.command(
-        Command::new(
-            "nat44 add static mapping [tcp|udp|icmp] local <local:ip4> [<local-port:1-65535>] \
-             external (<external:ip4> | <interface>) [<external-port:1-65535>] \
-             {[vrf <:u32>] [del]}",
-        )
-        .entry(
-            order::FEATURES,
-            "nat44.static-mappings[]: {protocol: <tcp|udp|icmp>, local, local-port, external, \
-             interface, external-port, vrf}",
-        )
-        .undo(
-            "nat44 add static mapping [tcp] [udp] [icmp] local <local> [<local-port>] external \
-             [<external>] [<interface>] [<external-port>] del",
-        )
-        .stands_on(PLUGIN)
-        .stands_on("table <vrf>")
-        .group(GROUP)
-        .help("Let a host inside be reached from outside, by one port or by a whole address")
-        .details(
-            "With a protocol both ports are needed (of ICMP, both identifiers); without, the \
-             whole address is mapped. The router answers ARP for the external address. Hosts \
-             inside reach one another by it, too (hairpinning).",
-        )
-        .word("vrf", "the table of the host; that of inside-vrf")
-        .example("nat44 add static mapping tcp local 10.0.0.3 22 external 192.0.2.1 2222")
-        .example("nat44 add static mapping local 10.0.0.4 external 192.0.2.7")
-        .example("nat44 add static mapping udp local 10.0.0.3 53 external e1 53")
-        .run(static_mapping),
-    );
-}
-
-fn protocol_of(args: &Args<'_>) -> Option<IpProtocol> {
+pub(crate) fn protocol_of(args: &Args<'_>) -> Option<IpProtocol> {
     let known = [("tcp", IpProtocol::TCP), ("udp", IpProtocol::UDP), ("icmp", IpProtocol::ICMP)];
     known.into_iter().find(|(word, _)| args.has(word)).map(|(_, protocol)| protocol)
-}
-
-fn static_mapping(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
-    let protocol = protocol_of(args);
-    let external = match args.optional::<Ipv4Addr>("external")? {
-        Some(address) => External::Address(address),
-        None => External::Interface(args.interface(engine, "interface")?),
-    };
-    let ports: [Option<u16>; 2] = [args.optional("local-port")?, args.optional("external-port")?];
-    let (local_port, external_port) = match (protocol, ports) {
-        (None, [None, None]) => (0, 0),
-        (Some(_), [Some(local), Some(external)]) => (local, external),
-        (None, _) => {
-            return Err(Refusal::new("a port needs a protocol").remedy("tcp, udp or icmp"));
-        }
-        (Some(_), _) => {
-            return Err(Refusal::new("a mapping of a protocol needs a local and an external port"));
-        }
-    };
-    let protocol = protocol.map_or(0, |protocol| protocol.0);
-    let name = MappingName { external, protocol, port: external_port };
-    if args.has("del") {
-        config::remove_mapping(engine, name)?;
-    } else {
-        let (address, vrf) = (args.get("local")?, args.optional("vrf")?);
-        config::add_mapping(engine, name, Local { address, port: local_port, vrf })?;
-    }
-    Ok(Output::none())
 }
 
 fn timeouts(registry: &mut Registry) {
@@ -324,6 +296,7 @@ fn sessions(registry: &mut Registry) {
             .example("clear nat44 sessions")
             .run(|engine: &mut Engine, _| {
                 config::with_enabled(engine, |engine, _| config::end_sessions(engine, |_| true))?;
+                crate::provider::end_bindings(engine, |_| true)?;
                 Ok(Output::none())
             }),
     );
@@ -373,13 +346,17 @@ fn delete_session(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusa
 /// `show running-config`: what must be there before the rest.
 pub(crate) fn write_plugin(engine: &Engine, config: &mut ConfigWriter) {
     let Some(nat) = engine.get::<Nat44>() else { return };
-    let Some(Enabled { sessions, inside_vrf, outside_vrf }) = nat.enabled else { return };
+    let Some(Enabled { sessions, bindings, inside_vrf, outside_vrf }) = nat.enabled else { return };
+    let of_bindings = match bindings == bindings_of(sessions) {
+        true => String::new(),
+        false => format!(" bindings {bindings}"),
+    };
     let vrf = |word: &str, id: u32| match id {
         0 => String::new(),
         id => format!(" {word} {id}"),
     };
     config.command(format_args!(
-        "nat44 plugin enable sessions {sessions}{}{}",
+        "nat44 plugin enable sessions {sessions}{of_bindings}{}{}",
         vrf("inside-vrf", inside_vrf),
         vrf("outside-vrf", outside_vrf)
     ));
@@ -406,36 +383,18 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             config.command(format_args!("set interface nat44 in {interface}"));
         }
         if sides.outside {
-            config.command(format_args!("set interface nat44 out {interface}"));
+            let output = if sides.output { " output-feature" } else { "" };
+            config.command(format_args!("set interface nat44 out {interface}{output}"));
         }
     }
-    let mut mappings: Vec<_> = nat.mappings.iter().map(|(n, l)| line_of(engine, n, l)).collect();
-    mappings.sort();
-    for mapping in mappings {
-        config.command(format_args!("{mapping}"));
+    for address in &nat.twice_pool {
+        config.command(format_args!("nat44 add address {address} twice-nat"));
     }
+    crate::mapping_commands::write(engine, nat, config);
+    crate::provider_commands::write(nat, config);
     if nat.forwarding {
         config.command(format_args!("nat44 forwarding enable"));
     }
-}
-
-fn line_of(engine: &Engine, name: &MappingName, local: &Local) -> String {
-    let protocol = match name.protocol {
-        0 => String::new(),
-        number => format!("{} ", protocol_word(number)),
-    };
-    let port = |port: u16| if port == 0 { String::new() } else { format!(" {port}") };
-    let external = match name.external {
-        External::Address(address) => address.to_string(),
-        External::Interface(id) => engine.interface_name(id),
-    };
-    let vrf = local.vrf.map_or(String::new(), |vrf| format!(" vrf {vrf}"));
-    format!(
-        "nat44 add static mapping {protocol}local {}{} external {external}{}{vrf}",
-        local.address,
-        port(local.port),
-        port(name.port)
-    )
 }
 
 /// The word of a protocol.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
@@ -14,11 +15,13 @@ use quiver_tables::exact::{Limits, Seed};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip4::address::is_unicast;
 
-use crate::key::End;
-use crate::node::{IN2OUT, OUT2IN, SLOW_PATH};
+use crate::mappings::{self, Balanced, External, Identity, Local, MappingName, MappingOptions};
+use crate::node::SLOW_PATH;
 use crate::owner::{OWNER, Owner, SlowPath};
+use crate::provider::{self, Settings};
 use crate::session::{Session, Writer};
-use crate::tables::{Mapping, PoolAddress, Rules, Shared, Sides};
+use crate::sides;
+use crate::tables::{PoolAddress, Rules, Shared, Sides};
 
 /// Sessions that may be enabled; address space is reserved for so many.
 pub(crate) const SESSIONS_MAX: usize = 1 << 24;
@@ -26,14 +29,10 @@ pub(crate) const SESSIONS_MAX: usize = 1 << 24;
 pub(crate) const SESSIONS_DEFAULT: usize = 64_512;
 /// Addresses of the pool: they are looked through when one is chosen.
 pub(crate) const POOL_ADDRESSES_MAX: usize = 4_096;
-/// Static mappings.
-pub(crate) const MAPPINGS_MAX: usize = 65_536;
 /// Sessions that one worker call looks at.
-const PLACES_PER_CALL: usize = 4_096;
-const ARC: &str = "ip4-unicast";
-const REASSEMBLY: &str = "ip4-sv-reassembly-feature";
+pub(crate) const PLACES_PER_CALL: usize = 4_096;
 /// Who needs virtual reassembly, and who holds tables.
-const WHO: &str = "nat44";
+pub(crate) const WHO: &str = "nat44";
 const LIMITS: Limits = Limits {
     what: "NAT44 session table",
     entries_max: SESSIONS_MAX,
@@ -44,34 +43,10 @@ const LIMITS: Limits = Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Enabled {
     pub sessions: usize,
+    /// Subscribers, port blocks, mappings, permissions and ends in quarantine at most.
+    pub bindings: usize,
     pub inside_vrf: u32,
     pub outside_vrf: u32,
-}
-
-/// The external side of a static mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum External {
-    Address(Ipv4Addr),
-    /// The first address of an interface.
-    Interface(InterfaceId),
-}
-
-/// What a static mapping is known by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct MappingName {
-    pub external: External,
-    /// The number of the protocol, 0 for all.
-    pub protocol: u8,
-    pub port: u16,
-}
-
-/// The local side of a static mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Local {
-    pub address: Ipv4Addr,
-    pub port: u16,
-    /// The table, where it is not that of `inside-vrf`.
-    pub vrf: Option<u32>,
 }
 
 /// The state of NAT44.
@@ -79,11 +54,22 @@ pub(crate) struct Nat44 {
     pub shared: Arc<Shared>,
     /// While disabled, from the first time on.
     writer: Option<Writer>,
+    pub binding_writer: Option<Writer>,
+    /// Has the owner bindings?
+    pub has_bindings: bool,
     pub enabled: Option<Enabled>,
     /// The pool's addresses, with the table whose hosts alone may use them.
     pub pool: BTreeMap<Ipv4Addr, Option<u32>>,
     pub pool_interfaces: BTreeSet<InterfaceId>,
-    pub mappings: BTreeMap<MappingName, Local>,
+    /// Addresses that remote hosts get (twice-NAT).
+    pub twice_pool: BTreeSet<Ipv4Addr>,
+    pub mappings: BTreeMap<MappingName, (Local, MappingOptions)>,
+    pub balanced: BTreeMap<MappingName, Balanced>,
+    pub identities: BTreeSet<Identity>,
+    pub excluded: BTreeSet<(Ipv4Addr, u8)>,
+    /// By VRF: those in which its destinations are looked for.
+    pub vrf_tables: BTreeMap<u32, Vec<u32>>,
+    pub settings: Settings,
     pub sides: BTreeMap<InterfaceId, Sides>,
     pub forwarding: bool,
     /// Addresses that routes make the router's own, and their table.
@@ -101,10 +87,18 @@ impl Nat44 {
         Nat44 {
             shared,
             writer: None,
+            binding_writer: None,
+            has_bindings: false,
             enabled: None,
             pool: BTreeMap::new(),
             pool_interfaces: BTreeSet::new(),
+            twice_pool: BTreeSet::new(),
             mappings: BTreeMap::new(),
+            balanced: BTreeMap::new(),
+            identities: BTreeSet::new(),
+            excluded: BTreeSet::new(),
+            vrf_tables: BTreeMap::new(),
+            settings: Settings::default(),
             sides: BTreeMap::new(),
             forwarding: false,
             routes: BTreeSet::new(),
@@ -146,14 +140,14 @@ pub(crate) fn with_enabled<R>(
 }
 
 /// The small number of a table.
-fn table_index(engine: &Engine, id: u32) -> Result<u32, Refusal> {
+pub(crate) fn table_index(engine: &Engine, id: u32) -> Result<u32, Refusal> {
     let index = engine.get::<Fib>().and_then(|fib| fib.table_index(Family::Ip4, id));
     index.ok_or_else(|| {
         Refusal::new(format!("there is no IPv4 table {id}")).remedy(format!("ip table add {id}"))
     })
 }
 
-fn hold(engine: &mut Engine, id: u32, held: bool) {
+pub(crate) fn hold(engine: &mut Engine, id: u32, held: bool) {
     let Ok(index) = table_index(engine, id) else { return };
     let Some(fib) = engine.get_mut::<Fib>() else { return };
     match held {
@@ -162,7 +156,7 @@ fn hold(engine: &mut Engine, id: u32, held: bool) {
     }
 }
 
-fn slow_path(engine: &Engine) -> Result<quiver_core::NodeId, Refusal> {
+pub(crate) fn slow_path(engine: &Engine) -> Result<quiver_core::NodeId, Refusal> {
     engine.node_id(SLOW_PATH).ok_or_else(|| Refusal::new("the NAT44 nodes are not built in"))
 }
 
@@ -219,7 +213,7 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
     with_enabled(engine, |engine, nat| {
         let all: Vec<_> = nat.sides.keys().copied().collect();
         for id in all {
-            set_sides(engine, nat, id, Sides::default())?;
+            sides::set(engine, nat, id, Sides::default())?;
         }
         let taken = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, _| node.owner.take()).flatten()
@@ -234,17 +228,31 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         if let Some(mut owner) = owner {
             owner.writer.disable();
             nat.shared.note_sessions(&owner.writer);
+            nat.shared.most_sessions.store(0, Ordering::Relaxed);
             nat.writer = Some(owner.writer);
+            if let Some(mut bindings) = owner.bindings {
+                bindings.clear();
+                nat.shared.note_bindings(&bindings);
+                nat.binding_writer = Some(bindings.writer);
+            }
         }
+        nat.has_bindings = false;
         let vrfs = nat.pool.values().flatten().copied();
         let vrfs: Vec<_> = vrfs
-            .chain(nat.mappings.values().filter_map(|local| local.vrf))
+            .chain(mappings::vrfs(nat))
+            .chain(provider::vrfs(nat))
             .chain([enabled.inside_vrf, enabled.outside_vrf])
             .collect();
         vrfs.into_iter().for_each(|vrf| hold(engine, vrf, false));
         nat.pool.clear();
         nat.pool_interfaces.clear();
         nat.mappings.clear();
+        nat.twice_pool.clear();
+        nat.balanced.clear();
+        nat.identities.clear();
+        nat.excluded.clear();
+        nat.vrf_tables.clear();
+        nat.settings = Settings::default();
         nat.forwarding = false;
         publish(engine, nat);
         nat.enabled = None;
@@ -253,7 +261,7 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
 }
 
 /// The first address of an interface.
-fn address_of(engine: &Engine, id: InterfaceId) -> Option<Ipv4Addr> {
+pub(crate) fn address_of(engine: &Engine, id: InterfaceId) -> Option<Ipv4Addr> {
     let calls = engine.get::<InterfaceAddresses>()?;
     (calls.of)(engine, id).into_iter().find_map(|(address, _)| match address {
         IpAddr::V4(address) => Some(address),
@@ -273,7 +281,7 @@ fn own_addresses(engine: &Engine) -> BTreeSet<Ipv4Addr> {
 }
 
 /// Give workers what is configured now, and make external addresses the router's own.
-fn publish(engine: &mut Engine, nat: &mut Nat44) {
+pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat44) {
     let Some(Enabled { inside_vrf, outside_vrf, .. }) = nat.enabled else { return };
     let own = own_addresses(engine);
     let table = |id: u32| table_index(engine, id).unwrap_or(0);
@@ -286,22 +294,15 @@ fn publish(engine: &mut Engine, nat: &mut Nat44) {
         rules.pool.push(PoolAddress { address: address.into(), tenant });
         rules.external.insert(address.into(), own.contains(&address));
     }
-    for (name, local) in &nat.mappings {
-        let address = match name.external {
-            External::Address(address) => Some(address),
-            External::Interface(id) => address_of(engine, id),
-        };
-        let Some(address) = address else { continue };
-        let mapping = Mapping {
-            local: End { address: local.address.into(), port: local.port },
-            external: End { address: address.into(), port: name.port },
-            table: local.vrf.map_or(inside_table, table),
-        };
-        let key = |end: End| (end.address, name.protocol, end.port);
-        rules.external.insert(address.into(), own.contains(&address));
-        rules.by_external.insert(key(mapping.external), mapping);
-        rules.by_local.insert((mapping.table, key(mapping.local)), mapping);
-    }
+    mappings::fill(engine, nat, &mut rules, &|address| own.contains(&address));
+    rules.twice_pool = nat.twice_pool.iter().map(|address| u32::from(*address)).collect();
+    let mask = |length: u8| u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+    rules.excluded =
+        nat.excluded.iter().map(|(address, n)| (u32::from(*address), mask(*n))).collect();
+    let routes = nat.vrf_tables.iter();
+    rules.vrf_routes =
+        routes.map(|(vrf, to)| (table(*vrf), to.iter().map(|to| table(*to)).collect())).collect();
+    rules.provider = nat.settings.provider(table);
     let foreign = rules.external.iter().filter(|(_, is_own)| !**is_own);
     let wanted = foreign.map(|(address, _)| (outside_table, Ipv4Addr::from(*address))).collect();
     nat.shared.rules.publish(rules);
@@ -409,6 +410,53 @@ pub(crate) fn remove_addresses(
         end_sessions(engine, move |session| {
             let address = session.flow(crate::session::Direction::OutToIn).destination.address;
             (first..=last).contains(&address)
+        })?;
+        provider::end_bindings(engine, move |binding| {
+            let flow = binding.flow(crate::session::Direction::OutToIn);
+            binding.kind() != crate::bindings::Kind::Subscriber
+                && (first..=last).contains(&flow.destination.address)
+        })
+    })
+}
+
+/// Add addresses to the twice-NAT pool, or remove them. Their sessions end.
+pub(crate) fn set_twice_addresses(
+    engine: &mut Engine,
+    first: Ipv4Addr,
+    last: Ipv4Addr,
+    on: bool,
+) -> Result<(), Refusal> {
+    with_enabled(engine, |engine, nat| {
+        let count = check_range(first, last)?;
+        if on && nat.twice_pool.len() + count > POOL_ADDRESSES_MAX {
+            return Err(Refusal::new(format!(
+                "the twice-NAT pool may have {POOL_ADDRESSES_MAX} addresses"
+            )));
+        }
+        let range = || (u32::from(first)..=u32::from(last)).map(Ipv4Addr::from);
+        if let Some(wrong) = range().find(|address| on && !is_unicast(*address)) {
+            return Err(Refusal::new(format!("{wrong} is no address of a host")));
+        }
+        if let Some(wrong) = range().find(|address| nat.twice_pool.contains(address) == on) {
+            let is = if on { "in the twice-NAT pool already" } else { "not in the twice-NAT pool" };
+            return Err(Refusal::new(format!("{wrong} is {is}"))
+                .remedy("`show nat44 addresses` lists the pool"));
+        }
+        for address in range() {
+            match on {
+                true => nat.twice_pool.insert(address),
+                false => nat.twice_pool.remove(&address),
+            };
+        }
+        publish(engine, nat);
+        if on {
+            return Ok(());
+        }
+        let (first, last) = (u32::from(first), u32::from(last));
+        end_sessions(engine, move |session| {
+            let flow = session.flow(crate::session::Direction::InToOut);
+            session.flags().has(crate::session::Flags::TWICE)
+                && (first..=last).contains(&flow.destination.address)
         })
     })
 }
@@ -437,106 +485,6 @@ pub(crate) fn set_pool_interface(
     })
 }
 
-/// Let an interface be inside, outside, both or neither.
-pub(crate) fn change_sides(
-    engine: &mut Engine,
-    id: InterfaceId,
-    change: impl FnOnce(&mut Sides),
-) -> Result<(), Refusal> {
-    with_enabled(engine, |engine, nat| {
-        let before = nat.sides.get(&id).copied().unwrap_or_default();
-        let mut sides = before;
-        change(&mut sides);
-        if sides == before {
-            let name = engine.interface_name(id);
-            return Err(Refusal::new(format!("{name} is that already"))
-                .remedy("`show nat44 interfaces` lists them"));
-        }
-        set_sides(engine, nat, id, sides)
-    })
-}
-
-fn set_sides(
-    engine: &mut Engine,
-    nat: &mut Nat44,
-    id: InterfaceId,
-    sides: Sides,
-) -> Result<(), Refusal> {
-    let before = nat.sides.get(&id).copied().unwrap_or_default();
-    let apply = |engine: &mut Engine, sides: Sides| -> Result<(), Refusal> {
-        let any = sides.inside || sides.outside;
-        engine.need_feature(id, ARC, REASSEMBLY, WHO, any)?;
-        engine.set_feature(id, ARC, OUT2IN, sides.outside)?;
-        engine.set_feature(id, ARC, IN2OUT, sides.inside)?;
-        Ok(())
-    };
-    nat.shared.set_sides(id, sides);
-    if let Err(error) = apply(engine, sides) {
-        nat.shared.set_sides(id, before);
-        apply(engine, before)?;
-        return Err(error);
-    }
-    if sides == Sides::default() {
-        nat.sides.remove(&id);
-    } else {
-        nat.sides.insert(id, sides);
-    }
-    Ok(())
-}
-
-/// Add a static mapping.
-pub(crate) fn add_mapping(
-    engine: &mut Engine,
-    name: MappingName,
-    local: Local,
-) -> Result<(), Refusal> {
-    if let Some(vrf) = local.vrf {
-        table_index(engine, vrf)?;
-    }
-    with_enabled(engine, |engine, nat| {
-        if !is_unicast(local.address) {
-            return Err(Refusal::new(format!("{} is no address of a host", local.address)));
-        }
-        if nat.mappings.contains_key(&name) {
-            return Err(Refusal::new("there is a static mapping of this external end already")
-                .remedy("`show nat44 static mappings` lists them"));
-        }
-        let same_local =
-            |(other, of): (&MappingName, &Local)| other.protocol == name.protocol && *of == local;
-        if nat.mappings.iter().any(same_local) {
-            return Err(Refusal::new("there is a static mapping of this local end already")
-                .remedy("`show nat44 static mappings` lists them"));
-        }
-        if nat.mappings.len() >= MAPPINGS_MAX {
-            return Err(Refusal::new(format!("there are {MAPPINGS_MAX} static mappings")));
-        }
-        nat.mappings.insert(name, local);
-        local.vrf.into_iter().for_each(|vrf| hold(engine, vrf, true));
-        publish(engine, nat);
-        Ok(())
-    })
-}
-
-/// Remove a static mapping. Its sessions end.
-pub(crate) fn remove_mapping(engine: &mut Engine, name: MappingName) -> Result<(), Refusal> {
-    with_enabled(engine, |engine, nat| {
-        let Some(local) = nat.mappings.remove(&name) else {
-            return Err(Refusal::new("there is no such static mapping")
-                .remedy("`show nat44 static mappings` lists them"));
-        };
-        local.vrf.into_iter().for_each(|vrf| hold(engine, vrf, false));
-        publish(engine, nat);
-        let address = u32::from(local.address);
-        end_sessions(engine, move |session| {
-            let flow = session.flow(crate::session::Direction::InToOut);
-            session.flags().has(crate::session::Flags::STATIC)
-                && flow.source.address == address
-                && (local.port == 0 || flow.source.port == local.port)
-                && (name.protocol == 0 || flow.protocol.0 == name.protocol)
-        })
-    })
-}
-
 /// Let packets from outside pass that nothing translates, or drop them.
 pub(crate) fn set_forwarding(engine: &mut Engine, on: bool) -> Result<(), Refusal> {
     with_enabled(engine, |engine, nat| {
@@ -556,7 +504,10 @@ pub(crate) fn end_sessions(
     loop {
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
-            worker.visit::<SlowPath, _>(node, |node, _| node.end_where(PLACES_PER_CALL, &ends))
+            worker.visit::<SlowPath, _>(node, |node, cx| {
+                let (rules, now_s) = (node.rules(cx), (cx.now_ns / 1_000_000_000) as u32);
+                node.end_where(rules, now_s, PLACES_PER_CALL, &ends)
+            })
         });
         let places = places.map_err(|error| Refusal::new(error.to_string()))?;
         looked += PLACES_PER_CALL;
@@ -568,17 +519,26 @@ pub(crate) fn end_sessions(
 
 /// An interface that goes takes its configuration along.
 pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: InterfaceChange) {
+    if change == InterfaceChange::Created {
+        engine.with(|engine, nat: &mut Nat44| sides::follow_new(engine, nat, id));
+    }
     if change != InterfaceChange::Deleted {
         return;
     }
     engine.with(|engine, nat: &mut Nat44| {
-        nat.sides.remove(&id);
+        let gone = nat.sides.remove(&id);
+        if gone.is_some_and(|sides| sides.output) {
+            sides::spread(engine, nat, id);
+        }
         nat.shared.set_sides(id, Sides::default());
         let mut changed = nat.pool_interfaces.remove(&id);
         let gone = |name: &MappingName| name.external == External::Interface(id);
-        let before = nat.mappings.len();
+        let count = |nat: &Nat44| nat.mappings.len() + nat.balanced.len() + nat.identities.len();
+        let before = count(nat);
         nat.mappings.retain(|name, _| !gone(name));
-        changed |= nat.mappings.len() != before;
+        nat.balanced.retain(|name, _| !gone(name));
+        nat.identities.retain(|identity| !gone(&identity.name));
+        changed |= count(nat) != before;
         if changed {
             publish(engine, nat);
         }

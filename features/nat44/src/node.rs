@@ -14,12 +14,14 @@ use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::{IcmpErrorRequest, nodes};
 use quiver_tables::exact::NOT_FOUND;
+use quiver_translation::rewrite::{clamp_mss, tcp_flags};
+use quiver_translation::routing::Routing;
 use quiver_wire::ip4::address::is_unicast;
 
-use crate::key::{Key, Kind, classify, key_of};
 use crate::session::{Direction, Session, flag};
-use crate::tables::{Rules, Shared, Sides};
-use crate::translate::{clamp_mss, tcp_flags, translate};
+use crate::tables::{Filtering, Rules, Shared, Sides};
+use crate::translate::translate;
+use quiver_translation::flow::{Flow, Key, Kind, classify, key_of};
 
 quiver_core::reasons! {
     /// What becomes of packets on an interface that translates.
@@ -43,7 +45,9 @@ quiver_core::reasons! {
         /// The table has no room at this key; it does not happen by chance.
         Crowded = "crowded", "the session table has no room at this key";
         /// The owner does not keep up.
-        Congestion = "congestion", "the ring to the worker that makes sessions is full";
+        Congestion = "congestion", "too many packets wait for the worker that makes sessions";
+        /// RFC 4787 §5.
+        Filtered = "filtered", "from outside to a mapping, by a remote host that it does not admit";
         /// Not enabled any more.
         NotEnabled = "not-enabled", "NAT44 was disabled meanwhile";
         /// RFC 6888 REQ-11; the sender gets an ICMP error.
@@ -52,6 +56,15 @@ quiver_core::reasons! {
         /// RFC 6888 REQ-11; the sender gets an ICMP error.
         SessionsExceeded = info "maximum-sessions-exceeded", "new sessions refused: all sessions \
             are in use";
+        /// RFC 6888 REQ-4; the sender gets an ICMP error.
+        SubscriberLimit = info "subscriber-limit", "new sessions refused: the subscriber has as \
+            many sessions, ports or blocks as it may have, or makes sessions too fast";
+        /// The sender gets an ICMP error.
+        BindingsExceeded = info "bindings-exceeded", "new sessions refused: all bindings are in \
+            use (`nat44 plugin enable` takes their number)";
+        /// Passes.
+        BackPressure = info "back-pressure", "passes in which a worker read no packets because \
+            the ring to the worker that makes sessions was full";
         /// Made.
         Made = info "sessions-made", "new sessions";
         /// RFC 5508 REQ-4 and -5.
@@ -63,8 +76,6 @@ quiver_core::reasons! {
 
 /// RFC 792: the TTL is over.
 const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: 11, code: 0, detail: 0 };
-/// Nodes that routes to further tables lead to, one behind another, that are looked through.
-const TABLES_MAX: usize = 4;
 
 /// Request to the slow path: the side that a packet came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +112,7 @@ pub(crate) struct Translator {
     pub lookup: NodeId,
     lookup_in_table: NodeId,
     pub icmp_error: NodeId,
-    /// Nodes that routes lead to whose hop names no adjacency.
-    ends: [NodeId; 3],
+    routing: Routing,
 }
 
 impl Translator {
@@ -118,8 +128,7 @@ impl Translator {
             lookup: wiring.node(nodes::ip4::LOOKUP),
             lookup_in_table: wiring.node(nodes::ip4::LOOKUP_IN_TABLE),
             icmp_error: wiring.node(nodes::ip4::ICMP_ERROR),
-            ends: [nodes::ip4::LOCAL, nodes::ip4::DROP, nodes::ip4::PUNT]
-                .map(|name| wiring.node(name)),
+            routing: Routing::new(wiring),
         }
     }
 
@@ -177,36 +186,42 @@ impl Translator {
         self.lookup_in_table
     }
 
-    /// Does the router have this destination itself?
-    fn is_local(&self, table: u32, destination: u32) -> bool {
-        let group = self.tables.ip4.table(table).lookup(destination);
-        self.tables.groups.resolve(group, 0).next == self.ends[0]
+    /// Does a destination lead out of an outside interface, of one that translates all that leaves
+    /// by it where only that counts?
+    fn leads_outside(&self, table: u32, destination: u32, output: bool) -> bool {
+        self.routing.leads_outside(table, destination, |id| {
+            let sides = self.shared.sides(id);
+            if output { sides.output } else { sides.outside }
+        })
     }
 
-    /// Does a destination lead out of an outside interface?
-    fn leads_outside(&self, mut table: u32, destination: u32) -> bool {
-        for _ in 0..TABLES_MAX {
-            let group = self.tables.ip4.table(table).lookup(destination);
-            let hop = self.tables.groups.resolve(group, 0);
-            if hop.next == self.lookup_in_table {
-                table = hop.index;
-                continue;
+    /// Small number of the table outside in which a destination of packets of `table` is reached
+    /// by an outside interface.
+    pub fn outside_table(
+        &self,
+        rules: &Rules,
+        state: InterfaceState,
+        destination: u32,
+    ) -> Option<u32> {
+        let (table, output) = (state.table, !state.sides.inside);
+        match rules.vrf_routes.get(&table) {
+            None => {
+                let outside = rules.outside_table;
+                self.leads_outside(outside, destination, output).then_some(outside)
             }
-            return self.tables.groups.each_hop(group).any(|hop| {
-                !self.ends.contains(&hop.next) && {
-                    let out = self.tables.adjacencies.get(hop.index).tx;
-                    self.shared.sides(out).outside
-                }
-            });
+            Some(tables) => {
+                let mut all = tables.iter().copied().chain([table]);
+                all.find(|outside| self.leads_outside(*outside, destination, output))
+            }
         }
-        false
     }
 
     /// May a packet from inside that has no session be translated?
-    fn is_for_outside(&self, rules: &Rules, table: u32, destination: u32) -> bool {
-        rules.external.contains_key(&destination)
-            || (!self.is_local(table, destination)
-                && self.leads_outside(rules.outside_table, destination))
+    fn is_for_outside(&self, rules: &Rules, state: InterfaceState, destination: u32) -> bool {
+        (state.sides.inside && rules.external.contains_key(&destination))
+            || (!self.routing.is_local(state.table, destination)
+                && !rules.is_excluded(destination)
+                && self.outside_table(rules, state, destination).is_some())
     }
 
     /// A packet from inside without session: the slow path makes one, unless it stays inside.
@@ -221,8 +236,24 @@ impl Translator {
         let destination = destination(packet)?;
         let rules = self.shared.rules(context.pass());
         let is_for_outside =
-            is_unicast(destination.into()) && self.is_for_outside(rules, state.table, destination);
+            is_unicast(destination.into()) && self.is_for_outside(rules, state, destination);
+        if is_for_outside && !rules.identity_local.is_empty() {
+            let (_, flow) = classify(packet, state.table);
+            if rules.is_identity_of(flow.source, flow.protocol, flow.table) {
+                return None;
+            }
+        }
         is_for_outside.then_some(SlowRequest { from_inside: true })
+    }
+
+    /// Is a packet from outside to an endpoint-independent mapping that may admit it?
+    fn is_mapped(&self, rules: &Rules, flow: &Flow) -> bool {
+        let filtering = rules.provider.independent;
+        let filters = |filtering| filtering != Filtering::AddressAndPortDependent;
+        filtering.is_some_and(filters)
+            && self.shared.bindings().is_some_and(|readers| {
+                readers.live_mapping_to(flow.destination, flow.protocol).is_some()
+            })
     }
 
     /// A packet from outside without session: to a static mapping, an ICMP error, the router's own,
@@ -239,8 +270,15 @@ impl Translator {
             return Ok(None);
         };
         let rules = self.shared.rules(context.pass());
+        if !rules.identity.is_empty() {
+            let (_, flow) = classify(packet, state.table);
+            if rules.is_identity_to(flow.destination, flow.protocol) {
+                return Ok(None);
+            }
+        }
         let Some(is_own) = rules.external.get(&to) else {
-            let passes = rules.forwarding || state.sides.inside || self.is_local(state.table, to);
+            let passes =
+                rules.forwarding || state.sides.inside || self.routing.is_local(state.table, to);
             return if passes { Ok(None) } else { Err(Nat44Drop::NoTranslation) };
         };
         let slow = Ok(Some(SlowRequest { from_inside: false }));
@@ -251,6 +289,7 @@ impl Translator {
             {
                 slow
             }
+            (Kind::Data { .. }, flow) if self.is_mapped(rules, &flow) => slow,
             _ if *is_own => Ok(None),
             (Kind::LostFragment, _) => Err(Nat44Drop::FragmentWithoutFirst),
             (Kind::Truncated, _) => Err(Nat44Drop::Truncated),

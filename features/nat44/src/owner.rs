@@ -1,123 +1,61 @@
 //! `nat44-ed-slowpath`: the worker that owns the sessions makes them, and ends those whose time is
 //! over. Others hand packets that need a session over to it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use quiver_core::cpu::Variant;
 use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
-use quiver_tables::exact::NOT_FOUND;
 use quiver_tables::sessions::SessionError;
-use quiver_wire::IpProtocol;
+use quiver_translation::flow::{Flow, Kind, classify};
 
+use crate::bindings::{Binding, Bindings};
+use crate::flows::{self, Moment, Plan, check_opens};
 use crate::icmp_error;
-use crate::key::{End, Flow, Key, Kind, classify, icmp};
 use crate::node::{
     IN2OUT, InterfaceState, Nat44Drop, OUT2IN, SLOW_PATH, SlowRequest, Translator, destination,
 };
-use crate::session::{Direction, Flags, NewSession, Session, Writer, flag};
+use crate::ports::{EXHAUSTED_MAX, Exhausted};
+use crate::session::{Direction, Flags, NewSession, Session, Writer};
 use crate::tables::{Rules, Shared};
 
 /// The worker that makes sessions.
 pub(crate) const OWNER: WorkerId = WorkerId(0);
 /// RFC 6888 REQ-11.
 const HOST_UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest { kind: 3, code: 1, detail: 0 };
-/// Dynamic ports (RFC 6056 §3.2): all but the well-known ones.
-const FIRST_PORT: u16 = 1024;
-const PORTS: u32 = 65_536 - FIRST_PORT as u32;
-/// Ports that are tried in one look-up. It divides [`PORTS`].
-const PORTS_PER_LOOK_UP: u32 = 64;
-/// Addresses whose whole range is searched for one packet; of the others, one look-up's ports are
-/// tried. So many take about 2 ms.
-const ADDRESSES_SEARCHED: usize = 4;
 /// Nanoseconds between two turns of the clock hand, and the turns of a whole round.
 const TURN_NS: u64 = 10_000_000;
 const TURNS_OF_ROUND: usize = 1_000;
 /// Sessions that a turn looks at, at least.
 const TURN_PLACES_MIN: usize = 64;
-/// Destinations of which it is remembered that no port is free.
-const EXHAUSTED_MAX: usize = 256;
-
-const _: () = assert!(PORTS.is_multiple_of(PORTS_PER_LOOK_UP));
-
-/// What no port is left for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Exhausted {
-    remote: End,
-    protocol: u8,
-    tables: (u32, u32),
-    /// Second until which it is believed.
-    until_s: u32,
-}
+/// Packets that a worker keeps for the owner while the ring to it is full. A worker reads no
+/// receive queue meanwhile, so that they are those of one pass.
+const WAITING_MAX: usize = 8_192;
 
 /// What the owner has.
 pub(crate) struct Owner {
     pub writer: Writer,
+    pub bindings: Option<Box<Bindings>>,
     random: u64,
-    exhausted: Box<[Exhausted; EXHAUSTED_MAX]>,
+    pub exhausted: Box<[Exhausted; EXHAUSTED_MAX]>,
 }
 
 impl Owner {
     /// `seed` is a secret.
     pub fn new(writer: Writer, seed: u64) -> Owner {
         let exhausted = Box::new([Exhausted::default(); EXHAUSTED_MAX]);
-        Owner { writer, random: seed | 1, exhausted }
+        Owner { writer, bindings: None, random: seed | 1, exhausted }
     }
 
     /// The next number of a sequence (xorshift) that begins with a secret.
-    fn random(&mut self) -> u64 {
+    pub fn random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         self.random.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn exhausted_place(what: &Exhausted) -> usize {
-        let word = u64::from(what.remote.address) << 24
-            ^ u64::from(what.remote.port) << 8
-            ^ u64::from(what.protocol);
-        (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % EXHAUSTED_MAX
-    }
-
-    fn is_exhausted(&self, what: Exhausted, now_s: u32) -> bool {
-        let known = self.exhausted[Self::exhausted_place(&what)];
-        known.until_s > now_s && Exhausted { until_s: 0, ..known } == what
-    }
-
-    fn note_exhausted(&mut self, what: Exhausted, now_s: u32) {
-        self.exhausted[Self::exhausted_place(&what)] = Exhausted { until_s: now_s + 1, ..what };
-    }
-
-    /// A port for which `key_of` is free: the wanted one, or one of the `count` from a random one
-    /// on.
-    fn port(
-        &mut self,
-        wanted: u16,
-        count: u32,
-        is_free_by_rules: impl Fn(u16) -> bool,
-        key_of: impl Fn(u16) -> Key,
-    ) -> Option<u16> {
-        if wanted != 0 && is_free_by_rules(wanted) && self.writer.get(&key_of(wanted)).is_none() {
-            return Some(wanted);
-        }
-        let start = (((self.random() >> 32) * u64::from(PORTS)) >> 32) as u32;
-        let table = self.writer.table();
-        for first in (0..count).step_by(PORTS_PER_LOOK_UP as usize) {
-            let port = |at: usize| FIRST_PORT + ((start + first + at as u32) % PORTS) as u16;
-            let keys: [Key; PORTS_PER_LOOK_UP as usize] =
-                std::array::from_fn(|at| key_of(port(at)));
-            let mut found = [NOT_FOUND; PORTS_PER_LOOK_UP as usize];
-            table.lookup_slice(Variant::best(), &keys, &mut found);
-            let free =
-                (0..found.len()).find(|at| found[*at] == NOT_FOUND && is_free_by_rules(port(*at)));
-            if let Some(at) = free {
-                return Some(port(at));
-            }
-        }
-        None
     }
 }
 
@@ -129,14 +67,28 @@ pub(crate) struct SlowPath {
     own: NodeId,
     /// The owner's, while NAT44 is enabled.
     pub owner: Option<Box<Owner>>,
+    /// Packets that found the ring to the owner full, on other workers.
+    waiting: VecDeque<Packet>,
 }
 
 /// Why there is no session, for the caller.
-enum Refused {
+pub(crate) enum Refused {
     /// The packet dies.
     Dies(Nat44Drop),
-    /// The sender gets an ICMP error.
+    /// It is counted, and the sender gets an ICMP error.
     Answered(Nat44Drop),
+    /// It is counted, and dies as one without a session.
+    Silent(Nat44Drop),
+}
+
+impl Refused {
+    /// The same without an answer.
+    pub fn silent(self) -> Refused {
+        match self {
+            Refused::Answered(reason) | Refused::Silent(reason) => Refused::Silent(reason),
+            Refused::Dies(reason) => Refused::Dies(reason),
+        }
+    }
 }
 
 impl From<Nat44Drop> for Refused {
@@ -145,25 +97,48 @@ impl From<Nat44Drop> for Refused {
     }
 }
 
-/// Of a packet: does it open something?
-fn check_opens(flow: &Flow, kind: Kind) -> Result<u8, Nat44Drop> {
-    match kind {
-        Kind::Data { tcp_flags } if flow.protocol == IpProtocol::TCP => {
-            let opens = flag::SYN | flag::ACK | flag::RST | flag::FIN;
-            (tcp_flags & opens == flag::SYN).then_some(tcp_flags).ok_or(Nat44Drop::NonSyn)
-        }
-        Kind::Query { kind: icmp::ECHO | icmp::TIMESTAMP } | Kind::Data { .. } => Ok(0),
-        _ => Err(Nat44Drop::BadIcmpType),
-    }
-}
-
 impl SlowPath {
     /// End the sessions for which `ends` holds among the next `places`; how many places there are.
-    pub fn end_where(&mut self, places: usize, ends: &impl Fn(Session<'_>) -> bool) -> usize {
+    pub fn end_where(
+        &mut self,
+        rules: &Rules,
+        now_s: u32,
+        places: usize,
+        ends: &impl Fn(Session<'_>) -> bool,
+    ) -> usize {
         let Some(owner) = &mut self.owner else { return 0 };
-        owner.writer.turn(places, |_, words| !ends(Session(words)));
+        let Owner { writer, bindings, .. } = &mut **owner;
+        writer.turn(places, |_, words| {
+            let session = Session(words);
+            let over = ends(session);
+            if over && let Some(bindings) = bindings {
+                bindings.release(session, now_s, &rules.provider);
+            }
+            !over
+        });
         self.translator.shared.note_sessions(&owner.writer);
         owner.writer.places()
+    }
+
+    /// End the bindings that nobody uses and for which `ends` holds among the next `places`; how
+    /// many places there are.
+    pub fn end_bindings_where(
+        &mut self,
+        rules: &Rules,
+        now_s: u32,
+        places: usize,
+        ends: &impl Fn(Binding<'_>) -> bool,
+    ) -> usize {
+        let owner = self.owner.as_mut();
+        let Some(bindings) = owner.and_then(|owner| owner.bindings.as_mut()) else { return 0 };
+        bindings.end_where(places, now_s, &rules.provider, ends);
+        self.translator.shared.note_bindings(bindings);
+        bindings.writer.places()
+    }
+
+    /// What is configured now.
+    pub fn rules<'p>(&self, cx: &Context<'p>) -> &'p Rules {
+        self.translator.shared.rules(cx.pass)
     }
 
     fn decide(&mut self, cx: &mut Context<'_>, packet: &mut Packet) -> Result<NodeId, Nat44Drop> {
@@ -195,6 +170,10 @@ impl SlowPath {
                 cx.count(reason, 1);
                 packet.hand_over(HOST_UNREACHABLE);
                 return Ok(self.translator.icmp_error);
+            }
+            Err(Refused::Silent(reason)) => {
+                cx.count(reason, 1);
+                return Err(Nat44Drop::NoTranslation);
             }
         };
         let session = Session(sessions.1.get(index >> 1));
@@ -239,10 +218,15 @@ impl SlowPath {
         if owner.writer.len() >= owner.writer.sessions_max() {
             return Err(Refused::Answered(Nat44Drop::SessionsExceeded));
         }
-        let (inside, outside, flags) = match from_inside {
-            true => from_inside_flows(owner, rules, flow, state.now_s)?,
-            false => from_outside_flows(rules, flow)?,
+        let at = Moment { now_s: state.now_s, now_ns: cx.now_ns };
+        let plan = if from_inside {
+            let to = flow.destination.address;
+            let table = self.translator.outside_table(rules, state, to);
+            flows::from_inside(owner, rules, flow, table.unwrap_or(rules.outside_table), at)?
+        } else {
+            flows::from_outside(owner, rules, flow, at)?
         };
+        let Plan { inside, outside, flags } = plan;
         let direction = if from_inside { Direction::InToOut } else { Direction::OutToIn };
         let new = NewSession {
             inside,
@@ -258,6 +242,10 @@ impl SlowPath {
             SessionError::Collides { .. } => Refused::Dies(Nat44Drop::NoTranslation),
             SessionError::Table(_) => Refused::Dies(Nat44Drop::Crowded),
         })?;
+        if let Some(bindings) = &mut owner.bindings {
+            bindings.begin((inside, outside), flags, state.now_s, rules);
+            self.translator.shared.note_bindings(bindings);
+        }
         cx.count(Nat44Drop::Made, 1);
         if flags.has(Flags::HAIRPIN) {
             cx.count(Nat44Drop::Hairpinned, 1);
@@ -270,109 +258,32 @@ impl SlowPath {
     }
 }
 
-/// The flows of a session that a packet from inside makes.
-fn from_inside_flows(
-    owner: &mut Owner,
-    rules: &Rules,
-    flow: Flow,
-    now_s: u32,
-) -> Result<(Flow, Flow, Flags), Refused> {
-    let is_icmp = flow.is_icmp();
-    // To an outside address: a host inside is meant (RFC 4787 REQ-9).
-    let hairpin = match rules.external.contains_key(&flow.destination.address) {
-        true => {
-            let mapping = rules.mapping_to(flow.destination, flow.protocol);
-            let mapping = mapping.ok_or(Nat44Drop::NoTranslation)?;
-            let port = match mapping.is_whole() {
-                true => flow.destination.port,
-                false => mapping.local.port,
-            };
-            Some((End { address: mapping.local.address, port }, mapping.table))
-        }
-        false => None,
-    };
-    let (remote, table) = hairpin.unwrap_or((flow.destination, rules.outside_table));
-    let outside = |external: End| Flow {
-        // An identifier is the same at both ends.
-        source: if is_icmp { End { port: external.port, ..remote } } else { remote },
-        destination: external,
-        protocol: flow.protocol,
-        table,
-    };
-    let mut flags = if hairpin.is_some() { Flags::HAIRPIN } else { Flags::default() };
-    if let Some(mapping) = rules.mapping_of(flow.source, flow.protocol, flow.table) {
-        let port = if mapping.is_whole() { flow.source.port } else { mapping.external.port };
-        flags.0 |= Flags::STATIC.0;
-        let external = End { address: mapping.external.address, port };
-        return Ok((flow, outside(external), flags));
-    }
-    let external = dynamic_end(owner, rules, flow, remote, table, now_s, &outside)?;
-    Ok((flow, outside(external), flags))
-}
-
-/// An address and a port of the pool.
-fn dynamic_end(
-    owner: &mut Owner,
-    rules: &Rules,
-    flow: Flow,
-    remote: End,
-    table: u32,
-    now_s: u32,
-    outside: &impl Fn(End) -> Flow,
-) -> Result<End, Refused> {
-    let what = Exhausted {
-        remote: if flow.is_icmp() { End { port: 0, ..remote } } else { remote },
-        protocol: flow.protocol.0,
-        tables: (flow.table, table),
-        until_s: 0,
-    };
-    if owner.is_exhausted(what, now_s) {
-        return Err(Refused::Answered(Nat44Drop::OutOfPorts));
-    }
-    let own = rules.pool.iter().any(|address| address.tenant == Some(flow.table));
-    let tenant = own.then_some(flow.table);
-    let pool = || rules.pool.iter().filter(move |address| address.tenant == tenant);
-    let count = pool().count();
-    if count == 0 {
-        return Err(Refused::Answered(Nat44Drop::OutOfPorts));
-    }
-    // A host keeps its address while that has ports (RFC 4787 REQ-2).
-    let hash = u64::from(flow.source.address).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    let first = ((hash * count as u64) >> 32) as usize;
-    let has_ports = matches!(flow.protocol, IpProtocol::TCP | IpProtocol::UDP) || flow.is_icmp();
-    if !has_ports {
-        let ends = pool().cycle().skip(first).take(count);
-        let mut ends = ends.map(|pooled| End { address: pooled.address, port: 0 });
-        let free = ends.find(|end| owner.writer.get(&outside(*end).key()).is_none());
-        return free.ok_or(Refused::Answered(Nat44Drop::OutOfPorts));
-    }
-    for (addresses, ports) in [(count, PORTS_PER_LOOK_UP), (ADDRESSES_SEARCHED, PORTS)] {
-        for pooled in pool().cycle().skip(first).take(addresses.min(count)) {
-            let address = pooled.address;
-            let key_of = |port| outside(End { address, port }).key();
-            let may = |port: u16| !rules.is_reserved(End { address, port }, flow.protocol);
-            if let Some(port) = owner.port(flow.source.port, ports, may, key_of) {
-                return Ok(End { address, port });
+impl SlowPath {
+    /// Hand a packet to the owner, behind those that wait.
+    fn pass_to_owner(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
+        if self.waiting.is_empty() {
+            cx.trace(&packet, self.own);
+            match cx.hand_off(packet, OWNER, self.own) {
+                Ok(()) => return,
+                Err(back) => packet = back,
             }
         }
+        if self.waiting.len() < WAITING_MAX {
+            cx.keep_age(&mut packet);
+            self.waiting.push_back(packet);
+        } else {
+            cx.kill(packet, Nat44Drop::Congestion);
+        }
     }
-    owner.note_exhausted(what, now_s);
-    Err(Refused::Answered(Nat44Drop::OutOfPorts))
-}
 
-/// The flows of a session that a packet from outside to a static mapping makes.
-fn from_outside_flows(rules: &Rules, flow: Flow) -> Result<(Flow, Flow, Flags), Refused> {
-    let mapping = rules.mapping_to(flow.destination, flow.protocol);
-    let mapping = mapping.ok_or(Nat44Drop::NoTranslation)?;
-    let port = if mapping.is_whole() { flow.destination.port } else { mapping.local.port };
-    let remote_port = if flow.is_icmp() { port } else { flow.source.port };
-    let inside = Flow {
-        source: End { address: mapping.local.address, port },
-        destination: End { port: remote_port, ..flow.source },
-        protocol: flow.protocol,
-        table: mapping.table,
-    };
-    Ok((inside, flow, Flags::STATIC))
+    /// While packets wait, the worker reads no receive queue.
+    fn wait_for_owner(&mut self, cx: &mut Context<'_>) {
+        if !self.waiting.is_empty() {
+            cx.count(Nat44Drop::BackPressure, 1);
+            cx.hold_receive();
+            cx.tick_at(cx.now_ns);
+        }
+    }
 }
 
 impl Node for SlowPath {
@@ -382,33 +293,55 @@ impl Node for SlowPath {
             return;
         }
         for packet in frame.drain() {
-            cx.trace(&packet, self.own);
-            if let Err(packet) = cx.hand_off(packet, OWNER, self.own) {
-                cx.kill(packet, Nat44Drop::Congestion);
-            }
+            self.pass_to_owner(cx, packet);
         }
+        self.wait_for_owner(cx);
     }
 
     fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
         Some(self)
     }
 
-    /// Turn the clock hand.
+    /// Turn the clock hand, or pass on what waits for the owner.
     fn tick(&mut self, cx: &mut Context<'_>) -> Option<u64> {
+        if cx.worker != OWNER {
+            for _ in 0..self.waiting.len() {
+                let Some(packet) = self.waiting.pop_front() else { break };
+                if let Err(packet) = cx.hand_off(packet, OWNER, self.own) {
+                    self.waiting.push_front(packet);
+                    break;
+                }
+            }
+            self.wait_for_owner(cx);
+            return (!self.waiting.is_empty()).then_some(cx.now_ns);
+        }
         let owner = self.owner.as_mut()?;
         let shared = &self.translator.shared;
-        owner.writer.collect();
+        let provider = &shared.rules(cx.pass).provider;
+        let Owner { writer, bindings, .. } = &mut **owner;
+        writer.collect();
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
-        let places = (owner.writer.places() / TURNS_OF_ROUND).max(TURN_PLACES_MIN);
-        let ended = owner.writer.turn(places, |_, words| {
+        let of_round = |places: usize| (places / TURNS_OF_ROUND).max(TURN_PLACES_MIN);
+        let ended = writer.turn(of_round(writer.places()), |_, words| {
             let session = Session(words);
-            now_s.saturating_sub(session.seen_s()) <= shared.timeout_s(session.class())
+            let idle_s = now_s.saturating_sub(session.seen_s());
+            let lives = idle_s <= shared.timeout_s(session.class());
+            if !lives && let Some(bindings) = bindings {
+                bindings.release(session, now_s, provider);
+            }
+            lives
         });
         if ended > 0 {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);
-            shared.note_sessions(&owner.writer);
+            shared.note_sessions(writer);
         }
-        (!owner.writer.is_empty()).then_some(cx.now_ns + TURN_NS)
+        let mut is_empty = writer.is_empty();
+        if let Some(bindings) = bindings {
+            bindings.turn(of_round(bindings.writer.places()), now_s, provider);
+            shared.note_bindings(bindings);
+            is_empty &= bindings.writer.is_empty();
+        }
+        (!is_empty).then_some(cx.now_ns + TURN_NS)
     }
 }
 
@@ -422,6 +355,7 @@ pub(crate) fn spec(arc: ArcId, shared: &Arc<Shared>) -> NodeSpec {
                 .map(|name| wiring.number(name).unwrap_or(quiver_core::graph::node::DROP)),
             own: wiring.id,
             owner: None,
+            waiting: VecDeque::with_capacity(WAITING_MAX),
         })
     })
     .slow_path()

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table, Work, in_slices};
 use quiver_core::Engine;
+use quiver_translation::flow::End;
 
 use crate::commands::{GROUP, TIMEOUTS, protocol_word};
-use crate::config::{External, Nat44};
-use crate::key::End;
+use crate::config::Nat44;
 use crate::session::{Direction, Flags, Session};
 
 /// Sessions that a slice of `show nat44 sessions` looks at.
@@ -64,7 +64,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show nat44 static mappings")
             .group(GROUP)
             .help("Show the static mappings of NAT44")
-            .run(|engine: &mut Engine, _| Ok(mappings(engine))),
+            .run(|engine: &mut Engine, _| Ok(crate::mapping_shows::mappings(engine))),
     );
     registry.command(
         Command::new("show nat timeouts")
@@ -139,10 +139,12 @@ fn add_session(engine: &Engine, table: &mut Table, wanted: Wanted, number: u32) 
         if inside.protocol == quiver_wire::IpProtocol::TCP { session.tcp().word() } else { "-" };
     let now_s = (engine.now_ns() / 1_000_000_000) as u32;
     let flags = session.flags();
-    let made_by = match (flags.has(Flags::HAIRPIN), flags.has(Flags::STATIC)) {
-        (true, _) => "hairpin",
-        (false, true) => "static-mapping",
-        (false, false) => "pool",
+    let made_by = match flags {
+        _ if flags.has(Flags::HAIRPIN) => "hairpin",
+        _ if flags.has(Flags::BALANCED) => "load-balancing",
+        _ if flags.has(Flags::STATIC) => "static-mapping",
+        _ if flags.has(Flags::MAPPED) => "mapping",
+        _ => "pool",
     };
     table
         .row()
@@ -164,6 +166,7 @@ fn summary(engine: &mut Engine) -> Result<Output, Refusal> {
         .field("State", if nat.enabled.is_some() { "enabled" } else { "disabled" })
         .field("Sessions", shared.sessions() as u64)
         .field("Sessions at most", most.unwrap_or(0))
+        .field("Sessions at once", shared.most_sessions.load(Ordering::Relaxed) as u64)
         .field("Sessions made", count(&shared.made))
         .field("Sessions expired", count(&shared.expired))
         .field("Pool addresses", (nat.pool.len() + nat.pool_interfaces.len()) as u64)
@@ -194,42 +197,16 @@ fn interfaces(engine: &Engine) -> Output {
     let Some(nat) = engine.get::<Nat44>() else { return Output::none() };
     for interface in engine.all_interfaces() {
         let Some(sides) = nat.sides.get(&interface.id) else { continue };
-        let side = match (sides.inside, sides.outside) {
-            (true, true) => "in out",
-            (true, false) => "in",
+        let side = match (sides.inside, sides.output, sides.outside) {
+            (true, true, _) => "in out output-feature",
+            (true, _, true) => "in out",
+            (true, ..) => "in",
+            (_, true, _) => "out output-feature",
             _ => "out",
         };
         table.row().cell(&interface.name).cell(side);
     }
     Output::none().table("interfaces", table)
-}
-
-fn mappings(engine: &Engine) -> Output {
-    let mut table = Table::new([
-        Column::left("Protocol"),
-        Column::left("Local"),
-        Column::right("Local port").key("local_port"),
-        Column::left("External"),
-        Column::right("External port").key("external_port"),
-        Column::right("VRF"),
-    ]);
-    let Some(nat) = engine.get::<Nat44>() else { return Output::none() };
-    let port = |port: u16| (port != 0).then_some(port);
-    for (name, local) in &nat.mappings {
-        let external = match name.external {
-            External::Address(address) => address.to_string(),
-            External::Interface(id) => engine.interface_name(id),
-        };
-        table
-            .row()
-            .cell(protocol_word(name.protocol))
-            .cell(local.address.to_string())
-            .cell(port(local.port))
-            .cell(external)
-            .cell(port(name.port))
-            .cell(local.vrf);
-    }
-    Output::none().table("mappings", table)
 }
 
 fn timeouts(engine: &Engine) -> Output {

@@ -2,4 +2,6 @@
 
 mod any_packets;
 mod golden;
+mod mappings;
+mod provider;
 mod sessions;

@@ -12,11 +12,11 @@ pub const FEATURES: [Register; 4] = [
     quiver_reassembly::register,
     quiver_nat44::register,
 ];
-const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const REMOTE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
-const POOL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const UDP: u8 = 17;
-const TCP: u8 = 6;
+pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+pub const REMOTE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+pub const POOL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub const UDP: u8 = 17;
+pub const TCP: u8 = 6;
 
 pub fn router_with(settings: Settings, sessions: usize) -> Router {
     let mut router = Router::with(settings, &FEATURES);
@@ -46,24 +46,24 @@ fn router(sessions: usize) -> Router {
     router_with(Settings::default(), sessions)
 }
 
-fn whole() -> Fragment {
+pub fn whole() -> Fragment {
     Fragment { identification: 1, offset_bytes: 0, more: false }
 }
 
-fn udp(source: u16, destination: u16) -> Vec<u8> {
+pub fn udp(source: u16, destination: u16) -> Vec<u8> {
     let [a, b] = source.to_be_bytes();
     let [c, d] = destination.to_be_bytes();
     vec![a, b, c, d, 0, 8, 0, 0]
 }
 
-fn tcp(source: u16, destination: u16, flags: u8) -> Vec<u8> {
+pub fn tcp(source: u16, destination: u16, flags: u8) -> Vec<u8> {
     let mut header = udp(source, destination)[..4].to_vec();
     header.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
     header
 }
 
 /// Send from a host inside; the source address and port that come out, if anything does.
-fn from_inside(
+pub fn from_inside(
     router: &mut Router,
     host: Ipv4Addr,
     protocol: u8,
@@ -83,7 +83,7 @@ fn from_outside(router: &mut Router, port: u16, protocol: u8, upper: &[u8]) -> b
     !router.sent("e0").is_empty()
 }
 
-fn sessions(router: &mut Router) -> u64 {
+pub fn sessions(router: &mut Router) -> u64 {
     router.json("show nat44 summary")["sessions"].as_u64().expect("a number")
 }
 
@@ -287,4 +287,27 @@ fn a_worker_that_owns_no_sessions_hands_new_flows_over_and_translates_known_ones
         assert_eq!(sessions(&mut router), 100);
     }
     assert_eq!(router.count("nat44-ed-slowpath", "sessions-made"), 100);
+}
+
+/// All packets come to the worker that owns nothing, more than the ring takes: none is lost.
+#[test]
+fn a_burst_of_new_flows_at_the_wrong_worker_is_held_back_and_not_lost() {
+    const FLOWS: u16 = 20_000;
+    let settings = Settings { workers: 2, buffers: 32_768, ..Settings::default() };
+    let mut router = router_with(settings, 30_000);
+    for port in 0..FLOWS {
+        let frame = ip4(0, (HOST, REMOTE), UDP, whole(), &udp(4000 + port, 53));
+        router.inject_queue("e0", 1, &frame);
+    }
+    router.run();
+    assert_eq!(router.sent("e1").len(), usize::from(FLOWS));
+    assert_eq!(sessions(&mut router), u64::from(FLOWS));
+    assert_eq!(router.count("nat44-ed-slowpath", "congestion"), 0);
+    // The way back at the wrong worker, too: found there.
+    for port in 0..FLOWS {
+        let frame = ip4(1, (REMOTE, POOL), UDP, whole(), &udp(53, 4000 + port));
+        router.inject_queue("e1", 1, &frame);
+    }
+    router.run();
+    assert_eq!(router.sent("e0").len(), usize::from(FLOWS));
 }

@@ -199,6 +199,13 @@ impl<'p> Context<'p> {
         self.handoff.put(worker, packet, next, self.outbox.age())
     }
 
+    /// Back-pressure: the worker reads none of its receive queues in its next pass (from a tick: in
+    /// this one). For a node that keeps packets until a ring to another worker has room; packets
+    /// wait in the device meanwhile. Handed-over packets and ticks go on.
+    pub fn hold_receive(&mut self) {
+        self.handoff.hold_receive();
+    }
+
     /// Have the running node's [`tick`](crate::graph::node::Node::tick) called at `due_ns`, unless
     /// it is called earlier anyway.
     #[inline]

@@ -1,5 +1,6 @@
-//! Packets from one worker to another: one ring per pair, nobody waits, what does not fit is
-//! dropped and counted where it came from.
+//! Packets from one worker to another: one ring per pair, nobody waits. A node drops and counts
+//! what does not fit, or keeps it and lets the worker leave its receive queues alone
+//! ([`Handoff::hold_receive`]) until the ring has room again.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -23,6 +24,8 @@ pub(crate) struct Handoff {
     from: Vec<Consumer<Parcel>>,
     /// Packets were put that their takers do not see yet.
     unseen: bool,
+    /// The next pass reads no receive queue.
+    holds_receive: bool,
 }
 
 /// The way to one other worker.
@@ -87,6 +90,17 @@ impl Handoff {
         way.unseen = true;
         self.unseen = true;
         Ok(())
+    }
+
+    /// Let the next pass read no receive queue.
+    pub(crate) fn hold_receive(&mut self) {
+        self.holds_receive = true;
+    }
+
+    /// Does this pass read no receive queue? Holds for one pass.
+    #[inline]
+    pub(crate) fn take_hold(&mut self) -> bool {
+        std::mem::take(&mut self.holds_receive)
     }
 
     /// Let the other workers see what was put, and wake those that sleep. Once for all that a

@@ -184,7 +184,9 @@ impl Worker {
             self.run_ticks(now_ns);
         }
         let mut packets = 0;
-        for index in 0..self.inputs.len() {
+        // A hold that ticks renew is for this pass; one of a vector is for the next.
+        let inputs = if self.handoff.take_hold() { 0 } else { self.inputs.len() };
+        for index in 0..inputs {
             if !self.inputs[index].asleep {
                 packets += self.receive(index, now_ns);
                 self.run_graph(now_ns);

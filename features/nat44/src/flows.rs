@@ -1,0 +1,208 @@
+//! The two flows of a new session, from inside and from outside.
+
+use quiver_translation::flow::{End, Flow, Kind, icmp};
+use quiver_wire::IpProtocol;
+
+use crate::bindings::{Bindings, permission_keys, subscriber_keys};
+use crate::node::Nat44Drop;
+use crate::owner::{Owner, Refused};
+use crate::ports::Wanted;
+use crate::session::{Direction, Flags, flag};
+use crate::tables::{Filtering, Mapping, Rules, TwiceNat};
+
+/// What a new session is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// The flow of packets from inside.
+    pub inside: Flow,
+    /// The flow of packets from outside.
+    pub outside: Flow,
+    pub flags: Flags,
+}
+
+/// When a session is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub now_s: u32,
+    pub now_ns: u64,
+}
+
+/// The TCP flags of a packet that opens something.
+pub(crate) fn check_opens(flow: &Flow, kind: Kind) -> Result<u8, Nat44Drop> {
+    match kind {
+        Kind::Data { tcp_flags } if flow.protocol == IpProtocol::TCP => {
+            let opens = flag::SYN | flag::ACK | flag::RST | flag::FIN;
+            (tcp_flags & opens == flag::SYN).then_some(tcp_flags).ok_or(Nat44Drop::NonSyn)
+        }
+        Kind::Query { kind: icmp::ECHO | icmp::TIMESTAMP } | Kind::Data { .. } => Ok(0),
+        _ => Err(Nat44Drop::BadIcmpType),
+    }
+}
+
+/// The flags of one more session of a host, which is within its limits.
+fn admit(
+    bindings: Option<&mut Bindings>,
+    rules: &Rules,
+    host: (u32, u32),
+    at: Moment,
+) -> Result<Flags, Refused> {
+    let provider = &rules.provider;
+    let Some(bindings) = bindings.filter(|_| !provider.is_default()) else {
+        return Ok(Flags::default());
+    };
+    let no_place = |_| Refused::Answered(Nat44Drop::BindingsExceeded);
+    let mut flags = Flags::COUNTED;
+    if let Some((_, most)) = provider.table_limits.iter().find(|(table, _)| *table == host.0) {
+        let table = bindings.subscriber(host.0, 0, at.now_s).map_err(no_place)?;
+        if table.users() >= *most {
+            return Err(Refused::Answered(Nat44Drop::SessionsExceeded));
+        }
+        flags = flags.with(Flags::LIMITED);
+    }
+    let subscriber = bindings.subscriber(host.0, host.1, at.now_s).map_err(no_place)?;
+    let most = provider.limits.sessions;
+    let is_within = (most == 0 || subscriber.users() < most)
+        && Bindings::is_within_rate(subscriber, provider.limits.rate, at.now_ns);
+    is_within.then_some(flags).ok_or(Refused::Answered(Nat44Drop::SubscriberLimit))
+}
+
+/// The host that a packet from inside to an outside address is for (RFC 4787 REQ-9): its end and
+/// table.
+fn hairpin(
+    owner: &mut Owner,
+    rules: &Rules,
+    flow: &Flow,
+) -> Result<Option<(End, u32, Option<Mapping>)>, Refused> {
+    if !rules.external.contains_key(&flow.destination.address) {
+        return Ok(None);
+    }
+    if let Some(mapping) = rules.mapping_to(flow.destination, flow.protocol) {
+        let (local, table) = rules.backend(mapping, flow.source.address, owner.random());
+        let port = if mapping.is_whole() { flow.destination.port } else { local.port };
+        return Ok(Some((End { port, ..local }, table, Some(*mapping))));
+    }
+    let independent = rules.provider.independent == Some(Filtering::EndpointIndependent);
+    let mapping = owner
+        .bindings
+        .as_ref()
+        .filter(|_| independent)
+        .and_then(|bindings| bindings.read.live_mapping_to(flow.destination, flow.protocol));
+    let local = mapping.map(|mapping| mapping.flow(Direction::InToOut));
+    let local = local.ok_or(Nat44Drop::NoTranslation)?;
+    Ok(Some((local.source, local.table, None)))
+}
+
+/// The flows of a session that a packet from inside makes; outside it is routed in `table`.
+pub(crate) fn from_inside(
+    owner: &mut Owner,
+    rules: &Rules,
+    flow: Flow,
+    table: u32,
+    at: Moment,
+) -> Result<Plan, Refused> {
+    let hairpin = hairpin(owner, rules, &flow)?;
+    let (remote, table, to) =
+        hairpin.map_or((flow.destination, table, None), |(end, table, to)| (end, table, to));
+    let mut flags = if hairpin.is_some() { Flags::HAIRPIN } else { Flags::default() };
+    let wanted = Wanted { rules, flow, remote, table, now_s: at.now_s };
+    let admitted =
+        admit(owner.bindings.as_deref_mut(), rules, (flow.table, flow.source.address), at)?;
+    flags = flags.with(admitted);
+    // A host that reaches itself (VPP's self-twice-nat) comes from the twice-NAT pool.
+    if let Some(to) = to
+        && (to.twice == TwiceNat::Always
+            || to.twice == TwiceNat::OwnAddress && remote.address == flow.source.address)
+    {
+        let key_of = |end| wanted.outside(end).key();
+        let external = owner.twice_end(rules, to.exact, flow.source, key_of)?;
+        let flags = flags.with(Flags::STATIC).with(Flags::TWICE);
+        return Ok(Plan { inside: flow, outside: wanted.outside(external), flags });
+    }
+    if let Some(mapping) = rules.mapping_of(flow.source, flow.protocol, flow.table) {
+        let port = if mapping.is_whole() { flow.source.port } else { mapping.external.port };
+        let external = End { address: mapping.external.address, port };
+        let flags = flags.with(Flags::STATIC);
+        return Ok(Plan { inside: flow, outside: wanted.outside(external), flags });
+    }
+    let (external, more) = owner.external_end(&wanted)?;
+    flags = flags.with(more);
+    if rules.provider.independent == Some(Filtering::AddressDependent) && flags.has(Flags::MAPPED) {
+        flags = flags.with(Flags::PERMITTED);
+    }
+    Ok(Plan { inside: flow, outside: wanted.outside(external), flags })
+}
+
+/// The flows of a session that a packet from outside makes.
+pub(crate) fn from_outside(
+    owner: &mut Owner,
+    rules: &Rules,
+    flow: Flow,
+    at: Moment,
+) -> Result<Plan, Refused> {
+    let Some(mapping) = rules.mapping_to(flow.destination, flow.protocol) else {
+        return to_mapping(owner, rules, flow, at);
+    };
+    let (local, table) = rules.backend(mapping, flow.source.address, owner.random());
+    let port = if mapping.is_whole() { flow.destination.port } else { local.port };
+    let remote_port = if flow.is_icmp() { port } else { flow.source.port };
+    let mut inside = Flow {
+        source: End { address: local.address, port },
+        destination: End { port: remote_port, ..flow.source },
+        protocol: flow.protocol,
+        table,
+    };
+    let mut flags = Flags::STATIC;
+    if mapping.backends.0 != mapping.backends.1 {
+        flags = flags.with(Flags::BALANCED);
+    }
+    let is_own = inside.source.address == flow.source.address;
+    if mapping.twice == TwiceNat::Always || mapping.twice == TwiceNat::OwnAddress && is_own {
+        let key_of = |end| Flow { destination: end, ..inside }.key();
+        inside.destination = owner.twice_end(rules, mapping.exact, inside.destination, key_of)?;
+        flags = flags.with(Flags::TWICE);
+    }
+    Ok(Plan { inside, outside: flow, flags })
+}
+
+/// May a packet from outside use an endpoint-independent mapping (RFC 4787 §5)?
+pub(crate) fn is_permitted(
+    readers: &crate::bindings::Readers,
+    filtering: Filtering,
+    flow: &Flow,
+) -> bool {
+    match filtering {
+        Filtering::EndpointIndependent => true,
+        Filtering::AddressDependent => {
+            let keys = permission_keys(flow.destination, flow.source.address, flow.protocol);
+            readers.find(&keys[1]).is_some_and(|permission| permission.users() > 0)
+        }
+        Filtering::AddressAndPortDependent => false,
+    }
+}
+
+/// The flows of a session that a packet from outside to a mapping makes.
+fn to_mapping(owner: &mut Owner, rules: &Rules, flow: Flow, at: Moment) -> Result<Plan, Refused> {
+    let filtering = rules.provider.independent.filter(|_| !flow.is_icmp());
+    let filtering = filtering.ok_or(Nat44Drop::NoTranslation)?;
+    let bindings = owner.bindings.as_deref_mut().ok_or(Nat44Drop::NoTranslation)?;
+    let mapping = bindings.read.live_mapping_to(flow.destination, flow.protocol);
+    let local = mapping.ok_or(Nat44Drop::NoTranslation)?.flow(Direction::InToOut);
+    if !is_permitted(&bindings.read, filtering, &flow) {
+        return Err(Nat44Drop::Filtered.into());
+    }
+    let inside = Flow {
+        source: local.source,
+        destination: flow.source,
+        protocol: flow.protocol,
+        table: local.table,
+    };
+    // A stranger who is refused gets no answer.
+    let host = (local.table, local.source.address);
+    let admitted = admit(Some(bindings), rules, host, at).map_err(Refused::silent)?;
+    let mut flags = admitted.with(Flags::POOLED).with(Flags::MAPPED);
+    if filtering == Filtering::AddressDependent {
+        flags = flags.with(Flags::PERMITTED);
+    }
+    debug_assert!(bindings.read.find(&subscriber_keys(host.0, host.1)[0]).is_some());
+    Ok(Plan { inside, outside: flow, flags })
+}
