@@ -6,6 +6,7 @@ pub mod adjacency_counter;
 pub mod fib;
 pub mod handover;
 pub mod hop_description;
+pub mod hop_view;
 pub mod interface_rx;
 pub mod ip;
 pub mod ip4;

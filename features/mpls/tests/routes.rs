@@ -127,6 +127,31 @@ fn labels_follow_neighbours_and_interfaces() {
 }
 
 #[test]
+fn the_hops_of_a_label_have_the_form_of_those_of_a_prefix() {
+    let mut router = router();
+    router.cli("ip table add 7");
+    router.cli("mpls local-label add 16 eos via 10.1.0.2 e1 out-labels 20");
+    router.cli("mpls local-label add 17 eos via ip4-lookup-in-table 7 uniform");
+    router.cli("mpls local-label add 18 eos via rx-ip4 e1");
+    router.cli("ip route add 203.0.113.0/24 via 10.1.0.2 e1 out-labels 100");
+    let hop = |router: &mut Router, command: &str| {
+        let found = router.json(command);
+        let hop = &found[0]["hops"][0];
+        ["node", "next_hop", "interface", "table"].map(|field| hop[field].to_string())
+    };
+    let swap = hop(&mut router, "show mpls fib 16");
+    assert_eq!(swap, ["\"mpls-swap\"", "\"10.1.0.2\"", "\"e1\"", "null"]);
+    let pop = hop(&mut router, "show mpls fib 17");
+    assert_eq!(pop, ["\"mpls-pop-ip4-lookup\"", "null", "null", "7"]);
+    let receive = hop(&mut router, "show mpls fib 18");
+    assert_eq!(receive, ["\"mpls-interface-rx\"", "null", "\"e1\"", "null"]);
+    let impose = hop(&mut router, "show ip fib 203.0.113.0/24");
+    assert_eq!(impose[1..], swap[1..]);
+    let text = router.cli("show mpls fib 17");
+    assert!(text.contains("weight 1: mpls-pop-ip4-lookup: table 7"), "{text}");
+}
+
+#[test]
 fn labelled_packets_wait_for_their_neighbour_with_their_labels() {
     let mut router = router();
     router.cli("ip neighbor del e1 10.1.0.2");

@@ -2335,7 +2335,12 @@ ShowModeRow = TypedDict(
 ShowMplsFibRowHopsRow = TypedDict(
     "ShowMplsFibRowHopsRow",
     {
-        "text": str,
+        "index": int,
+        "interface": str | None,
+        "next_hop": str | None,
+        "node": str,
+        "table": int | None,
+        "weight": int,
     },
 )
 

@@ -8,8 +8,7 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Family, Fib, PathState, RouteView, Source, Unusable};
-use quiver_forwarding::next_hop_group::Hop;
-use quiver_forwarding::nodes;
+use quiver_forwarding::hop_view::HopView;
 use quiver_tables::prefix::IpPrefix;
 use serde_json::{Value, json};
 
@@ -146,20 +145,15 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
                 state_words(engine, state, ": ")
             );
         }
-        let hops: Vec<_> = route
-            .hops
-            .iter()
-            .map(|(hop, weight)| (hop_words(engine, fib, *hop), *weight))
-            .collect();
+        let hops = HopView::all(engine, fib, route.hops);
         text += &match route.group.place() {
             Some(place) => format!("  load-balance {place}:\n"),
             None => "  straight, by no load-balance:\n".into(),
         };
-        for (words, weight) in &hops {
-            text += &format!("    weight {weight}: {words}\n");
+        for hop in &hops {
+            text += &format!("    weight {}: {hop}\n", hop.weight);
         }
         let paths = route.paths.iter().map(|path| path_words(engine, fib, route.prefix, path));
-        let hops = route.hops.iter().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight));
         sources.push(json!({
             "prefix": route.prefix.to_string(),
             "table": table,
@@ -168,7 +162,7 @@ fn one(engine: &Engine, fib: &Fib, table: u32, routes: &[RouteView<'_>]) -> Outp
             "load_balance": route.group.place(),
             "paths": paths.collect::<Vec<_>>(),
             "states": states.iter().map(|(_, state)| state_json(engine, state)).collect::<Vec<_>>(),
-            "hops": hops.collect::<Vec<_>>(),
+            "hops": hops,
         }));
     }
     Output::both(text, json!(sources)).nullable(&[
@@ -188,46 +182,6 @@ fn state_json(engine: &Engine, state: &PathState) -> Value {
     json!({ "state": word, "text": state_words(engine, state, "") })
 }
 
-/// What workers do with a hop: the node that they hand packets to, and what that looks up.
-pub(super) fn hop_json(engine: &Engine, fib: &Fib, hop: Hop, weight: impl Into<u64>) -> Value {
-    let node = engine.node_name(hop.next);
-    let (mut next_hop, mut interface, mut table) = (Value::Null, Value::Null, Value::Null);
-    match node.as_str() {
-        nodes::ip4::LOOKUP_IN_TABLE => table = json!(fib.table_id(Family::Ip4, hop.index)),
-        nodes::ip6::LOOKUP_IN_TABLE => table = json!(fib.table_id(Family::Ip6, hop.index)),
-        name if ADJACENT.contains(&name) => {
-            let adjacency = fib.adjacencies().get(hop.index);
-            interface = json!(engine.interface_name(adjacency.tx));
-            let is_glean = matches!(name, nodes::ip4::GLEAN | nodes::ip6::GLEAN);
-            next_hop = if is_glean { Value::Null } else { json!(adjacency.next_hop()) };
-        }
-        _ => {}
-    }
-    json!({
-        "weight": weight.into(), "node": node, "index": hop.index,
-        "next_hop": next_hop, "interface": interface, "table": table,
-    })
-}
-
-/// Nodes whose packets name an adjacency.
-const ADJACENT: [&str; 15] = [
-    nodes::mpls::IMPOSE_IP4,
-    nodes::mpls::IMPOSE_IP6,
-    nodes::mpls::IMPOSE_ETHERNET,
-    nodes::mpls::OUTPUT,
-    nodes::mpls::SWAP,
-    nodes::mpls::POP,
-    nodes::mpls::CONFIRM_NEIGHBOR,
-    nodes::ip4::CONFIRM_NEIGHBOR,
-    nodes::ip6::CONFIRM_NEIGHBOR,
-    nodes::ip4::REWRITE,
-    nodes::ip6::REWRITE,
-    nodes::ip4::ARP,
-    nodes::ip6::DISCOVER_NEIGHBOR,
-    nodes::ip4::GLEAN,
-    nodes::ip6::GLEAN,
-];
-
 /// What a path is doing, in words behind `before`; in a text nothing where all is as it should be.
 fn state_words(engine: &Engine, state: &PathState, before: &str) -> String {
     match state {
@@ -240,46 +194,6 @@ fn state_words(engine: &Engine, state: &PathState, before: &str) -> String {
         PathState::Unusable(why) => {
             format!("{before}cannot be used: {}", with_interface_names(engine, why))
         }
-    }
-}
-
-/// What workers do with a hop, in words.
-pub(super) fn hop_words(engine: &Engine, fib: &Fib, hop: Hop) -> String {
-    let node = engine.node_name(hop.next);
-    match node.as_str() {
-        nodes::ip4::CONFIRM_NEIGHBOR
-        | nodes::ip6::CONFIRM_NEIGHBOR
-        | nodes::ip4::ADJACENCY_COUNTER
-        | nodes::ip6::ADJACENCY_COUNTER
-        | nodes::ip4::REWRITE
-        | nodes::ip6::REWRITE
-        | nodes::ip4::ARP
-        | nodes::ip6::DISCOVER_NEIGHBOR
-        | nodes::ip4::GLEAN
-        | nodes::ip6::GLEAN => {
-            let adjacency = fib.adjacencies().get(hop.index);
-            let interface = engine.interface_name(adjacency.tx);
-            match node.as_str() {
-                nodes::ip4::GLEAN | nodes::ip6::GLEAN => {
-                    format!("{node}: neighbours on {interface}")
-                }
-                _ => {
-                    format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop())
-                }
-            }
-        }
-        nodes::ip4::LOOKUP_IN_TABLE => {
-            format!("{node}: table {}", fib.table_id(Family::Ip4, hop.index).unwrap_or(hop.index))
-        }
-        nodes::ip6::LOOKUP_IN_TABLE => {
-            format!("{node}: table {}", fib.table_id(Family::Ip6, hop.index).unwrap_or(hop.index))
-        }
-        name if ADJACENT.contains(&name) => {
-            let adjacency = fib.adjacencies().get(hop.index);
-            let interface = engine.interface_name(adjacency.tx);
-            format!("{node}: adjacency {}, {} {interface}", hop.index, adjacency.next_hop())
-        }
-        _ => node,
     }
 }
 

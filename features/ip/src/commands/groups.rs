@@ -8,9 +8,10 @@ use quiver_control::{
 use quiver_core::Engine;
 use quiver_forwarding::adjacency::counts::AdjacencyCounts;
 use quiver_forwarding::fib::{AdjacencyView, Fib, GroupView};
+use quiver_forwarding::hop_view::HopView;
 use quiver_tables::GroupId;
+use serde_json::json;
 
-use super::fib::{hop_json, hop_words};
 use super::{GROUP, fib};
 
 /// A group's place; none where the hop stands in the leaf itself.
@@ -77,18 +78,15 @@ fn groups(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {
 }
 
 fn add_group(engine: &Engine, fib: &Fib, table: &mut Table, group: &GroupView<'_>) {
-    let hops = group.hops.iter();
-    let as_json: Vec<_> =
-        hops.clone().map(|(hop, weight)| hop_json(engine, fib, *hop, *weight)).collect();
-    let words: Vec<_> =
-        hops.map(|(hop, weight)| format!("{weight} × {}", hop_words(engine, fib, *hop))).collect();
+    let hops = HopView::all(engine, fib, group.hops);
+    let words: Vec<_> = hops.iter().map(|hop| format!("{} × {hop}", hop.weight)).collect();
     table
         .row()
         .cell(index(group.group))
         .cell(Cell::display(group.payload))
         .cell(group.routes)
         .cell(fib.groups().word(group.group).buckets())
-        .cell(Cell::new(words.join(", "), as_json));
+        .cell(Cell::new(words.join(", "), json!(hops)));
 }
 
 fn adjacencies(engine: &mut Engine) -> Result<Work<Engine>, Refusal> {

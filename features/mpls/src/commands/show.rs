@@ -6,6 +6,7 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Fib, LabelKey, LabelRouteView, PathState, Source};
+use quiver_forwarding::hop_view::HopView;
 use serde_json::json;
 
 use super::GROUP;
@@ -102,7 +103,12 @@ fn one(
     if sources.is_empty() {
         return Err(args.refuse("label", format!("no route for label {label}")));
     }
-    Ok(Output::both(text, json!(sources)).nullable(&["[].load_balance"]))
+    Ok(Output::both(text, json!(sources)).nullable(&[
+        "[].load_balance",
+        "[].hops[].next_hop",
+        "[].hops[].interface",
+        "[].hops[].table",
+    ]))
 }
 
 /// Why a path is not used.
@@ -114,24 +120,6 @@ fn state_words(engine: &Engine, state: &PathState) -> String {
             format!("cannot be used: {}", with_interface_names(engine, why))
         }
     }
-}
-
-/// What workers do with the hops of a route.
-fn hops(engine: &Engine, fib: &Fib, route: &LabelRouteView<'_>) -> Vec<String> {
-    let hop_words = |(hop, weight): &(quiver_forwarding::Hop, u32)| {
-        let node = engine.node_name(hop.next);
-        let adjacency = fib.adjacencies().get(hop.index);
-        let is_adjacent = hop.index != 0 && adjacency.is_labelled();
-        let to = match is_adjacent {
-            true => {
-                let (next_hop, on) = (adjacency.next_hop(), engine.interface_name(adjacency.tx));
-                format!(": adjacency {}, {next_hop} {on}", hop.index)
-            }
-            false => String::new(),
-        };
-        format!("weight {weight}: {node}{to}")
-    };
-    route.hops.iter().map(hop_words).collect()
 }
 
 fn describe(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>, text: &mut String) {
@@ -149,8 +137,8 @@ fn describe(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>, tex
     if let Some(place) = route.group.place() {
         *text += &format!("  load-balance {place}:\n");
     }
-    for hop in hops(engine, fib, route) {
-        *text += &format!("    {hop}\n");
+    for hop in HopView::all(engine, fib, route.hops) {
+        *text += &format!("    weight {}: {hop}\n", hop.weight);
     }
 }
 
@@ -158,8 +146,6 @@ fn as_json(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>) -> s
     let paths: Vec<_> = route.paths.iter().map(|path| words(engine, fib, path)).collect();
     let states: Vec<_> =
         fib.path_states(route.group).iter().map(|(_, state)| state_words(engine, state)).collect();
-    let hops = hops(engine, fib, route);
-    let hops: Vec<_> = hops.iter().map(|hop| json!({ "text": hop })).collect();
     json!({
         "table": id,
         "label": route.key.label,
@@ -169,6 +155,6 @@ fn as_json(engine: &Engine, fib: &Fib, id: u32, route: &LabelRouteView<'_>) -> s
         "load_balance": route.group.place(),
         "paths": paths,
         "states": states,
-        "hops": hops,
+        "hops": HopView::all(engine, fib, route.hops),
     })
 }
