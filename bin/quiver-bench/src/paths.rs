@@ -361,8 +361,7 @@ fn checked() -> Vec<Path> {
 /// Sessions of NAT44, each to another destination; packets from inside. The bare loop forwards them
 /// untranslated.
 fn nat_paths() -> Vec<Path> {
-    let sessions =
-        [("1k", 1_000), ("64k", 64_000), ("1m", 1_000_000), ("16m5", 16_515_072)];
+    let sessions = [("1k", 1_000), ("64k", 64_000), ("1m", 1_000_000), ("16m5", 16_515_072)];
     let of = |(name, count): (&str, u32)| {
         let enable = format!("nat44 plugin enable sessions {count}");
         let setup = [

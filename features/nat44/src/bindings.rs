@@ -67,10 +67,7 @@ fn keys(from: End, to: End, protocol: IpProtocol, table: u32) -> Key {
 /// The keys of a subscriber; address 0 stands for all hosts of the table.
 pub(crate) fn subscriber_keys(table: u32, address: u32) -> [Key; 2] {
     let (own, none) = (End { address, port: 0 }, End::default());
-    [
-        keys(own, none, SUBSCRIBER, table),
-        keys(none, End { address, port: 1 }, SUBSCRIBER, table),
-    ]
+    [keys(own, none, SUBSCRIBER, table), keys(none, End { address, port: 1 }, SUBSCRIBER, table)]
 }
 
 /// The first key of a subscriber's block number `nth`.
@@ -272,8 +269,7 @@ impl Bindings {
     ) -> Result<u32, SessionError> {
         let [[a, b], [c, d]] = keys;
         let made = u64::from(now_s) | (kind as u64) << 32;
-        let number =
-            self.writer.insert([a, b, c, d, u64::from(now_s) << 32, made, detail, 0])?;
+        let number = self.writer.insert([a, b, c, d, u64::from(now_s) << 32, made, detail, 0])?;
         self.counts[kind as usize] += 1;
         Ok(number)
     }

@@ -104,39 +104,39 @@ fn addresses(registry: &mut Registry) {
         Command::new(
             "nat44 add address <first:ip4> [- <last:ip4>] {[tenant-vrf <:u32>] [twice-nat] [del]}",
         )
-            .entry(order::FEATURES, "nat44.addresses.<first>: {last, tenant-vrf, twice-nat}")
-            .undo("nat44 add address <first> [- <last>] [twice-nat] del")
-            .stands_on(PLUGIN)
-            .stands_on("table <tenant-vrf>")
-            .group(GROUP)
-            .help("Add addresses to the pool that sessions are given, or remove them")
-            .details(
-                "The router answers ARP for them. Sessions of an address that is removed end. \
+        .entry(order::FEATURES, "nat44.addresses.<first>: {last, tenant-vrf, twice-nat}")
+        .undo("nat44 add address <first> [- <last>] [twice-nat] del")
+        .stands_on(PLUGIN)
+        .stands_on("table <tenant-vrf>")
+        .group(GROUP)
+        .help("Add addresses to the pool that sessions are given, or remove them")
+        .details(
+            "The router answers ARP for them. Sessions of an address that is removed end. \
                  Hosts of a table that has addresses of its own get no others.",
-            )
-            .word("tenant-vrf", "the table whose hosts alone get these addresses")
-            .word("twice-nat", "for remote hosts, where a static mapping says twice-nat")
-            .example("nat44 add address 192.0.2.1")
-            .example("nat44 add address 198.51.100.1 - 198.51.100.16 tenant-vrf 0")
-            .run(|engine: &mut Engine, args| {
-                let first: Ipv4Addr = args.get("first")?;
-                let last = args.or("last", first)?;
-                if args.has("twice-nat") {
-                    if args.has("tenant-vrf") {
-                        return Err(Refusal::new("addresses of twice-nat are for no table alone"));
-                    }
-                    config::set_twice_addresses(engine, first, last, !args.has("del"))?;
-                    return Ok(Output::none());
+        )
+        .word("tenant-vrf", "the table whose hosts alone get these addresses")
+        .word("twice-nat", "for remote hosts, where a static mapping says twice-nat")
+        .example("nat44 add address 192.0.2.1")
+        .example("nat44 add address 198.51.100.1 - 198.51.100.16 tenant-vrf 0")
+        .run(|engine: &mut Engine, args| {
+            let first: Ipv4Addr = args.get("first")?;
+            let last = args.or("last", first)?;
+            if args.has("twice-nat") {
+                if args.has("tenant-vrf") {
+                    return Err(Refusal::new("addresses of twice-nat are for no table alone"));
                 }
-                match args.has("del") {
-                    true => config::remove_addresses(engine, first, last)?,
-                    false => {
-                        let tenant = args.optional("tenant-vrf")?;
-                        config::add_addresses(engine, first, last, tenant)?;
-                    }
+                config::set_twice_addresses(engine, first, last, !args.has("del"))?;
+                return Ok(Output::none());
+            }
+            match args.has("del") {
+                true => config::remove_addresses(engine, first, last)?,
+                false => {
+                    let tenant = args.optional("tenant-vrf")?;
+                    config::add_addresses(engine, first, last, tenant)?;
                 }
-                Ok(Output::none())
-            }),
+            }
+            Ok(Output::none())
+        }),
     );
     registry.command(
         Command::new("nat44 add interface address <interface> [del]")

@@ -82,9 +82,11 @@ fn hairpin(
         return Ok(Some((End { port, ..local }, table, Some(*mapping))));
     }
     let independent = rules.provider.independent == Some(Filtering::EndpointIndependent);
-    let mapping = owner.bindings.as_ref().filter(|_| independent).and_then(|bindings| {
-        bindings.read.live_mapping_to(flow.destination, flow.protocol)
-    });
+    let mapping = owner
+        .bindings
+        .as_ref()
+        .filter(|_| independent)
+        .and_then(|bindings| bindings.read.live_mapping_to(flow.destination, flow.protocol));
     let local = mapping.map(|mapping| mapping.flow(Direction::InToOut));
     let local = local.ok_or(Nat44Drop::NoTranslation)?;
     Ok(Some((local.source, local.table, None)))
@@ -179,12 +181,7 @@ pub(crate) fn is_permitted(
 }
 
 /// The flows of a session that a packet from outside to a mapping makes.
-fn to_mapping(
-    owner: &mut Owner,
-    rules: &Rules,
-    flow: Flow,
-    at: Moment,
-) -> Result<Plan, Refused> {
+fn to_mapping(owner: &mut Owner, rules: &Rules, flow: Flow, at: Moment) -> Result<Plan, Refused> {
     let filtering = rules.provider.independent.filter(|_| !flow.is_icmp());
     let filtering = filtering.ok_or(Nat44Drop::NoTranslation)?;
     let bindings = owner.bindings.as_deref_mut().ok_or(Nat44Drop::NoTranslation)?;

@@ -56,9 +56,7 @@ fn static_mappings(registry: &mut Registry) {
         .example("nat44 add static mapping tcp local 10.0.0.3 22 external 192.0.2.1 2222")
         .example("nat44 add static mapping local 10.0.0.4 external 192.0.2.7")
         .example("nat44 add static mapping udp local 10.0.0.3 53 external e1 53 out2in-only")
-        .example(
-            "nat44 add static mapping tcp local 10.0.0.3 80 external 192.0.2.1 80 twice-nat",
-        )
+        .example("nat44 add static mapping tcp local 10.0.0.3 80 external 192.0.2.1 80 twice-nat")
         .run(static_mapping),
     );
 }
@@ -293,11 +291,15 @@ pub(crate) fn write(engine: &Engine, nat: &Nat44, config: &mut ConfigWriter) {
         format!("nat44 add identity mapping {what}{port}{}", vrf_words(*vrf))
     }));
     lines.extend(nat.balanced.iter().map(|(name, balanced)| {
-        let backends: String = balanced.backends.iter().map(|backend| {
-            let Local { address, port, vrf } = backend.local;
-            let vrf = vrf_words(vrf);
-            format!(" local {address}:{port}{vrf} probability {}", backend.probability)
-        }).collect();
+        let backends: String = balanced
+            .backends
+            .iter()
+            .map(|backend| {
+                let Local { address, port, vrf } = backend.local;
+                let vrf = vrf_words(vrf);
+                format!(" local {address}:{port}{vrf} probability {}", backend.probability)
+            })
+            .collect();
         let affinity = match balanced.affinity_s {
             0 => String::new(),
             seconds => format!(" affinity {seconds}"),

@@ -167,8 +167,7 @@ fn end_of_local(engine: &mut Engine, protocol: u8, locals: Vec<Local>) -> Result
 /// Remove a static mapping. Its sessions end.
 pub(crate) fn remove(engine: &mut Engine, name: MappingName) -> Result<(), Refusal> {
     with_enabled(engine, |engine, nat| {
-        let (local, _) =
-            nat.mappings.remove(&name).ok_or_else(|| none_such("static mapping"))?;
+        let (local, _) = nat.mappings.remove(&name).ok_or_else(|| none_such("static mapping"))?;
         hold_all(engine, [local.vrf], false);
         publish(engine, nat);
         end_of_local(engine, name.protocol, vec![local])

@@ -139,21 +139,14 @@ impl Owner {
         let Some(bindings) = self.bindings.as_ref().filter(|_| most > 0) else { return Ok(()) };
         let (table, address) = wanted.source();
         let owner = bindings.read.find(&subscriber_keys(table, address)[0]);
-        let used = owner.map_or(0, |owner| {
-            if is_independent { owner.mappings() } else { owner.users() }
-        });
+        let used =
+            owner.map_or(0, |owner| if is_independent { owner.mappings() } else { owner.users() });
         (used < most).then_some(()).ok_or(Refused::Answered(Nat44Drop::SubscriberLimit))
     }
 
     /// A port of an address for which the flow's end is free: the source's own, or one of the
     /// first `tries` from a random one on.
-    fn port(
-        &mut self,
-        wanted: &Wanted<'_>,
-        address: u32,
-        range: Range,
-        tries: u32,
-    ) -> Option<u16> {
+    fn port(&mut self, wanted: &Wanted<'_>, address: u32, range: Range, tries: u32) -> Option<u16> {
         let own = wanted.flow.source.port;
         if own != 0 && (range.count == PORTS || range.has(own)) {
             let found = match self.is_independent(wanted.rules) {
@@ -173,8 +166,7 @@ impl Owner {
             _ => self.writer.table(),
         };
         for first in (0..tries.min(range.count)).step_by(PORTS_PER_LOOK_UP as usize) {
-            let port =
-                |at: usize| range.first + ((start + first + at as u32) % range.count) as u16;
+            let port = |at: usize| range.first + ((start + first + at as u32) % range.count) as u16;
             let keys: [Key; PORTS_PER_LOOK_UP as usize] =
                 std::array::from_fn(|at| self.key_of(wanted, address, port(at)));
             let mut found = [NOT_FOUND; PORTS_PER_LOOK_UP as usize];
@@ -285,7 +277,8 @@ impl Owner {
             let free = ends.find(|end| self.writer.get(&wanted.outside(*end).key()).is_none());
             return free.ok_or(Refused::Answered(Nat44Drop::OutOfPorts));
         }
-        let all: FewAddresses = FewAddresses::of(addresses.clone().take(count.min(ADDRESSES_SEARCHED)));
+        let all: FewAddresses =
+            FewAddresses::of(addresses.clone().take(count.min(ADDRESSES_SEARCHED)));
         // One look-up in each, as many as there are; then all ports of the first few.
         for address in addresses.take(count) {
             if let Some(port) = self.port(wanted, address, ALL_PORTS, PORTS_PER_LOOK_UP) {
@@ -316,10 +309,8 @@ impl Owner {
             };
             let at = block.flow(crate::session::Direction::OutToIn).destination;
             own_address = own_address.or(Some(at.address));
-            let range = Range {
-                first: blocks.first_port(at.port - 1),
-                count: u32::from(blocks.size),
-            };
+            let range =
+                Range { first: blocks.first_port(at.port - 1), count: u32::from(blocks.size) };
             if let Some(port) = self.port(wanted, at.address, range, range.count) {
                 return Ok(End { address: at.address, port });
             }
@@ -337,8 +328,7 @@ impl Owner {
         for external in tried {
             let Some(index) = self.free_block(wanted, blocks, external) else { continue };
             let Some(bindings) = &mut self.bindings else { break };
-            let made =
-                bindings.make_block((table, address), nth, (external, index), wanted.now_s);
+            let made = bindings.make_block((table, address), nth, (external, index), wanted.now_s);
             made.map_err(|_| Refused::Answered(Nat44Drop::BindingsExceeded))?;
             let range = Range { first: blocks.first_port(index), count: u32::from(blocks.size) };
             if let Some(port) = self.port(wanted, external, range, range.count) {

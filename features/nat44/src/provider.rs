@@ -131,7 +131,8 @@ pub(crate) fn change(
             }
         }
         let (before, after) = (&nat.settings.session_limits, &settings.session_limits);
-        let gone: Vec<u32> = before.keys().filter(|vrf| !after.contains_key(vrf)).copied().collect();
+        let gone: Vec<u32> =
+            before.keys().filter(|vrf| !after.contains_key(vrf)).copied().collect();
         let new: Vec<u32> = after.keys().filter(|vrf| !before.contains_key(vrf)).copied().collect();
         gone.into_iter().for_each(|vrf| hold(engine, vrf, false));
         new.into_iter().for_each(|vrf| hold(engine, vrf, true));

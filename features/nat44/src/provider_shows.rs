@@ -39,15 +39,20 @@ pub(crate) fn register(registry: &mut Registry) {
                 port: args.optional("port")?,
                 max: args.or("max", ROWS_DEFAULT)? as usize,
             };
-            show(engine, wanted, "blocks", &[
-                Column::left("Inside"),
-                Column::left("Outside"),
-                Column::right("First port").key("first_port"),
-                Column::right("Last port").key("last_port"),
-                Column::right("Used"),
-                Column::right("Age s").key("age_s"),
-                Column::right("Idle s").key("idle_s"),
-            ])
+            show(
+                engine,
+                wanted,
+                "blocks",
+                &[
+                    Column::left("Inside"),
+                    Column::left("Outside"),
+                    Column::right("First port").key("first_port"),
+                    Column::right("Last port").key("last_port"),
+                    Column::right("Used"),
+                    Column::right("Age s").key("age_s"),
+                    Column::right("Idle s").key("idle_s"),
+                ],
+            )
         }),
     );
     registry.command(
@@ -66,13 +71,18 @@ pub(crate) fn register(registry: &mut Registry) {
                     port: None,
                     max: args.or("max", ROWS_DEFAULT)? as usize,
                 };
-                show(engine, wanted, "subscribers", &[
-                    Column::left("Inside"),
-                    Column::right("Sessions"),
-                    Column::right("Mappings"),
-                    Column::right("Blocks"),
-                    Column::left("Paired with").key("paired_with"),
-                ])
+                show(
+                    engine,
+                    wanted,
+                    "subscribers",
+                    &[
+                        Column::left("Inside"),
+                        Column::right("Sessions"),
+                        Column::right("Mappings"),
+                        Column::right("Blocks"),
+                        Column::left("Paired with").key("paired_with"),
+                    ],
+                )
             }),
     );
     registry.command(
@@ -94,14 +104,19 @@ pub(crate) fn register(registry: &mut Registry) {
                 port: args.optional("port")?,
                 max: args.or("max", ROWS_DEFAULT)? as usize,
             };
-            show(engine, wanted, "mappings", &[
-                Column::left("Protocol"),
-                Column::left("Inside"),
-                Column::left("Outside"),
-                Column::right("Sessions"),
-                Column::right("Age s").key("age_s"),
-                Column::right("Idle s").key("idle_s"),
-            ])
+            show(
+                engine,
+                wanted,
+                "mappings",
+                &[
+                    Column::left("Protocol"),
+                    Column::left("Inside"),
+                    Column::left("Outside"),
+                    Column::right("Sessions"),
+                    Column::right("Age s").key("age_s"),
+                    Column::right("Idle s").key("idle_s"),
+                ],
+            )
         }),
     );
 }

@@ -36,12 +36,7 @@ fn has_output(nat: &Nat44) -> bool {
 
 /// Set the features of an interface; `implied` says that it receives packets for one that
 /// translates what leaves by it.
-fn apply(
-    engine: &mut Engine,
-    id: InterfaceId,
-    sides: Sides,
-    implied: bool,
-) -> Result<(), Refusal> {
+fn apply(engine: &mut Engine, id: InterfaceId, sides: Sides, implied: bool) -> Result<(), Refusal> {
     let inside = sides.inside || (implied && !sides.outside);
     engine.need_feature(id, ARC, REASSEMBLY, WHO, inside || sides.outside)?;
     engine.set_feature(id, ARC, OUT2IN, sides.outside)?;
