@@ -153,17 +153,18 @@ def test_words_may_be_cut_to_a_unique_prefix(router: Router) -> None:
 
 
 def test_every_show_has_json(router: Router) -> None:
-    router.ctl("create loopback interface instance 77")
-    router.ctl("configuration save")
+    router.configure("""create loopback interface instance 77
+        set acl-plugin acl index 1 permit
+        configuration save""")
     reference = run(str(binary("quiverd")), "--reference", "cli").stdout
     syntaxes = [line for line in reference.splitlines() if re.fullmatch(r"show .*\[json\]", line)]
     assert len(syntaxes) > 20
     for syntax in syntaxes:
-        # Of numbers, those of versions are needed.
+        # Of numbers, those of versions and of access lists are needed.
         known = syntax.replace("<interface>", "loop77").replace("<number>", "1")
         words = re.split(r" [\[{]", known)[0]
         parse_json(router.ctl(f"{words} json"))
-    router.ctl("delete loopback interface intfc loop77")
+    router.configure("delete loopback interface intfc loop77\ndelete acl-plugin acl index 1")
     assert parse_json(router.answer("--json", "show version").out)["name"] == "quiver"
 
 

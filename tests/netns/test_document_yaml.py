@@ -105,11 +105,12 @@ def test_a_file_of_vppcfg_becomes_a_document_that_the_router_takes(tmp_path: Pat
         "loopbacks:\n  loop1: {mtu: 2000, addresses: [10.9.0.1/24]}\n"
         "bridgedomains:\n  bd10: {bvi: loop1, interfaces: [vxlan_tunnel0], settings: {learn: false}}\n"
         "vxlan_tunnels:\n  vxlan_tunnel0: {local: 192.0.2.1, remote: 192.0.2.2, vni: 100}\n"
+        "acls:\n  web: {terms: [{action: permit}]}\n"
     )
     with namespaces("router") as (own,), Router(own) as router:
         imported = router.answer("import", "vppcfg", str(there))
         assert imported.code == 0
-        assert f"{there}:4:35: vxlan_tunnel0: there are no VXLAN tunnels" in imported.err
+        assert f"{there}:7:3: web: access lists are not imported" in imported.err
         file = tmp_path / "here.yaml"
         applied(router, file, imported.out)
         assert "bvi" in router.ctl("show running-config")

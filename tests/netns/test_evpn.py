@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peers.capture import Capture
 from peers.namespace import Namespace, veth
 from peers.network import DEVICE, namespaces, ping, ping_all, reach
 from peers.processes import need, wait_until
@@ -23,6 +24,10 @@ VNI, DOMAIN, TUNNEL = 100, 1, "vxlan_tunnel0"
 #: A host behind the router, one behind the peer's bridge, and the peer's bridge itself.
 HERE, THERE, BRIDGE = "10.7.0.1", "10.7.0.2", "10.7.0.9"
 MTU_BYTES = 1400
+#: Another address of the peer.
+SECOND = "10.0.1.3"
+#: What FRR says of a station behind the VXLAN device to the bridge.
+BEHIND = "master extern_learn"
 #: More stations behind the peer.
 MANY = 2000
 
@@ -36,8 +41,7 @@ class Fabric:
     peer: Namespace
     here: Namespace
     there: Namespace
-    ours: Frr
-    theirs: Frr
+    daemons: tuple[Frr, ...]
 
     def stations(self) -> dict[str, str]:
         """The stations of the bridge domain, and the interfaces that they are behind."""
@@ -82,8 +86,8 @@ def linux_vtep(peer: Namespace) -> None:
 
 
 @contextmanager
-def fabric() -> Iterator[Fabric]:
-    """Both sides, with FRR running."""
+def fabric(*, has_frr: bool = True) -> Iterator[Fabric]:
+    """Both sides, with FRR running unless the test writes to Linux itself."""
     with namespaces("router", "twins", "peer", "here", "there") as made, Router(made[0]) as router:
         _, twins, peer, here, there = made
         router.configure(
@@ -99,8 +103,9 @@ def fabric() -> Iterator[Fabric]:
         host(here, HERE)
         host(there, THERE)
         reach(peer, OURS)
-        sides = [Frr(twins, "bgpd", config=bgp(OURS, PEERS)), Frr(peer, "bgpd", config=bgp(PEERS, OURS))]
-        yield Fabric(router, twins, peer, here, there, *sides)
+        sides = [(twins, OURS, PEERS), (peer, PEERS, OURS)] if has_frr else []
+        daemons = [Frr(side, "bgpd", config=bgp(own, other)) for side, own, other in sides]
+        yield Fabric(router, twins, peer, here, there, tuple(daemons))
 
 
 def test_hosts_talk_and_move_between_the_router_and_linux() -> None:
@@ -178,3 +183,46 @@ def test_many_stations_are_taken_over_and_go_with_the_peer() -> None:
         wait_until("all are gone", lambda: made.tunnel()["stations"] < MANY // 2, 60)
         made.router.ctl(f"lcp evpn del {TUNNEL}")
         wait_until("its links are gone", lambda: "vx100" not in made.twins.ip("link", "show"))
+
+
+def test_stations_of_a_next_hop_object_move_with_it_and_go_with_the_device() -> None:
+    """Linux's entries name a group of VTEPs, as FRR writes them for an Ethernet segment (RFC 7432 §8.2)."""
+    need("bridge")
+    with fabric(has_frr=False) as made:
+        twins, peer, router = made.twins, made.peer, made.router
+        wait_until("the links are there", lambda: "vx100-l" in twins.ip("link", "show"))
+        peer.ip("addr", "add", f"{SECOND}/24", "dev", "under")
+        for number, vtep in ((1, PEERS), (2, SECOND)):
+            twins.ip("nexthop", "add", "id", str(number), "via", vtep, "fdb")
+        twins.ip("nexthop", "add", "id", "10", "group", "1/2", "fdb")
+        target = "02:ab:00:00:00:01"
+        macs = [f"02:aa:00:00:{number >> 8:02x}:{number & 255:02x}" for number in range(MANY)]
+        lines = [
+            f"fdb add {mac} dev vx100 {at}" for mac in [target, *macs] for at in ("nhid 10 self", BEHIND)
+        ]
+        twins.run("bridge", "-batch", "-", stdin="\n".join(lines) + "\n", patience_s=60)
+        wait_until("all are known", lambda: made.tunnel()["stations"] == MANY + 1, 30)
+
+        made.here.ip("neigh", "add", "10.7.0.77", "lladdr", target, "dev", DEVICE)
+
+        def reaches(vtep: str) -> None:
+            with Capture(peer, "under", f"udp and dst host {vtep}") as capture:
+                ping(made.here, "10.7.0.77", "-W", "0.1", count=2)
+                wait_until(f"frames for {vtep}", lambda: len(capture.lines()) >= 2)
+
+        reaches(PEERS)
+        # The first VTEP is dead: one change in Linux, one store in the router.
+        read = router.json("show lcp sync")[0]["changes_read"]
+        twins.ip("nexthop", "replace", "id", "10", "group", "2", "fdb")
+        reaches(SECOND)
+        assert router.json("show lcp sync")[0]["changes_read"] - read < MANY // 10
+        twins.ip("nexthop", "replace", "id", "10", "group", "1/2", "fdb")
+        reaches(PEERS)
+        twins.ip("nexthop", "del", "id", "1")
+        reaches(SECOND)
+        assert made.tunnel()["stations"] == MANY + 1
+
+        twins.ip("link", "del", "vx100")
+        wait_until("all are gone", lambda: made.tunnel()["stations"] == 0, 30)
+        wait_until("the device is made anew", lambda: "vx100:" in twins.ip("link", "show"))
+        router.check_sound()

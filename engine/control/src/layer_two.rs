@@ -50,6 +50,16 @@ pub struct Network {
     pub port: u16,
 }
 
+/// The place of a station behind a port with many far ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarPlace {
+    /// Behind the far end with this outer address.
+    Vtep(IpAddr),
+    /// Behind several far ends, which have this number (an Ethernet segment, RFC 7432 §5). The
+    /// frames of all its stations go to one of them, or are dropped while there is none.
+    Group(u32, Option<IpAddr>),
+}
+
 /// Calls into `quiver-vxlan`, which puts them into the engine when it starts: ports of bridge
 /// domains whose far ends a control plane names.
 #[derive(Clone, Copy)]
@@ -58,8 +68,12 @@ pub struct FarEnds {
     pub port: fn(&Engine, u32) -> Option<InterfaceId>,
     /// The network of a port.
     pub network: fn(&Engine, InterfaceId) -> Option<Network>,
-    /// Let a station be behind a far end of its port, wherever it was.
-    pub add: fn(&mut Engine, FdbEntry, IpAddr) -> Result<(), String>,
+    /// Let a station be behind a far end of its port, wherever it was. The far end of a group that
+    /// has stations already stays as [`redirect`](Self::redirect) has left it.
+    pub add: fn(&mut Engine, FdbEntry, FarPlace) -> Result<(), String>,
+    /// Let the frames for all stations behind a group of a port go to a far end, or be dropped: one
+    /// store, however many stations there are.
+    pub redirect: fn(&mut Engine, InterfaceId, u32, Option<IpAddr>) -> Result<(), String>,
     /// A station is behind no far end of its port any more.
     pub remove: fn(&mut Engine, FdbEntry),
     /// Let frames to all stations of a port go to a far end, or no more.

@@ -19,6 +19,7 @@ const DESTINATION: u16 = 1;
 const MAC: u16 = 2;
 const VLAN: u16 = 5;
 const MASTER: u16 = 9;
+const OBJECT: u16 = 13;
 
 /// The entry is the bridge's that the link is a port of (`NTF_MASTER`).
 const OF_MASTER: u8 = 4;
@@ -36,6 +37,8 @@ pub struct Neighbour {
     pub address: Option<IpAddr>,
     /// The layer 2 address.
     pub mac: Option<[u8; 6]>,
+    /// The next-hop object that stands for several far ends of a VXLAN device (`NDA_NH_ID`).
+    pub object: Option<u32>,
     /// The VLAN of a bridge's entry.
     pub vlan: Option<u16>,
     /// Linux's state, `NUD_…`.
@@ -55,6 +58,7 @@ impl Neighbour {
             link: u32::from_ne_bytes([header[4], header[5], header[6], header[7]]),
             address: None,
             mac: None,
+            object: None,
             vlan: None,
             state: u16::from_ne_bytes([header[8], header[9]]),
             master: None,
@@ -65,6 +69,7 @@ impl Neighbour {
                 DESTINATION => neighbour.address = ip_address(value),
                 MAC => neighbour.mac = <[u8; 6]>::try_from(value).ok(),
                 MASTER => neighbour.master = number(value),
+                OBJECT => neighbour.object = number(value),
                 VLAN => neighbour.vlan = value.first_chunk().map(|vlan| u16::from_ne_bytes(*vlan)),
                 _ => {}
             }

@@ -51,6 +51,8 @@ pub struct NextHop<'a> {
     pub id: u32,
     /// What it says.
     pub kind: Kind<'a>,
+    /// Is it a far end of VXLAN devices, or a group of such (`NHA_FDB`), and none of packets?
+    pub is_far_end: bool,
 }
 
 fn members(value: &[u8]) -> Vec<(u32, u32)> {
@@ -62,12 +64,12 @@ fn members(value: &[u8]) -> Vec<(u32, u32)> {
 }
 
 impl<'a> NextHop<'a> {
-    /// What the body of a message says; none when it is no next hop of packets (an entry of a
-    /// bridge).
+    /// What the body of a message says.
     pub fn read(body: &'a [u8]) -> Option<NextHop<'a>> {
         body.first_chunk::<HEADER_BYTES>()?;
         let (mut id, mut gateway, mut link, mut group) = (None, None, 0, None);
         let (mut encap_kind, mut encap, mut is_blackhole) = (None, None, false);
+        let mut is_far_end = false;
         for (number_of, value) in Attributes::behind(body, HEADER_BYTES) {
             match number_of {
                 ID => id = number(value),
@@ -79,7 +81,7 @@ impl<'a> NextHop<'a> {
                     encap_kind = value.first_chunk().map(|kind| u16::from_ne_bytes(*kind));
                 }
                 ENCAP => encap = Some(value),
-                FDB => return None,
+                FDB => is_far_end = true,
                 _ => {}
             }
         }
@@ -89,7 +91,7 @@ impl<'a> NextHop<'a> {
             Some(group) => Kind::Group(group),
             None => Kind::Hop { gateway, link, encap },
         };
-        Some(NextHop { id: id?, kind })
+        Some(NextHop { id: id?, kind, is_far_end })
     }
 }
 

@@ -11,9 +11,8 @@ use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{LookUp, StageContext};
 use quiver_core::{Context, InterfaceId, NodeId, Packet, WorkerId};
 use quiver_forwarding::fib::Family;
-use quiver_forwarding::ip::noted;
+use quiver_forwarding::ip::{noted, packet_in_frame};
 use quiver_forwarding::nodes;
-use quiver_wire::{EtherType, EthernetHeader, Header};
 
 use crate::tables::{Attached, BAD, DENY, Direction, NOBODY, Part, Search};
 
@@ -33,10 +32,6 @@ quiver_core::reasons! {
         Gone = "interface-removed", "the interface was deleted while the packet was under way";
     }
 }
-
-/// VLAN tags in front of an IP header at most.
-const TAGS_MAX: usize = 4;
-const TAG_BYTES: usize = 4;
 
 /// Where a filter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,36 +101,6 @@ pub(crate) struct InterfaceState {
     behind: Behind,
 }
 
-/// The IP packet of family `F` in a frame, if there is one.
-#[inline]
-fn inside<F: Part>(bytes: &[u8]) -> Option<&[u8]> {
-    let wanted = match F::FAMILY {
-        Family::Ip4 => EtherType::IPV4,
-        Family::Ip6 => EtherType::IPV6,
-    };
-    let (ethernet, rest) = EthernetHeader::split(bytes)?;
-    if ethernet.ether_type() == wanted {
-        return Some(rest);
-    }
-    behind_tags(wanted, ethernet.ether_type(), rest)
-}
-
-#[inline(never)]
-fn behind_tags(wanted: EtherType, kind: EtherType, rest: &[u8]) -> Option<&[u8]> {
-    let (mut kind, mut rest) = (kind, rest);
-    for _ in 0..TAGS_MAX {
-        if !kind.is_vlan() {
-            return None;
-        }
-        kind = EtherType(u16::from_be_bytes(*rest.get(2..)?.first_chunk()?));
-        rest = rest.get(TAG_BYTES..)?;
-        if kind == wanted {
-            return Some(rest);
-        }
-    }
-    None
-}
-
 impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
     const PLACE: Place = Place::of(PLACE);
 
@@ -148,7 +113,7 @@ impl<F: Part, const PLACE: u8> Filter<F, PLACE> {
             Place::Sent if self.attached.is_bare(packet.tx) => {
                 bytes.first().filter(|first| **first >> 4 == F::VERSION).map(|_| bytes)
             }
-            Place::LayerTwo | Place::Sent => inside::<F>(bytes),
+            Place::LayerTwo | Place::Sent => bytes.get(packet_in_frame::<F>(bytes)?..),
         }
     }
 

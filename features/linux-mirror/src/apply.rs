@@ -18,7 +18,8 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     let followed = mirror(engine).and_then(|mirror| mirror.followed.get_mut(namespace));
     let Some(feed) = followed.and_then(|followed| followed.feed(origin)) else { return };
     let Some(portion) = feed.reader.take() else { return };
-    let Portion { links, addresses, neighbours, stations, far, objects, routes, labels } = portion;
+    let Portion { links, addresses, neighbours, stations, far, objects, routes, labels, .. } =
+        portion;
     for (link, facts) in links {
         upper_links::take_link(engine, namespace, link, facts.as_ref());
         vlan_links::take_link(engine, namespace, link, facts.as_ref());
@@ -35,6 +36,9 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     for ((link, address), facts) in neighbours {
         take_neighbour(engine, namespace, link, address, facts);
         evpn::take_neighbour(engine, namespace, link, address, facts);
+    }
+    for (id, remote) in portion.far_objects {
+        evpn::take_far_object(engine, namespace, id, remote);
     }
     for (key, facts) in stations {
         fdb::take_station(engine, namespace, key, facts);

@@ -3,22 +3,24 @@
 //! stations that the bridge domain has learned behind its other ports Linux's bridge gets behind a
 //! silent device, so that FRR announces them (RFC 7432, RFC 8365).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use quiver_control::Refusal;
-use quiver_control::layer_two::{BridgeFdb, FarEnds, FdbEntry};
+use quiver_control::layer_two::{BridgeFdb, FarEnds, FarPlace, FdbEntry};
 use quiver_core::{Engine, InterfaceId};
 use quiver_linux::link::check_name;
 use quiver_netlink::Request;
 use quiver_netlink::link::{LinkChange, NewKind, NewLink, delete, without_own_address};
 
 use crate::mirror::{Mirror, Namespace, mirror, name_of};
-use crate::reader::{Again, FarKey, LinkFacts, NeighbourFacts, Order};
+use crate::reader::{Again, FarKey, FarValue, LinkFacts, NeighbourFacts, Order};
 
 /// Bytes of a link's name in Linux at most, without what stands behind it in those of the bridge
 /// and of the silent device.
 pub(crate) const NAME_BYTES_MAX: usize = 13;
+/// Links of a twin that went and are remembered: their stations are reported within a second.
+const GONE_LINKS_MAX: usize = 16;
 
 /// The links that a twin has in Linux, in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +39,12 @@ pub(crate) struct EvpnTwin {
     pub namespace: Namespace,
     /// The numbers of its links, once they are known.
     links: [Option<u32>; 3],
+    /// The links that went last: what stood behind them is reported gone after the link.
+    gone: VecDeque<(Part, u32)>,
     /// Those that Linux was told to make.
     told: [bool; 3],
     /// Behind which far ends stations are or were, as FRR says.
-    remotes: BTreeMap<[u8; 6], IpAddr>,
+    remotes: BTreeMap<[u8; 6], FarValue>,
     /// Stations that Linux's bridge has behind the VXLAN device now.
     bridged: BTreeSet<[u8; 6]>,
     /// Who has which address, as FRR says.
@@ -67,9 +71,10 @@ impl EvpnTwin {
         self.link(Part::Local)
     }
 
-    /// Do FRR's entries stand behind this link?
+    /// Do FRR's entries stand behind this link, or did they until it went?
     fn has(&self, namespace: &Namespace, part: Part, link: u32) -> bool {
-        self.namespace == *namespace && self.link(part) == Some(link)
+        let is_known = self.link(part) == Some(link) || self.gone.contains(&(part, link));
+        self.namespace == *namespace && is_known
     }
 }
 
@@ -104,6 +109,7 @@ pub(crate) fn create(
         host_name,
         namespace: namespace.clone(),
         links: [None; 3],
+        gone: VecDeque::new(),
         told: [false; 3],
         remotes: BTreeMap::new(),
         bridged: BTreeSet::new(),
@@ -191,6 +197,8 @@ pub(crate) fn take_link(
                 news = Some((*id, true));
             } else if was_it && facts.is_none() {
                 (twin.links[part as usize], twin.told[part as usize]) = (None, false);
+                twin.gone.push_front((part, link));
+                twin.gone.truncate(GONE_LINKS_MAX);
                 news = Some((*id, false));
             }
         }
@@ -212,7 +220,7 @@ pub(crate) fn take_far(
     engine: &mut Engine,
     namespace: &Namespace,
     (link, mac, to_all): FarKey,
-    remote: Option<IpAddr>,
+    remote: Option<FarValue>,
 ) {
     let Some(calls) = engine.get::<FarEnds>().copied() else { return };
     let Some(mirror) = mirror(engine) else { return };
@@ -258,13 +266,49 @@ pub(crate) fn take_bridged(
 fn fit_station(engine: &mut Engine, calls: FarEnds, station: FdbEntry) {
     let twin = engine.get::<Mirror>().and_then(|mirror| mirror.evpn.get(&station.port));
     let remote = twin.filter(|twin| twin.bridged.contains(&station.mac));
-    match remote.and_then(|twin| twin.remotes.get(&station.mac).copied()) {
+    let place = remote.and_then(|twin| Some((twin, *twin.remotes.get(&station.mac)?)));
+    let place = place.map(|(twin, value)| match value {
+        FarValue::Vtep(remote) => FarPlace::Vtep(remote),
+        FarValue::Object(id) => FarPlace::Group(id, far_object(engine, &twin.namespace, id)),
+    });
+    match place {
         None => (calls.remove)(engine, station),
-        Some(remote) => {
-            if let Err(why) = (calls.add)(engine, station, remote) {
+        Some(place) => {
+            if let Err(why) = (calls.add)(engine, station, place) {
                 let name = engine.interface_name(station.port);
                 tracing::debug!("{name}: a station of EVPN: {why}");
             }
+        }
+    }
+}
+
+/// The far end to which frames go that name a next-hop object.
+fn far_object(engine: &Engine, namespace: &Namespace, id: u32) -> Option<IpAddr> {
+    engine.get::<Mirror>()?.followed.get(namespace)?.far_objects.get(&id).copied()
+}
+
+/// The frames of all stations behind a next-hop object go to this far end, or to none.
+pub(crate) fn take_far_object(
+    engine: &mut Engine,
+    namespace: &Namespace,
+    id: u32,
+    remote: Option<IpAddr>,
+) {
+    let Some(calls) = engine.get::<FarEnds>().copied() else { return };
+    let Some(mirror) = mirror(engine) else { return };
+    let Some(followed) = mirror.followed.get_mut(namespace) else { return };
+    let old = match remote {
+        Some(remote) => followed.far_objects.insert(id, remote),
+        None => followed.far_objects.remove(&id),
+    };
+    if old == remote {
+        return;
+    }
+    let twins = mirror.evpn.iter().filter(|(_, twin)| twin.namespace == *namespace);
+    let ports: Vec<InterfaceId> = twins.map(|(port, _)| *port).collect();
+    for port in ports {
+        if let Err(why) = (calls.redirect)(engine, port, id, remote) {
+            tracing::warn!("{}: next-hop object {id}: {why}", engine.interface_name(port));
         }
     }
 }

@@ -103,6 +103,8 @@ pub(crate) struct Followed {
     pub kernel: Feed,
     /// Where a routing daemon connects, and what it has sent.
     pub daemon: Option<(SocketAddr, Feed)>,
+    /// The far ends of next-hop objects of VXLAN devices.
+    pub far_objects: BTreeMap<u32, IpAddr>,
     /// The IDs of the tables that Linux's main table is here, once that is known.
     pub main_tables: Option<[u32; 2]>,
 }

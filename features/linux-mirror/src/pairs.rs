@@ -1,5 +1,6 @@
 //! Pairs are made and deleted.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use quiver_control::Refusal;
@@ -194,7 +195,8 @@ fn follow(engine: &mut Engine, namespace: &Namespace) -> Result<(), Refusal> {
         .map_err(|error| of_namespace("netlink", namespace, error))?;
     let kernel = feed(engine, namespace, Origin::Kernel, reader);
     if let Some(mirror) = engine.get_mut::<Mirror>() {
-        let followed = Followed { kernel, daemon: None, main_tables: None };
+        let far_objects = BTreeMap::new();
+        let followed = Followed { kernel, daemon: None, far_objects, main_tables: None };
         mirror.followed.insert(namespace.clone(), followed);
     }
     Ok(())

@@ -24,9 +24,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quiver_tables::sessions::SessionError;
 use quiver_wire::IpProtocol;
 
-use crate::key::{End, Flow, Key};
 use crate::session::{Direction, Flags, Objects, Session, Table, WORDS, Writer};
 use crate::tables::{Provider, Rules};
+use quiver_translation::flow::{End, Flow, Key};
 
 const USERS: usize = 4;
 const MADE: usize = 5;

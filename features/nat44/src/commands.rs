@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 
 use quiver_control::{Args, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::Engine;
+use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
 
 use crate::config::{self, Enabled, Nat44, SESSIONS_DEFAULT};
-use crate::key::End;
 use crate::provider::bindings_of;
 use crate::session::{Class, Direction};
 use crate::sides;

@@ -1,9 +1,9 @@
 //! The two flows of a new session, from inside and from outside.
 
+use quiver_translation::flow::{End, Flow, Kind, icmp};
 use quiver_wire::IpProtocol;
 
 use crate::bindings::{Bindings, permission_keys, subscriber_keys};
-use crate::key::{End, Flow, Kind, icmp};
 use crate::node::Nat44Drop;
 use crate::owner::{Owner, Refused};
 use crate::ports::Wanted;

@@ -7,7 +7,6 @@ mod commands;
 mod config;
 mod flows;
 mod icmp_error;
-mod key;
 mod mapping_commands;
 mod mapping_shows;
 mod mappings;
@@ -28,6 +27,7 @@ use std::sync::Arc;
 
 use quiver_control::{Registry, order};
 use quiver_core::graph::arc::{FeatureSpec, Phase};
+use quiver_translation::own_errors::{NAT44_ED, SPACE};
 
 use crate::config::Nat44;
 use crate::tables::Shared;
@@ -44,7 +44,7 @@ pub fn register(registry: &mut Registry) {
     registry.graph.node(node::spec::<true>(arc, &shared));
     registry.graph.node(node::spec::<false>(arc, &shared));
     registry.graph.node(own_errors::spec(&shared));
-    registry.graph.claim("own-icmp4-error", 0, own_errors::OWN_ERRORS);
+    registry.graph.claim(SPACE, NAT44_ED, own_errors::OWN_ERRORS);
     // An interface on both sides: what comes to a session or a mapping first, then what goes out.
     for (node, after) in [(node::OUT2IN, &[][..]), (node::IN2OUT, &[node::OUT2IN][..])] {
         let phase = Phase::Translation;

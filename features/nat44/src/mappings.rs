@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 
 use quiver_control::Refusal;
 use quiver_core::{Engine, InterfaceId};
+use quiver_translation::flow::End;
 use quiver_wire::ip4::address::is_unicast;
 
 use crate::config::{Nat44, address_of, end_sessions, hold, publish, table_index, with_enabled};
-use crate::key::End;
 use crate::session::{Direction, Flags};
 use crate::tables::{Backend, Mapping, Rules, TwiceNat};
 

@@ -14,12 +14,14 @@ use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::{Ip4, IpFamily, IpTables};
 use quiver_forwarding::{IcmpErrorRequest, nodes};
 use quiver_tables::exact::NOT_FOUND;
+use quiver_translation::rewrite::{clamp_mss, tcp_flags};
+use quiver_translation::routing::Routing;
 use quiver_wire::ip4::address::is_unicast;
 
-use crate::key::{Flow, Key, Kind, classify, key_of};
 use crate::session::{Direction, Session, flag};
 use crate::tables::{Filtering, Rules, Shared, Sides};
-use crate::translate::{clamp_mss, tcp_flags, translate};
+use crate::translate::translate;
+use quiver_translation::flow::{Flow, Key, Kind, classify, key_of};
 
 quiver_core::reasons! {
     /// What becomes of packets on an interface that translates.
@@ -74,8 +76,6 @@ quiver_core::reasons! {
 
 /// RFC 792: the TTL is over.
 const TIME_EXCEEDED: IcmpErrorRequest = IcmpErrorRequest { kind: 11, code: 0, detail: 0 };
-/// Nodes that routes to further tables lead to, one behind another, that are looked through.
-const TABLES_MAX: usize = 4;
 
 /// Request to the slow path: the side that a packet came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +112,7 @@ pub(crate) struct Translator {
     pub lookup: NodeId,
     lookup_in_table: NodeId,
     pub icmp_error: NodeId,
-    /// Nodes that routes lead to whose hop names no adjacency.
-    ends: [NodeId; 3],
+    routing: Routing,
 }
 
 impl Translator {
@@ -129,8 +128,7 @@ impl Translator {
             lookup: wiring.node(nodes::ip4::LOOKUP),
             lookup_in_table: wiring.node(nodes::ip4::LOOKUP_IN_TABLE),
             icmp_error: wiring.node(nodes::ip4::ICMP_ERROR),
-            ends: [nodes::ip4::LOCAL, nodes::ip4::DROP, nodes::ip4::PUNT]
-                .map(|name| wiring.node(name)),
+            routing: Routing::new(wiring),
         }
     }
 
@@ -188,31 +186,13 @@ impl Translator {
         self.lookup_in_table
     }
 
-    /// Does the router have this destination itself?
-    fn is_local(&self, table: u32, destination: u32) -> bool {
-        let group = self.tables.ip4.table(table).lookup(destination);
-        self.tables.groups.resolve(group, 0).next == self.ends[0]
-    }
-
     /// Does a destination lead out of an outside interface, of one that translates all that leaves
     /// by it where only that counts?
-    fn leads_outside(&self, mut table: u32, destination: u32, output: bool) -> bool {
-        for _ in 0..TABLES_MAX {
-            let group = self.tables.ip4.table(table).lookup(destination);
-            let hop = self.tables.groups.resolve(group, 0);
-            if hop.next == self.lookup_in_table {
-                table = hop.index;
-                continue;
-            }
-            return self.tables.groups.each_hop(group).any(|hop| {
-                !self.ends.contains(&hop.next) && {
-                    let out = self.tables.adjacencies.get(hop.index).tx;
-                    let sides = self.shared.sides(out);
-                    if output { sides.output } else { sides.outside }
-                }
-            });
-        }
-        false
+    fn leads_outside(&self, table: u32, destination: u32, output: bool) -> bool {
+        self.routing.leads_outside(table, destination, |id| {
+            let sides = self.shared.sides(id);
+            if output { sides.output } else { sides.outside }
+        })
     }
 
     /// Small number of the table outside in which a destination of packets of `table` is reached
@@ -239,7 +219,7 @@ impl Translator {
     /// May a packet from inside that has no session be translated?
     fn is_for_outside(&self, rules: &Rules, state: InterfaceState, destination: u32) -> bool {
         (state.sides.inside && rules.external.contains_key(&destination))
-            || (!self.is_local(state.table, destination)
+            || (!self.routing.is_local(state.table, destination)
                 && !rules.is_excluded(destination)
                 && self.outside_table(rules, state, destination).is_some())
     }
@@ -297,7 +277,8 @@ impl Translator {
             }
         }
         let Some(is_own) = rules.external.get(&to) else {
-            let passes = rules.forwarding || state.sides.inside || self.is_local(state.table, to);
+            let passes =
+                rules.forwarding || state.sides.inside || self.routing.is_local(state.table, to);
             return if passes { Ok(None) } else { Err(Nat44Drop::NoTranslation) };
         };
         let slow = Ok(Some(SlowRequest { from_inside: false }));

@@ -9,6 +9,7 @@ use quiver_core::{Context, Frame, NodeId, Packet};
 use quiver_forwarding::handover::TableIndex;
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::nodes;
+use quiver_translation::own_errors::{NAT44_ED, next};
 
 use crate::icmp_error;
 use crate::tables::Shared;
@@ -19,7 +20,8 @@ pub(crate) const OWN_ERRORS: &str = "nat44-ed-own-errors";
 struct OwnErrors {
     shared: Arc<Shared>,
     tables: Arc<IpTables>,
-    lookup: NodeId,
+    /// Where errors go that are about packets of no session.
+    others: NodeId,
     lookup_in_table: NodeId,
 }
 
@@ -27,7 +29,7 @@ impl OwnErrors {
     /// An error about a packet of no session is as it should be.
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> NodeId {
         let Some(sessions) = self.shared.table().filter(|_| self.shared.sessions() > 0) else {
-            return self.lookup;
+            return self.others;
         };
         let rules = self.shared.rules(cx.pass);
         let received_in = self.tables.interfaces.table4(packet.rx);
@@ -38,7 +40,7 @@ impl OwnErrors {
                 packet.hand_over(TableIndex(table));
                 self.lookup_in_table
             }
-            None => self.lookup,
+            None => self.others,
         }
     }
 }
@@ -57,7 +59,7 @@ pub(crate) fn spec(shared: &Arc<Shared>) -> NodeSpec {
         Box::new(OwnErrors {
             shared: shared.clone(),
             tables: wiring.shared(),
-            lookup: wiring.node(nodes::ip4::LOOKUP),
+            others: next(wiring, NAT44_ED),
             lookup_in_table: wiring.node(nodes::ip4::LOOKUP_IN_TABLE),
         })
     })

@@ -10,11 +10,11 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_tables::sessions::SessionError;
+use quiver_translation::flow::{Flow, Kind, classify};
 
 use crate::bindings::{Binding, Bindings};
 use crate::flows::{self, Moment, Plan, check_opens};
 use crate::icmp_error;
-use crate::key::{Flow, Kind, classify};
 use crate::node::{
     IN2OUT, InterfaceState, Nat44Drop, OUT2IN, SLOW_PATH, SlowRequest, Translator, destination,
 };

@@ -3,10 +3,10 @@
 
 use quiver_core::cpu::Variant;
 use quiver_tables::exact::NOT_FOUND;
+use quiver_translation::flow::{End, Flow, Key};
 use quiver_wire::IpProtocol;
 
 use crate::bindings::{block_at, block_of, mapping_from, mapping_to, quarantined, subscriber_keys};
-use crate::key::{End, Flow, Key};
 use crate::node::Nat44Drop;
 use crate::owner::{Owner, Refused};
 use crate::session::Flags;

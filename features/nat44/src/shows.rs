@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 
 use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table, Work, in_slices};
 use quiver_core::Engine;
+use quiver_translation::flow::End;
 
 use crate::bindings::Kind;
 use crate::commands::{GROUP, TIMEOUTS, protocol_word};
 use crate::config::Nat44;
-use crate::key::End;
 use crate::session::{Direction, Flags, Session};
 
 /// Sessions that a slice of `show nat44 sessions` looks at.

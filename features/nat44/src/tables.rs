@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use quiver_core::InterfaceId;
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::{Epochs, Pass, Published};
+use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
 
 use crate::bindings::Readers;
-use crate::key::End;
 use crate::session::{Class, Objects, Table, Writer};
 
 /// Timeouts, in seconds, by [`Class`]: UDP (RFC 4787 REQ-5), TCP established and transitory (RFC

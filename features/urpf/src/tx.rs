@@ -11,15 +11,10 @@ use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{Context, Frame, InterfaceId, Packet};
 use quiver_forwarding::fib::Family;
-use quiver_forwarding::ip::{IpFamily, Sources};
-use quiver_wire::{EtherType, EthernetHeader, Header};
+use quiver_forwarding::ip::{IpFamily, Sources, packet_in_frame};
 
 use crate::source_check::{SourceCheck, UrpfDrop, appeal};
 use crate::tables::{Check, Checks, Direction};
-
-/// VLAN tags in front of an IP header, at most.
-const TAGS_MAX: usize = 4;
-const TAG_BYTES: usize = 4;
 
 struct TxCheck<F: IpFamily> {
     checks: Arc<Checks>,
@@ -27,31 +22,13 @@ struct TxCheck<F: IpFamily> {
     sources: Sources<F>,
 }
 
-/// The IP packet of family `F` in a frame, if there is one. Interfaces without a MAC address send
+/// The IP packet of family `F` that is sent, if there is one. Interfaces without a MAC address send
 /// IP packets as they are.
 #[inline]
 fn inside<F: IpFamily>(bytes: &[u8], has_frames: bool) -> Option<&[u8]> {
-    let (wanted, number) = match F::FAMILY {
-        Family::Ip4 => (EtherType::IPV4, 4),
-        Family::Ip6 => (EtherType::IPV6, 6),
-    };
-    let version = |bytes: &[u8]| bytes.first().is_some_and(|first| first >> 4 == number);
-    if !has_frames {
-        return Some(bytes).filter(|bytes| version(bytes));
-    }
-    let (ethernet, mut rest) = EthernetHeader::split(bytes)?;
-    let mut kind = ethernet.ether_type();
-    for _ in 0..TAGS_MAX {
-        if kind == wanted {
-            return Some(rest).filter(|bytes| version(bytes));
-        }
-        if !kind.is_vlan() {
-            return None;
-        }
-        kind = EtherType(u16::from_be_bytes(*rest.get(2..)?.first_chunk()?));
-        rest = rest.get(TAG_BYTES..)?;
-    }
-    None
+    let at = if has_frames { packet_in_frame::<F>(bytes)? } else { 0 };
+    let packet = bytes.get(at..)?;
+    packet.first().filter(|first| **first >> 4 == F::VERSION).map(|_| packet)
 }
 
 impl<F: IpFamily> TxCheck<F> {

@@ -1,4 +1,5 @@
 //! Tests of VXLAN tunnels.
 
+mod dead_vtep;
 mod golden;
 mod hostile;

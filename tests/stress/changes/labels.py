@@ -19,6 +19,19 @@ LABELS = [
         teardown=("mpls table del 0",),
     ),
     Change(
+        "the route of a label led elsewhere, to several next hops and to none",
+        cycle=(
+            "mpls local-label add 1000 eos via 198.18.1.2 memif1/1 out-labels 17",
+            "mpls local-label add 1000 eos via 198.18.0.2 memif1/0 out-labels 18 19",
+            "mpls local-label add 1000 eos via 198.18.0.2 memif1/0 via 198.18.1.2 memif1/1 weight 3",
+            "mpls local-label add 1000 eos via ip4-lookup-in-table 0",
+            "mpls local-label add 1000 eos via drop",
+            "mpls local-label del 1000 eos",
+        ),
+        setup=("mpls table add 0",),
+        teardown=("mpls table del 0",),
+    ),
+    Change(
         "labelled packets taken in on a loaded interface",
         cycle=("set interface mpls memif1/0 enable", "set interface mpls memif1/0 disable"),
         setup=("mpls table add 0",),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from stress.change import Change
 
 _CREATE = "create gre tunnel src 198.18.0.1 dst 203.0.113.7 instance 7"
+#: VXLAN tunnels that come and go together.
+_MANY = range(1000, 2000)
 
 TUNNELS = [
     Change(
@@ -87,6 +89,18 @@ TUNNELS = [
         ),
         setup=("create bridge-domain 909",),
         teardown=("create bridge-domain 909 del",),
+    ),
+    Change(
+        f"{len(_MANY):,} VXLAN tunnels created and deleted",
+        cycle=("exec {folder}/create.cli", "exec {folder}/delete.cli"),
+        files={
+            "create.cli": "".join(
+                f"create vxlan tunnel src 198.18.0.1 dst 203.0.113.9 vni {vni} instance {vni}\n"
+                for vni in _MANY
+            ),
+            "delete.cli": "".join(f"delete vxlan tunnel vxlan_tunnel{vni}\n" for vni in _MANY),
+        },
+        round_s=0.5,
     ),
     Change(
         "a far end and a station of a VXLAN interface said and forgotten",

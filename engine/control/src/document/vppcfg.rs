@@ -90,11 +90,12 @@ impl Import {
                 "taps" => self.each(node, Import::tap),
                 "vxlan_tunnels" => self.each(node, Import::vxlan_tunnel),
                 "acls" => self.each(node, |import, key, _| {
-                    import.note(key.at, format!("{}: there are no access lists", key.text));
+                    let what = "access lists are not imported: `set acl-plugin acl` makes them";
+                    import.note(key.at, format!("{}: {what}", printable(&key.text)));
                 }),
                 "prefixlists" => self.each(node, |import, key, _| {
-                    let what = "prefix lists are for access lists, of which there are none";
-                    import.note(key.at, format!("{}: {what}", key.text));
+                    let what = "prefix lists are for access lists, which are not imported";
+                    import.note(key.at, format!("{}: {what}", printable(&key.text)));
                 }),
                 other => self.note(key.at, format!("unknown section '{}'", printable(other))),
             }

@@ -12,14 +12,16 @@ use crate::ids::NodeId;
 use crate::memory::buffer::BufferCache;
 use crate::memory::packet::{Packet, PacketFlags};
 
-/// Vectors that a worker has. When all are under way, further packets are dropped and counted.
-pub const FRAMES_PER_WORKER: usize = 256;
+/// Vectors that a worker has: enough for a full vector whose packets go to as many nodes, as behind
+/// a thousand tunnels, and for the copies of a flooded one beside it. When all are under way,
+/// further packets are dropped and counted.
+pub const FRAMES_PER_WORKER: usize = 4 * FRAME_PACKETS_MAX;
 
 /// Packets that wait for a slow path before they go to devices, at most; then the first vector of
 /// them goes.
 const HELD_PACKETS_MAX: usize = 4 * FRAME_PACKETS_MAX;
 /// Vectors in which they wait, at most.
-const HELD_FRAMES_MAX: usize = FRAMES_PER_WORKER / 2;
+const HELD_FRAMES_MAX: usize = 128;
 
 /// Where a node stands among those that a packet visits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -368,4 +370,38 @@ impl Outbox {
 #[inline(always)]
 fn name_the_dead(from: NodeId, packet: &mut Packet) {
     packet.hand_over(packet.handed_over::<DropReason>().with_node(from));
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::buffer::BufferPool;
+    use crate::memory::mapping::PageSize;
+
+    /// As behind a port whose frames go to as many tunnels: no two packets share a vector.
+    #[test]
+    fn a_full_vector_goes_to_as_many_nodes_and_from_each_to_another() {
+        let pool = BufferPool::new(2048, 2048, PageSize::Small).expect("memory");
+        let (mut cache, counters, mut outbox) =
+            (pool.cache(), WorkerCounters::default(), Outbox::new());
+        let mut frame = outbox.frame().expect("a vector");
+        for _ in 0..FRAME_PACKETS_MAX {
+            frame.push(cache.packet().expect("a buffer")).expect("room");
+        }
+        let (_, next) = frame.split_mut();
+        next.iter_mut().zip(1000..).for_each(|(next, node)| *next = NodeId(node));
+        outbox.forward(NodeId(7), frame, &mut cache, &counters);
+        let mut arrived = 0;
+        while let Some((node, mut frame)) = outbox.pop() {
+            if node.0 >= 3000 {
+                arrived += frame.len();
+                frame.drain().for_each(|packet| cache.free(packet));
+                outbox.recycle(frame);
+                continue;
+            }
+            frame.set_all_next(NodeId(node.0 + 1000));
+            outbox.forward(node, frame, &mut cache, &counters);
+        }
+        assert_eq!((arrived, counters.no_frame.get()), (FRAME_PACKETS_MAX, 0));
+    }
 }

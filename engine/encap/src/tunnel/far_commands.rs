@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use quiver_control::layer_two::{BridgeFdb, FarEnds, FdbEntry, Network};
+use quiver_control::layer_two::{BridgeFdb, FarEnds, FarPlace, FdbEntry, Network};
 use quiver_control::{
     Args, Cell, Column, Command, ConfigWriter, Listing, Output, Refusal, Registry, Table, Work,
     of_each_interface, order, with_interface_names,
@@ -151,12 +151,16 @@ pub(super) fn calls<P: FarEndCommands>() -> FarEnds {
             let (vni, port) = (config.key?, config.udp?.remote_port);
             Some(Network { vni, source: config.source, port })
         },
-        add: |engine, station, remote| {
+        add: |engine, station, place| {
             let said = engine.get::<Configured>();
             if said.is_some_and(|said| said.stations.contains_key(&(station.port, station.mac))) {
                 return Ok(());
             }
-            far_ends::add_station::<P>(engine, station, remote)
+            far_ends::add_station::<P>(engine, station, place)
+        },
+        redirect: |engine, port, group, remote| {
+            let done = far_ends::redirect::<P>(engine, port, group, remote);
+            done.map_err(|error| error.to_string())
         },
         remove: |engine, station| {
             let said = engine.get::<Configured>();
@@ -251,10 +255,13 @@ fn station<P: FarEndCommands>(engine: &mut Engine, args: &Args<'_>) -> Result<Ou
     let (remote, station) = (remote::<P>(engine, args, port)?, FdbEntry { port, mac });
     match args.has("del") {
         true => far_ends::remove_station::<P>(engine, station),
-        false => far_ends::add_station::<P>(engine, station, remote).map_err(|why| {
-            Refusal::new(why)
-                .remedy("put the tunnel into a bridge domain: `set interface l2 bridge`")
-        })?,
+        false => {
+            let place = FarPlace::Vtep(remote);
+            far_ends::add_station::<P>(engine, station, place).map_err(|why| {
+                Refusal::new(why)
+                    .remedy("put the tunnel into a bridge domain: `set interface l2 bridge`")
+            })?;
+        }
     }
     if let Some(said) = engine.get_mut::<Configured>() {
         match args.has("del") {

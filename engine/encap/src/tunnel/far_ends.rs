@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quiver_control::layer_two::{BridgeFdb, FdbEntry};
+use quiver_control::layer_two::{BridgeFdb, FarPlace, FdbEntry};
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::memory::epoch::{Epochs, Pass, PublishedSlots};
@@ -169,13 +169,27 @@ pub(super) fn spec(names: [&'static str; 2], tables: &Arc<FarEndTables>) -> Node
     })
 }
 
-/// What a far end is: the outer source, the outer destination, the small number of the table, and
-/// the UDP port there.
-type Place = (IpAddr, IpAddr, u32, u16);
+/// What has a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// A far end: the outer source, the outer destination, the small number of the table, and the
+    /// UDP port there.
+    Vtep(IpAddr, IpAddr, u32, u16),
+    /// A group of far ends of a port.
+    Group(InterfaceId, u32),
+}
+
+/// Where the frames of a number go.
+enum Leads {
+    /// To a far end.
+    Peer(Peer),
+    /// To the far end that has another number, by that one's entry.
+    Other(Option<u16>),
+}
 
 struct Known {
     place: Place,
-    peer: Peer,
+    leads: Leads,
     users: u32,
 }
 
@@ -201,6 +215,24 @@ impl FarEndBook {
     pub fn station_count(&self, port: InterfaceId) -> usize {
         self.stations.keys().filter(|station| station.port == port).count()
     }
+
+    /// The number of a place that is known already, for one more user.
+    fn hold_known(&mut self, place: Place) -> Option<u16> {
+        let number = *self.numbers.get(&place)?;
+        self.known.get_mut(&number)?.users += 1;
+        Some(number)
+    }
+
+    /// A number that is free.
+    fn take_number(&mut self) -> Result<u16, TunnelError> {
+        let next = u16::try_from(self.known.len() + 1).ok();
+        self.free.pop().or(next).ok_or(TunnelError::FarEnds(FAR_ENDS_MAX))
+    }
+
+    fn insert(&mut self, number: u16, place: Place, leads: Leads) {
+        self.numbers.insert(place, number);
+        self.known.insert(number, Known { place, leads, users: 1 });
+    }
 }
 
 /// The number of a far end of a port, for one more user.
@@ -212,15 +244,12 @@ fn hold<P: TunnelProtocol>(
     engine.with(|engine, tunnels: &mut Tunnels<P>| {
         let tunnel = tunnels.get(port).ok_or(TunnelError::NoPort)?;
         let (config, table) = (tunnel.config, tunnel.table());
-        let place = (config.source, remote, table, config.udp.map_or(0, |udp| udp.remote_port));
-        if let Some(number) = tunnels.far.numbers.get(&place).copied() {
-            if let Some(known) = tunnels.far.known.get_mut(&number) {
-                known.users += 1;
-            }
+        let udp_port = config.udp.map_or(0, |udp| udp.remote_port);
+        let place = Place::Vtep(config.source, remote, table, udp_port);
+        if let Some(number) = tunnels.far.hold_known(place) {
             return Ok(number);
         }
-        let next = u16::try_from(tunnels.far.known.len() + 1).ok();
-        let number = tunnels.far.free.pop().or(next).ok_or(TunnelError::FarEnds(FAR_ENDS_MAX))?;
+        let number = tunnels.far.take_number()?;
         let config = TunnelConfig { key: Some(0), destination: Some(remote), ..config };
         let made = fib(engine).and_then(|fib| tunnels.add_peer(fib, &config, remote, table));
         let peer = match made {
@@ -231,28 +260,80 @@ fn hold<P: TunnelProtocol>(
             }
         };
         tunnels.far_tables.set_entry(FarEnd(number), peer.entry());
-        tunnels.far.numbers.insert(place, number);
-        tunnels.far.known.insert(number, Known { place, peer, users: 1 });
+        tunnels.far.insert(number, place, Leads::Peer(peer));
         Ok(number)
     })
 }
 
+/// The number of a group of a port, for one more user. A new one leads to a far end.
+fn hold_group<P: TunnelProtocol>(
+    engine: &mut Engine,
+    port: InterfaceId,
+    group: u32,
+    remote: Option<IpAddr>,
+) -> Result<u16, TunnelError> {
+    let place = Place::Group(port, group);
+    let tunnels = engine.get_mut::<Tunnels<P>>().ok_or(TunnelError::NoPort)?;
+    if let Some(number) = tunnels.far.hold_known(place) {
+        return Ok(number);
+    }
+    let number = tunnels.far.take_number()?;
+    tunnels.far.insert(number, place, Leads::Other(None));
+    let done = redirect::<P>(engine, port, group, remote);
+    if done.is_err() {
+        release::<P>(engine, number);
+    }
+    done.map(|()| number)
+}
+
+/// Let the frames for all stations behind a group go to a far end, or be dropped. A group that has
+/// no stations is not known.
+pub(super) fn redirect<P: TunnelProtocol>(
+    engine: &mut Engine,
+    port: InterfaceId,
+    group: u32,
+    remote: Option<IpAddr>,
+) -> Result<(), TunnelError> {
+    let book = engine.get::<Tunnels<P>>().map(|tunnels| &tunnels.far);
+    let number = book.and_then(|book| book.numbers.get(&Place::Group(port, group)).copied());
+    let Some(number) = number else { return Ok(()) };
+    let new = remote.map(|remote| hold::<P>(engine, port, remote)).transpose()?;
+    let old = engine.with(|_, tunnels: &mut Tunnels<P>| {
+        let entry = new.map_or(0, |new| tunnels.far_tables.entry(FarEnd(new)));
+        tunnels.far_tables.set_entry(FarEnd(number), entry);
+        let known = tunnels.far.known.get_mut(&number)?;
+        match std::mem::replace(&mut known.leads, Leads::Other(new)) {
+            Leads::Other(old) => old,
+            Leads::Peer(_) => None, // no far end has the place of a group
+        }
+    });
+    old.into_iter().for_each(|old| release::<P>(engine, old));
+    Ok(())
+}
+
 /// One user of a far end fewer.
 fn release<P: TunnelProtocol>(engine: &mut Engine, number: u16) {
-    engine.with(|engine, tunnels: &mut Tunnels<P>| {
-        let Some(known) = tunnels.far.known.get_mut(&number) else { return };
+    let other = engine.with(|engine, tunnels: &mut Tunnels<P>| {
+        let known = tunnels.far.known.get_mut(&number)?;
         known.users -= 1;
         if known.users > 0 {
-            return;
+            return None;
         }
-        let Some(known) = tunnels.far.known.remove(&number) else { return };
+        let known = tunnels.far.known.remove(&number)?;
         tunnels.far.numbers.remove(&known.place);
         tunnels.far.free.push(number);
         tunnels.far_tables.set_entry(FarEnd(number), 0);
-        if let Some(fib) = engine.get_mut::<Fib>() {
-            tunnels.remove_peer(fib, known.peer);
+        match (known.leads, engine.get_mut::<Fib>()) {
+            (Leads::Other(other), _) => return other,
+            (Leads::Peer(peer), Some(fib)) => tunnels.remove_peer(fib, peer),
+            (Leads::Peer(_), None) => {}
         }
+        None
     });
+    // That one is a far end, and leads to no other number.
+    if let Some(other) = other {
+        release::<P>(engine, other);
+    }
 }
 
 /// Let frames to all stations of a port go to a far end, or no more.
@@ -290,10 +371,14 @@ pub(super) fn set_flooded<P: TunnelProtocol>(
 pub(super) fn add_station<P: TunnelProtocol>(
     engine: &mut Engine,
     station: FdbEntry,
-    remote: IpAddr,
+    place: FarPlace,
 ) -> Result<(), String> {
     let calls = engine.get::<BridgeFdb>().copied().ok_or("bridging is not built in")?;
-    let number = hold::<P>(engine, station.port, remote).map_err(|error| error.to_string())?;
+    let number = match place {
+        FarPlace::Vtep(remote) => hold::<P>(engine, station.port, remote),
+        FarPlace::Group(group, remote) => hold_group::<P>(engine, station.port, group, remote),
+    };
+    let number = number.map_err(|error| error.to_string())?;
     if let Err(why) = (calls.add_behind)(engine, station, false, number) {
         release::<P>(engine, number);
         return Err(why);

@@ -6,6 +6,7 @@ mod autoconfig;
 mod choice;
 mod family;
 mod group_membership;
+mod in_frame;
 mod interface_addresses;
 mod interfaces;
 mod neighbour_counts;
@@ -16,6 +17,7 @@ pub use autoconfig::{AutoAddress, AutoAddressState, AutoSettings, Autoconfigurat
 pub use choice::{choose, destination, flow_hash, noted, one_hop, take_hop};
 pub use family::{Ip4, Ip6, IpFamily, Sources};
 pub use group_membership::GroupMembership;
+pub use in_frame::packet_in_frame;
 pub use interface_addresses::{InterfaceAddresses, Leased};
 pub use interfaces::{IpInterfaces, IpTables, Listener, NOT_ENABLED};
 pub use neighbour_counts::{Direction, NeighbourCounts, NeighbourMessage, NeighbourProtocol};

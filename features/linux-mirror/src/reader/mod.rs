@@ -3,6 +3,7 @@
 //! was taken.
 
 mod by_object;
+mod far_objects;
 mod fpm;
 mod kept;
 #[cfg(feature = "lab")]
@@ -24,8 +25,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use self::model::Model;
 pub(crate) use self::model::{
-    AddressKey, FarKey, LabelFacts, LinkFacts, NeighbourFacts, Object, ObjectHops, StationFacts,
-    StationKey,
+    AddressKey, FarKey, FarValue, LabelFacts, LinkFacts, NeighbourFacts, Object, ObjectHops,
+    StationFacts, StationKey,
 };
 pub(crate) use self::orders::{Again, Order};
 pub(crate) use self::own::{OwnChange, OwnRoute, neighbour};
@@ -83,7 +84,9 @@ pub(crate) struct Portion {
     pub neighbours: Vec<((u32, std::net::IpAddr), Option<NeighbourFacts>)>,
     pub stations: Vec<(StationKey, Option<StationFacts>)>,
     /// Stations behind far ends of VXLAN devices.
-    pub far: Vec<(FarKey, Option<std::net::IpAddr>)>,
+    pub far: Vec<(FarKey, Option<FarValue>)>,
+    /// Next-hop objects that such stations name, and the far end to which frames go.
+    pub far_objects: Vec<(u32, Option<std::net::IpAddr>)>,
     /// Next-hop objects, as the hops that they come to.
     pub objects: Vec<(u32, Option<ObjectHops>)>,
     pub routes: Vec<(RouteKey, Option<Arc<RouteValue>>)>,
@@ -257,7 +260,8 @@ fn portion_of(model: &mut Model) -> Portion {
         links: model.links.take_unreported(PORTION_OBJECTS),
         addresses: addresses.map(|(key, value)| (key, value.is_some())).collect(),
         neighbours: model.neighbours.take_unreported(PORTION_OBJECTS),
-        stations: model.stations.take_unreported(PORTION_OBJECTS),
+        stations: model.stations.take_unreported(PORTION_ROUTES),
+        far_objects: model.far_objects.take_unreported(PORTION_OBJECTS),
         far: model.far.take_unreported(PORTION_ROUTES),
         objects,
         routes: routes.map(|(key, reported)| (key, reported.map(|(_, value)| value))).collect(),

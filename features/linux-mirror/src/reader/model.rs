@@ -8,6 +8,7 @@ use quiver_netlink::message::flag;
 use quiver_netlink::mpls::{LabelHop, LabelRoute};
 use quiver_netlink::{Message, address, family, link, neighbour, next_hop, route};
 
+use super::far_objects::FarObjects;
 use super::kept::{Before, Kept};
 use super::orders::Again;
 use super::routes::{Encap, RouteKey, Routes};
@@ -67,6 +68,15 @@ pub(crate) struct StationFacts {
 /// address 0, which stands for all stations, each far end has an entry.
 pub(crate) type FarKey = (u32, [u8; 6], Option<IpAddr>);
 
+/// Behind what a station of a VXLAN device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FarValue {
+    /// Behind this far end.
+    Vtep(IpAddr),
+    /// Behind the far ends of a next-hop object.
+    Object(u32),
+}
+
 /// What the route of a label says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelFacts {
@@ -115,7 +125,9 @@ pub(crate) struct Model {
     /// station that moves is reported at its new port alone.
     station_ports: HashMap<(u32, [u8; 6], u16), u32>,
     /// Stations behind far ends of VXLAN devices.
-    pub far: Kept<FarKey, IpAddr>,
+    pub far: Kept<FarKey, FarValue>,
+    /// Next-hop objects that such stations name.
+    pub far_objects: FarObjects,
     pub objects: Kept<u32, Object>,
     /// Objects that groups name, and that are not there.
     awaited: HashSet<u32>,
@@ -137,6 +149,7 @@ impl Model {
             stations: Kept::new(),
             station_ports: HashMap::new(),
             far: Kept::new(),
+            far_objects: FarObjects::new(),
             objects: Kept::new(),
             awaited: HashSet::new(),
             routes: Routes::new(),
@@ -154,11 +167,11 @@ impl Model {
             address::NEW | address::DELETED => self.take_address(message),
             neighbour::NEW | neighbour::DELETED => self.take_neighbour(message),
             next_hop::NEW => self.take_object(message),
-            next_hop::DELETED => {
-                if let Some(object) = next_hop::NextHop::read(message.body) {
-                    self.object_went(object.id);
-                }
-            }
+            next_hop::DELETED => match next_hop::NextHop::read(message.body) {
+                Some(object) if object.is_far_end => self.far_objects.went(object.id),
+                Some(object) => self.object_went(object.id),
+                None => {}
+            },
             _ => {}
         }
     }
@@ -328,12 +341,14 @@ impl Model {
     /// An entry of a bridge for a station behind a port. The addresses of the ports themselves
     /// (`NUD_PERMANENT`), and filters of links that are no ports, are none.
     fn take_station(&mut self, kind: u16, read: &neighbour::Neighbour) {
-        if let (Some(mac), Some(remote), None) = (read.mac, read.address, read.master) {
-            let key = (read.link, mac, (mac == [0; 6]).then_some(remote));
+        let object = read.object.filter(|id| *id != 0).map(FarValue::Object);
+        let far = read.address.map(FarValue::Vtep).or(object);
+        if let (Some(mac), Some(far), None) = (read.mac, far, read.master) {
+            let key = (read.link, mac, read.address.filter(|_| mac == [0; 6]));
             match kind == neighbour::NEW {
-                true => self.far.put(key, remote),
+                true => self.far.put(key, far),
                 // A station that has moved is behind another one already.
-                false if self.far.get(key) == Some(&remote) => {
+                false if self.far.get(key) == Some(&far) => {
                     self.far.remove(key);
                 }
                 false => {}
@@ -363,6 +378,9 @@ impl Model {
 
     fn take_object(&mut self, message: &Message<'_>) {
         let Some(read) = next_hop::NextHop::read(message.body) else { return };
+        if read.is_far_end {
+            return self.far_objects.put(read);
+        }
         let object = match read.kind {
             next_hop::Kind::Blackhole => Object::Blackhole,
             next_hop::Kind::Hop { gateway, link, encap } => {
@@ -419,6 +437,7 @@ impl Model {
         self.addresses.report_again(|_, ()| true);
         self.neighbours.report_again(|_, _| true);
         self.stations.report_again(|_, _| true);
+        self.far_objects.report_all_again();
         self.far.report_again(|_, _| true);
         self.objects.report_again(|_, _| true);
         self.routes.used.report_again(|_, _| true);
@@ -431,6 +450,7 @@ impl Model {
             + self.addresses.unreported()
             + self.neighbours.unreported()
             + self.stations.unreported()
+            + self.far_objects.unreported()
             + self.far.unreported()
             + self.objects.unreported()
             + self.routes.used.unreported()
@@ -443,6 +463,7 @@ impl Model {
             + self.addresses.coalesced
             + self.neighbours.coalesced
             + self.stations.coalesced
+            + self.far_objects.coalesced()
             + self.far.coalesced
             + self.objects.coalesced
             + self.routes.used.coalesced

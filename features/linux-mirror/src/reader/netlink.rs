@@ -167,8 +167,13 @@ impl Thread {
         self.dump(&[address::dump()], |model| model.addresses.begin_dump())?;
         self.model.addresses.sweep();
         // Kernels before 5.3 have no next-hop objects.
-        if self.dump(&[next_hop::dump()], |model| model.objects.begin_dump()).is_ok() {
+        let begin = |model: &mut Model| {
+            model.objects.begin_dump();
+            model.far_objects.begin_dump();
+        };
+        if self.dump(&[next_hop::dump()], begin).is_ok() {
             self.model.sweep_objects();
+            self.model.far_objects.sweep();
         }
         let routes = [route::dump(family::IP4), route::dump(family::IP6)];
         self.dump(&routes, |model| {

@@ -22,12 +22,23 @@ ENCAPSULATION = {
     "nat44ed": "ethip4udp",
 } | {f"srv6-{word}": behaviour.encapsulation for word, behaviour in BEHAVIOURS.items()}
 """What stands on the wire before and behind the forwarder, unless the name says otherwise."""
+VLANS_IN_VXLAN = "dot1q--ethip4vxlan"
+"""VLANs before the forwarder, each with a bridge domain and a VXLAN tunnel of its own behind it."""
+OVERLAYS = {
+    "ethip4vxlan": "vxlan",
+    VLANS_IN_VXLAN: "vxlan",
+    "ethip4lispip4": "lisp4",
+    "ethip4lispip6": "lisp4",
+    "ethip6lispip4": "lisp6",
+    "ethip6lispip6": "lisp6",
+}
+"""Encapsulations by tunnels of the forwarder, and what a scenario calls these."""
 OTHER_ENCAPSULATIONS = {
     "l2patch": (),
     "l2xc": ("dot1q", "dot1ad", "ethip4vxlan"),
-    "l2bd": ("dot1q", "dot1ad", "ethip4vxlan"),
-    "ip4": ("dot1q", "dot1ad", "ethip4udp"),
-    "ip6": ("dot1q", "dot1ad", "ethip6ip6", "ethip6srhip6"),
+    "l2bd": ("dot1q", "dot1ad", "ethip4vxlan", VLANS_IN_VXLAN),
+    "ip4": ("dot1q", "dot1ad", "ethip4udp", "ethip4lispip4", "ethip6lispip4"),
+    "ip6": ("dot1q", "dot1ad", "ethip6ip6", "ethip6srhip6", "ethip4lispip6", "ethip6lispip6"),
     "mpls": ("dot1q", "dot1ad"),
     "nat44det": (),
     "nat44ed": ("ethip4tcp",),
@@ -48,17 +59,17 @@ NAT_FUNCTIONS = ("nat44det", "nat44ed")
 
 _FUNCTION = (
     rf"(?P<function>{'|'.join(re.escape(name) for name in sorted(ENCAPSULATION, key=len, reverse=True))})"
-    r"(?P<size>base|scale(?P<scale>\d+[km]?))?(?P<learning>maclrn)?"
+    r"(?P<size>base|scale(?P<scale>\d+[km]?)(?P<domains>l2bd(?P=scale)vlan(?P=scale)vxlan)?)?"
+    r"(?P<learning>maclrn)?"
     r"(?:-h(?P<hosts>\d+)-p(?P<ports>\d+)-s(?P<sessions>\d+)(?:-(?P<nat>udir|cps|pps))?)?"
     rf"(?:-(?P<feature>{'|'.join(sorted(FEATURES, key=len, reverse=True))}))?"
     r"(?P<inet>-inet)?(?:-(?P<order>rnd|zipf))?"
 )
 _FORM = re.compile(
-    r"(?P<frame>\d+b|imix)-(?P<threads>\d+)t(?P<cores>\d+)c-(?P<link>[a-z]+)-(?P<encapsulation>[a-z0-9]+)-"
-    + _FUNCTION
-    + r"-(?P<search>mrr|ndrpdr|soak|reconf|pdr)"
+    r"(?P<frame>\d+b|imix)-(?P<threads>\d+)t(?P<cores>\d+)c-(?P<link>[a-z]+)-"
+    r"(?P<encapsulation>[a-z0-9]+(?:--[a-z0-9]+)?)-" + _FUNCTION + r"-(?P<search>mrr|ndrpdr|soak|reconf|pdr)"
 )
-_SHORT = re.compile(r"(?:(?P<encapsulation>eth[a-z0-9]*|dot1q|dot1ad)-)?" + _FUNCTION)
+_SHORT = re.compile(r"(?:(?P<encapsulation>(?:dot1q--)?eth[a-z0-9]*|dot1q|dot1ad)-)?" + _FUNCTION)
 
 
 def scale_text(count: int) -> str:
@@ -129,6 +140,10 @@ class TestName:
         known = (ENCAPSULATION[self.function], *OTHER_ENCAPSULATIONS.get(self.function, ()))
         nats, goes_with = " and ".join(NAT_FUNCTIONS), FEATURES.get(self.feature)
         contradictions = (
+            (
+                self.is_domains and (not self.learning or self.internet),
+                f"{self.encapsulation} has bridge domains that learn, and no prefixes",
+            ),
             (self.function == "l2patch" and self.scale != 1, "l2patch looks nothing up and has no scale"),
             (self.is_srv6 and self.scale != 1, f"{self.function} has one route and no scale"),
             (
@@ -166,11 +181,19 @@ class TestName:
         return self.function.startswith(SRV6)
 
     @property
+    def is_domains(self) -> bool:
+        """So many VLANs, bridge domains and VXLAN tunnels as its scale says."""
+        return self.encapsulation == VLANS_IN_VXLAN
+
+    @property
     def scenario(self) -> str:
         """What is forwarded, without frame, cores, link and search: `ip4scale200k-rnd`."""
         bare = self.nat or self.function == "l2patch" or self.is_srv6
-        size = "" if bare else "base" if self.scale == 1 else f"scale{scale_text(self.scale)}"
+        count = scale_text(self.scale)
+        size = "" if bare else "base" if self.scale == 1 else f"scale{count}"
         learning = "maclrn" if self.function == "l2bd" and self.learning else ""
+        if self.is_domains:
+            size, learning = f"scale{count}l2bd{count}vlan{count}vxlan", ""
         nat = str(self.nat) if self.nat else ""
         feature = f"-{self.feature}" if self.feature else ""
         inet = "-inet" if self.internet else ""
@@ -235,7 +258,9 @@ def _built(
         raise ValueError(f"{function} {'has neither base nor' if bare else 'needs base or'} a scale")
     if match["learning"] and function != "l2bd":
         raise ValueError(f"maclrn belongs to l2bd, not to {function}")
-    if match["scale"] and scale_number(match["scale"]) <= 1:
+    if bool(match["domains"]) != (match["encapsulation"] == VLANS_IN_VXLAN):
+        raise ValueError(f"scaleNl2bdNvlanNvxlan goes with {VLANS_IN_VXLAN}")
+    if match["scale"] and scale_number(match["scale"]) <= (0 if match["domains"] else 1):
         raise ValueError("a scale is more than 1; 1 is written base")
     nat = None
     if match["hosts"]:
@@ -255,7 +280,7 @@ def _built(
         order=cast(Order, match["order"] or "seq"),
         search=search,
         encapsulation=match["encapsulation"] or "",
-        learning=function != "l2bd" or match["learning"] is not None,
+        learning=function != "l2bd" or bool(match["learning"] or match["domains"]),
         nat=nat,
         feature=match["feature"] or "",
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from quiver_lab.experiments.naming import ENCAPSULATION, TestName
+from quiver_lab.experiments.naming import ENCAPSULATION, OVERLAYS, VLANS_IN_VXLAN, TestName
 from quiver_lab.experiments.peer_settings import (
     PEERS,
     Host,
@@ -42,6 +42,12 @@ LINKS = {"linux": "veth", "external": "eth"}
 TAGS = ("dot1q", "dot1ad")
 TAG_BYTES = 4
 LABEL_BYTES = 4
+OVERLAY_BYTES = {"vxlan": 50, "lisp4": 36, "lisp6": 56}
+"""How much longer frames are in a tunnel: by the outer headers, and with VXLAN by an Ethernet header."""
+OVERLAY_PATHS = {"vxlan": ("l2xc", "l2bd"), "lisp4": ROUTED, "lisp6": ROUTED}
+VXLAN_FLOWS = 64_516
+"""Each way, of tests with many bridge domains (section 1.5.7 of seed 004)."""
+TUNNELS_MAX = 1_000
 LINUX_PATHS = ("l2bd", "ip4", "ip6", "srv6")
 LINUX_ROUTES_MAX = 1_000_000
 """`ip -batch` adds some tens of thousands a second, and the kernel needs half a kilobyte for each."""
@@ -249,7 +255,8 @@ def _of_word(word: str) -> dict[str, Any]:
     plain = ENCAPSULATION[name.function]
     if name.feature in CSIT and name.scale == 1 and not name.internet and name.order == "seq":
         return {"path": "srv6", "behaviour": name.feature, "traffic": {"order": "seq"}}
-    if name.nat or name.feature or name.encapsulation not in (plain, *TAGS) or not name.learning:
+    known = (plain, *TAGS, *OVERLAYS)
+    if name.nat or name.feature or name.encapsulation not in known or not name.learning:
         raise ValueError(f"{word!r} has a name, but nothing here can be configured for it yet")
     told: dict[str, Any] = {"path": name.function, "traffic": {"order": name.order}}
     if name.is_srv6:
@@ -257,7 +264,13 @@ def _of_word(word: str) -> dict[str, Any]:
         return {"path": "srv6", "behaviour": behaviour, "traffic": {"order": "seq", "directions": 1}}
     if name.encapsulation in TAGS:
         told["tags"] = name.encapsulation
-    if name.function == "l2bd":
+    if name.encapsulation in OVERLAYS:
+        told["overlay"] = OVERLAYS[name.encapsulation]
+    if name.is_domains:
+        each = VXLAN_FLOWS // name.scale
+        told |= {"tags": "dot1q", "tunnels": name.scale}
+        told["table"] = {"kind": "stations", "count": each * name.scale}
+    elif name.function == "l2bd":
         told["table"] = {"kind": "stations", "count": STATIONS_BASE if name.scale == 1 else name.scale // 2}
     elif name.function in ROUTED:
         count = 1 if name.scale == 1 else name.scale // 2
@@ -284,8 +297,8 @@ def _unfolded(data: Any) -> Any:
             told = _of_word(str(word))
         except ValueError as error:
             raise ValueError(f"scenario: {error}") from error
-        if "path" in full or "table" in full or ("tags" in full and "tags" in told):
-            raise ValueError("scenario: it says path, table and tags already; leave either out")
+        if twice := {"path", "table", *told.keys() - {"traffic"}} & full.keys():
+            raise ValueError(f"scenario: it says {', '.join(sorted(twice))} already; leave either out")
         traffic = full.get("traffic", {})
         full |= told | {"traffic": {**told["traffic"], **traffic} if isinstance(traffic, dict) else traffic}
     if full.get("frame") in ("min", "ip64"):
@@ -323,6 +336,11 @@ class Scenario(Part):
     tags: Literal["none", "dot1q", "dot1ad"] = "none"
     """Frames have one 802.1Q tag, or one within an 802.1ad tag; each port has tags of its own, so that the
     forwarder changes them. `frame` counts them in."""
+    overlay: Literal["none", "vxlan", "lisp4", "lisp6"] = "none"
+    """What the forwarder encapsulates in towards its second port, and takes off what comes from there: VXLAN
+    over IPv4, LISP over IPv4 or over IPv6. `frame` is that of the first port."""
+    tunnels: int = Field(default=1, ge=1, le=TUNNELS_MAX)
+    """VXLAN tunnels, each with a bridge domain and a VLAN of its own: several need `tags: dot1q`."""
     link: MemifLink = MemifLink()
     frame: int | Literal["imix"] = 64
     """Bytes from the destination MAC to the end of the payload, without the CRC; or CSIT's IMIX. `min` in
@@ -353,6 +371,7 @@ class Scenario(Part):
             raise ValueError(problem)
         if self.tags != "none" and self.path == "l2patch":
             raise ValueError("tags: l2patch passes frames as they are; leave tags out")
+        self._fits_overlay()
         self._fits_generator()
         if self.search.state is not None and not self.learns:
             raise ValueError("search.state: only a bridge of Quiver's learns from traffic here; leave it out")
@@ -391,6 +410,29 @@ class Scenario(Part):
         if not isinstance(self.frame, int) or self.frame < behaviour.frame_bytes:
             raise ValueError(f"frame: for {self.behaviour} it must be at least {behaviour.frame_bytes} bytes")
 
+    def _fits_overlay(self) -> None:
+        if self.overlay == "none":
+            if self.tunnels != 1:
+                raise ValueError("tunnels: several go with overlay: vxlan and tags: dot1q")
+            return
+        if not isinstance(self.forwarder, QuiverForwarder | VppForwarder | SimulatedForwarder):
+            raise ValueError(f"overlay: {self.forwarder.kind} is measured without one")
+        paths = OVERLAY_PATHS[self.overlay]
+        if self.path not in paths:
+            raise ValueError(f"overlay: {self.overlay} goes with the paths {', '.join(paths)}")
+        has_vlans = self.tags == "dot1q" and self.path == "l2bd" and self.overlay == "vxlan"
+        if self.tags != "none" and not has_vlans:
+            raise ValueError("tags: with an overlay, dot1q of bridge domains over VXLAN alone")
+        if self.tunnels > 1 and not has_vlans:
+            raise ValueError("tunnels: several need bridge domains over VXLAN, and tags: dot1q")
+        if isinstance(self.table, Stations) and self.table.count % self.tunnels:
+            raise ValueError(f"table.count: each of {self.tunnels} bridge domains has as many stations")
+        if self.path in ROUTED and not isinstance(self.table, ConsecutiveRoutes):
+            raise ValueError("table: with LISP it is of kind consecutive")
+        most = FRAME_BYTES_MAX - OVERLAY_BYTES[self.overlay]
+        if isinstance(self.frame, int) and self.frame > most:
+            raise ValueError(f"frame: in a tunnel of {self.overlay} at most {most:,} bytes")
+
     def _fits_linux(self) -> None:
         if self.tags != "none":
             raise ValueError("tags: the Linux kernel is measured without them")
@@ -426,12 +468,21 @@ class Scenario(Part):
             link=self._link_name,
             function=self._function,
             feature=self.behaviour if self.behaviour and self.behaviour in CSIT else "",
-            scale=_scale(table),
+            scale=self.tunnels if self._encapsulation == VLANS_IN_VXLAN else _scale(table),
             internet=isinstance(table, InternetTable | PrefixFile),
             order=self.traffic.order,
-            encapsulation="" if self.tags == "none" else self.tags,
+            encapsulation=self._encapsulation,
             search="ndrpdr" if self.search.ndrpdr else "pdr" if self.search.pdr_finder else "mrr",
         )
+
+    @property
+    def _encapsulation(self) -> str:
+        """For the test's name; empty: the function's own."""
+        if self.overlay == "vxlan":
+            return "ethip4vxlan" if self.tags == "none" else VLANS_IN_VXLAN
+        if self.overlay != "none":
+            return f"ethip{self.overlay[-1]}lisp{self.path}"
+        return "" if self.tags == "none" else self.tags
 
     @property
     def _function(self) -> str:

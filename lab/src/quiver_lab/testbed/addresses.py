@@ -25,6 +25,11 @@ def interface_mac(port: int) -> str:
     return f"02:fe:00:00:00:{port + 1:02x}"
 
 
+def interface_address(path: str, port: int) -> str:
+    """The forwarder's address at a port, of a family."""
+    return f"198.18.{port}.1" if path == "ip4" else f"2001:2:0:{port:x}::1"
+
+
 def host_mac(port: int, host: int) -> str:
     """A neighbour behind a port."""
     return f"02:00:00:00:{port:02x}:{host + 1:02x}"

@@ -35,11 +35,13 @@ from quiver_lab.testbed.addresses import (
     interfaces,
 )
 from quiver_lab.testbed.cores import Cores
+from quiver_lab.testbed.overlays import overlay_commands
 from quiver_lab.testbed.routes import (
     LINUX_SYNTAX,
     QUIVER_SYNTAX,
     destination_range,
     neighbor_commands,
+    range_of_each,
     route_commands,
     single_routes,
     write_internet_table,
@@ -75,6 +77,8 @@ def make_plan(scenario: Scenario, directory: Path, cores: Cores) -> Plan:
         raise ValueError(f"a plan needs a forwarder with Quiver's commands, and {forwarder.kind} is none")
     destinations: Sequence[Value | None]
     match scenario.path:
+        case _ if scenario.overlay != "none":
+            commands, destinations = overlay_commands(scenario), range_of_each(scenario)
         case "l2xc":
             commands, destinations = _cross_connect(scenario), (None, None)
         case "l2patch":
@@ -145,7 +149,7 @@ def _links(scenario: Scenario, directory: Path) -> list[str]:
 
 def _sub_interface(scenario: Scenario, port: int) -> list[str]:
     """What takes a port's frames by their tags; a bridge or cross-connect sees them without."""
-    if scenario.tags == "none":
+    if scenario.tags == "none" or scenario.overlay != "none":
         return []
     name, vlan = interfaces(scenario)[port], VLANS[port]
     tags = "" if scenario.tags == "dot1q" else f" dot1ad {SERVICE_VLANS[port]} inner-dot1q {vlan} exact-match"

@@ -22,7 +22,14 @@ from quiver_lab.tables.ip4 import Ip4Table, generate_ip4, ip4_destinations, ip4_
 from quiver_lab.tables.ip6 import Ip6Table, generate_ip6, ip6_destinations, ip6_from_prefixes, ip6_texts
 from quiver_lab.tables.popularity import Demand
 from quiver_lab.tables.prefix_file import read_prefixes
-from quiver_lab.testbed.addresses import INTERFACES, PORTS, host_address, host_mac
+from quiver_lab.testbed.addresses import (
+    FIRST_ROUTES,
+    INTERFACES,
+    PORTS,
+    host_address,
+    host_mac,
+    interface_address,
+)
 
 RUN_ORDERS = {"seq": "sequential", "rnd": "random", "zipf": "zipf"}
 
@@ -59,7 +66,7 @@ def neighbor_commands(path: str, hosts: int, syntax: CommandSyntax = QUIVER_SYNT
     """Interface addresses, and static neighbours behind them."""
     lines = []
     for port, interface in enumerate(syntax.interfaces):
-        own = f"198.18.{port}.1/24" if path == "ip4" else f"2001:2:0:{port:x}::1/64"
+        own = f"{interface_address(path, port)}/{24 if path == 'ip4' else 64}"
         lines.append(syntax.address.format(interface=interface, address=own))
         lines += [
             syntax.neighbour.format(
@@ -104,6 +111,14 @@ def route_commands(
         here = min(table.run, table.count - start)
         count = f" count {here}" if here > 1 else ""
         yield f"ip route add {text}/{bits}{count} {next_hops[hop]}"
+
+
+def range_of_each(scenario: Scenario) -> list[Value | None]:
+    """The destinations that lead to port 0 and to port 1, where routes are consecutive; else none."""
+    table = scenario.table
+    if not isinstance(table, ConsecutiveRoutes):
+        return [None, None]
+    return [destination_range(first, table.count, scenario) for first in FIRST_ROUTES[scenario.path]]
 
 
 def destination_range(first: str, count: int, scenario: Scenario) -> Value:

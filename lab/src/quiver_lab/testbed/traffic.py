@@ -7,7 +7,6 @@ from pathlib import Path
 
 from quiver_lab import srv6
 from quiver_lab.experiments.scenario import (
-    ConsecutiveRoutes,
     ExternalForwarder,
     Scenario,
     Stations,
@@ -15,7 +14,6 @@ from quiver_lab.experiments.scenario import (
 from quiver_lab.generators.headers import Ethernet, Headers, Ip4, Ip6, Udp, Value
 from quiver_lab.generators.profile import AfPacket, AfXdp, Memif, Port, Profile, Stream
 from quiver_lab.testbed.addresses import (
-    FIRST_ROUTES,
     LABELS,
     PORTS,
     SERVICE_VLANS,
@@ -26,7 +24,8 @@ from quiver_lab.testbed.addresses import (
     station_mac,
 )
 from quiver_lab.testbed.cores import Cores
-from quiver_lab.testbed.routes import destination_range
+from quiver_lab.testbed.overlays import overlay_frame, overlay_layers
+from quiver_lab.testbed.routes import destination_range, range_of_each
 
 IMIX_FRAME_BYTES_MAX = 1_518
 LIVE_FRAME_BYTES_MAX = 3_000
@@ -35,13 +34,9 @@ LIVE_FRAME_BYTES_MAX = 3_000
 
 def make_external_profile(scenario: Scenario) -> Profile:
     """The traffic for a forwarder that was configured elsewhere, with routes as the lab would have made."""
-    forwarder, table = scenario.forwarder, scenario.table
+    forwarder = scenario.forwarder
     assert isinstance(forwarder, ExternalForwarder)
-    destinations: Sequence[Value | None] = (None, None)
-    if isinstance(table, ConsecutiveRoutes):
-        destinations = [
-            destination_range(first, table.count, scenario) for first in FIRST_ROUTES[scenario.path]
-        ]
+    destinations = range_of_each(scenario)
     ports = tuple(Port(af_packet=AfPacket(interface=f"port{number}")) for number in range(PORTS))
     directions = ((0, 1), (1, 0))[: scenario.traffic.directions]
     streams = tuple(
@@ -52,11 +47,7 @@ def make_external_profile(scenario: Scenario) -> Profile:
 
 def make_memif_profile(scenario: Scenario, directory: Path, cores: Cores) -> Profile:
     """The traffic of a scenario for a forwarder that serves memif, and needs no table written for it."""
-    destinations: list[Value | None] = [None, None]
-    if isinstance(scenario.table, ConsecutiveRoutes):
-        firsts = FIRST_ROUTES[scenario.path]
-        destinations = [destination_range(first, scenario.table.count, scenario) for first in firsts]
-    return memif_profile(scenario, directory, cores, destinations)
+    return memif_profile(scenario, directory, cores, range_of_each(scenario))
 
 
 def kernel_port(name: str, scenario: Scenario) -> Port:
@@ -115,6 +106,9 @@ def make_stream(
         assert isinstance(scenario.frame, int)
         frame = scenario.frame + coming.frame_bytes - behaviour.frame_bytes
         return Stream(from_port=port, to=to, frame=frame, layers=headers)
+    if scenario.overlay != "none":
+        headers = overlay_layers(scenario, port, destination)
+        return Stream(from_port=port, to=to, frame=overlay_frame(scenario, port), layers=headers)
     if path == "mpls":
         layers = Headers(
             ethernet=Ethernet(src=source, dst=router_mac or interface_mac(port)),

@@ -1,4 +1,4 @@
-//! The key of a packet: addresses, ports, protocol and table, in two words.
+//! The flow of a packet: addresses, ports, protocol and table; as a key, two words.
 //!
 //! ```text
 //! word 0   source address 32 | destination address 32
@@ -15,28 +15,36 @@ use quiver_forwarding::ip::noted;
 use quiver_wire::{Header, Ip4Header, IpProtocol};
 
 /// A key as the session table holds it.
-pub(crate) type Key = [u64; 2];
+pub type Key = [u64; 2];
 
 /// The key of no packet.
-pub(crate) const NO_KEY: Key = [0, 0];
+pub const NO_KEY: Key = [0, 0];
 
 /// Bits of a table's small number in a key.
 const TABLE_BITS: u32 = 24;
 
 /// ICMP types (RFC 792).
-pub(crate) mod icmp {
+pub mod icmp {
+    /// Echo reply.
     pub const ECHO_REPLY: u8 = 0;
+    /// Destination unreachable.
     pub const UNREACHABLE: u8 = 3;
+    /// Echo request.
     pub const ECHO: u8 = 8;
+    /// Time exceeded.
     pub const TIME_EXCEEDED: u8 = 11;
+    /// Parameter problem.
     pub const PARAMETER_PROBLEM: u8 = 12;
+    /// Timestamp request.
     pub const TIMESTAMP: u8 = 13;
+    /// Timestamp reply.
     pub const TIMESTAMP_REPLY: u8 = 14;
 }
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct End {
+pub struct End {
+    /// Its address.
     pub address: u32,
     /// Port, or identifier of an ICMP query.
     pub port: u16,
@@ -50,9 +58,12 @@ impl std::fmt::Display for End {
 
 /// What a key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flow {
+pub struct Flow {
+    /// Who sends.
     pub source: End,
+    /// Who receives.
     pub destination: End,
+    /// The protocol behind the IP header.
     pub protocol: IpProtocol,
     /// Small number of the table that the packet is routed in.
     pub table: u32,
@@ -94,7 +105,7 @@ impl Flow {
 
 /// What kind of packet it is to a translator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// TCP, UDP, or another protocol, with the flags of TCP.
     Data {
         /// 0 for other protocols.
@@ -117,7 +128,7 @@ pub(crate) enum Kind {
 
 /// The key of a packet without options, whole, of TCP or UDP; others say more slowly.
 #[inline(always)]
-pub(crate) fn key_of(packet: &Packet, table: u32) -> Key {
+pub fn key_of(packet: &Packet, table: u32) -> Key {
     let bytes = packet.bytes();
     let Some(head) = bytes.first_chunk::<24>() else { return slow_key(packet, table) };
     let protocol = head[9];
@@ -144,7 +155,7 @@ fn slow_key(packet: &Packet, table: u32) -> Key {
 }
 
 /// What a packet is, and its flow; that of what has no session is without meaning.
-pub(crate) fn classify(packet: &Packet, table: u32) -> (Kind, Flow) {
+pub fn classify(packet: &Packet, table: u32) -> (Kind, Flow) {
     let mut flow = Flow {
         source: End::default(),
         destination: End::default(),
@@ -175,7 +186,7 @@ fn of_fragment(packet: &Packet, flow: &mut Flow) -> Kind {
 }
 
 /// The ports or the identifier of an upper layer, and what it is.
-pub(crate) fn of_upper(behind: &[u8], flow: &mut Flow) -> Kind {
+pub fn of_upper(behind: &[u8], flow: &mut Flow) -> Kind {
     match flow.protocol {
         IpProtocol::TCP | IpProtocol::UDP => {
             let Some([a, b, c, d]) = behind.first_chunk() else { return Kind::Truncated };
