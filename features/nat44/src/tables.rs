@@ -213,7 +213,7 @@ impl Rules {
             true => u64::from(remote).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32,
             false => draw >> 32,
         };
-        let drawn = (number * u64::from(total) >> 32) as u32;
+        let drawn = ((number * u64::from(total)) >> 32) as u32;
         let at = backends.partition_point(|backend| backend.up_to <= drawn);
         backends.get(at).map_or((mapping.local, mapping.table), |b| (b.local, b.table))
     }
