@@ -34,7 +34,10 @@ use crate::tables::Shared;
 
 /// Register nodes and commands.
 pub fn register(registry: &mut Registry) {
-    registry.feature("nat44", "NAT44: IPv4 addresses and ports translated, endpoint-dependent");
+    registry.feature(
+        "nat44",
+        "NAT44: IPv4 addresses and ports translated, for hosts and for a provider's subscribers",
+    );
     let shared = Arc::new(Shared::new(registry.graph.epochs()));
     let arc = registry.graph.arc("ip4-unicast");
     registry.graph.node(owner::spec(arc, &shared));

@@ -341,7 +341,7 @@ impl Owner {
     /// A block of an address that nobody has, or that nobody uses any more.
     fn free_block(&mut self, wanted: &Wanted<'_>, blocks: Blocks, external: u32) -> Option<u16> {
         let count = u32::from(blocks.per_address());
-        let start = ((self.random() >> 32) * u64::from(count) >> 32) as u32;
+        let start = (((self.random() >> 32) * u64::from(count)) >> 32) as u32;
         let bindings = self.bindings.as_mut()?;
         let provider = &wanted.rules.provider;
         let mut over = None;

@@ -8,6 +8,7 @@ use quiver_control::{Cell, Column, Command, Output, Refusal, Registry, Table, Wo
 use quiver_core::Engine;
 use quiver_translation::flow::End;
 
+use crate::bindings::Kind;
 use crate::commands::{GROUP, TIMEOUTS, protocol_word};
 use crate::config::Nat44;
 use crate::session::{Direction, Flags, Session};
@@ -161,6 +162,9 @@ fn summary(engine: &mut Engine) -> Result<Output, Refusal> {
     let Some(nat) = engine.get::<Nat44>() else { return Ok(Output::none()) };
     let shared = &nat.shared;
     let count = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+    let binding = |kind: Kind| shared.binding_counts[kind as usize].load(Ordering::Relaxed) as u64;
+    let bindings = nat.enabled.filter(|_| nat.has_bindings);
+    let bindings = bindings.map(|enabled| enabled.bindings as u64);
     let most = nat.enabled.map(|enabled| enabled.sessions as u64);
     let output = Output::none()
         .field("State", if nat.enabled.is_some() { "enabled" } else { "disabled" })
@@ -170,7 +174,15 @@ fn summary(engine: &mut Engine) -> Result<Output, Refusal> {
         .field("Sessions made", count(&shared.made))
         .field("Sessions expired", count(&shared.expired))
         .field("Pool addresses", (nat.pool.len() + nat.pool_interfaces.len()) as u64)
-        .field("Static mappings", nat.mappings.len() as u64)
+        .field(
+            "Static mappings",
+            (nat.mappings.len() + nat.balanced.len() + nat.identities.len()) as u64,
+        )
+        .field("Bindings at most", bindings.unwrap_or(0))
+        .field("Subscribers", binding(Kind::Subscriber))
+        .field("Port blocks", binding(Kind::Block))
+        .field("Mappings", binding(Kind::Mapping))
+        .field("Resting ports", binding(Kind::Quarantine))
         .field("Forwarding", if nat.forwarding { "enabled" } else { "disabled" });
     Ok(output)
 }
@@ -189,7 +201,14 @@ fn addresses(engine: &Engine) -> Output {
     for id in &nat.pool_interfaces {
         by_interface.row().cell(engine.interface_name(*id));
     }
-    Output::none().table("addresses", table).table("interfaces", by_interface)
+    let mut twice = Table::new([Column::left("Address")]);
+    for address in &nat.twice_pool {
+        twice.row().cell(address.to_string());
+    }
+    Output::none()
+        .table("addresses", table)
+        .table("interfaces", by_interface)
+        .table("twice_nat", twice)
 }
 
 fn interfaces(engine: &Engine) -> Output {

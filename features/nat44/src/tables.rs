@@ -213,7 +213,7 @@ impl Rules {
             true => u64::from(remote).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32,
             false => draw >> 32,
         };
-        let drawn = (number * u64::from(total) >> 32) as u32;
+        let drawn = ((number * u64::from(total)) >> 32) as u32;
         let at = backends.partition_point(|backend| backend.up_to <= drawn);
         backends.get(at).map_or((mapping.local, mapping.table), |b| (b.local, b.table))
     }
@@ -367,5 +367,42 @@ impl Shared {
 
     pub fn set_mss(&self, mss: Option<u16>) {
         self.mss.store(mss.unwrap_or(0).into(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_port_is_in_the_block_that_its_index_says() {
+        for size in [16, 63, 64, 256, 1024, 16_128, 64_512] {
+            let blocks = Blocks { size, max: 1, timeout_s: 0 };
+            for port in FIRST_PORT..=u16::MAX {
+                let index = blocks.index_of(port);
+                let first = blocks.first_port(index);
+                assert!(index < blocks.per_address() && first <= port && port - first < size);
+            }
+        }
+    }
+
+    #[test]
+    fn back_ends_are_drawn_by_their_shares() {
+        let end = |port| End { address: 1, port };
+        let backend = |port, up_to| Backend { local: end(port), table: 0, up_to };
+        let rules = Rules { backends: vec![backend(1, 3), backend(2, 4)], ..Rules::default() };
+        let mapping = Mapping {
+            local: end(1),
+            external: end(9),
+            table: 0,
+            twice: TwiceNat::Never,
+            exact: 0,
+            out2in_only: false,
+            backends: (0, 2),
+            is_sticky: false,
+        };
+        let draws = (0..1000u64).map(|n| n * (u64::MAX / 1000));
+        let first = draws.filter(|draw| rules.backend(&mapping, 7, *draw).0.port == 1).count();
+        assert!((740..=760).contains(&first), "{first}");
     }
 }

@@ -328,3 +328,63 @@ fn mappings_take_their_ports_of_blocks() {
     assert_eq!(rows(&mut router, "show nat44 blocks").len(), 0);
     assert!(to(&mut router, HOST, REMOTE, (4003, 53)).is_some());
 }
+
+/// A sequence of numbers that looks random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Whatever hosts do under whatever settings, what they used is free when they have gone, and each
+/// external end belongs to one host at a time.
+#[test]
+fn nothing_is_left_when_all_sessions_have_expired() {
+    let mut numbers = Numbers(5);
+    for round in 0..16 {
+        let choose = |on: bool, line: &'static str| if on { line } else { "" };
+        let lines = [
+            "nat44 subscriber-limits sessions 40 rate 1000",
+            choose(round & 1 != 0, "nat44 port-blocks size 64 max-blocks 2 block-timeout 15"),
+            choose(round & 2 != 0, "nat44 mapping endpoint-independent filtering address"),
+            choose(round & 4 != 0, "nat44 port-reuse-timeout 20"),
+            choose(round & 8 != 0, "nat44 address-pooling paired"),
+            "set nat timeout udp 30",
+        ];
+        let mut router = router(&lines.join("\n"));
+        let mut owners: std::collections::HashMap<(u16, u16), Ipv4Addr> = Default::default();
+        for _ in 0..400 {
+            let host = Ipv4Addr::new(10, 0, 0, 2 + numbers.below(4) as u8);
+            let remote_port = 50 + numbers.below(8) as u16;
+            let local_port = 4000 + numbers.below(16) as u16;
+            match numbers.below(20) {
+                0 => router.advance(Duration::from_secs(1 + numbers.below(40))),
+                1 => drop(router.execute(&format!("nat44 del session in {host} {local_port} udp"))),
+                2..8 => drop(back(&mut router, STRANGER, remote_port, local_port)),
+                _ => drop(to(&mut router, host, REMOTE, (local_port, remote_port))),
+            }
+            router.sent("e0");
+        }
+        for row in rows(&mut router, "show nat44 sessions") {
+            let port = |key: &str| -> u16 {
+                let text = row[key].as_str().expect("an end");
+                text.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
+            };
+            let local = row["local"].as_str().expect("an end").split(':').next();
+            let host: Ipv4Addr = local.and_then(|host| host.parse().ok()).expect("an address");
+            let remote_port = if round & 3 != 0 { 0 } else { port("remote") };
+            let owner = owners.entry((port("external"), remote_port)).or_insert(host);
+            assert_eq!(*owner, host, "round {round}: {row}");
+        }
+        router.advance(Duration::from_secs(40));
+        assert_eq!(sessions(&mut router), 0, "round {round}");
+        router.advance(Duration::from_secs(70));
+        for show in ["mappings", "blocks", "subscribers"] {
+            let left = rows(&mut router, &format!("show nat44 {show}"));
+            assert!(left.is_empty(), "round {round}: {show} {left:?}");
+        }
+    }
+}

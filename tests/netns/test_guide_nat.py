@@ -1,0 +1,65 @@
+"""The walk-through of `docs/guide/provider-nat.md`: two subscribers, and who had which port."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from peers.namespace import Namespace
+from peers.network import namespaces
+from peers.processes import wait_until
+from peers.router import Router
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "provider-nat.md"
+#: The namespaces of the guide, in its words, and addresses of the subscribers.
+NAMES = ("router", "subscriber-1", "subscriber-2", "server")
+SUBSCRIBERS = ("100.64.1.2", "100.64.2.2")
+POOL = "203.0.113.10"
+
+
+def block(kind: str) -> str:
+    """The fenced block of a kind."""
+    (text,) = re.findall(
+        rf"^```{kind}\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    return str(text)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[tuple[list[Namespace], Router]]:
+    """What the guide builds, with its configuration."""
+    with namespaces("router", "sub1", "sub2", "server") as made:
+        script = block("sh")
+        for name, namespace in zip(NAMES, made, strict=True):
+            script = re.sub(rf"(?<![\w-]){name}(?![\w-])", namespace.name, script)
+        script = re.sub(r"^for n in .*ip netns add.*\n", "", script, flags=re.MULTILINE)
+        made[0].run("bash", "-euc", script)
+        with Router(made[0]) as router:
+            router.configure(block("quiver router"))
+            router.configure(block("quiver provider"))
+            router.wait_for_link("host-s1", "host-s2", "host-wan")
+            yield made, router
+
+
+def test_each_subscriber_has_its_block_and_both_sides_say_so(lab: tuple[list[Namespace], Router]) -> None:
+    made, router = lab
+    server = made[3].start("bash", "-c", block("server"))
+    wait_until("the server listens", lambda: ":7000" in made[3].run("ss", "-Hltn").stdout)
+    seen = [made[1 + at].run("bash", "-euc", block("ask")).stdout.split() for at in range(2)]
+    server.stop()
+    assert [address for address, _ in seen] == [POOL, POOL]
+    assert seen[0][1] != seen[1][1]
+    blocks = router.json("show nat44 blocks")
+    assert {row["inside"] for row in blocks} == set(SUBSCRIBERS)
+    for host, (_, port) in zip(SUBSCRIBERS, seen, strict=True):
+        (by_port,) = router.json(f"show nat44 blocks outside {POOL} {port}")
+        (by_host,) = router.json(f"show nat44 blocks inside {host}")
+        assert by_port == by_host
+        assert by_host["first_port"] <= int(port) <= by_host["last_port"]
+        assert by_host["last_port"] - by_host["first_port"] == 511
+        (subscriber,) = router.json(f"show nat44 subscribers inside {host}")
+        assert (subscriber["blocks"], subscriber["paired_with"]) == (1, POOL)
+    router.check_sound()
