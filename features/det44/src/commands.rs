@@ -96,8 +96,8 @@ fn mappings(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let inside: Ipv4Addr = args.get("address")?;
                 config::with_enabled(engine, |_, det| {
-                    let found = det.mappings.iter().map(|of| of.mapping);
-                    let found = found.filter(|mapping| mapping.is_inside(inside.into())).last();
+                    let mut all = det.mappings.iter().map(|of| of.mapping);
+                    let found = all.find(|mapping| mapping.is_inside(inside.into()));
                     let mapping = found.ok_or_else(|| nobody(inside))?;
                     let block = mapping.block(inside.into());
                     let last = u32::from(block.first) + block.ports - 1;
@@ -116,8 +116,8 @@ fn mappings(registry: &mut Registry) {
             .run(|engine: &mut Engine, args| {
                 let (outside, port): (Ipv4Addr, u16) = (args.get("address")?, args.get("port")?);
                 config::with_enabled(engine, |_, det| {
-                    let found = det.mappings.iter().map(|of| of.mapping);
-                    let found = found.filter(|mapping| mapping.is_outside(outside.into())).last();
+                    let mut all = det.mappings.iter().map(|of| of.mapping);
+                    let found = all.find(|mapping| mapping.is_outside(outside.into()));
                     let mapping = found.ok_or_else(|| nobody(outside))?;
                     let host = mapping
                         .host(outside.into(), port)

@@ -254,7 +254,7 @@ pub(crate) fn add(engine: &mut Engine, inside: IpPrefix, outside: IpPrefix) -> R
             let fit = (available / SLOTS_PER_ADDRESS / SLOT_BYTES).max(1).ilog2();
             let what = format!(
                 "the sessions of {outside} would take {} MB, and {} MB are available",
-                count * SLOT_BYTES >> 20,
+                (count * SLOT_BYTES) >> 20,
                 available >> 20
             );
             return Err(Refusal::new(what).remedy(format!("a /{} would fit", 32 - fit)));

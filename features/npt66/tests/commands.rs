@@ -83,7 +83,8 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
     assert!(refusal.contains("e0 does not translate"), "{refusal}");
     for number in 0..15 {
         router.cli(&format!(
-            "set npt66 binding interface e1 internal fd09:{number}::/48 external 2001:db9:{number}::/48"
+            "set npt66 binding interface e1 internal fd09:{number}::/48 external \
+             2001:db9:{number}::/48"
         ));
     }
     let refusal =
