@@ -32,8 +32,8 @@ pub(crate) fn mappings(engine: &Engine) -> Output {
                    vrf: Option<u32>| {
         let external = name.external.name(engine);
         let twice = match options.twice {
-            TwiceNat::Never => "no",
-            TwiceNat::Always => "yes",
+            TwiceNat::Never => "never",
+            TwiceNat::Always => "always",
             TwiceNat::OwnAddress => "self",
         };
         table
@@ -47,7 +47,7 @@ pub(crate) fn mappings(engine: &Engine) -> Output {
             .cell(kind)
             .cell(probability)
             .cell(twice)
-            .cell(if options.out2in_only { "yes" } else { "no" });
+            .cell(options.out2in_only);
     };
     for (name, (local, options)) in &nat.mappings {
         add(name, Some(local), options, "static", None, local.vrf);

@@ -67,7 +67,7 @@ fn a_refusal_names_what_is_wrong_and_changes_nothing() {
         ("fe80::/48", "2001:db8:2::/48", "link-local"),
         ("fd02::/48", "ff00::/48", "multicast"),
         ("e000::/3", "2001:db8:2::/48", "link-local or multicast"),
-        ("2001:db8::/32", "2001:db8:2::/32", "overlap"),
+        ("2001:db8::/32", "2001:db8::/40", "overlap"),
         ("fd01:203:405:6::/64", "2001:db8:2::/64", "already"),
         ("fd02::/32", "2001:db8::/32", "already"),
     ] {

@@ -152,6 +152,15 @@ MplsTunnelSetArgumentViaRow = TypedDict(
     },
 )
 
+Nat44AddLoadBalancingStaticMappingProtocolArgumentLocalRow = TypedDict(
+    "Nat44AddLoadBalancingStaticMappingProtocolArgumentLocalRow",
+    {
+        "local": str,
+        "vrf": NotRequired[int],
+        "probability": NotRequired[int],
+    },
+)
+
 OneLocatorSetAddArgumentIfaceRow = TypedDict(
     "OneLocatorSetAddArgumentIfaceRow",
     {
@@ -647,6 +656,46 @@ ShowCpu = TypedDict(
         "variant": str,
         "variants": list[str],
         "worker_cores": list[int | None],
+    },
+)
+
+ShowDet44InterfacesRow = TypedDict(
+    "ShowDet44InterfacesRow",
+    {
+        "interface": str,
+        "side": str,
+    },
+)
+
+ShowDet44MappingsRow = TypedDict(
+    "ShowDet44MappingsRow",
+    {
+        "bytes_max": int,
+        "inside": str,
+        "outside": str,
+        "ports_per_host": int,
+        "sessions_max": int,
+        "sharing_ratio": int,
+    },
+)
+
+ShowDet44SessionsRow = TypedDict(
+    "ShowDet44SessionsRow",
+    {
+        "idle_s": int,
+        "inside": str,
+        "outside": str,
+        "protocol": str,
+        "remote": str,
+        "state": str,
+    },
+)
+
+ShowDet44TimeoutsRow = TypedDict(
+    "ShowDet44TimeoutsRow",
+    {
+        "of": str,
+        "timeout_s": int,
     },
 )
 
@@ -2394,11 +2443,32 @@ ShowNat44AddressesInterfacesRow = TypedDict(
     },
 )
 
+ShowNat44AddressesTwiceNatRow = TypedDict(
+    "ShowNat44AddressesTwiceNatRow",
+    {
+        "address": str,
+    },
+)
+
 ShowNat44Addresses = TypedDict(
     "ShowNat44Addresses",
     {
         "addresses": list[ShowNat44AddressesAddressesRow],
         "interfaces": list[ShowNat44AddressesInterfacesRow],
+        "twice_nat": NotRequired[list[ShowNat44AddressesTwiceNatRow]],
+    },
+)
+
+ShowNat44BlocksRow = TypedDict(
+    "ShowNat44BlocksRow",
+    {
+        "age_s": int,
+        "first_port": int,
+        "idle_s": int,
+        "inside": str,
+        "last_port": int,
+        "outside": str,
+        "used": int,
     },
 )
 
@@ -2407,6 +2477,18 @@ ShowNat44InterfacesRow = TypedDict(
     {
         "interface": str,
         "side": str,
+    },
+)
+
+ShowNat44MappingsRow = TypedDict(
+    "ShowNat44MappingsRow",
+    {
+        "age_s": int,
+        "idle_s": int,
+        "inside": str,
+        "outside": str,
+        "protocol": str,
+        "sessions": int,
     },
 )
 
@@ -2428,24 +2510,45 @@ ShowNat44StaticMappingsRow = TypedDict(
     {
         "external": str,
         "external_port": int | None,
+        "kind": NotRequired[str],
         "local": str,
         "local_port": int | None,
+        "out2in_only": NotRequired[bool],
+        "probability": NotRequired[int | None],
         "protocol": str,
+        "twice_nat": NotRequired[str],
         "vrf": int | None,
+    },
+)
+
+ShowNat44SubscribersRow = TypedDict(
+    "ShowNat44SubscribersRow",
+    {
+        "blocks": int,
+        "inside": str,
+        "mappings": int,
+        "paired_with": str | None,
+        "sessions": int,
     },
 )
 
 ShowNat44Summary = TypedDict(
     "ShowNat44Summary",
     {
+        "bindings_at_most": NotRequired[int],
         "forwarding": str,
+        "mappings": NotRequired[int],
         "pool_addresses": int,
+        "port_blocks": NotRequired[int],
+        "resting_ports": NotRequired[int],
         "sessions": int,
         "sessions_at_most": int,
+        "sessions_at_once": NotRequired[int],
         "sessions_expired": int,
         "sessions_made": int,
         "state": str,
         "static_mappings": int,
+        "subscribers": NotRequired[int],
     },
 )
 
@@ -2508,6 +2611,24 @@ ShowNode = TypedDict(
         "nodes": NotRequired[list[ShowNodeNodesRow]],
         "previous": NotRequired[list[str]],
         "reasons": NotRequired[list[ShowNodeReasonsRow]],
+    },
+)
+
+ShowNpt66AddressRow = TypedDict(
+    "ShowNpt66AddressRow",
+    {
+        "address": str | None,
+        "interface": str,
+        "side": str,
+    },
+)
+
+ShowNpt66BindingsRow = TypedDict(
+    "ShowNpt66BindingsRow",
+    {
+        "external": str,
+        "interface": str,
+        "internal": str,
     },
 )
 
@@ -3815,6 +3936,35 @@ class Methods:
     def delete_vxlan_gpe_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_vxlan_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def delete_vxlan_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def det44_add_in(
+        self,
+        *,
+        inside: str,
+        outside: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def det44_close_session(
+        self,
+        *,
+        address: str,
+        port: int | str,
+        remote: str,
+        remote_port: int | str,
+        in_: bool | None = None,
+        out: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def det44_forward(self, *, address: str, if_generation: str | None = None) -> Any: ...
+    def det44_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    def det44_plugin_enable(
+        self,
+        *,
+        inside_vrf: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def det44_reverse(self, *, address: str, port: int | str, if_generation: str | None = None) -> Any: ...
     def dhcp6_client(
         self,
         *,
@@ -4324,6 +4474,20 @@ class Methods:
         first: str,
         last: str | None = None,
         tenant_vrf: int | str | None = None,
+        twice_nat: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_add_identity_mapping(
+        self,
+        *,
+        address: str | None = None,
+        interface: str | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        port: int | str | None = None,
+        vrf: int | str | None = None,
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -4331,6 +4495,32 @@ class Methods:
         self,
         *,
         interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_add_load_balancing_back_end_protocol(
+        self,
+        *,
+        external: str,
+        local: str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        vrf: int | str | None = None,
+        probability: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_add_load_balancing_static_mapping_protocol(
+        self,
+        *,
+        external: str,
+        local: list[Nat44AddLoadBalancingStaticMappingProtocolArgumentLocalRow],
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        twice_nat: bool | None = None,
+        self_twice_nat: bool | None = None,
+        out2in_only: bool | None = None,
+        affinity: int | str | None = None,
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -4346,7 +4536,18 @@ class Methods:
         interface: str | None = None,
         external_port: int | str | None = None,
         vrf: int | str | None = None,
+        twice_nat: bool | None = None,
+        self_twice_nat: bool | None = None,
+        out2in_only: bool | None = None,
+        exact: str | None = None,
         del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_address_pooling(
+        self,
+        *,
+        paired: bool | None = None,
+        arbitrary: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def nat44_del_session(
@@ -4363,6 +4564,13 @@ class Methods:
         remote_port: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def nat44_exclude(
+        self,
+        *,
+        destination: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def nat44_forwarding(
         self,
         *,
@@ -4370,13 +4578,59 @@ class Methods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def nat44_mapping(
+        self,
+        *,
+        endpoint_dependent: bool | None = None,
+        any: bool | None = None,
+        address: bool | None = None,
+        address_and_port: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def nat44_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
     def nat44_plugin_enable(
         self,
         *,
         sessions: int | str | None = None,
+        bindings: int | str | None = None,
         inside_vrf: int | str | None = None,
         outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_port_blocks(
+        self,
+        *,
+        disable: bool | None = None,
+        size: int | str | None = None,
+        max_blocks: int | str | None = None,
+        block_timeout: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_port_reuse_timeout(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
+    def nat44_subscriber_limits(
+        self,
+        *,
+        disable: bool | None = None,
+        sessions: int | str | None = None,
+        ports: int | str | None = None,
+        rate: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_vrf_route(
+        self,
+        *,
+        vrf: int | str,
+        to: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_vrf_table(
+        self,
+        *,
+        vrf: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def nat_mss_clamping(
@@ -4689,6 +4943,16 @@ class Methods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_det44_timeouts(
+        self,
+        *,
+        udp: int | str | None = None,
+        tcp_established: int | str | None = None,
+        tcp_transitory: int | str | None = None,
+        icmp: int | str | None = None,
+        reset: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_dhcp_client(
         self,
         *,
@@ -4765,6 +5029,14 @@ class Methods:
         *,
         interface: str,
         weight: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_det44(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_interface_dhcp_option_82(
@@ -5006,6 +5278,7 @@ class Methods:
         *,
         inside: str | None = None,
         outside: str | None = None,
+        output_feature: bool | None = None,
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -5282,6 +5555,13 @@ class Methods:
         last_member_interval: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_nat44_session_limit(
+        self,
+        *,
+        limit: int | str,
+        vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_nat_timeout_icmp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
     def set_nat_timeout_tcp_established(
         self,
@@ -5296,6 +5576,15 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def set_nat_timeout_udp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
+    def set_npt66_binding_interface(
+        self,
+        *,
+        interface: str,
+        internal: str,
+        external: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_sr_encaps_hop_limit(
         self,
         *,
@@ -5510,6 +5799,33 @@ class Methods:
         if_generation: str | None = None,
     ) -> list[ShowCopRow]: ...
     def show_cpu(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowCpu: ...
+    def show_det44_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44InterfacesRow]: ...
+    def show_det44_mappings(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44MappingsRow]: ...
+    def show_det44_sessions(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44SessionsRow]: ...
+    def show_det44_timeouts(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44TimeoutsRow]: ...
     def show_dhcp6_clients(
         self,
         *,
@@ -6150,12 +6466,32 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowNat44Addresses: ...
+    def show_nat44_blocks(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        port: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44BlocksRow]: ...
     def show_nat44_interfaces(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44InterfacesRow]: ...
+    def show_nat44_mappings(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        port: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44MappingsRow]: ...
     def show_nat44_sessions(
         self,
         *,
@@ -6172,6 +6508,14 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44StaticMappingsRow]: ...
+    def show_nat44_subscribers(
+        self,
+        *,
+        inside: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44SubscribersRow]: ...
     def show_nat44_summary(
         self,
         *,
@@ -6204,6 +6548,20 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def show_npt66_address(
+        self,
+        *,
+        address: str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNpt66AddressRow]: ...
+    def show_npt66_bindings(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNpt66BindingsRow]: ...
     def show_one_adjacencies(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_one_eid_table(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_one_eid_table_map(
@@ -7425,6 +7783,41 @@ class AsyncMethods:
     async def delete_vxlan_gpe_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_vxlan_interface(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def delete_vxlan_tunnel(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    async def det44_add_in(
+        self,
+        *,
+        inside: str,
+        outside: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def det44_close_session(
+        self,
+        *,
+        address: str,
+        port: int | str,
+        remote: str,
+        remote_port: int | str,
+        in_: bool | None = None,
+        out: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def det44_forward(self, *, address: str, if_generation: str | None = None) -> Any: ...
+    async def det44_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    async def det44_plugin_enable(
+        self,
+        *,
+        inside_vrf: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def det44_reverse(
+        self,
+        *,
+        address: str,
+        port: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def dhcp6_client(
         self,
         *,
@@ -7949,6 +8342,20 @@ class AsyncMethods:
         first: str,
         last: str | None = None,
         tenant_vrf: int | str | None = None,
+        twice_nat: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_add_identity_mapping(
+        self,
+        *,
+        address: str | None = None,
+        interface: str | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        port: int | str | None = None,
+        vrf: int | str | None = None,
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -7956,6 +8363,32 @@ class AsyncMethods:
         self,
         *,
         interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_add_load_balancing_back_end_protocol(
+        self,
+        *,
+        external: str,
+        local: str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        vrf: int | str | None = None,
+        probability: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_add_load_balancing_static_mapping_protocol(
+        self,
+        *,
+        external: str,
+        local: list[Nat44AddLoadBalancingStaticMappingProtocolArgumentLocalRow],
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        twice_nat: bool | None = None,
+        self_twice_nat: bool | None = None,
+        out2in_only: bool | None = None,
+        affinity: int | str | None = None,
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -7971,7 +8404,18 @@ class AsyncMethods:
         interface: str | None = None,
         external_port: int | str | None = None,
         vrf: int | str | None = None,
+        twice_nat: bool | None = None,
+        self_twice_nat: bool | None = None,
+        out2in_only: bool | None = None,
+        exact: str | None = None,
         del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_address_pooling(
+        self,
+        *,
+        paired: bool | None = None,
+        arbitrary: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def nat44_del_session(
@@ -7988,6 +8432,13 @@ class AsyncMethods:
         remote_port: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def nat44_exclude(
+        self,
+        *,
+        destination: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def nat44_forwarding(
         self,
         *,
@@ -7995,13 +8446,64 @@ class AsyncMethods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def nat44_mapping(
+        self,
+        *,
+        endpoint_dependent: bool | None = None,
+        any: bool | None = None,
+        address: bool | None = None,
+        address_and_port: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def nat44_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
     async def nat44_plugin_enable(
         self,
         *,
         sessions: int | str | None = None,
+        bindings: int | str | None = None,
         inside_vrf: int | str | None = None,
         outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_port_blocks(
+        self,
+        *,
+        disable: bool | None = None,
+        size: int | str | None = None,
+        max_blocks: int | str | None = None,
+        block_timeout: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_port_reuse_timeout(
+        self,
+        *,
+        seconds: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_subscriber_limits(
+        self,
+        *,
+        disable: bool | None = None,
+        sessions: int | str | None = None,
+        ports: int | str | None = None,
+        rate: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_vrf_route(
+        self,
+        *,
+        vrf: int | str,
+        to: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_vrf_table(
+        self,
+        *,
+        vrf: int | str,
+        add: bool | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def nat_mss_clamping(
@@ -8314,6 +8816,16 @@ class AsyncMethods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_det44_timeouts(
+        self,
+        *,
+        udp: int | str | None = None,
+        tcp_established: int | str | None = None,
+        tcp_transitory: int | str | None = None,
+        icmp: int | str | None = None,
+        reset: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_dhcp_client(
         self,
         *,
@@ -8390,6 +8902,14 @@ class AsyncMethods:
         *,
         interface: str,
         weight: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_det44(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_interface_dhcp_option_82(
@@ -8637,6 +9157,7 @@ class AsyncMethods:
         *,
         inside: str | None = None,
         outside: str | None = None,
+        output_feature: bool | None = None,
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
@@ -8929,6 +9450,13 @@ class AsyncMethods:
         last_member_interval: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_nat44_session_limit(
+        self,
+        *,
+        limit: int | str,
+        vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_nat_timeout_icmp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
     async def set_nat_timeout_tcp_established(
         self,
@@ -8943,6 +9471,15 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_nat_timeout_udp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
+    async def set_npt66_binding_interface(
+        self,
+        *,
+        interface: str,
+        internal: str,
+        external: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_sr_encaps_hop_limit(
         self,
         *,
@@ -9177,6 +9714,33 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> list[ShowCopRow]: ...
     async def show_cpu(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowCpu: ...
+    async def show_det44_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44InterfacesRow]: ...
+    async def show_det44_mappings(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44MappingsRow]: ...
+    async def show_det44_sessions(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44SessionsRow]: ...
+    async def show_det44_timeouts(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowDet44TimeoutsRow]: ...
     async def show_dhcp6_clients(
         self,
         *,
@@ -9827,12 +10391,32 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowNat44Addresses: ...
+    async def show_nat44_blocks(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        port: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44BlocksRow]: ...
     async def show_nat44_interfaces(
         self,
         *,
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44InterfacesRow]: ...
+    async def show_nat44_mappings(
+        self,
+        *,
+        inside: str | None = None,
+        outside: str | None = None,
+        port: int | str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44MappingsRow]: ...
     async def show_nat44_sessions(
         self,
         *,
@@ -9849,6 +10433,14 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44StaticMappingsRow]: ...
+    async def show_nat44_subscribers(
+        self,
+        *,
+        inside: str | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44SubscribersRow]: ...
     async def show_nat44_summary(
         self,
         *,
@@ -9881,6 +10473,20 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def show_npt66_address(
+        self,
+        *,
+        address: str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNpt66AddressRow]: ...
+    async def show_npt66_bindings(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNpt66BindingsRow]: ...
     async def show_one_adjacencies(
         self,
         *,

@@ -55,6 +55,7 @@ long = head(HOST, REMOTE, flags="DF") / UDP(sport=5000, dport=53) / Raw(b"q" * 1
 own = IP(src="10.0.0.1", dst=HOST, ttl=64, id=0, tos=0xC0) / ICMP(type=3, code=4, nexthopmtu=1400) / Raw(raw(long)[:548])
 wrpcap("04-in.e0.pcap", [into(0, long)])
 wrpcap("04-out.e0.pcap", [out(0, own)])
+json.dump({"drops": {"ip4-too-big": {"dont-fragment": 1}}}, open("04-counters.json", "w"), indent=2)
 
 # And about a packet that dies here.
 last = head(HOST, REMOTE, 1) / UDP(sport=5000, dport=53) / Raw(b"last")
