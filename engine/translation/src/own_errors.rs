@@ -12,8 +12,8 @@ pub const NAT44_ED: u32 = 0;
 /// Of deterministic NAT.
 pub const DET44: u32 = 1;
 
-/// Where an error goes that is not about a packet of translator `number`: to the next one, or to its
-/// route.
+/// Where an error goes that is not about a packet of translator `number`: to the next one, or to
+/// its route.
 pub fn next(wiring: &Wiring<'_>, number: u32) -> NodeId {
     let claims = wiring.claims(SPACE);
     let next = claims.iter().filter(|(of, _)| *of > number).min_by_key(|(of, _)| *of);

@@ -6,8 +6,8 @@ use crate::checksum::{adjust, adjusted, checksum_at};
 use crate::tcp::flag;
 
 /// Give a packet other ends: `addresses` are the source in the high half and the destination in the
-/// low one, `ports` likewise; `deltas` are what its checksums get ([`deltas`](crate::checksum::deltas)).
-/// What the packet does not have is left alone.
+/// low one, `ports` likewise. Then come what its checksums get
+/// ([`deltas`](crate::checksum::deltas)). What the packet does not have is left alone.
 #[inline(always)]
 pub fn set_ends(
     packet: &mut Packet,

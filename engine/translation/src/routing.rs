@@ -1,4 +1,5 @@
-//! Where destinations lead: packets are translated when they are routed out of an outside interface.
+//! Where destinations lead: packets are translated when they are routed out of an outside
+//! interface.
 
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 //! word 1   second 32 | protocol 8 | state of TCP 8 | was it ended? 16
 //! ```
 //!
-//! Which inside address a slot belongs to follows from its place. Any worker may take a slot that is
-//! free or whose session is over: it exchanges word 1 for its own, and then stores word 0. Nobody
-//! walks over the slots: a session is over when its second is too long ago.
+//! Which inside address a slot belongs to follows from its place. Any worker may take a slot that
+//! is free or whose session is over: it exchanges word 1 for its own, and then stores word 0.
+//! Nobody walks over the slots: a session is over when its second is too long ago.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

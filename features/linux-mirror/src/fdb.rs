@@ -2,8 +2,8 @@
 //! Entries of Linux's forwarding database become entries of the bridge domain, and go with them.
 //! What the bridge domain has learned Linux gets as learned elsewhere (`NTF_EXT_LEARNED`).
 //!
-//! What is learned is written at once, as far as the log of the bridge domains has it. The MAC table
-//! is walked a part at a time beside; at the end of a walk the differences are written.
+//! What is learned is written at once, as far as the log of the bridge domains has it. The MAC
+//! table is walked a part at a time beside; at the end of a walk the differences are written.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

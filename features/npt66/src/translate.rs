@@ -1,5 +1,5 @@
-//! Addresses of packets translated, and those of packets that ICMPv6 errors quote. Checksums stay as
-//! they are: each address has the one of the address that it replaces.
+//! Addresses of packets translated, and those of packets that ICMPv6 errors quote. Checksums stay
+//! as they are: each address has the one of the address that it replaces.
 
 use std::net::Ipv6Addr;
 

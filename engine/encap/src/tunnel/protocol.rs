@@ -369,9 +369,9 @@ pub(super) fn super_frame_bytes_max<P: TunnelProtocol, O: OuterHeader>() -> u32 
     (O::PACKET_BYTES_MAX - O::LEN - header_len) as u32
 }
 
-/// Let a node that encapsulates packets take super-frames, where they can be cut behind the tunnel's
-/// headers: the ports of tunnels in UDP may be any, and a header that no known port leads to is not
-/// looked through.
+/// Let a node that encapsulates packets take super-frames, where they can be cut behind the
+/// tunnel's headers: the ports of tunnels in UDP may be any, and a header that no known port leads
+/// to is not looked through.
 pub(super) fn take_super_frames<P: TunnelProtocol>(node: NodeSpec, length_max: u32) -> NodeSpec {
     match P::UDP_PORT {
         None => node.takes_offloads_up_to(length_max),

@@ -9,7 +9,8 @@ use crate::fib::Family;
 const TAGS_MAX: usize = 4;
 const TAG_BYTES: usize = 4;
 
-/// Where the IP packet of family `F` begins in a frame, behind the tags; nothing when there is none.
+/// Where the IP packet of family `F` begins in a frame, behind the tags; nothing when there is
+/// none.
 #[inline(always)]
 pub fn packet_in_frame<F: IpFamily>(frame: &[u8]) -> Option<usize> {
     let wanted = match F::FAMILY {
