@@ -165,7 +165,7 @@ fn register_mappings(registry: &mut Registry) {
         .word("vni", "its instance; 0 unless given")
         .word("locator-set", "its locators")
         .entry(order::FEATURES, "lisp.instances.<vni=0>.eids.<eid>.locator-set: <name> with add")
-        .undo("lisp eid-table del eid <eid> vni <vni> locator-set <name>")
+        .undo("lisp eid-table del eid <eid> vni <vni=0> locator-set <name>")
         .stands_on("locator set <name>")
         .example("lisp eid-table add eid 10.1.0.0/16 locator-set site")
         .run(local_eid),
@@ -197,7 +197,7 @@ fn register_mappings(registry: &mut Registry) {
              <no-action|natively-forward|send-map-request|drop>, locators: (rloc: {rloc: <rloc>, \
              priority: <p>, weight: <w>})}",
         )
-        .undo("lisp remote-mapping del vni <vni> eid <eid>")
+        .undo("lisp remote-mapping del vni <vni=0> eid <eid>")
         .example("lisp remote-mapping add vni 0 eid 10.2.0.0/16 rloc 203.0.113.2 p 1 w 1")
         .run(add_mapping),
     );
@@ -221,7 +221,7 @@ fn register_mappings(registry: &mut Registry) {
         .word("reid", "the remote EID")
         .word("leid", "the local EID")
         .entry(order::FEATURES, "lisp.instances.<vni=0>.adjacencies.<reid>.<leid>: true with add")
-        .undo("lisp adjacency del vni <vni> reid <reid> leid <leid>")
+        .undo("lisp adjacency del vni <vni=0> reid <reid> leid <leid>")
         .example("lisp adjacency add vni 0 reid 10.2.0.0/16 leid 10.1.0.0/16")
         .run(adjacency),
     );
@@ -522,13 +522,15 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     for (eid, set) in &database.local {
         let Eid { vni, prefix } = eid;
         let set = quiver_control::quoted(set);
-        config.command(format_args!("lisp eid-table add eid {prefix} vni {vni} locator-set {set}"));
+        let vni = vni_words(*vni);
+        config.command(format_args!("lisp eid-table add eid {prefix} {vni}locator-set {set}"));
     }
     for (eid, mapping) in &database.remote {
         config.command(format_args!("lisp remote-mapping add {}", mapping_words(eid, mapping)));
     }
     for (vni, remote, local) in &database.adjacencies {
-        config.command(format_args!("lisp adjacency add vni {vni} reid {remote} leid {local}"));
+        let vni = vni_words(*vni);
+        config.command(format_args!("lisp adjacency add {vni}reid {remote} leid {local}"));
     }
     for address in &database.resolvers {
         config.command(format_args!("lisp map-resolver add {address}"));
@@ -538,8 +540,13 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     }
 }
 
+/// The words of an instance in front of others: none for instance 0.
+fn vni_words(vni: u32) -> String {
+    if vni == 0 { String::new() } else { format!("vni {vni} ") }
+}
+
 fn mapping_words(eid: &Eid, mapping: &Mapping) -> String {
-    let mut words = vec![format!("vni {} eid {}", eid.vni, eid.prefix)];
+    let mut words = vec![format!("{}eid {}", vni_words(eid.vni), eid.prefix)];
     if mapping.action != Action::None {
         words.push(format!("action {}", mapping.action.word()));
     }
