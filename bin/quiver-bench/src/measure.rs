@@ -108,6 +108,7 @@ impl Router {
         quiver_urpf::register(&mut registry);
         quiver_cop::register(&mut registry);
         quiver_nat44::register(&mut registry);
+        quiver_npt66::register(&mut registry);
         quiver_pbr::register(&mut registry);
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);

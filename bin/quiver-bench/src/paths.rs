@@ -358,8 +358,8 @@ fn checked() -> Vec<Path> {
     paths
 }
 
-/// Sessions of NAT44, each to another destination; packets from inside. The bare loop forwards them
-/// untranslated.
+/// Sessions of NAT44, each to another destination, and NPTv6; packets from inside. The bare loop
+/// forwards them untranslated.
 fn nat_paths() -> Vec<Path> {
     let sessions = [("1k", 1_000), ("64k", 64_000), ("1m", 1_000_000), ("16m5", 16_515_072)];
     let of = |(name, count): (&str, u32)| {
@@ -373,7 +373,12 @@ fn nat_paths() -> Vec<Path> {
         let packets = Packets::Ip4Flows { count };
         path(&format!("nat44-ed-{name}"), Work::Ip4, packets, &setup, None)
     };
-    sessions.map(of).into()
+    let prefixes = [
+        "ip route add 2001:db8::/128 via 2001:db8:ffff::2 bench1",
+        "set npt66 binding interface bench1 internal 2001:db8:fffe::/48 external 2001:db8:77::/48",
+    ];
+    let npt66 = path("npt66-out", Work::Ip6, Packets::Ip6 { count: 1 }, &prefixes, None);
+    sessions.map(of).into_iter().chain([npt66]).collect()
 }
 
 impl Path {

@@ -141,6 +141,16 @@ impl<const INSIDE: bool> LookUp for Translate<INSIDE> {
                 ));
             }
         }
+        if INSIDE
+            && probe.slot != NO_SLOT
+            && let Some(slots) = self.translator.shared.slots()
+            && let Some(host) = Ip4::source(packet.bytes())
+            && let Some((place, life, to)) =
+                self.translator.displaced(&state, slots, host, (probe.ends, probe.protocol))
+        {
+            let session = (place, life);
+            return Ok(self.translator.pass_on(&state, packet, slots, session, (direction, to)));
+        }
         match INSIDE {
             true => self.translator.other_from_inside(&context, &state, packet),
             false => self.translator.other_from_outside(&context, &state, packet),

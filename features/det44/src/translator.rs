@@ -17,7 +17,7 @@ use quiver_translation::tcp::{Direction, Tcp, flag};
 use quiver_translation::{flow, icmp_error};
 use quiver_wire::IpProtocol;
 
-use crate::mapping::Block;
+use crate::mapping::{Block, Mapping};
 use crate::reasons::Det44Drop;
 use crate::slots::{Ends, Found, Life, Slots};
 use crate::tables::{Rules, Shared};
@@ -126,7 +126,27 @@ impl Translator {
         }
     }
 
-    /// A packet from inside whose session is not where its look-up begins.
+    /// The session of a packet from inside that is not where its look-up begins: another one was
+    /// there before it.
+    #[inline(never)]
+    pub fn displaced(
+        &self,
+        state: &InterfaceState,
+        slots: &Slots,
+        host: u32,
+        session: (Ends, u8),
+    ) -> Option<(usize, Life, End)> {
+        let block = state.rules.of_inside(host)?.block(host);
+        match slots.find(&block, session, &self.shared.timeouts, state.now_s) {
+            Found::Session(at) => {
+                let place = block.slot + at as usize;
+                Some((place, slots.get(place).1, outside_end(&block, at)))
+            }
+            Found::Free(_) | Found::Full => None,
+        }
+    }
+
+    /// A packet from inside that has no session.
     #[cold]
     #[inline(never)]
     pub fn other_from_inside(
@@ -220,19 +240,33 @@ impl Translator {
     ) -> Result<NodeId, Det44Drop> {
         let quote = icmp_error::read(packet, state.table)?;
         let quoted = quote.flow();
-        let from = quoted.reversed();
-        let Some(mapping) = state.rules.of_inside(from.source.address) else {
+        let Some(mapping) = state.rules.of_inside(quoted.destination.address) else {
             return Ok(state.behind.take(packet));
         };
-        let block = mapping.block(from.source.address);
-        let session = (ends_from_inside(&from), from.protocol.0);
-        let found = slots.find(&block, session, &self.shared.timeouts, state.now_s);
-        let Found::Session(at) = found else { return Err(Det44Drop::InnerHasNoSession) };
-        let to = outside_end(&block, at);
-        let sent = quote_of(&quoted, |sent| sent.destination = to, to.port);
+        let (sent, to) = self.as_it_came(mapping, &quoted, state, slots)?;
         quote.set_ends(packet, &sent, (Some(to.address), quoted.source.address));
         cx.count(Det44Drop::ErrorTranslated);
         Ok(self.next(state, packet, state.rules.outside_table))
+    }
+
+    /// The flow of a quoted packet to a host inside as it came from outside, and the outside end.
+    fn as_it_came(
+        &self,
+        mapping: &Mapping,
+        quoted: &Flow,
+        state: &InterfaceState,
+        slots: &Slots,
+    ) -> Result<(Flow, End), Det44Drop> {
+        let back = quoted.reversed();
+        let block = mapping.block(back.source.address);
+        let session = (ends_from_inside(&back), back.protocol.0);
+        match slots.find(&block, session, &self.shared.timeouts, state.now_s) {
+            Found::Session(at) => {
+                let to = outside_end(&block, at);
+                Ok((quote_of(quoted, |sent| sent.destination = to, to.port), to))
+            }
+            Found::Free(_) | Found::Full => Err(Det44Drop::InnerHasNoSession),
+        }
     }
 
     /// Translate an ICMP error from outside, or of the router itself, about a packet that left. The
@@ -272,14 +306,9 @@ impl Translator {
     ) -> Result<u32, Det44Drop> {
         let quote = icmp_error::read(packet, state.table)?;
         let quoted = quote.flow();
-        let from = quoted.reversed();
-        let mapping = state.rules.of_inside(from.source.address);
-        let block = mapping.ok_or(Det44Drop::InnerHasNoSession)?.block(from.source.address);
-        let session = (ends_from_inside(&from), from.protocol.0);
-        let found = slots.find(&block, session, &self.shared.timeouts, state.now_s);
-        let Found::Session(at) = found else { return Err(Det44Drop::InnerHasNoSession) };
-        let to = outside_end(&block, at);
-        let sent = quote_of(&quoted, |sent| sent.destination = to, to.port);
+        let mapping = state.rules.of_inside(quoted.destination.address);
+        let mapping = mapping.ok_or(Det44Drop::InnerHasNoSession)?;
+        let (sent, _) = self.as_it_came(mapping, &quoted, state, slots)?;
         quote.set_ends(packet, &sent, (None, quoted.source.address));
         Ok(state.rules.outside_table)
     }
