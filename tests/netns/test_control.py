@@ -161,7 +161,9 @@ def test_every_show_has_json(router: Router) -> None:
     assert len(syntaxes) > 20
     for syntax in syntaxes:
         # Of numbers, those of versions and of access lists are needed.
-        known = syntax.replace("<interface>", "loop77").replace("<number>", "1")
+        known = (
+            syntax.replace("<interface>", "loop77").replace("<number>", "1").replace("<ip6>", "2001:db8::1")
+        )
         words = re.split(r" [\[{]", known)[0]
         parse_json(router.ctl(f"{words} json"))
     router.configure("delete loopback interface intfc loop77\ndelete acl-plugin acl index 1")

@@ -110,7 +110,7 @@ def test_a_file_of_vppcfg_becomes_a_document_that_the_router_takes(tmp_path: Pat
     with namespaces("router") as (own,), Router(own) as router:
         imported = router.answer("import", "vppcfg", str(there))
         assert imported.code == 0
-        assert f"{there}:7:3: web: access lists are not imported" in imported.err
+        assert f"{there}:8:3: web: access lists are not imported" in imported.err
         file = tmp_path / "here.yaml"
         applied(router, file, imported.out)
         assert "bvi" in router.ctl("show running-config")
