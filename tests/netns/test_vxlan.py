@@ -101,7 +101,9 @@ def test_hosts_talk_through_a_tunnel_to_this_kernel(family: int) -> None:
         counted = made.router.counters("vxlan_tunnel0")
         assert counted["rx_packets"] > 100
         assert counted["tx_packets"] > 100
-        assert not any(node.startswith("vxlan") for node, _ in made.router.errors()), made.router.errors()
+        # Until its device is there, the kernel says that nobody listens on the port.
+        lost = {node for node, _ in made.router.errors() if node.startswith("vxlan")}
+        assert not lost - {"vxlan4-icmp-error", "vxlan6-icmp-error"}, made.router.errors()
         made.router.check_sound()
 
 
