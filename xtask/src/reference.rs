@@ -39,7 +39,11 @@ fn router() -> Result<PathBuf> {
     if !status.success() {
         bail!("quiverd is not built");
     }
-    Ok(env::current_exe()?.with_file_name("quiverd"))
+    // Programs of tests are one folder below the others.
+    let own = env::current_exe()?;
+    let folder = own.parent().context("the folder of programs")?;
+    let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+    Ok(folder.join("quiverd"))
 }
 
 fn render(router: &Path, page: &str) -> Result<String> {
