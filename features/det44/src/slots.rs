@@ -9,9 +9,10 @@
 //! is free or whose session is over: it exchanges word 1 for its own, and then stores word 0.
 //! Nobody walks over the slots: a session is over when its second is too long ago.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use quiver_tables::memory::{MemoryError, Pages, Reserved, prefetch};
+use quiver_tables::memory::{HUGE_PAGE_BYTES, MemoryError, Pages, Reserved, prefetch};
 use quiver_translation::tcp::{Direction, Tcp};
 use quiver_wire::IpProtocol;
 
@@ -19,6 +20,8 @@ use crate::mapping::{Block, PORTS};
 
 /// Slots of an outside address.
 pub(crate) const SLOTS_PER_ADDRESS: usize = PORTS as usize;
+/// Slots of a large page.
+const SLOTS_PER_PAGE: usize = HUGE_PAGE_BYTES / size_of::<[AtomicU64; 2]>();
 /// In word 1: an operator ended the session.
 const ENDED: u64 = 1;
 /// Slots that are looked at for one packet from inside at most: all of a block that is not longer.
@@ -239,8 +242,16 @@ impl Slots {
         self.0.get(place)[1].fetch_or(ENDED, Ordering::AcqRel);
     }
 
-    /// Forget the sessions of these slots, and give their memory back.
-    pub fn clear(&self, slots: std::ops::Range<usize>) {
-        self.0.release(slots);
+    /// Forget the sessions of these slots, and give the memory of whole pages back.
+    pub fn clear(&self, slots: Range<usize>) {
+        self.0.release(slots.clone());
+        let first = slots.start.next_multiple_of(SLOTS_PER_PAGE).min(slots.end);
+        let last = (slots.end / SLOTS_PER_PAGE * SLOTS_PER_PAGE).max(first);
+        for place in (slots.start..first).chain(last..slots.end) {
+            let words = self.0.get(place);
+            if words[1].load(Ordering::Relaxed) != 0 {
+                words.iter().for_each(|word| word.store(0, Ordering::Release));
+            }
+        }
     }
 }

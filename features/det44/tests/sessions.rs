@@ -189,6 +189,15 @@ fn what_is_configured_is_written_down_and_goes() {
     router.cli("det44 add in 10.0.0.0/16 out 192.0.2.0/26 del");
     router.cli("det44 add in 10.0.0.0/16 out 192.0.2.0/26");
     assert_eq!(sessions(&mut router), 0, "they ended with the mapping");
+    // Also of one address, whose slots are less than a large page.
+    let other = "det44 add in 11.0.0.0/24 out 198.18.0.1/32";
+    router.cli(other);
+    router.cli("det44 add in 10.0.0.0/16 out 192.0.2.0/26 del");
+    router.cli("det44 add in 10.0.0.0/24 out 192.0.2.0/32");
+    from_inside(&mut router, HOST, UDP, &udp(7, 53)).unwrap();
+    router.cli("det44 add in 10.0.0.0/24 out 192.0.2.0/32 del");
+    router.cli("det44 add in 10.0.0.0/24 out 192.0.2.0/32");
+    assert_eq!(sessions(&mut router), 0, "they ended with the mapping");
     let e1 = router.id("e1");
     router.engine().delete_interface(e1).expect("it is there");
     router.cli("det44 plugin disable");
