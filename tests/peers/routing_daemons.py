@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import tempfile
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,14 @@ class Bird:
         return {row[0]: row[2] for row in rows if len(row) >= 6 and row[0][0] in "0123456789abcdef"}
 
 
-class Vtysh:
+class Vtysh(ABC):
     """FRR's daemons, reached by vtysh."""
 
     folder: Path
 
+    @abstractmethod
     def _vtysh(self, *words: str) -> str:
         """What vtysh prints."""
-        raise NotImplementedError
 
     def ask(self, *commands: str) -> str:
         """What FRR answers to commands."""

@@ -189,7 +189,7 @@ fn own_address(engine: &Engine, prefix: &IpPrefix) -> Option<(String, Ipv4Addr)>
     })
 }
 
-/// Bytes of memory that can be had; as much as one likes where the system does not say.
+/// Bytes of memory that can be had; no limit where the system does not say.
 fn available_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
