@@ -216,12 +216,6 @@ fn profile(command: ProfileCommand) -> anyhow::Result<()> {
         }
         ProfileCommand::Router { name, param } => {
             let ready = ready::by_name(&name).map_err(anyhow::Error::msg)?;
-            if let Some(lacking) = ready.is_ahead() {
-                anyhow::bail!(
-                    "{name} needs {lacking} of a router, which Quiver does not do yet; \
-                     `quiver-tg profile show {name}` prints the traffic, for other routers"
-                );
-            }
             let commands = ready.router(ready::INTERFACES, &param).map_err(anyhow::Error::msg)?;
             ready::interfaces().chain(commands).for_each(|command| println!("{command}"));
         }

@@ -43,11 +43,6 @@ impl Ready {
         Ok(self.commands(interfaces, &shape))
     }
 
-    /// A function that this profile needs and Quiver lacks.
-    pub fn is_ahead(&self) -> Option<&'static str> {
-        matches!(self.traffic, Traffic::Label).then_some("switching labels")
-    }
-
     pub(super) fn commands(&self, interfaces: [&str; 2], shape: &Shape) -> Vec<String> {
         let mut commands: Vec<String> =
             interfaces.iter().map(|name| format!("set interface state {name} up")).collect();
