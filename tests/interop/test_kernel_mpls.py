@@ -16,7 +16,7 @@ import pytest
 
 from peers.beside_guest import BesideGuest, beside_guest
 from peers.kernel_guest import KernelGuest
-from peers.network import attach, namespaces, ping, ping_all, reach
+from peers.network import DEVICE, attach, namespaces, ping, ping_all, reach
 from peers.processes import wait_until
 
 #: The links between the router and the edges: the router is 1, the edge 2.
@@ -213,6 +213,29 @@ def test_a_vpn_of_the_router_and_a_vrf_of_an_edge_are_one(core: Core) -> None:
                 reach(host, VPN_CUSTOMER)
                 ping_all(host, VPN_CUSTOMER, count=10)
         lab.router.ctl(f"ip route del {inside} table 10")
+
+
+def test_segments_go_on_as_the_labels_of_a_policy(core: Core) -> None:
+    """End.BM (RFC 8986 §4.15): the host sends with a segment, and the edge takes the policy's labels off."""
+    lab, far, sid = core.lab, CUSTOMER6["right"], "fc00:0:1::b"
+    for key in ("all", DEVICE):
+        lab.host.sysctl(f"net.ipv6.conf.{key}.seg6_enabled", 1)
+    for key in ("all", "vec1"):
+        core.edge("right", "sysctl", "-qw", f"net.ipv6.conf.{key}.seg6_enabled=1")
+    lab.guest.ip("-n", "right", "route", "add", f"{lab.side.ip6}/128", "via", f"{RIGHT6}:1")
+    lab.host.ip("route", "add", f"{sid}/128", "via", lab.side.router_ip6)
+    segments = ("encap", "seg6", "mode", "inline", "segs", sid)
+    lab.host.ip("route", "add", f"{far}/128", *segments, "dev", DEVICE)
+    lab.router.ctl(f"sr localsid address {sid} behavior end.bm 40001")
+    assert "0 received" in ping(lab.host, far, count=1), "there is no such policy yet"
+    with core.labels(f"mpls local-label add 16001 non-eos via {RIGHT}.2 RIGHT out-labels 17"):
+        lab.router.ctl("sr mpls policy add bsid 40001 next 16001 next 18")
+        reach(lab.host, far)
+        ping_all(lab.host, far, count=10)
+        listed = lab.router.ctl("show sr localsids")
+        lab.router.ctl("sr mpls policy del bsid 40001")
+    assert "end.bm 40001" in listed
+    lab.router.ctl(f"sr localsid del address {sid}")
 
 
 def hops(text: str) -> list[str]:

@@ -7,8 +7,12 @@ use quiver_wire::{Header, Ip6Header, IpProtocol};
 
 /// e0, e1, e2 with a neighbour each, whose MAC address ends with the number of the port.
 fn router() -> Router {
-    let mut router =
-        Router::new(&[quiver_ethernet::register, quiver_ip::register, quiver_srv6::register]);
+    let mut router = Router::new(&[
+        quiver_ethernet::register,
+        quiver_ip::register,
+        quiver_mpls::register,
+        quiver_srv6::register,
+    ]);
     for (number, name) in ["e0", "e1", "e2"].into_iter().enumerate() {
         router.interface(name);
         router.cli(&format!("set interface ip address {name} 2001:db8:{number}::1/64"));
@@ -73,6 +77,39 @@ fn end_x_shares_flows_among_its_neighbours() {
         router.send("e0", &packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, port));
     }
     assert_eq!(router.sent("e2").len(), 64);
+}
+
+/// RFC 8986 §4.15: S08 to S13 as End, then the label stack of the policy.
+#[test]
+fn end_bm_sends_on_through_the_labels_of_a_policy() {
+    let mut router = router();
+    assert!(
+        router.refused("sr localsid address fc00:0:1::1 behavior end.bm 40001").contains("mpls")
+    );
+    router.cli("mpls table add 0");
+    router.cli("mpls local-label add 16001 non-eos via 2001:db8:1::2 e1 out-labels 101");
+    router.cli("sr localsid address fc00:0:1::1 behavior end.bm 40001");
+    let frame = packet(&["fc00:0:1::1", "fc00:0:9::9"], 1, 1);
+    router.send("e0", &frame);
+    assert!(router.sent("e1").is_empty(), "there is no such policy yet");
+    router.cli("sr mpls policy add bsid 40001 next 16001 next 102");
+    router.send("e0", &frame);
+    let sent = router.sent("e1");
+    let [sent] = &sent[..] else { panic!("{} frames", sent.len()) };
+    assert_eq!(sent[12..14], [0x88, 0x47]);
+    let entry = |at: usize| u32::from_be_bytes(sent[at..at + 4].try_into().unwrap());
+    assert_eq!([entry(14) >> 12, entry(18) >> 12], [101, 102]);
+    assert_eq!([entry(14) >> 8 & 1, entry(18) >> 8 & 1], [0, 1], "the bottom of the stack");
+    let inner = Ip6Header::overlay(&sent[22..]).unwrap();
+    assert_eq!(inner.hop_limit(), 63);
+    assert_eq!(sent[22 + 24..22 + 40], "fc00:0:9::9".parse::<Ipv6Addr>().unwrap().octets());
+    assert_eq!(sent[22 + 40 + 3], 0, "segments left");
+    assert!(router.cli("show running-config").contains("behavior end.bm 40001\n"));
+    router.cli("sr localsid del address fc00:0:1::1");
+    router.send("e0", &frame);
+    let sent = router.sent("e1");
+    assert_eq!(sent.len(), 1, "the route of the address is left");
+    assert_eq!(sent[0][12..14], [0x86, 0xdd]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod dt2_sources;
 mod dx;
 mod dx2;
 pub(crate) mod end;
+mod end_bm;
 pub(crate) mod end_x;
 mod inner_frame;
 pub(crate) mod inner_packet;
@@ -85,5 +86,14 @@ pub(crate) fn register(registry: &mut Registry, lines: &Arc<CountedLines>) -> Ve
     registry.graph.node(dt2::spec::<false>(lines, &sources));
     registry.graph.node(dt2::spec::<true>(lines, &sources));
     registry.running_config(order::ROUTES, vlan_tables::write_config);
-    [&end::KINDS[..], &end_x::KINDS, &dx::KINDS, &dt::KINDS, &dx2::KINDS, &dt2::KINDS].concat()
+    [
+        &end::KINDS[..],
+        &end_x::KINDS,
+        &end_bm::KINDS,
+        &dx::KINDS,
+        &dt::KINDS,
+        &dx2::KINDS,
+        &dt2::KINDS,
+    ]
+    .concat()
 }
