@@ -20,6 +20,9 @@ pub const RETIRED_MAX: usize = 1024;
 pub const STRETCHES_MAX: usize = 1 << 20;
 /// How long the control thread waits for a worker before it refuses what needs that worker.
 const PATIENCE: Duration = Duration::from_millis(2000);
+/// How long it waits when the worker has begun: what has begun cannot be taken back, and a worker
+/// whose core others want comes to its end late.
+const PATIENCE_BEGUN: Duration = Duration::from_secs(10);
 /// Of the time between two looks at the clock so much counts as waiting at most: while the whole
 /// process stood still (SIGSTOP, a machine that was suspended) no worker could have answered.
 const LOOK_MAX: Duration = Duration::from_millis(50);
@@ -95,12 +98,18 @@ pub(crate) struct Wait {
     since: Instant,
     looked: Instant,
     counted: Duration,
+    patience: Duration,
 }
 
 impl Wait {
     pub(crate) fn begin() -> Wait {
         let now = Instant::now();
-        Wait { since: now, looked: now, counted: Duration::ZERO }
+        Wait { since: now, looked: now, counted: Duration::ZERO, patience: PATIENCE }
+    }
+
+    /// The worker is carrying out just now what is waited for.
+    pub(crate) fn has_begun(&mut self) {
+        self.patience = PATIENCE_BEGUN;
     }
 
     /// Has it waited long enough?
@@ -108,7 +117,7 @@ impl Wait {
         let now = Instant::now();
         self.counted += (now - self.looked).min(LOOK_MAX);
         self.looked = now;
-        self.counted >= PATIENCE
+        self.counted >= self.patience
     }
 
     fn lasted_ns(&self) -> u64 {

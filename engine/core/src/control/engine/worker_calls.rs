@@ -83,7 +83,7 @@ impl Engine {
                     return Err(self.stalled(worker, &wait));
                 }
                 is_late = true; // it is being done just now
-                wait = Wait::begin();
+                wait.has_begun();
             }
             std::thread::yield_now();
         }
