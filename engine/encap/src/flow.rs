@@ -33,11 +33,20 @@ pub fn packet_in_frame(frame: &[u8]) -> Option<(Family, usize)> {
     None
 }
 
-/// The ECN field of the IP packet in a frame, which an outer header takes over (RFC 6040 §4.1, RFC
-/// 9601 §5); Not-ECT where there is none.
+/// What the outer header in front of a frame has of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameFlow {
+    /// The hash of its flow.
+    pub hash: u32,
+    /// The ECN field of the IP packet in it, which an outer header takes over (RFC 6040 §4.1, RFC
+    /// 9601 §5); Not-ECT where there is none.
+    pub ecn: u8,
+}
+
+/// The ECN field of the IP packet that begins there.
 #[inline(always)]
-pub fn frame_ecn(frame: &[u8]) -> u8 {
-    let class = match packet_in_frame(frame) {
+fn inner_ecn(frame: &[u8], inner: Option<(Family, usize)>) -> u8 {
+    let class = match inner {
         Some((Family::Ip4, at)) => frame.get(at + 1).copied(),
         Some((Family::Ip6, at)) => frame.get(at + 1).map(|low| low >> 4),
         None => None,
@@ -45,11 +54,10 @@ pub fn frame_ecn(frame: &[u8]) -> u8 {
     class.unwrap_or(0) & ecn::MASK
 }
 
-/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its
-/// addresses.
+/// The hash of the flow of the IP packet that begins there, or of the frame's addresses.
 #[inline(always)]
-pub fn frame_hash(frame: &[u8]) -> u32 {
-    match packet_in_frame(frame) {
+fn inner_hash(frame: &[u8], inner: Option<(Family, usize)>) -> u32 {
+    match inner {
         Some((Family::Ip4, at)) => {
             return Ip4::flow_hash(frame.get(at..).unwrap_or_default()).unwrap_or(1);
         }
@@ -65,6 +73,24 @@ pub fn frame_hash(frame: &[u8]) -> u32 {
             .rotate_left(29);
     }
     (hash ^ hash >> 32) as u32
+}
+
+/// The hash of a frame's flow: of the packet in it, behind up to two VLAN tags, or of its
+/// addresses.
+#[inline(always)]
+pub fn frame_hash(frame: &[u8]) -> u32 {
+    inner_hash(frame, packet_in_frame(frame))
+}
+
+/// What an outer header has of a frame, with the hash of [`kept_frame_hash`].
+#[inline(always)]
+pub fn kept_frame_flow(packet: &mut Packet) -> FrameFlow {
+    let (frame, kept) = (packet.bytes(), packet.hash);
+    let inner = packet_in_frame(frame);
+    let hash = if kept == 0 { inner_hash(frame, inner) } else { kept };
+    let ecn = inner_ecn(frame, inner);
+    packet.hash = hash;
+    FrameFlow { hash, ecn }
 }
 
 /// The hash of a frame's flow, computed once and kept in [`Packet::hash`].

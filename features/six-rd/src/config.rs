@@ -5,9 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use quiver_control::IpPrefix;
-use quiver_core::control::interfaces::{InterfaceChange, InterfaceError, InterfaceSpec};
+use quiver_core::control::interfaces::{InterfaceChange, InterfaceError};
+use quiver_core::control::tunnel_interface::TunnelInterfaceSpec;
 use quiver_core::memory::epoch::Epochs;
-use quiver_core::worker::device::{Device, TxQueue};
+use quiver_core::worker::device::Device;
 use quiver_core::{Engine, InterfaceId};
 use quiver_encap::OuterHeader;
 use quiver_encap::entries::{EncapEntries, WorkerEncapEntries};
@@ -248,15 +249,14 @@ pub fn create(engine: &mut Engine, mut config: SixRdConfig) -> Result<InterfaceI
 
 fn create_interface(engine: &mut Engine, instance: u32) -> Result<InterfaceId, SixRdError> {
     let node = engine.node_id(output::NODE).ok_or(SixRdError::NotBuiltIn(output::NODE))?;
-    let tx = |_| Box::new(output::SixRdTx(node)) as Box<dyn TxQueue>;
-    Ok(engine.create_interface(InterfaceSpec {
+    Ok(engine.create_tunnel_interface(TunnelInterfaceSpec {
         name: format!("{NAME}{instance}"),
         device: Box::new(SixRdDevice),
         mac: [0; 6],
         mtu_bytes: MTU_BYTES,
         input: "error-drop".to_owned(),
-        link_up: true,
-        tx: (0..engine.worker_count()).map(tx).collect(),
+        encap: node,
+        takes_offloads: false,
     })?)
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use quiver_core::graph::node::{Node, NodeSpec, Wiring};
 use quiver_core::graph::stage::StageContext;
-use quiver_core::worker::device::TxQueue;
-use quiver_core::{Context, Frame, NodeId};
+use quiver_core::{Context, Frame};
 use quiver_encap::entries::WorkerEncapEntries;
 use quiver_forwarding::ip::Ip6;
 
@@ -43,19 +42,4 @@ pub(crate) fn spec(entries: &Arc<[Arc<WorkerEncapEntries>]>, tables: &Arc<Tables
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
         format!("{bytes} bytes by {tunnel}, to {}", names.node(record.next))
     })
-}
-
-/// The device of a tunnel: packets go to the node that encapsulates.
-pub(crate) struct SixRdTx(pub NodeId);
-
-impl TxQueue for SixRdTx {
-    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        let tx = cx.tx;
-        frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        frame.set_all_next(self.0);
-    }
-
-    fn passes_on(&self) -> bool {
-        true
-    }
 }

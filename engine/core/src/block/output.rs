@@ -1,8 +1,7 @@
-//! `NAME-output` and `sub-interface-output` as kernels: they count what leaves.
+//! `NAME-output`, and the outputs that many interfaces share, as kernels: they count what leaves.
 
-use crate::control::sub_interface::SubInterfaceDrop;
 use crate::graph::arc::INTERFACE_OUTPUT;
-use crate::graph::builtin::OutputDrop;
+use crate::graph::builtin::{OutputDrop, SharedOutputDrop};
 use crate::graph::context::Context;
 use crate::graph::frame::next_or_drop;
 use crate::ids::{InterfaceId, NodeId};
@@ -15,8 +14,8 @@ use super::kernel::{Block, Kernel, WholeVector, places};
 pub(crate) enum OutputKernel {
     /// An interface's, whose device is behind this node.
     Interface(InterfaceId, NodeId),
-    /// That of all sub-interfaces.
-    SubInterfaces,
+    /// That of all interfaces that have it in their rows; packets say which.
+    Shared,
 }
 
 /// How many bytes have the live packets?
@@ -59,7 +58,7 @@ impl OutputKernel {
         let row = cx.interface(tx).filter(|row| row.up && row.output == cx.node)?;
         let (behind, sets_tx) = match self {
             OutputKernel::Interface(_, device) => (*device, true),
-            OutputKernel::SubInterfaces => (row.tx, false),
+            OutputKernel::Shared => (row.tx, false),
         };
         let first = row.first(INTERFACE_OUTPUT, behind);
         let mut more = (0, 0);
@@ -82,11 +81,11 @@ impl OutputKernel {
     }
 
     /// One packet.
-    fn one(cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, SubInterfaceDrop> {
+    fn one(cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, SharedOutputDrop> {
         let row = cx.interface(packet.tx).filter(|row| row.output == cx.node);
-        let row = row.ok_or(SubInterfaceDrop::Gone)?;
+        let row = row.ok_or(SharedOutputDrop::Gone)?;
         if !row.up {
-            return Err(SubInterfaceDrop::Down);
+            return Err(SharedOutputDrop::Down);
         }
         packet.arc_place = 0;
         let counters = cx.interface_counters(packet.tx);
@@ -116,7 +115,7 @@ impl Kernel for OutputKernel {
     fn run(&mut self, cx: &mut Context<'_>, block: &mut Block<'_>) -> Option<NodeId> {
         let tx = match self {
             OutputKernel::Interface(interface, _) => Some(*interface),
-            OutputKernel::SubInterfaces => common_tx(block),
+            OutputKernel::Shared => common_tx(block),
         };
         let bytes = block.bytes.unwrap_or_else(|| count_bytes(block));
         if let Some(tx) = tx
@@ -130,7 +129,7 @@ impl Kernel for OutputKernel {
             let packet = &mut block.packets[place];
             block.next[place] = match self {
                 OutputKernel::Interface(..) => next_or_drop(Err(OutputDrop::Down), packet),
-                OutputKernel::SubInterfaces => next_or_drop(Self::one(cx, packet), packet),
+                OutputKernel::Shared => next_or_drop(Self::one(cx, packet), packet),
             };
         }
         None

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use crate::cpu::Body;
 use crate::graph::context::Context;
-use crate::graph::interface::InterfaceRow;
 use crate::graph::stage::{Stage, Steer};
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
@@ -61,7 +60,7 @@ impl<S: Steer> SteerKernel<S> {
         let (output, tx) = S::way(state)?;
         let bytes = cx.variant.run(Takes { packets: &*packets, stage: PhantomData::<S> })?;
         stage.arrived(cx, rx, packets.len() as u64);
-        if cx.interface(tx).is_some_and(InterfaceRow::is_sub_interface) {
+        if cx.interface(tx).is_some_and(|row| row.shares_output) {
             packets.iter_mut().for_each(|packet| packet.tx = tx);
         }
         Some((output, bytes))

@@ -6,4 +6,5 @@ pub mod reactor;
 pub mod session_states;
 pub mod statistics;
 pub mod sub_interface;
+pub mod tunnel_interface;
 pub mod watchdog;

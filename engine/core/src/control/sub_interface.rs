@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::block::OutputKernel;
 use crate::control::engine::Engine;
 use crate::control::interfaces::{Facts, InterfaceChange, InterfaceError};
 use crate::graph::arc::{ARCS_MAX, Chain};
 use crate::graph::builder::BuildError;
+use crate::graph::builtin::shared_output_node;
 use crate::graph::interface::{Encapsulation, InterfaceRow};
 use crate::graph::node::NodeSpec;
 use crate::ids::InterfaceId;
@@ -78,6 +78,7 @@ impl Engine {
             promiscuous: false,
             input,
             output,
+            shares_output: true,
             tx: above.output,
             parent: spec.parent,
             host: None,
@@ -160,30 +161,9 @@ impl Engine {
     }
 }
 
-crate::reasons! {
-    /// Why sub-interfaces do not send.
-    pub enum SubInterfaceDrop {
-        /// Down.
-        Down = "interface-down",
-            "the sub-interface is down (`set interface state IF up`), or the interface that it is \
-             a part of";
-        /// Gone while the packet was under way.
-        Gone = "interface-removed", "the sub-interface was deleted while the packet was under way";
-    }
-}
-
 /// The declaration of `sub-interface-output`: one node for all of them, so that a vector to
 /// hundreds of sub-interfaces stays one vector.
 pub(crate) fn output_node() -> NodeSpec {
-    NodeSpec::kernel(
-        OUTPUT,
-        "Counts what sub-interfaces send, and gives it to their parents",
-        |_| Box::new(OutputKernel::SubInterfaces),
-    )
-    .reasons::<SubInterfaceDrop>()
-    .takes_offloads()
-    .describe(|record, names| {
-        let (interface, next) = (names.interface(record.tx), names.node(record.next));
-        format!("{interface}: {} bytes out, to {next}", record.packet_bytes)
-    })
+    let help = "Counts what sub-interfaces send, and gives it to their parents";
+    shared_output_node(OUTPUT, help).takes_offloads()
 }

@@ -38,6 +38,18 @@ crate::reasons! {
 }
 
 crate::reasons! {
+    /// Why an interface that shares its output with others does not send.
+    pub enum SharedOutputDrop {
+        /// Down.
+        Down = "interface-down",
+            "the interface is down (`set interface state IF up`), or the interface that it is a \
+             part of";
+        /// Gone while the packet was under way.
+        Gone = "interface-removed", "the interface was deleted while the packet was under way";
+    }
+}
+
+crate::reasons! {
     /// Why a device does not take a packet.
     pub enum TxDrop {
         /// Full.
@@ -115,7 +127,19 @@ pub(crate) fn fixed_nodes() -> Vec<NodeSpec> {
             Box::new(Done)
         })
         .takes_offloads(),
+        crate::control::tunnel_interface::output_node(),
+        crate::control::tunnel_interface::finished_output_node(),
     ]
+}
+
+/// The declaration of an output that many interfaces share.
+pub(crate) fn shared_output_node(name: &str, help: &'static str) -> NodeSpec {
+    NodeSpec::kernel(name, help, |_| Box::new(OutputKernel::Shared))
+        .reasons::<SharedOutputDrop>()
+        .describe(|record, names| {
+            let (interface, next) = (names.interface(record.tx), names.node(record.next));
+            format!("{interface}: {} bytes out, to {next}", record.packet_bytes)
+        })
 }
 
 /// The declaration of `NAME-output`.

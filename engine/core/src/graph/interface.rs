@@ -50,10 +50,14 @@ pub struct InterfaceRow {
     pub mtu_bytes: u32,
     /// Where received packets go when no feature stands before it (`ethernet-input`, …).
     pub input: NodeId,
-    /// The node that sends: `NAME-output`; for a sub-interface `sub-interface-output`, which all of
-    /// them share, so that who sends there sets [`Packet::tx`](crate::Packet::tx) first.
+    /// The node that sends: `NAME-output`; for a sub-interface `sub-interface-output`, for a tunnel
+    /// `tunnel-output`.
     pub output: NodeId,
-    /// The device's node: `NAME-tx`; for a sub-interface the parent's output.
+    /// Do others send by that node, too? Who sends there sets [`Packet::tx`](crate::Packet::tx)
+    /// first.
+    pub shares_output: bool,
+    /// The device's node: `NAME-tx`; for a sub-interface the parent's output, for a tunnel the node
+    /// that encapsulates.
     pub tx: NodeId,
     /// The interface that this one is a part of; [`InterfaceId::NONE`] when it is a port of its
     /// own.

@@ -7,8 +7,7 @@ use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
-use quiver_core::worker::device::TxQueue;
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_wire::{EthernetHeader, Header};
 
 use super::config::Tunnels;
@@ -18,9 +17,9 @@ use super::protocol::{
 };
 use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
-use crate::flow::{frame_ecn, kept_frame_hash};
+use crate::flow::{FrameFlow, kept_frame_flow};
 use crate::outer::{Inside, OuterHeader};
-use crate::output::{EncapOutput, IcmpRecipient, push_link};
+use crate::output::{EncapLink, EncapOutput, IcmpRecipient, push_link};
 
 /// The hop limit of an outer header around a frame, which has none to copy.
 const HOP_LIMIT: u8 = 64;
@@ -95,9 +94,9 @@ pub struct FrameEncap<P: TunnelProtocol, O: OuterHeader, T = OneEnd> {
 
 impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T> {
     #[inline(always)]
-    fn inside(frame: &[u8], hash: u32, key: u32) -> Inside {
+    fn inside(FrameFlow { hash, ecn }: FrameFlow, key: u32) -> Inside {
         Inside {
-            traffic_class: frame_ecn(frame),
+            traffic_class: ecn,
             hop_limit: HOP_LIMIT,
             hash,
             protocol: ETHERNET,
@@ -119,6 +118,32 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
         }
     }
 
+    /// In one step where there is a link and nothing is unusual about the frame.
+    #[inline(always)]
+    fn send(
+        &self,
+        context: StageContext<'_>,
+        link: Option<EncapLink<'_>>,
+        flow: FrameFlow,
+        key: u32,
+        packet: &mut Packet,
+    ) -> Result<NodeId, TunnelDrop> {
+        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
+        let sent = Sent { interface: packet.tx, now_ns };
+        let length = packet.segment_length();
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
+        match link.filter(|link| is_usual & (length <= link.length_max)) {
+            Some(link) => {
+                let next = self.output.put_and_leave(link, packet, Self::inside(flow, key))?;
+                self.number(sent, link.entry, length, packet);
+                Ok(next)
+            }
+            None => self.slow(sent, packet),
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
@@ -130,8 +155,8 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
         if packet.segment_length() < EthernetHeader::LEN {
             return Err(TunnelDrop::Truncated);
         }
-        let hash = kept_frame_hash(packet);
-        let hop = self.output.hop(entry, hash);
+        let flow = kept_frame_flow(packet);
+        let hop = self.output.hop(entry, flow.hash);
         let total = EncapOutput::<Stack<P, O>>::check_length(packet, entry)?;
         let mtu = self.output.mtu(entry, hop, || None);
         let fits = total <= mtu.mtu_bytes;
@@ -141,7 +166,7 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
         }
         // IPv4 routers may fragment the outer packet; in IPv6 this router does.
         packet.l2_bytes = 0;
-        let (length, inside) = (packet.length(), Self::inside(packet.bytes(), hash, key));
+        let (length, inside) = (packet.length(), Self::inside(flow, key));
         let behind = packet.segment_length();
         packet.clear(PacketFlags::LOCALLY_ORIGINATED);
         self.output.put(entry, packet, length, inside)?;
@@ -156,10 +181,18 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
 
 impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEncap<P, O, T> {
     const NAME: &'static str = T::NAME;
+    const SENDS: bool = true;
     type Reason = TunnelDrop;
     type InterfaceState = ();
 
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        if let Some((entry, _)) = self.target.target(packet) {
+            self.output.entries.prefetch(entry);
+        }
+    }
 
     #[inline(always)]
     fn decide(
@@ -169,24 +202,10 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEnc
         packet: &mut Packet,
     ) -> Result<NodeId, TunnelDrop> {
         let Some((entry, key)) = self.target.target(packet) else { return Ok(self.flood) };
-        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
-        let sent = Sent { interface: packet.tx, now_ns };
         let entry = self.output.entries.get(entry);
-        let hash = kept_frame_hash(packet);
-        let link = self.output.link(entry, self.output.hop(entry, hash));
-        let length = packet.segment_length();
-        let unusual =
-            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
-        let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
-        match link.filter(|link| is_usual & (length <= link.length_max)) {
-            Some(link) => {
-                let inside = Self::inside(packet.bytes(), hash, key);
-                let next = self.output.put_and_leave(link, packet, inside)?;
-                self.number(sent, entry, length, packet);
-                Ok(next)
-            }
-            None => self.slow(sent, packet),
-        }
+        let flow = kept_frame_flow(packet);
+        let link = self.output.link(entry, self.output.hop(entry, flow.hash));
+        self.send(context, link, flow, key, packet)
     }
 }
 
@@ -248,29 +267,4 @@ fn spec_of<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>>(
             names.node(record.next)
         )
     })
-}
-
-/// The device of a tunnel: packets go to the node that encapsulates.
-pub(super) struct TunnelTx {
-    /// The node that encapsulates.
-    pub node: NodeId,
-    /// Can super-frames be cut behind the tunnel's headers?
-    pub takes_offloads: bool,
-}
-
-impl TxQueue for TunnelTx {
-    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        // Who sends to an interface need not say so in each packet.
-        let tx = cx.tx;
-        frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        frame.set_all_next(self.node);
-    }
-
-    fn takes_offloads(&self) -> bool {
-        self.takes_offloads
-    }
-
-    fn passes_on(&self) -> bool {
-        true
-    }
 }

@@ -5,14 +5,15 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use quiver_control::{ETHERNET_INPUT, Refusal, modes};
-use quiver_core::control::interfaces::{InterfaceChange, InterfaceSpec};
-use quiver_core::worker::device::{Device, TxQueue};
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::tunnel_interface::TunnelInterfaceSpec;
+use quiver_core::worker::device::Device;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Link, Path, Target};
 use quiver_tables::GroupId;
 use quiver_tables::mac::CORE_GROUP;
 
-use super::output::{Ends, NODE, PublishedEnds, TunnelTx};
+use super::output::{Ends, NODE, PublishedEnds};
 use crate::state::fib_mut;
 
 /// Instances are counted from 0 up to this.
@@ -101,15 +102,14 @@ pub(super) struct New {
 pub(super) fn create(engine: &mut Engine, new: &New) -> Result<InterfaceId, Refusal> {
     let instance = free_instance(engine, new.instance)?;
     let node = engine.node_id(NODE).ok_or_else(|| Refusal::new(format!("no node {NODE}")))?;
-    let tx = |_| Box::new(TunnelTx(node)) as Box<dyn TxQueue>;
-    let id = engine.create_interface(InterfaceSpec {
+    let id = engine.create_tunnel_interface(TunnelInterfaceSpec {
         name: name(instance),
         device: Box::new(TunnelDevice),
         mac: if new.is_l2 { new.mac.unwrap_or_else(made_up_mac) } else { [0; 6] },
         mtu_bytes: MTU_BYTES,
         input: if new.is_l2 { ETHERNET_INPUT } else { "error-drop" }.to_owned(),
-        link_up: true,
-        tx: (0..engine.worker_count()).map(tx).collect(),
+        encap: node,
+        takes_offloads: false,
     })?;
     if new.is_l2 {
         modes::set_group(engine, id, CORE_GROUP);

@@ -7,8 +7,7 @@ use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::graph::node::{NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::epoch::{Epochs, PublishedSlots};
-use quiver_core::worker::device::TxQueue;
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash;
 use quiver_encap::inner::InnerPacket;
 use quiver_forwarding::ip::{Ip4, Ip6, IpTables, flow_hash};
@@ -142,20 +141,4 @@ pub(super) fn spec() -> NodeSpec {
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
         format!("{bytes} bytes by {tunnel}, to {}", names.node(record.next))
     })
-}
-
-/// The device of a tunnel: packets go to `mpls-tunnel`.
-pub(super) struct TunnelTx(pub NodeId);
-
-impl TxQueue for TunnelTx {
-    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        // Who sends to an interface need not say so in each packet.
-        let tx = cx.tx;
-        frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        frame.set_all_next(self.0);
-    }
-
-    fn passes_on(&self) -> bool {
-        true
-    }
 }

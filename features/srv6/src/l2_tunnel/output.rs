@@ -6,8 +6,7 @@ use std::sync::Arc;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::epoch::PublishedSlots;
-use quiver_core::worker::device::TxQueue;
-use quiver_core::{Context, Frame, InterfaceId, NodeId, Packet};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_encap::flow::kept_frame_hash;
 use quiver_forwarding::ip::IpTables;
 use quiver_tables::GroupId;
@@ -122,26 +121,6 @@ pub(super) fn spec(next_nodes: &Arc<Published>) -> NodeSpec {
         let (tunnel, bytes) = (names.interface(record.tx), record.packet_bytes);
         format!("{bytes} bytes by {tunnel}, to {}", names.node(record.next))
     })
-}
-
-/// Sends to `sr-pl-l2-tunnel`.
-pub(super) struct TunnelTx(pub NodeId);
-
-impl TxQueue for TunnelTx {
-    fn transmit(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        // Who sends to a port need not say so in each packet.
-        let tx = cx.tx;
-        frame.packets_mut().iter_mut().for_each(|packet| packet.tx = tx);
-        frame.set_all_next(self.0);
-    }
-
-    fn takes_offloads(&self) -> bool {
-        true
-    }
-
-    fn passes_on(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,15 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use quiver_control::{ETHERNET_INPUT, Refusal, modes};
-use quiver_core::control::interfaces::{InterfaceChange, InterfaceSpec};
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::tunnel_interface::TunnelInterfaceSpec;
 use quiver_core::graph::counters::INTERFACES_MAX;
 use quiver_core::memory::epoch::Epochs;
-use quiver_core::worker::device::{Device, TxQueue};
+use quiver_core::worker::device::Device;
 use quiver_core::{Engine, InterfaceId};
 use quiver_tables::mac::CORE_GROUP;
 
-use super::output::{Flood, NODE, NextNodes, Published, TunnelTx};
+use super::output::{Flood, NODE, NextNodes, Published};
 use crate::headend::{PolicyReference, hold, release};
 
 /// Instances are counted from 0 up to this.
@@ -173,15 +174,14 @@ pub(super) fn create(engine: &mut Engine, new: New) -> Result<String, Refusal> {
         },
     );
     let made = held.and_then(|()| {
-        let tx = |_| Box::new(TunnelTx(node)) as Box<dyn TxQueue>;
-        let id = engine.create_interface(InterfaceSpec {
+        let id = engine.create_tunnel_interface(TunnelInterfaceSpec {
             name: name.clone(),
             device: Box::new(TunnelDevice),
             mac: new.mac.unwrap_or_else(made_up_mac),
             mtu_bytes: MTU_BYTES,
             input: ETHERNET_INPUT.to_owned(),
-            link_up: true,
-            tx: (0..engine.worker_count()).map(tx).collect(),
+            encap: node,
+            takes_offloads: true,
         })?;
         Ok(id)
     });

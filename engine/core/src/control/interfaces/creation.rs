@@ -42,6 +42,7 @@ impl Engine {
             mtu_bytes: spec.mtu_bytes,
             input,
             output,
+            shares_output: false,
             tx,
             parent: InterfaceId::NONE,
             host: None,
@@ -139,7 +140,8 @@ impl Engine {
         self.rows.set(id, None);
         if interface.row.is_sub_interface() {
             self.forget_sub_interface(id, interface.row.parent);
-        } else {
+        }
+        if !interface.row.shares_output {
             self.remove_node(interface.row.output);
             self.remove_node(interface.row.tx);
         }

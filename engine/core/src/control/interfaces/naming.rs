@@ -2,6 +2,7 @@
 
 use super::{Interface, InterfaceChange, InterfaceError};
 use crate::control::engine::Engine;
+use crate::graph::interface::InterfaceRow;
 use crate::ids::{InterfaceId, NodeId};
 
 impl Interface {
@@ -72,12 +73,11 @@ impl Engine {
         };
         let made = interface.made_name().to_owned();
         new.clone_into(&mut interface.name);
-        let (is_sub, output, tx) =
-            (interface.row.is_sub_interface(), interface.row.output, interface.row.tx);
+        let InterfaceRow { shares_output, output, tx, .. } = interface.row;
         self.interfaces.forget_name(old);
         self.interfaces.enter_name(new, id);
         self.remake_name(id, Some(made).filter(|made| made != new));
-        if !is_sub {
+        if !shares_output {
             self.rename_node(output, format!("{new}-output"));
             self.rename_node(tx, format!("{new}-tx"));
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 use quiver_control::modes;
-use quiver_core::control::interfaces::{InterfaceChange, InterfaceSpec};
-use quiver_core::worker::device::TxQueue;
+use quiver_core::control::interfaces::InterfaceChange;
+use quiver_core::control::tunnel_interface::TunnelInterfaceSpec;
 use quiver_core::worker::event::Event;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib};
@@ -14,7 +14,6 @@ use quiver_tables::mac::CORE_GROUP;
 
 use super::super::errors::PathReport;
 use super::super::far_ends;
-use super::super::frames::TunnelTx;
 use super::super::protocol::TunnelProtocol;
 use super::super::table::{End, Key, bits, key};
 use super::super::teib::{NextHop, Teib};
@@ -361,15 +360,14 @@ fn create_interface<P: TunnelProtocol>(
     // Numbered frames are cut before. Who cuts others knows tunnels in UDP by their usual port.
     let is_usual = config.udp.is_none_or(|udp| Some(udp.remote_port) == P::UDP_PORT);
     let takes_offloads = is_usual && !P::NUMBERED_NODES.contains(&next);
-    let tx = |_| Box::new(TunnelTx { node, takes_offloads }) as Box<dyn TxQueue>;
-    let id = engine.create_interface(InterfaceSpec {
+    let id = engine.create_tunnel_interface(TunnelInterfaceSpec {
         name: name::<P>(instance),
         device: Box::new(TunnelDevice(P::NAME)),
         mac: if config.carries_frames { made_up_mac() } else { [0; 6] },
         mtu_bytes: MTU_BYTES,
         input: if config.carries_frames { "ethernet-input" } else { "error-drop" }.to_owned(),
-        link_up: true,
-        tx: (0..engine.worker_count()).map(tx).collect(),
+        encap: node,
+        takes_offloads,
     })?;
     Ok(id)
 }
