@@ -34,9 +34,11 @@ frames = [
     Ether(src=A, dst=B) / Dot1Q(vlan=100, prio=5) / IP(**HOSTS4) / UDP() / Raw(bytes(20)),
 ]
 wrpcap("01-in.e0.pcap", frames)
-copies = [mirrored(frame, OUT4, 7, number, number=number) for number, frame in enumerate(frames)]
-# The clock begins with its first second, and the unit is 100 µs.
-copies += [mirrored(frame, OUT4, 8, number, kind=3, number=number, timestamp=10_000) for number, frame in enumerate(frames)]
+copies = []
+for number, frame in enumerate(frames):
+    copies.append(mirrored(frame, OUT4, 7, number, number=number))
+    # The clock begins with its first second, and the unit is 100 µs.
+    copies.append(mirrored(frame, OUT4, 8, number, kind=3, number=number, timestamp=10_000))
 wrpcap("01-out.e1.pcap", leaves(*copies))
 none = {"ethernet-input": {"unknown-ethertype": 1}, "vlan-input": {"unknown-vlan": 1}}
 counters("01", drops=none, interfaces={"gre0": {"tx_packets": 2}, "gre1": {"tx_packets": 2}})
