@@ -4,6 +4,7 @@ use crate::graph::arc::INTERFACE_OUTPUT;
 use crate::graph::builtin::{OutputDrop, SharedOutputDrop};
 use crate::graph::context::Context;
 use crate::graph::frame::next_or_drop;
+use crate::graph::interface::InterfaceRow;
 use crate::ids::{InterfaceId, NodeId};
 use crate::memory::packet::Packet;
 use crate::worker::more_on_wire;
@@ -48,6 +49,17 @@ fn common_tx(block: &Block<'_>) -> Option<InterfaceId> {
 }
 
 impl OutputKernel {
+    /// The interface that sends a packet from here. What came from a sub-interface is its parent's.
+    #[inline(always)]
+    fn sender<'p>(cx: &Context<'p>, tx: InterfaceId) -> Option<(InterfaceId, &'p InterfaceRow)> {
+        let row = cx.interface(tx)?;
+        if row.output == cx.node {
+            return Some((tx, row));
+        }
+        let above = cx.interface(row.parent).filter(|above| above.output == cx.node);
+        above.map(|above| (row.parent, above))
+    }
+
     /// The packets leave by `tx`, unless it is down; `None` when they must be looked at one by one.
     fn all(
         &self,
@@ -55,10 +67,10 @@ impl OutputKernel {
         (tx, bytes): (InterfaceId, u64),
         block: &mut Block<'_>,
     ) -> Option<NodeId> {
-        let row = cx.interface(tx).filter(|row| row.up && row.output == cx.node)?;
+        let (sender, row) = Self::sender(cx, tx).filter(|(_, row)| row.up)?;
         let (behind, sets_tx) = match self {
             OutputKernel::Interface(_, device) => (*device, true),
-            OutputKernel::Shared => (row.tx, false),
+            OutputKernel::Shared => (row.tx, sender != tx),
         };
         let first = row.first(INTERFACE_OUTPUT, behind);
         let mut more = (0, 0);
@@ -66,15 +78,15 @@ impl OutputKernel {
             let live = places(block.live).filter_map(|place| block.packets.get(place));
             more = more_on_wire(live);
         }
-        if first != behind || block.is_alone {
+        if first != behind || block.is_alone || sender != tx {
             for place in places(block.live) {
                 if let Some(packet) = block.packets.get_mut(place) {
                     packet.arc_place = 0;
-                    packet.tx = if sets_tx { tx } else { packet.tx };
+                    packet.tx = if sets_tx { sender } else { packet.tx };
                 }
             }
         }
-        let counters = cx.interface_counters(tx);
+        let counters = cx.interface_counters(sender);
         counters.tx_packets.add(block.live_count() + more.0);
         counters.tx_bytes.add(bytes + more.1);
         Some(first)
@@ -82,12 +94,11 @@ impl OutputKernel {
 
     /// One packet.
     fn one(cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, SharedOutputDrop> {
-        let row = cx.interface(packet.tx).filter(|row| row.output == cx.node);
-        let row = row.ok_or(SharedOutputDrop::Gone)?;
+        let (sender, row) = Self::sender(cx, packet.tx).ok_or(SharedOutputDrop::Gone)?;
         if !row.up {
             return Err(SharedOutputDrop::Down);
         }
-        packet.arc_place = 0;
+        (packet.arc_place, packet.tx) = (0, sender);
         let counters = cx.interface_counters(packet.tx);
         let (packets, bytes) = packet.on_wire();
         counters.tx_packets.add(packets);
