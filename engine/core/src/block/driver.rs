@@ -39,6 +39,8 @@ pub(crate) struct Driver {
     pass: u64,
     /// Do packets go on to the next kernel?
     follows: bool,
+    /// Do packets of the vector wait in the graph for a node that has a kernel?
+    is_awaited: bool,
     is_measured: bool,
     /// The interface by which the packets that have left came in; `None` where it is not one.
     rx: Option<InterfaceId>,
@@ -46,6 +48,15 @@ pub(crate) struct Driver {
     /// The node that let each packet leave; meaningful with [`Exits::Each`].
     from: Box<[NodeId; FRAME_PACKETS_MAX]>,
     visited: Visited,
+}
+
+/// The way of packets from one node to the next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Its kernel may run at once.
+    Open,
+    /// By the graph: the node has no kernel, or packets wait for it already.
+    Closed,
 }
 
 /// Where the packets of a vector go, and the place of a block in it.
@@ -59,6 +70,7 @@ impl Driver {
         Driver {
             pass: 0,
             follows: false,
+            is_awaited: false,
             is_measured: false,
             rx: None,
             exits: Exits::Nobody,
@@ -78,7 +90,7 @@ impl Driver {
         follows: bool,
     ) {
         let nodes = &mut Nodes(nodes);
-        (self.pass, self.follows) = (self.pass + 1, follows);
+        (self.pass, self.follows, self.is_awaited) = (self.pass + 1, follows, false);
         self.exits = Exits::Nobody;
         self.visited.clear();
         let (Some(slot), Some(first)) = (nodes.slot(head), frame.packets().first()) else { return };
@@ -187,11 +199,8 @@ impl Driver {
             let first = block.next[block.live.trailing_zeros() as usize % BLOCK_PACKETS];
             let next = all.unwrap_or(first);
             if all.is_some() || block_places_of(first, block.next) & block.live == block.live {
-                if self.follows
-                    && work.len() < budget
-                    && self.visited.has_room()
-                    && nodes.slot(next).is_some()
-                {
+                let way = self.way(nodes, next);
+                if way == Way::Open && work.len() < budget && self.visited.has_room() {
                     if work.len() == 0 && block.left == 0 {
                         (node, budget) = (next, budget - 1);
                         continue;
@@ -202,9 +211,13 @@ impl Driver {
                         rx: block.is_rx_known.then_some(block.rx),
                     };
                     if !work.add(step) {
+                        self.wait_for(nodes, next);
                         self.leave(block, leaving, block.live, (last, next));
                     }
                 } else {
+                    if way == Way::Open {
+                        self.wait_for(nodes, next);
+                    }
                     self.leave(block, leaving, block.live & block.left, (node, next));
                     self.leave(block, leaving, block.live & !block.left, (last, next));
                 }
@@ -215,6 +228,26 @@ impl Driver {
             (node, budget, block.live) = (step.node, budget - 1, step.live);
             (block.rx, block.is_rx_known) = (step.rx.unwrap_or(rx), step.rx.is_some());
             (block.bytes, block.is_same_index, block.left) = (None, false, 0);
+        }
+    }
+
+    /// May packets go on to a node?
+    #[inline(always)]
+    fn way(&self, nodes: &mut Nodes<'_>, next: NodeId) -> Way {
+        match nodes.slot(next) {
+            Some(slot) if self.follows && !(self.is_awaited && slot.awaited == self.pass) => {
+                Way::Open
+            }
+            _ => Way::Closed,
+        }
+    }
+
+    /// Packets leave for a node to which they could have gone on, had there been room: those of
+    /// later blocks must not overtake them.
+    #[cold]
+    fn wait_for(&mut self, nodes: &mut Nodes<'_>, next: NodeId) {
+        if let Some(slot) = nodes.slot(next) {
+            (slot.awaited, self.is_awaited) = (self.pass, true);
         }
     }
 
@@ -234,13 +267,13 @@ impl Driver {
             let next = block.next[rest.trailing_zeros() as usize % BLOCK_PACKETS];
             let live = block_places_of(next, block.next) & rest;
             rest &= !live;
-            let may_follow =
-                self.follows && work.len() < budget && self.visited.has_room_for(work.len() + 1);
+            let way = self.way(nodes, next);
+            let has_room = work.len() < budget && self.visited.has_room_for(work.len() + 1);
             let rx = block.is_rx_known.then_some(block.rx);
-            if !(may_follow
-                && nodes.slot(next).is_some()
-                && work.add(Step { node: next, live, rx }))
-            {
+            if !(way == Way::Open && has_room && work.add(Step { node: next, live, rx })) {
+                if way == Way::Open {
+                    self.wait_for(nodes, next);
+                }
                 self.leave(block, leaving, live & block.left, (node, next));
                 self.leave(block, leaving, live & !block.left, (last, next));
             }
@@ -261,7 +294,7 @@ impl Driver {
         if self.is_measured {
             return (self.measure(slot, cx, block), node);
         }
-        if !slot.has_pairs() || !self.follows {
+        if !slot.has_pairs() || !self.follows || self.is_awaited {
             return (slot.kernel.run(cx, block), node);
         }
         let (rx, arrived) = (block.rx, block.live_count());

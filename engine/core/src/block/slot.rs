@@ -26,6 +26,8 @@ pub(crate) struct KernelSlot {
     /// The place of the node in the list of a pass, and that pass.
     pub(super) place: usize,
     pub(super) pass: u64,
+    /// The pass in which packets wait for the node in the graph.
+    pub(super) awaited: u64,
 }
 
 impl KernelSlot {
@@ -40,6 +42,7 @@ impl KernelSlot {
             cost: Cost::default(),
             place: 0,
             pass: 0,
+            awaited: 0,
         }
     }
 
