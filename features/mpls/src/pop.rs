@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use quiver_core::graph::frame::next_or_drop;
 use quiver_core::graph::node::NodeSpec;
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
@@ -30,6 +31,25 @@ struct Pop {
 }
 
 impl Pop {
+    /// Take the last label off a packet that goes by this adjacency.
+    #[inline(always)]
+    fn pop(&self, adjacency: &Adjacency, packet: &mut Packet) -> Result<NodeId, MplsDrop> {
+        let entry = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
+        let version = version(packet.bytes().get(ENTRY_BYTES..).unwrap_or_default());
+        let behind = packet.segment_length() - ENTRY_BYTES;
+        let is_ready = (adjacency.kind == AdjacencyKind::Complete) & !adjacency.is_uniform();
+        let fits = behind <= usize::from(adjacency.mtu_bytes);
+        let is_ip = (version == 4) | (version == 6);
+        if !(is_ready & fits & is_ip & (entry.ttl() > 1) & is_usual(packet)) {
+            return self.take_slow_path(adjacency, entry, packet);
+        }
+        if !packet.pull(ENTRY_BYTES) {
+            return Err(MplsDrop::Truncated);
+        }
+        (packet.hash, packet.l2_bytes) = (0, 0);
+        leave(adjacency, version == 6, packet)
+    }
+
     #[cold]
     #[inline(never)]
     fn take_slow_path(
@@ -130,21 +150,24 @@ impl Stage for Pop {
 
     #[inline(always)]
     fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, MplsDrop> {
-        let adjacency = self.tables.adjacencies.of(packet);
-        let entry = Entry(top(packet).ok_or(MplsDrop::Truncated)?);
-        let version = version(packet.bytes().get(ENTRY_BYTES..).unwrap_or_default());
-        let behind = packet.segment_length() - ENTRY_BYTES;
-        let is_ready = (adjacency.kind == AdjacencyKind::Complete) & !adjacency.is_uniform();
-        let fits = behind <= usize::from(adjacency.mtu_bytes);
-        let is_ip = (version == 4) | (version == 6);
-        if !(is_ready & fits & is_ip & (entry.ttl() > 1) & is_usual(packet)) {
-            return self.take_slow_path(adjacency, entry, packet);
+        self.pop(self.tables.adjacencies.of(packet), packet)
+    }
+
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        _: StageContext<'_>,
+        (): (),
+        packets: &mut [Packet],
+        mut decided: impl FnMut(&Packet, NodeId),
+    ) -> bool {
+        let Some(first) = packets.first() else { return false };
+        let adjacency = self.tables.adjacencies.of(first);
+        for packet in packets {
+            let next = next_or_drop(self.pop(adjacency, packet), packet);
+            decided(packet, next);
         }
-        if !packet.pull(ENTRY_BYTES) {
-            return Err(MplsDrop::Truncated);
-        }
-        (packet.hash, packet.l2_bytes) = (0, 0);
-        leave(adjacency, version == 6, packet)
+        true
     }
 }
 
