@@ -33,6 +33,8 @@ from peers.processes import LOOK_EVERY_S, PATIENCE_S, SCRATCH, CommandError, nee
 KERNEL = "linux.uml"
 MODULES = Path("/usr/lib/uml/modules")
 AGENT = Path(__file__).with_name("guest_agent.py")
+#: What the kernel is completed with on processors whose registers it does not know whole.
+WHOLE_REGISTERS = Path(__file__).with_name("whole_registers.c")
 #: Memory of a guest, from a file that takes room only where it is written.
 MEMORY = "256M"
 #: Largest packet of the guest's devices, bytes; tests set smaller ones.
@@ -45,6 +47,18 @@ END_PATIENCE_S = 10.0
 REQUEST_BYTES_MAX = 3000
 #: What an answer may take longer than the program that it is about.
 LINE_PATIENCE_S = 15.0
+
+
+def completed() -> list[str]:
+    """What starts the kernel so that it runs on this processor: nothing on most."""
+    if " amx_tile " not in Path("/proc/cpuinfo").read_text(encoding="ascii"):
+        return []
+    library = SCRATCH / "whole_registers.so"
+    if not library.exists():
+        made = library.with_name(f"{library.name}.{os.getpid()}")
+        run("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", str(WHOLE_REGISTERS), "-o", str(made))
+        made.rename(library)
+    return ["env", f"LD_PRELOAD={library}"]
 
 
 def shared_folder() -> Path:
@@ -81,7 +95,8 @@ class KernelGuest:
         # these would go on. It is therefore the first process of a namespace of process ids.
         words = [
             *["setpriv", "--pdeathsig", "KILL", *namespace.words("unshare")],
-            *["--pid", "--fork", "--kill-child", "--mount-proc", KERNEL, f"mem={MEMORY}"],
+            *["--pid", "--fork", "--kill-child", "--mount-proc", *completed()],
+            *[KERNEL, f"mem={MEMORY}"],
             *["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={AGENT}", "quiet"],
             *[f"quiver_folder={shared_folder()}", *devices],
             *["con=null", "con0=null,fd:1", "ssl=null", f"ssl0=fd:{theirs.fileno()}"],
