@@ -220,7 +220,7 @@ def test_segments_go_on_as_the_labels_of_a_policy(core: Core) -> None:
     lab, far, sid = core.lab, CUSTOMER6["right"], "fc00:0:1::b"
     for key in ("all", DEVICE):
         lab.host.sysctl(f"net.ipv6.conf.{key}.seg6_enabled", 1)
-    for key in ("all", "vec1"):
+    for key in ("all", "lo"):
         core.edge("right", "sysctl", "-qw", f"net.ipv6.conf.{key}.seg6_enabled=1")
     lab.guest.ip("-n", "right", "route", "add", f"{lab.side.ip6}/128", "via", f"{RIGHT6}:1")
     lab.host.ip("route", "add", f"{sid}/128", "via", lab.side.router_ip6)
