@@ -67,6 +67,16 @@ fn a_message_waits_for_half_a_second_and_no_longer() {
     assert_eq!(collector.records().len(), 1);
 }
 
+#[test]
+fn what_waits_when_the_router_stops_is_sent() {
+    let mut collector = Collector::new();
+    let mut exporter = exporter(collector.address());
+    exporter.turn(at(1));
+    put(&mut exporter, at(2), 7);
+    drop(exporter);
+    assert_eq!(collector.records().len(), 1);
+}
+
 /// RFC 7011 §8.1: over UDP, templates are sent again at an interval.
 #[test]
 fn templates_are_sent_again_at_their_interval() {

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use quiver_core::clock::unix_ns;
+
 use crate::datagrams::{DatagramCounts, Datagrams};
 use crate::ipfix::message::{Fields, Message};
 use crate::ipfix::template::Template;
@@ -206,6 +208,14 @@ impl IpfixExporter {
                 link.send(at, settings, stream, &mut self.counts);
             }
         }
+    }
+}
+
+/// What waits when the router stops is sent.
+impl Drop for IpfixExporter {
+    fn drop(&mut self) {
+        // The router's clock is gone; no templates are due at its beginning.
+        self.flush(Moment { now_ns: 0, unix_ns: unix_ns() });
     }
 }
 
