@@ -80,7 +80,7 @@ def test_a_collector_hears_of_each_block(lab: tuple[list[Namespace], Router]) ->
         script = re.sub(r"^ip netns add .*\n", "", script, flags=re.MULTILINE)
         made[0].run("bash", "-euc", script)
         watch = collector.start("bash", "-c", "exec " + block("watch"))
-        watch.wait_for_text("Capturing on")
+        watch.wait_for_text("Capture started")
         router.configure(block("quiver log"))
         server = made[3].start("bash", "-c", block("server"))
         wait_until("the server listens", lambda: ":7000" in made[3].run("ss", "-Hltn").stdout)
