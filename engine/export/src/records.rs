@@ -104,7 +104,7 @@ impl<R: Record> Records<R> {
     }
 
     /// Does no record wait, and is no writer gone whose ring is still there?
-    pub fn is_settled(&mut self) -> bool {
+    pub fn is_idle(&mut self) -> bool {
         self.sources.iter_mut().all(|source| source.ring.is_empty() && !source.has_ended())
     }
 

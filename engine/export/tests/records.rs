@@ -47,12 +47,12 @@ fn a_writer_that_goes_leaves_its_records_and_its_counts() {
         let mut recorder = records.open(2);
         (0..5).for_each(|_| recorder.write(numbered(number)));
     }
-    assert!(!records.is_settled());
+    assert!(!records.is_idle());
     let mut taken = 0;
     assert!(records.take(1, |_| taken += 1), "more wait");
     assert!(!records.take(1, |_| taken += 1));
     assert_eq!(taken, 6);
-    assert!(records.is_settled());
+    assert!(records.is_idle());
     let expected = [KindCounts { made: 10, lost: 6 }, KindCounts { made: 5, lost: 3 }];
     assert_eq!(counts(&records), expected);
 }
@@ -90,7 +90,7 @@ fn a_slow_reader_hurts_nobody_and_the_counts_are_exact() {
         (0..WRITTEN).for_each(|number| recorder.write(numbered(number)));
     });
     let mut taken = 0;
-    while !records.is_settled() || !writer.is_finished() {
+    while !records.is_idle() || !writer.is_finished() {
         records.take(8, |_| taken += 1);
         std::thread::yield_now();
     }

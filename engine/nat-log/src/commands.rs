@@ -78,6 +78,7 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("show nat log")
+            .also("show nat44 log")
             .group(GROUP)
             .help("Show which events of NAT are logged, and how many were made and lost")
             .details(

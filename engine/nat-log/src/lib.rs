@@ -4,6 +4,7 @@
 
 mod commands;
 mod deterministic;
+mod metrics;
 mod record;
 mod recorder;
 mod state;
@@ -26,5 +27,6 @@ pub fn register(registry: &mut Registry) {
     registry.on_start(|engine| {
         engine.insert(state::NatLog::default());
         engine.on_turn(state::turn);
+        metrics::start(engine);
     });
 }

@@ -48,8 +48,8 @@ pub(crate) struct NatLog {
     pub shared: Arc<Shared>,
     pub ipfix: Option<IpfixLog>,
     pub syslog: Option<Detail>,
-    /// Records lost when the collector was last told, and when that was.
-    told: (u64, u64),
+    /// Records lost when the collector last heard of them, and when that was.
+    reported: (u64, u64),
 }
 
 impl NatLog {
@@ -59,7 +59,7 @@ impl NatLog {
     }
 
     /// Let workers write what one of both exports wants.
-    fn tell_workers(&self) {
+    fn publish_detail(&self) {
         let wanted = self.ipfix.map(|ipfix| ipfix.detail).max(self.syslog);
         let detail = wanted.map_or(0, |detail| detail as u8);
         self.shared.detail.store(detail, Ordering::Relaxed);
@@ -86,7 +86,7 @@ pub(crate) fn configure(engine: &mut Engine, change: impl FnOnce(&mut NatLog)) {
     engine.with(|engine, log: &mut NatLog| {
         let before = log.ipfix;
         change(log);
-        log.tell_workers();
+        log.publish_detail();
         let Some(exporter) = engine.get_mut::<IpfixExporter>() else { return };
         if let Some(before) = before.filter(|_| log.ipfix != before) {
             exporter.close(at, before.domain);
@@ -116,7 +116,7 @@ pub(crate) fn turn(engine: &mut Engine) {
 /// Export at most `max` records of each writer. True when more wait.
 fn export(engine: &mut Engine, max: usize) -> bool {
     let Some(log) = engine.get_mut::<NatLog>() else { return false };
-    let is_idle = log.records.is_settled() && log.lost() == log.told.0;
+    let is_idle = log.records.is_idle() && log.lost() == log.reported.0;
     if is_idle || engine.get::<IpfixExporter>().is_none() || engine.get::<SyslogSender>().is_none()
     {
         return false;
@@ -143,7 +143,7 @@ fn export(engine: &mut Engine, max: usize) -> bool {
                         });
                     }
                 });
-                tell_losses(log, exporter, at);
+                report_losses(log, exporter, at);
                 more
             })
         })
@@ -151,19 +151,19 @@ fn export(engine: &mut Engine, max: usize) -> bool {
 }
 
 /// Let the collector know how many records were lost before they came to the exporter.
-fn tell_losses(log: &mut NatLog, exporter: &mut IpfixExporter, at: Moment) {
-    let (lost, (told, told_ns)) = (log.lost(), log.told);
-    if lost == told {
+fn report_losses(log: &mut NatLog, exporter: &mut IpfixExporter, at: Moment) {
+    let (lost, (reported, reported_ns)) = (log.lost(), log.reported);
+    if lost == reported {
         return;
     }
     let Some(ipfix) = log.ipfix else {
-        log.told.0 = lost;
+        log.reported.0 = lost;
         return;
     };
-    if told_ns != 0 && at.now_ns.saturating_sub(told_ns) < LOSSES_NS {
+    if reported_ns != 0 && at.now_ns.saturating_sub(reported_ns) < LOSSES_NS {
         return;
     }
-    log.told = (lost, at.now_ns);
+    log.reported = (lost, at.now_ns);
     exporter.put(at, ipfix.domain, &templates::LOSSES, |fields| {
         fields.u32(std::process::id());
         fields.u64(lost);
