@@ -114,7 +114,7 @@ fn show(engine: &Engine) -> Output {
     Output::none()
         .field("Collector", text(settings.map(|own| own.collector.to_string())))
         .field("Source", text(settings.map(|own| own.source.to_string())))
-        .field("Path MTU", number(settings.map(|own| own.path_mtu.into())))
+        .field("Path MTU bytes", number(settings.map(|own| own.path_mtu.into())))
         .field("Template interval s", number(settings.map(|own| own.template_interval_s.into())))
         .field("Records", counts.records)
         .field("Records lost", counts.records_lost)
