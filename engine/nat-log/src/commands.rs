@@ -114,10 +114,6 @@ fn show(engine: &Engine) -> Output {
 /// The part of `show running-config`.
 pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
     let Some(log) = engine.get::<NatLog>() else { return };
-    let detail = |detail: Detail| match detail {
-        Detail::Sessions => String::new(),
-        detail => format!(" detail {}", detail.word()),
-    };
     if let Some(ipfix) = &log.ipfix {
         let domain = match ipfix.domain {
             DOMAIN_DEFAULT => String::new(),
@@ -127,9 +123,10 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
             0 => String::new(),
             port => format!(" src-port {port}"),
         };
-        config.command(format_args!("nat ipfix logging{domain}{port}{}", detail(ipfix.detail)));
+        let detail = ipfix.detail.word();
+        config.command(format_args!("nat ipfix logging{domain}{port} detail {detail}"));
     }
     if let Some(syslog) = log.syslog {
-        config.command(format_args!("nat syslog logging{}", detail(syslog)));
+        config.command(format_args!("nat syslog logging detail {}", syslog.word()));
     }
 }

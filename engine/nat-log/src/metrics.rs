@@ -2,30 +2,27 @@
 
 use quiver_core::Engine;
 use quiver_export::records::KindCounts;
-use quiver_metrics::{Family, Labels, collect};
+use quiver_metrics::{Family, Labels, Text, collect};
 
 use crate::state::NatLog;
 
+const MADE: Family = Family::counter("quiver_nat_log_records", "Events of NAT that were logged");
+const LOST: Family = Family::counter(
+    "quiver_nat_log_records_lost",
+    "Events of NAT that came faster than the control thread took them",
+);
+
 pub(crate) fn start(engine: &mut Engine) {
     collect(engine, |engine, text| {
-        let Some(log) = engine.get::<NatLog>() else { return };
-        let families: [(Family, fn(KindCounts) -> u64); 2] = [
-            (Family::counter("quiver_nat_log_records", "Events of NAT that were logged"), |own| {
-                own.made
-            }),
-            (
-                Family::counter(
-                    "quiver_nat_log_records_lost",
-                    "Events of NAT that came faster than the control thread took them",
-                ),
-                |own| own.lost,
-            ),
-        ];
-        for (family, value) in families {
-            text.family(&family);
-            for (event, counts) in log.records.counts() {
-                text.count(&Labels::new([("event", &event)]), value(counts));
-            }
-        }
+        add(engine, text, &MADE, |counts| counts.made);
+        add(engine, text, &LOST, |counts| counts.lost);
     });
+}
+
+fn add(engine: &Engine, text: &mut Text, family: &Family, value: fn(KindCounts) -> u64) {
+    let Some(log) = engine.get::<NatLog>() else { return };
+    text.family(family);
+    for (event, counts) in log.records.counts() {
+        text.count(&Labels::new([("event", &event)]), value(counts));
+    }
 }
