@@ -33,7 +33,7 @@ pub struct Datagrams {
     /// A socket is not opened before this time of the router's clock.
     retry_ns: u64,
     /// The last error; none since the last datagram that was sent.
-    error: Option<String>,
+    error: Option<(ErrorKind, String)>,
 }
 
 impl Datagrams {
@@ -42,9 +42,22 @@ impl Datagrams {
         Datagrams { collector, source, socket: None, retry_ns: 0, error: None }
     }
 
-    /// Why the last datagram was not sent.
+    /// Why the last datagram was not sent, in a sentence.
     pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+        self.error.as_ref().map(|(_, text)| text.as_str())
+    }
+
+    /// The same in a word, for programs.
+    pub fn error_word(&self) -> Option<&'static str> {
+        self.error.as_ref().map(|(kind, _)| match kind {
+            ErrorKind::AddrNotAvailable => "address-not-available",
+            ErrorKind::AddrInUse => "port-in-use",
+            ErrorKind::WouldBlock => "buffer-full",
+            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => "unreachable",
+            ErrorKind::ConnectionRefused => "refused",
+            ErrorKind::PermissionDenied => "not-permitted",
+            _ => "other",
+        })
     }
 
     /// Send a datagram; false when it is lost.
@@ -70,12 +83,12 @@ impl Datagrams {
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 counts.full += 1;
-                self.error = Some("the socket's buffer is full".to_owned());
+                self.error = Some((error.kind(), "the socket's buffer is full".to_owned()));
                 false
             }
             Err(error) => {
                 counts.errors += 1;
-                self.error = Some(error.to_string());
+                self.error = Some((error.kind(), error.to_string()));
                 false
             }
         }
@@ -89,12 +102,13 @@ impl Datagrams {
             Ok(socket) => self.socket = Some(socket),
             Err(error) => {
                 self.retry_ns = now_ns + RETRY_NS;
-                self.error = Some(match error.kind() {
+                let text = match error.kind() {
                     ErrorKind::AddrNotAvailable => {
                         format!("Linux does not have the address {}", self.source.ip())
                     }
                     _ => format!("{} to {}: {error}", self.source, self.collector),
-                });
+                };
+                self.error = Some((error.kind(), text));
             }
         }
     }

@@ -7,7 +7,7 @@ use quiver_control::{
 };
 use quiver_core::Engine;
 
-use crate::commands::{GROUP, addresses};
+use crate::commands::{GROUP, addresses, error};
 use crate::ipfix::exporter::{IpfixExporter, Settings};
 use crate::moment::Moment;
 
@@ -106,7 +106,7 @@ fn show(engine: &Engine) -> Output {
             .cell(Cell::optional(port, "any"))
             .cell(state.stream.templates.len() as u64)
             .cell(state.sequence)
-            .cell(Cell::optional(state.error, ""));
+            .cell(error(state.error, state.error_word));
     }
     let text = |value: Option<String>| Cell::optional(value, "none");
     let number = |value: Option<u64>| Cell::optional(value, "none");

@@ -5,9 +5,15 @@ pub(crate) mod syslog;
 
 use std::net::IpAddr;
 
-use quiver_control::{Args, Refusal};
+use quiver_control::{Args, Cell, Refusal};
 
 pub(crate) const GROUP: &str = "Export";
+
+/// Why nothing can be sent: a sentence for people, a word in JSON.
+fn error(text: Option<&str>, word: Option<&'static str>) -> Cell {
+    let cell = text.zip(word).map(|(text, word)| Cell::new(text, word));
+    Cell::optional(cell, "none")
+}
 
 /// The collector's and the source's address, which are of one family.
 fn addresses(args: &Args<'_>) -> Result<(IpAddr, IpAddr), Refusal> {

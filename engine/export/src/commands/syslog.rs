@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use quiver_control::{Args, Cell, Command, ConfigWriter, Output, Refusal, Registry, order};
 use quiver_core::Engine;
 
-use crate::commands::{GROUP, addresses};
+use crate::commands::{GROUP, addresses, error};
 use crate::syslog::message::Severity;
 use crate::syslog::sender::{FILTER_DEFAULT, Settings, SyslogSender};
 
@@ -106,7 +106,7 @@ fn show(engine: &Engine) -> Output {
         .field("Refused", counts.datagrams.refused)
         .field("Buffer full", counts.datagrams.full)
         .field("Errors", counts.datagrams.errors)
-        .field("Error", Cell::optional(sender.error(), "none"))
+        .field("Error", error(sender.error(), sender.error_word()))
 }
 
 /// The part of `show running-config`.

@@ -95,6 +95,8 @@ pub struct StreamState<'e> {
     pub sequence: u32,
     /// Why its last datagram was not sent.
     pub error: Option<&'e str>,
+    /// The same in a word.
+    pub error_word: Option<&'static str>,
 }
 
 /// The exporter, kept in the engine.
@@ -122,6 +124,7 @@ impl IpfixExporter {
             stream: &open.stream,
             sequence: open.link.as_ref().map_or(0, |link| link.sequence),
             error: open.link.as_ref().and_then(|link| link.datagrams.error()),
+            error_word: open.link.as_ref().and_then(|link| link.datagrams.error_word()),
         })
     }
 

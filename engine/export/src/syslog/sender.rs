@@ -94,6 +94,11 @@ impl SyslogSender {
         self.link.as_ref().and_then(|(_, datagrams)| datagrams.error())
     }
 
+    /// The same in a word.
+    pub fn error_word(&self) -> Option<&'static str> {
+        self.link.as_ref().and_then(|(_, datagrams)| datagrams.error_word())
+    }
+
     /// Send a message with one element of structured data, whose parameters `write` writes.
     pub fn send(
         &mut self,
