@@ -10,7 +10,7 @@ import pytest
 
 from peers.namespace import Namespace
 from peers.network import namespaces
-from peers.processes import wait_until
+from peers.processes import need, wait_until
 from peers.router import Router
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "provider-nat.md"
@@ -18,6 +18,10 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "provider-nat.m
 NAMES = ("router", "subscriber-1", "subscriber-2", "server")
 SUBSCRIBERS = ("100.64.1.2", "100.64.2.2")
 POOL = "203.0.113.10"
+
+
+#: The collector's namespace in the words of the guide.
+COLLECTOR = "collector"
 
 
 def block(kind: str) -> str:
@@ -62,4 +66,40 @@ def test_each_subscriber_has_its_block_and_both_sides_say_so(lab: tuple[list[Nam
         assert by_host["last_port"] - by_host["first_port"] == 511
         (subscriber,) = router.json(f"show nat44 subscribers inside {host}")
         assert (subscriber["blocks"], subscriber["paired_with"]) == (1, POOL)
+    router.check_sound()
+
+
+def test_a_collector_hears_of_each_block(lab: tuple[list[Namespace], Router]) -> None:
+    need("tshark")
+    made, router = lab
+    router.ctl("clear nat44 sessions")
+    with namespaces(COLLECTOR) as (collector,):
+        script = block("sh log")
+        for name, namespace in ((NAMES[0], made[0]), (COLLECTOR, collector)):
+            script = re.sub(rf"(?<![\w-]){name}(?![\w-])", namespace.name, script)
+        script = re.sub(r"^ip netns add .*\n", "", script, flags=re.MULTILINE)
+        made[0].run("bash", "-euc", script)
+        watch = collector.start("bash", "-c", "exec " + block("watch"))
+        watch.wait_for_text("Capture started")
+        router.configure(block("quiver log"))
+        server = made[3].start("bash", "-c", block("server"))
+        wait_until("the server listens", lambda: ":7000" in made[3].run("ss", "-Hltn").stdout)
+        seen = [made[1 + at].run("bash", "-euc", block("ask")).stdout.split() for at in range(2)]
+        server.stop()
+        blocks = {row["inside"]: row for row in router.json("show nat44 blocks")}
+        expected = set()
+        for host, (_, port) in zip(SUBSCRIBERS, seen, strict=True):
+            first, last = blocks[host]["first_port"], blocks[host]["last_port"]
+            assert first <= int(port) <= last
+            expected.add(("16", host, POOL, str(first), str(last)))
+
+        def heard() -> set[tuple[str, ...]]:
+            # Records of one datagram are in one line, with commas between their values.
+            lines = [line.split("\t") for line in watch.text().splitlines() if line.startswith("16")]
+            return {row for line in lines for row in zip(*[c.split(",") for c in line], strict=True)}
+
+        wait_until("the collector hears of both blocks", lambda: expected <= heard())
+        watch.stop()
+    router.ctl("nat ipfix logging disable")
+    router.ctl("set ipfix exporter disable")
     router.check_sound()

@@ -12,6 +12,8 @@ pub fn register(registry: &mut Registry) {
 pub fn built_in(registry: &mut Registry) {
     crate::logging::register(registry);
     quiver_metrics::register(registry);
+    quiver_export::register(registry);
+    quiver_nat_log::register(registry);
     quiver_af_packet::register(registry);
     quiver_af_xdp::register(registry);
     quiver_memif::register(registry);

@@ -11,7 +11,7 @@ use quiver_forwarding::fib::{Family, Fib, Path, Source, Target};
 use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_tables::prefix;
 
-use crate::mapping::{Mapping, PORTS};
+use crate::mapping::{FIRST_PORT, Mapping, PORTS};
 use crate::node::{IN2OUT, OUT2IN};
 use crate::slots::{SLOTS_PER_ADDRESS, Slots};
 use crate::tables::{MAPPINGS_MAX, Rules, Shared};
@@ -261,11 +261,28 @@ pub(crate) fn add(engine: &mut Engine, inside: IpPrefix, outside: IpPrefix) -> R
         }
         let mapping = Mapping::new(bits(&inside), bits(&outside), first);
         let mapping = mapping.ok_or_else(|| refuse_ratio(&inside, &outside))?;
-        det.mappings.push(Configured { inside, outside, mapping });
+        let configured = Configured { inside, outside, mapping };
+        det.mappings.push(configured);
+        note(engine, &configured, true);
         publish(engine, det);
         set_routes(engine, det, &outside, true);
         Ok(())
     })
+}
+
+/// Log a mapping that is added or removed: whose port is whose follows from it (RFC 7422 §4).
+fn note(engine: &mut Engine, configured: &Configured, is_added: bool) {
+    let prefix = |prefix: &IpPrefix| {
+        let (address, length) = bits(prefix);
+        (Ipv4Addr::from(address), length)
+    };
+    let mapping = quiver_nat_log::Deterministic {
+        inside: prefix(&configured.inside),
+        outside: prefix(&configured.outside),
+        first_port: FIRST_PORT,
+        ports: u16::try_from(configured.mapping.ports_per_host()).unwrap_or(u16::MAX),
+    };
+    quiver_nat_log::note_deterministic(engine, mapping, is_added);
 }
 
 fn addresses(configured: &Configured) -> usize {
@@ -307,6 +324,7 @@ pub(crate) fn delete(
 
 fn remove(engine: &mut Engine, det: &mut Det44, gone: &Configured) -> Result<(), Refusal> {
     det.mappings.retain(|configured| configured != gone);
+    note(engine, gone, false);
     publish(engine, det);
     set_routes(engine, det, &gone.outside, false);
     // Every worker has ended the pass in which it may have seen the mapping.

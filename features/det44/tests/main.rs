@@ -1,5 +1,8 @@
 //! All tests of this crate, in one program.
 
+#[path = "../../../engine/export/tests/collector.rs"]
+mod collector;
 mod golden;
 mod hostile;
+mod log;
 mod sessions;

@@ -21,11 +21,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_nat_log::{Event, Log};
 use quiver_tables::sessions::SessionError;
 use quiver_wire::IpProtocol;
 
 use crate::session::{Direction, Flags, Objects, Session, Table, WORDS, Writer};
-use crate::tables::{Provider, Rules};
+use crate::tables::{Blocks, Provider, Rules};
 use quiver_translation::flow::{End, Flow, Key};
 
 const USERS: usize = 4;
@@ -299,7 +300,7 @@ impl Bindings {
         &mut self,
         (inside, protocol, table): (End, IpProtocol, u32),
         external: End,
-        now_s: u32,
+        (now_s, log): (u32, &mut Log),
         provider: &Provider,
     ) -> Result<(), SessionError> {
         let block = provider.blocks.map(|blocks| blocks.index_of(external.port));
@@ -312,6 +313,7 @@ impl Bindings {
         if let Some(owner) = self.read.find(&subscriber_keys(table, inside.address)[0]) {
             owner.set_owned(owner.mappings() + 1, owner.blocks());
         }
+        log.mapping(Event::MappingCreate, Flow::of(keys[0]), external);
         Ok(())
     }
 
@@ -321,13 +323,15 @@ impl Bindings {
         (table, address): (u32, u32),
         nth: u16,
         (external, index): (u32, u16),
-        now_s: u32,
+        (now_s, log): (u32, &mut Log),
+        blocks: Blocks,
     ) -> Result<(), SessionError> {
         let keys = [block_of(table, address, nth), block_at(external, index)];
         self.make(Kind::Block, keys, now_s, 0)?;
         if let Some(owner) = self.read.find(&subscriber_keys(table, address)[0]) {
             owner.set_owned(owner.mappings(), owner.blocks() + 1);
         }
+        log.block(Event::BlockAllocate, (table, address), external, blocks.ports(index));
         Ok(())
     }
 
@@ -337,9 +341,9 @@ impl Bindings {
     }
 
     /// End a binding, and its use of others.
-    pub fn end(&mut self, number: u32, now_s: u32, provider: &Provider) {
+    pub fn end(&mut self, number: u32, now_s: u32, provider: &Provider, log: &mut Log) {
         if self.writer.is_live(number) {
-            note_end(&self.read, self.read.get(number), now_s, provider, &mut self.counts);
+            note_end(&self.read, self.read.get(number), (now_s, log), provider, &mut self.counts);
             self.writer.remove(number);
         }
     }
@@ -385,15 +389,16 @@ impl Bindings {
     }
 
     /// Turn the clock hand over so many places.
-    pub fn turn(&mut self, places: usize, now_s: u32, provider: &Provider) {
-        self.end_where(places, now_s, provider, |binding| binding.is_over(now_s, provider));
+    pub fn turn(&mut self, places: usize, now_s: u32, provider: &Provider, log: &mut Log) {
+        let is_over = |binding: Binding<'_>| binding.is_over(now_s, provider);
+        self.end_where(places, (now_s, log), provider, is_over);
     }
 
     /// End the unused bindings for which `ends` holds among the next `places`.
     pub fn end_where(
         &mut self,
         places: usize,
-        now_s: u32,
+        (now_s, log): (u32, &mut Log),
         provider: &Provider,
         ends: impl Fn(Binding<'_>) -> bool,
     ) {
@@ -403,7 +408,7 @@ impl Bindings {
             let binding = Binding(words);
             let over = binding.users() == 0 && ends(binding);
             if over {
-                note_end(read, binding, now_s, provider, counts);
+                note_end(read, binding, (now_s, &mut *log), provider, counts);
             }
             !over
         });
@@ -414,7 +419,7 @@ impl Bindings {
 fn note_end(
     read: &Readers,
     binding: Binding<'_>,
-    now_s: u32,
+    (now_s, log): (u32, &mut Log),
     provider: &Provider,
     counts: &mut [usize; Kind::ALL.len()],
 ) {
@@ -428,6 +433,7 @@ fn note_end(
                 owner.set_owned(owner.mappings().saturating_sub(1), owner.blocks());
             }
             let external = binding.flow(Direction::OutToIn).destination;
+            log.mapping(Event::MappingDelete, inside, external);
             if let Some(blocks) = provider.blocks.filter(|_| binding.is_in_block())
                 && let Some(block) =
                     read.find(&block_at(external.address, blocks.index_of(external.port)))
@@ -438,6 +444,12 @@ fn note_end(
         Kind::Block => {
             if let Some(owner) = owner() {
                 owner.set_owned(owner.mappings(), owner.blocks().saturating_sub(1));
+            }
+            if let Some(blocks) = provider.blocks {
+                let at = binding.flow(Direction::OutToIn).destination;
+                let ports = blocks.ports(at.port.saturating_sub(1));
+                let host = (inside.table, inside.source.address);
+                log.block(Event::BlockRelease, host, at.address, ports);
             }
         }
         Kind::Subscriber | Kind::Permission | Kind::Quarantine => {}

@@ -194,7 +194,8 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
             nat.writer = Some(writer);
             return Err(Refusal::new(error.to_string()).remedy("enable fewer sessions"));
         }
-        let mut owner = Some(Box::new(Owner::new(writer, RandomState::new().hash_one(1))));
+        let (seed, log) = (RandomState::new().hash_one(1), quiver_nat_log::open(engine));
+        let mut owner = Some(Box::new(Owner::new(writer, seed, log)));
         let given = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, _| node.owner = owner.take());
         });
@@ -215,15 +216,18 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         for id in all {
             sides::set(engine, nat, id, Sides::default())?;
         }
+        if quiver_nat_log::is_on(engine) {
+            // Packets that came before make sessions until every worker has ended its pass.
+            wait_for_workers(engine)?;
+            end_sessions(engine, |_| true)?;
+            provider::end_bindings(engine, |_| true)?;
+        }
         let taken = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, _| node.owner.take()).flatten()
         });
         let owner = taken.map_err(|error| Refusal::new(error.to_string()))?;
         // Every worker has ended the pass in which it may have seen the features.
-        for worker in 0..engine.worker_count() {
-            let waited = engine.wait_for_worker(WorkerId(worker as u16));
-            waited.map_err(|error| Refusal::new(error.to_string()))?;
-        }
+        wait_for_workers(engine)?;
         let enabled = nat.enabled()?;
         if let Some(mut owner) = owner {
             owner.writer.disable();
@@ -258,6 +262,15 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         nat.enabled = None;
         Ok(())
     })
+}
+
+/// Wait until every worker has ended the pass that it is in.
+fn wait_for_workers(engine: &mut Engine) -> Result<(), Refusal> {
+    for worker in 0..engine.worker_count() {
+        let waited = engine.wait_for_worker(WorkerId(worker as u16));
+        waited.map_err(|error| Refusal::new(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// The first address of an interface.
@@ -505,11 +518,11 @@ pub(crate) fn end_sessions(
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, cx| {
-                let (rules, now_s) = (node.rules(cx), (cx.now_ns / 1_000_000_000) as u32);
-                node.end_where(rules, now_s, PLACES_PER_CALL, &ends)
+                node.end_where(node.rules(cx), cx.now_ns, PLACES_PER_CALL, &ends)
             })
         });
         let places = places.map_err(|error| Refusal::new(error.to_string()))?;
+        quiver_nat_log::drain(engine);
         looked += PLACES_PER_CALL;
         if looked >= places.unwrap_or(0) {
             return Ok(());

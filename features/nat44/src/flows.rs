@@ -1,5 +1,6 @@
 //! The two flows of a new session, from inside and from outside.
 
+use quiver_nat_log::{Event, Log};
 use quiver_translation::flow::{End, Flow, Kind, icmp};
 use quiver_wire::IpProtocol;
 
@@ -41,7 +42,7 @@ pub(crate) fn check_opens(flow: &Flow, kind: Kind) -> Result<u8, Nat44Drop> {
 
 /// The flags of one more session of a host, which is within its limits.
 fn admit(
-    bindings: Option<&mut Bindings>,
+    (bindings, log): (Option<&mut Bindings>, &mut Log),
     rules: &Rules,
     host: (u32, u32),
     at: Moment,
@@ -55,15 +56,21 @@ fn admit(
     if let Some((_, most)) = provider.table_limits.iter().find(|(table, _)| *table == host.0) {
         let table = bindings.subscriber(host.0, 0, at.now_s).map_err(no_place)?;
         if table.users() >= *most {
+            log.quota(Event::SessionQuota, (host.0, 0), *most);
             return Err(Refused::Answered(Nat44Drop::SessionsExceeded));
         }
         flags = flags.with(Flags::LIMITED);
     }
     let subscriber = bindings.subscriber(host.0, host.1, at.now_s).map_err(no_place)?;
-    let most = provider.limits.sessions;
-    let is_within = (most == 0 || subscriber.users() < most)
-        && Bindings::is_within_rate(subscriber, provider.limits.rate, at.now_ns);
-    is_within.then_some(flags).ok_or(Refused::Answered(Nat44Drop::SubscriberLimit))
+    let (most, rate) = (provider.limits.sessions, provider.limits.rate);
+    let reached = if most > 0 && subscriber.users() >= most {
+        Some(most)
+    } else {
+        (!Bindings::is_within_rate(subscriber, rate, at.now_ns)).then_some(rate)
+    };
+    let Some(limit) = reached else { return Ok(flags) };
+    log.quota(Event::SubscriberQuota, host, limit);
+    Err(Refused::Answered(Nat44Drop::SubscriberLimit))
 }
 
 /// The host that a packet from inside to an outside address is for (RFC 4787 REQ-9): its end and
@@ -105,8 +112,8 @@ pub(crate) fn from_inside(
         hairpin.map_or((flow.destination, table, None), |(end, table, to)| (end, table, to));
     let mut flags = if hairpin.is_some() { Flags::HAIRPIN } else { Flags::default() };
     let wanted = Wanted { rules, flow, remote, table, now_s: at.now_s };
-    let admitted =
-        admit(owner.bindings.as_deref_mut(), rules, (flow.table, flow.source.address), at)?;
+    let host = (flow.table, flow.source.address);
+    let admitted = admit((owner.bindings.as_deref_mut(), &mut owner.log), rules, host, at)?;
     flags = flags.with(admitted);
     // A host that reaches itself (VPP's self-twice-nat) comes from the twice-NAT pool.
     if let Some(to) = to
@@ -198,7 +205,8 @@ fn to_mapping(owner: &mut Owner, rules: &Rules, flow: Flow, at: Moment) -> Resul
     };
     // A stranger who is refused gets no answer.
     let host = (local.table, local.source.address);
-    let admitted = admit(Some(bindings), rules, host, at).map_err(Refused::silent)?;
+    let to = (Some(&mut *bindings), &mut owner.log);
+    let admitted = admit(to, rules, host, at).map_err(Refused::silent)?;
     let mut flags = admitted.with(Flags::POOLED).with(Flags::MAPPED);
     if filtering == Filtering::AddressDependent {
         flags = flags.with(Flags::PERMITTED);

@@ -9,6 +9,7 @@ use quiver_core::graph::arc::ArcId;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
+use quiver_nat_log::{Event, Log};
 use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::{Flow, Kind, classify};
 
@@ -41,13 +42,43 @@ pub(crate) struct Owner {
     pub bindings: Option<Box<Bindings>>,
     random: u64,
     pub exhausted: Box<[Exhausted; EXHAUSTED_MAX]>,
+    /// What is made and ended, for collectors.
+    pub log: Log,
 }
 
 impl Owner {
     /// `seed` is a secret.
-    pub fn new(writer: Writer, seed: u64) -> Owner {
+    pub fn new(writer: Writer, seed: u64, log: Log) -> Owner {
         let exhausted = Box::new([Exhausted::default(); EXHAUSTED_MAX]);
-        Owner { writer, bindings: None, random: seed | 1, exhausted }
+        Owner { writer, bindings: None, random: seed | 1, exhausted, log }
+    }
+
+    /// End the sessions that are over among the next `places`; how many.
+    fn end_where(
+        &mut self,
+        rules: &Rules,
+        now_ns: u64,
+        places: usize,
+        is_over: &impl Fn(Session<'_>) -> bool,
+    ) -> usize {
+        let Owner { writer, bindings, log, .. } = self;
+        log.set_now(now_ns);
+        writer.turn(places, |_, words| {
+            let session = Session(words);
+            let over = is_over(session);
+            if over {
+                let flow = |direction| session.flow(direction);
+                log.session(
+                    Event::SessionDelete,
+                    flow(Direction::InToOut),
+                    flow(Direction::OutToIn),
+                );
+                if let Some(bindings) = bindings {
+                    bindings.release(session, seconds(now_ns), &rules.provider);
+                }
+            }
+            !over
+        })
     }
 
     /// The next number of a sequence (xorshift) that begins with a secret.
@@ -69,6 +100,11 @@ pub(crate) struct SlowPath {
     pub owner: Option<Box<Owner>>,
     /// Packets that found the ring to the owner full, on other workers.
     waiting: VecDeque<Packet>,
+}
+
+/// Seconds of the router's clock, as sessions have them.
+fn seconds(now_ns: u64) -> u32 {
+    (now_ns / 1_000_000_000) as u32
 }
 
 /// Why there is no session, for the caller.
@@ -102,20 +138,12 @@ impl SlowPath {
     pub fn end_where(
         &mut self,
         rules: &Rules,
-        now_s: u32,
+        now_ns: u64,
         places: usize,
         ends: &impl Fn(Session<'_>) -> bool,
     ) -> usize {
         let Some(owner) = &mut self.owner else { return 0 };
-        let Owner { writer, bindings, .. } = &mut **owner;
-        writer.turn(places, |_, words| {
-            let session = Session(words);
-            let over = ends(session);
-            if over && let Some(bindings) = bindings {
-                bindings.release(session, now_s, &rules.provider);
-            }
-            !over
-        });
+        owner.end_where(rules, now_ns, places, ends);
         self.translator.shared.note_sessions(&owner.writer);
         owner.writer.places()
     }
@@ -125,13 +153,15 @@ impl SlowPath {
     pub fn end_bindings_where(
         &mut self,
         rules: &Rules,
-        now_s: u32,
+        now_ns: u64,
         places: usize,
         ends: &impl Fn(Binding<'_>) -> bool,
     ) -> usize {
-        let owner = self.owner.as_mut();
-        let Some(bindings) = owner.and_then(|owner| owner.bindings.as_mut()) else { return 0 };
-        bindings.end_where(places, now_s, &rules.provider, ends);
+        let Some(Owner { bindings: Some(bindings), log, .. }) = self.owner.as_deref_mut() else {
+            return 0;
+        };
+        log.set_now(now_ns);
+        bindings.end_where(places, (seconds(now_ns), log), &rules.provider, ends);
         self.translator.shared.note_bindings(bindings);
         bindings.writer.places()
     }
@@ -167,6 +197,7 @@ impl SlowPath {
             Ok(index) => index,
             Err(Refused::Dies(reason)) => return Err(reason),
             Err(Refused::Answered(reason)) => {
+                self.note_refusal(reason);
                 cx.count(reason, 1);
                 packet.hand_over(HOST_UNREACHABLE);
                 return Ok(self.translator.icmp_error);
@@ -178,6 +209,15 @@ impl SlowPath {
         };
         let session = Session(sessions.1.get(index >> 1));
         Ok(self.translator.pass_on(state, packet, session, Direction::of_index(index)))
+    }
+
+    /// What is refused is logged where the limit is known; but for that of bindings.
+    fn note_refusal(&mut self, reason: Nat44Drop) {
+        if let Nat44Drop::BindingsExceeded = reason
+            && let Some(Owner { bindings: Some(bindings), log, .. }) = self.owner.as_deref_mut()
+        {
+            log.quota(Event::MappingQuota, (0, 0), bindings.writer.sessions_max() as u32);
+        }
     }
 
     fn icmp_error(
@@ -215,7 +255,10 @@ impl SlowPath {
         from_inside: bool,
     ) -> Result<u32, Refused> {
         let owner = self.owner.as_mut().ok_or(Nat44Drop::NotEnabled)?;
+        owner.log.set_now(cx.now_ns);
         if owner.writer.len() >= owner.writer.sessions_max() {
+            let most = owner.writer.sessions_max() as u32;
+            owner.log.quota(Event::SessionQuota, (rules.inside_table, 0), most);
             return Err(Refused::Answered(Nat44Drop::SessionsExceeded));
         }
         let at = Moment { now_s: state.now_s, now_ns: cx.now_ns };
@@ -246,6 +289,7 @@ impl SlowPath {
             bindings.begin((inside, outside), flags, state.now_s, rules);
             self.translator.shared.note_bindings(bindings);
         }
+        owner.log.session(Event::SessionCreate, inside, outside);
         cx.count(Nat44Drop::Made, 1);
         if flags.has(Flags::HAIRPIN) {
             cx.count(Nat44Drop::Hairpinned, 1);
@@ -318,26 +362,22 @@ impl Node for SlowPath {
         let owner = self.owner.as_mut()?;
         let shared = &self.translator.shared;
         let provider = &shared.rules(cx.pass).provider;
-        let Owner { writer, bindings, .. } = &mut **owner;
-        writer.collect();
-        let now_s = (cx.now_ns / 1_000_000_000) as u32;
+        owner.writer.collect();
+        let now_s = seconds(cx.now_ns);
         let of_round = |places: usize| (places / TURNS_OF_ROUND).max(TURN_PLACES_MIN);
-        let ended = writer.turn(of_round(writer.places()), |_, words| {
-            let session = Session(words);
-            let idle_s = now_s.saturating_sub(session.seen_s());
-            let lives = idle_s <= shared.timeout_s(session.class());
-            if !lives && let Some(bindings) = bindings {
-                bindings.release(session, now_s, provider);
-            }
-            lives
-        });
+        let is_over = |session: Session<'_>| {
+            now_s.saturating_sub(session.seen_s()) > shared.timeout_s(session.class())
+        };
+        let places = of_round(owner.writer.places());
+        let ended = owner.end_where(shared.rules(cx.pass), cx.now_ns, places, &is_over);
+        let Owner { writer, bindings, log, .. } = &mut **owner;
         if ended > 0 {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);
             shared.note_sessions(writer);
         }
         let mut is_empty = writer.is_empty();
         if let Some(bindings) = bindings {
-            bindings.turn(of_round(bindings.writer.places()), now_s, provider);
+            bindings.turn(of_round(bindings.writer.places()), now_s, provider, log);
             shared.note_bindings(bindings);
             is_empty &= bindings.writer.is_empty();
         }

@@ -2,6 +2,7 @@
 //! subscriber where there are blocks.
 
 use quiver_core::cpu::Variant;
+use quiver_nat_log::Event;
 use quiver_tables::exact::NOT_FOUND;
 use quiver_translation::flow::{End, Flow, Key};
 use quiver_wire::IpProtocol;
@@ -120,7 +121,8 @@ impl Owner {
         let Some(bindings) = &mut self.bindings else { return Ok((end, flags)) };
         if is_independent {
             let inside = (flow.source, flow.protocol, flow.table);
-            let made = bindings.make_mapping(inside, end, now_s, &rules.provider);
+            let log = (now_s, &mut self.log);
+            let made = bindings.make_mapping(inside, end, log, &rules.provider);
             made.map_err(|_| Refused::Answered(Nat44Drop::BindingsExceeded))?;
             flags = flags.with(Flags::MAPPED);
         } else if has_blocks {
@@ -134,14 +136,18 @@ impl Owner {
     }
 
     /// The limit of ports of a subscriber: of mappings, or of sessions where each has its own end.
-    fn check_ports(&self, wanted: &Wanted<'_>, is_independent: bool) -> Result<(), Refused> {
+    fn check_ports(&mut self, wanted: &Wanted<'_>, is_independent: bool) -> Result<(), Refused> {
         let most = wanted.rules.provider.limits.ports;
         let Some(bindings) = self.bindings.as_ref().filter(|_| most > 0) else { return Ok(()) };
         let (table, address) = wanted.source();
         let owner = bindings.read.find(&subscriber_keys(table, address)[0]);
         let used =
             owner.map_or(0, |owner| if is_independent { owner.mappings() } else { owner.users() });
-        (used < most).then_some(()).ok_or(Refused::Answered(Nat44Drop::SubscriberLimit))
+        if used < most {
+            return Ok(());
+        }
+        self.log.quota(Event::SubscriberQuota, (table, address), most);
+        Err(Refused::Answered(Nat44Drop::SubscriberLimit))
     }
 
     /// A port of an address for which the flow's end is free: the source's own, or one of the
@@ -206,7 +212,7 @@ impl Owner {
             if !bindings.is_over(number, now_s, provider) {
                 return false;
             }
-            bindings.end(number, now_s, provider);
+            bindings.end(number, now_s, provider, &mut self.log);
         }
         if is_independent {
             return self.writer.get(&outside.key()).is_none();
@@ -220,7 +226,7 @@ impl Owner {
         if !is_own && !bindings.is_over(number, now_s, provider) {
             return false;
         }
-        bindings.end(number, now_s, provider);
+        bindings.end(number, now_s, provider, &mut self.log);
         true
     }
 
@@ -275,7 +281,7 @@ impl Owner {
             let ends = addresses.by_ref().take(count).map(|address| End { address, port: 0 });
             let mut ends = ends;
             let free = ends.find(|end| self.writer.get(&wanted.outside(*end).key()).is_none());
-            return free.ok_or(Refused::Answered(Nat44Drop::OutOfPorts));
+            return free.ok_or_else(|| self.no_port(wanted));
         }
         let all: FewAddresses =
             FewAddresses::of(addresses.clone().take(count.min(ADDRESSES_SEARCHED)));
@@ -293,7 +299,7 @@ impl Owner {
         if !rules.provider.is_paired {
             self.note_exhausted(what, now_s);
         }
-        Err(Refused::Answered(Nat44Drop::OutOfPorts))
+        Err(self.no_port(wanted))
     }
 
     /// An end of a block that the subscriber has, or of a new one.
@@ -315,7 +321,11 @@ impl Owner {
                 return Ok(End { address: at.address, port });
             }
         }
-        let nth = free_number.ok_or(Refused::Answered(Nat44Drop::SubscriberLimit))?;
+        let Some(nth) = free_number else {
+            let most = u32::from(blocks.max) * u32::from(blocks.size);
+            self.log.quota(Event::SubscriberQuota, (table, address), most);
+            return Err(Refused::Answered(Nat44Drop::SubscriberLimit));
+        };
         let (addresses, count) = self.addresses(wanted);
         let mut tried = FewAddresses::of(addresses.take(count));
         if let Some(own) = own_address {
@@ -328,14 +338,23 @@ impl Owner {
         for external in tried {
             let Some(index) = self.free_block(wanted, blocks, external) else { continue };
             let Some(bindings) = &mut self.bindings else { break };
-            let made = bindings.make_block((table, address), nth, (external, index), wanted.now_s);
+            let log = (wanted.now_s, &mut self.log);
+            let made = bindings.make_block((table, address), nth, (external, index), log, blocks);
             made.map_err(|_| Refused::Answered(Nat44Drop::BindingsExceeded))?;
             let range = Range { first: blocks.first_port(index), count: u32::from(blocks.size) };
             if let Some(port) = self.port(wanted, external, range, range.count) {
                 return Ok(End { address: external, port });
             }
         }
-        Err(Refused::Answered(Nat44Drop::OutOfPorts))
+        Err(self.no_port(wanted))
+    }
+
+    /// No port is left that the host may use: of its only address, or of all.
+    fn no_port(&mut self, wanted: &Wanted<'_>) -> Refused {
+        let (mut addresses, count) = self.addresses(wanted);
+        let only = if count == 1 { addresses.next() } else { None };
+        self.log.exhausted(only.unwrap_or(0), wanted.flow.protocol.0);
+        Refused::Answered(Nat44Drop::OutOfPorts)
     }
 
     /// A block of an address that nobody has, or that nobody uses any more.
@@ -357,7 +376,7 @@ impl Owner {
             }
         }
         let (number, index) = over?;
-        bindings.end(number, wanted.now_s, provider);
+        bindings.end(number, wanted.now_s, provider, &mut self.log);
         Some(index)
     }
 
@@ -387,6 +406,7 @@ impl Owner {
                 return Ok(end);
             }
         }
+        self.log.exhausted(exact, 0);
         Err(Refused::Answered(Nat44Drop::OutOfPorts))
     }
 }

@@ -168,11 +168,11 @@ pub(crate) fn end_bindings(
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, cx| {
-                let (rules, now_s) = (node.rules(cx), (cx.now_ns / 1_000_000_000) as u32);
-                node.end_bindings_where(rules, now_s, PLACES_PER_CALL, &ends)
+                node.end_bindings_where(node.rules(cx), cx.now_ns, PLACES_PER_CALL, &ends)
             })
         });
         let places = places.map_err(|error| Refusal::new(error.to_string()))?;
+        quiver_nat_log::drain(engine);
         looked += PLACES_PER_CALL;
         if looked >= places.unwrap_or(0) {
             (looked, rounds) = (0, rounds + 1);

@@ -196,8 +196,7 @@ fn block(nat: &Nat44, table: &mut Table, wanted: Wanted, binding: Binding<'_>, n
     let Some(blocks) = nat.settings.blocks else { return };
     let inside = binding.flow(Direction::InToOut).source.address;
     let at = binding.flow(Direction::OutToIn).destination;
-    let first = blocks.first_port(at.port.saturating_sub(1));
-    let last = first.saturating_add(blocks.size - 1);
+    let (first, last) = blocks.ports(at.port.saturating_sub(1));
     let has_port = wanted.port.is_none_or(|port| (first..=last).contains(&port));
     if !is(wanted.inside, inside) || !is(wanted.outside, at.address) || !has_port {
         return;

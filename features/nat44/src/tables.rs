@@ -110,6 +110,12 @@ impl Blocks {
     pub fn first_port(self, index: u16) -> u16 {
         FIRST_PORT + (u32::from(index) * u32::from(self.size)).min(PORTS - 1) as u16
     }
+
+    /// The first and the last port of a block.
+    pub fn ports(self, index: u16) -> (u16, u16) {
+        let first = self.first_port(index);
+        (first, first.saturating_add(self.size.saturating_sub(1)))
+    }
 }
 
 /// What a provider configures beside the pool; any of it needs bindings.

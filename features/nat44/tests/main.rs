@@ -1,7 +1,10 @@
 //! All tests of this crate, in one program.
 
 mod any_packets;
+#[path = "../../../engine/export/tests/collector.rs"]
+mod collector;
 mod golden;
+mod log;
 mod mappings;
 mod provider;
 mod sessions;

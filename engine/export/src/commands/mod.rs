@@ -1,0 +1,31 @@
+//! Commands.
+
+pub(crate) mod ipfix;
+pub(crate) mod syslog;
+
+use std::net::IpAddr;
+
+use quiver_control::{Args, Cell, Refusal};
+
+pub(crate) const GROUP: &str = "Export";
+
+/// Why nothing can be sent: a sentence for people, a word in JSON.
+fn error(text: Option<&str>, word: Option<&'static str>) -> Cell {
+    let cell = text.zip(word).map(|(text, word)| Cell::new(text, word));
+    Cell::optional(cell, "none")
+}
+
+/// The collector's and the source's address, which are of one family.
+fn addresses(args: &Args<'_>) -> Result<(IpAddr, IpAddr), Refusal> {
+    let (collector, source): (IpAddr, IpAddr) = (args.get("collector")?, args.get("src")?);
+    if collector.is_ipv4() != source.is_ipv4() {
+        let what = format!("{source} and the collector {collector} are not of one family");
+        return Err(args.refuse("src", what).remedy("name an address of the collector's family"));
+    }
+    for (name, address) in [("collector", collector), ("src", source)] {
+        if address.is_unspecified() || address.is_multicast() {
+            return Err(args.refuse(name, format!("{address} is no address of a host")));
+        }
+    }
+    Ok((collector, source))
+}

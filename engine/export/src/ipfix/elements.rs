@@ -1,0 +1,56 @@
+//! Information elements of the IANA registry "IPFIX Information Elements" that are exported.
+
+use crate::ipfix::template::Element;
+
+const fn element(id: u16, bytes: u16) -> Element {
+    Element { id, bytes }
+}
+
+/// protocolIdentifier.
+pub const PROTOCOL: Element = element(4, 1);
+/// sourceTransportPort.
+pub const SOURCE_PORT: Element = element(7, 2);
+/// sourceIPv4Address.
+pub const SOURCE_IP4: Element = element(8, 4);
+/// sourceIPv4PrefixLength.
+pub const SOURCE_IP4_LENGTH: Element = element(9, 1);
+/// destinationTransportPort.
+pub const DESTINATION_PORT: Element = element(11, 2);
+/// destinationIPv4Address.
+pub const DESTINATION_IP4: Element = element(12, 4);
+/// sourceIPv4Prefix.
+pub const SOURCE_IP4_PREFIX: Element = element(44, 4);
+/// exportingProcessId.
+pub const EXPORTING_PROCESS: Element = element(144, 4);
+/// notSentFlowTotalCount: data records that were not sent.
+pub const RECORDS_NOT_SENT: Element = element(166, 8);
+/// postNATSourceIPv4Address.
+pub const POST_NAT_SOURCE_IP4: Element = element(225, 4);
+/// postNATDestinationIPv4Address.
+pub const POST_NAT_DESTINATION_IP4: Element = element(226, 4);
+/// postNAPTSourceTransportPort.
+pub const POST_NAPT_SOURCE_PORT: Element = element(227, 2);
+/// postNAPTDestinationTransportPort.
+pub const POST_NAPT_DESTINATION_PORT: Element = element(228, 2);
+/// natEvent.
+pub const NAT_EVENT: Element = element(230, 1);
+/// ingressVRFID.
+pub const INGRESS_VRF: Element = element(234, 4);
+/// natPoolId.
+pub const NAT_POOL: Element = element(283, 4);
+/// observationTimeMilliseconds.
+pub const OBSERVATION_TIME_MS: Element = element(323, 8);
+/// portRangeStart.
+pub const PORT_RANGE_START: Element = element(361, 2);
+/// portRangeEnd.
+pub const PORT_RANGE_END: Element = element(362, 2);
+/// portRangeNumPorts.
+pub const PORT_RANGE_COUNT: Element = element(364, 2);
+/// natQuotaExceededEvent.
+pub const NAT_QUOTA_EVENT: Element = element(466, 4);
+/// maxSessionEntries.
+pub const SESSIONS_MAX: Element = element(471, 4);
+/// maxBIBEntries.
+pub const MAPPINGS_MAX: Element = element(472, 4);
+/// maxEntriesPerUser.
+pub const ENTRIES_OF_USER_MAX: Element = element(473, 4);

@@ -1,0 +1,6 @@
+//! IPFIX (RFC 7011): information elements, templates, messages, and the exporter.
+
+pub mod elements;
+pub mod exporter;
+pub mod message;
+pub mod template;

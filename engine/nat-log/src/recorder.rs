@@ -1,0 +1,224 @@
+//! The worker's end of the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use quiver_export::records::Recorder;
+use quiver_translation::flow::{End, Flow};
+
+use crate::record::{Detail, Event, NatRecord};
+
+/// A notice about the same thing is not repeated for so long, seconds.
+pub const NOTICE_REPEAT_S: u64 = 10;
+/// Notices of a second at most.
+pub const NOTICES_PER_SECOND_MAX: u32 = 100;
+/// Things that are remembered to have been reported.
+const REMEMBERED: usize = 256;
+
+/// What the control thread and the writers share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// What is logged: a [`Detail`], or 0 for nothing.
+    pub detail: AtomicU8,
+    /// Notices that were left out because they were repeated or too many.
+    pub repeated: AtomicU64,
+}
+
+/// Writes records while they are logged. Nothing waits, and nothing is allocated.
+pub struct Log {
+    recorder: Option<Recorder<NatRecord>>,
+    shared: Arc<Shared>,
+    now_ns: u64,
+    /// What was reported, and in which second.
+    noticed: Box<[(u64, u64); REMEMBERED]>,
+    /// The second in which notices are counted, and how many there were.
+    notices: (u64, u32),
+}
+
+impl Log {
+    pub(crate) fn new(recorder: Option<Recorder<NatRecord>>, shared: Arc<Shared>) -> Log {
+        let noticed = Box::new([(0, 0); REMEMBERED]);
+        Log { recorder, shared, now_ns: 0, noticed, notices: (0, 0) }
+    }
+
+    /// What is written from now on happens at this time of the router's clock.
+    pub fn set_now(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    #[inline]
+    fn is_logged(&self, detail: Detail) -> bool {
+        self.shared.detail.load(Ordering::Relaxed) >= detail as u8
+    }
+
+    #[inline]
+    fn write(&mut self, record: NatRecord) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.write(record);
+        }
+    }
+
+    /// A session begins or ends: its packets from inside, and those from outside.
+    #[inline]
+    pub fn session(&mut self, event: Event, inside: Flow, outside: Flow) {
+        if self.is_logged(Detail::Sessions) {
+            // An identifier of ICMP is no port of the remote host.
+            let remote = |end: End| if inside.is_icmp() { End { port: 0, ..end } } else { end };
+            self.write(NatRecord {
+                inside: inside.source,
+                external: outside.destination,
+                remote_inside: remote(inside.destination),
+                remote: remote(outside.source),
+                table: inside.table,
+                protocol: inside.protocol.0,
+                ..NatRecord::new(self.now_ns, event)
+            });
+        }
+    }
+
+    /// An endpoint-independent mapping begins or ends.
+    #[inline]
+    pub fn mapping(&mut self, event: Event, inside: Flow, external: End) {
+        if self.is_logged(Detail::Mappings) {
+            self.write(NatRecord {
+                inside: inside.source,
+                external,
+                table: inside.table,
+                protocol: inside.protocol.0,
+                ..NatRecord::new(self.now_ns, event)
+            });
+        }
+    }
+
+    /// A subscriber gets or loses the ports from `first` to `last` of an address.
+    pub fn block(
+        &mut self,
+        event: Event,
+        (table, address): (u32, u32),
+        external: u32,
+        (first, last): (u16, u16),
+    ) {
+        if self.is_logged(Detail::Blocks) {
+            self.write(NatRecord {
+                inside: End { address, port: 0 },
+                external: End { address: external, port: first },
+                table,
+                value: last.into(),
+                ..NatRecord::new(self.now_ns, event)
+            });
+        }
+    }
+
+    /// No port is left: of an address, or of the whole pool, where `external` is 0.
+    pub fn exhausted(&mut self, external: u32, protocol: u8) {
+        let event = if external == 0 { Event::AddressesExhausted } else { Event::PortsExhausted };
+        self.notice(NatRecord {
+            external: End { address: external, port: 0 },
+            protocol,
+            ..NatRecord::new(self.now_ns, event)
+        });
+    }
+
+    /// A limit is reached: of the subscriber with this table and address, which is 0 for all hosts
+    /// of the table.
+    pub fn quota(&mut self, event: Event, (table, address): (u32, u32), limit: u32) {
+        self.notice(NatRecord {
+            inside: End { address, port: 0 },
+            table,
+            value: limit,
+            ..NatRecord::new(self.now_ns, event)
+        });
+    }
+
+    /// Write what may happen with every packet: the same once in [`NOTICE_REPEAT_S`], and
+    /// [`NOTICES_PER_SECOND_MAX`] together.
+    fn notice(&mut self, record: NatRecord) {
+        if !self.is_logged(Detail::Blocks) {
+            return;
+        }
+        let now_s = self.now_ns / 1_000_000_000;
+        let address = u64::from(record.inside.address | record.external.address);
+        let (event, protocol) = (record.event as u64, u64::from(record.protocol));
+        let key = address << 32 | u64::from(record.table) << 16 ^ protocol << 8 ^ (event + 1);
+        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let place = &mut self.noticed[mixed as usize % REMEMBERED];
+        let is_repeated = place.0 == key && now_s.saturating_sub(place.1) < NOTICE_REPEAT_S;
+        if self.notices.0 != now_s {
+            self.notices = (now_s, 0);
+        }
+        if is_repeated || self.notices.1 >= NOTICES_PER_SECOND_MAX {
+            self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        *place = (key, now_s);
+        self.notices.1 += 1;
+        self.write(record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quiver_export::records::Records;
+    use quiver_wire::IpProtocol;
+
+    use super::*;
+
+    fn log(detail: u8, capacity: usize) -> (Log, Records<NatRecord>) {
+        let mut records = Records::default();
+        let shared = Arc::new(Shared::default());
+        shared.detail.store(detail, Ordering::Relaxed);
+        (Log::new(Some(records.open(capacity)), shared), records)
+    }
+
+    fn taken(records: &mut Records<NatRecord>) -> Vec<NatRecord> {
+        let mut all = Vec::new();
+        records.take(usize::MAX, |record| all.push(record));
+        all
+    }
+
+    fn flow(protocol: IpProtocol) -> Flow {
+        let end = |address, port| End { address, port };
+        Flow { source: end(1, 2), destination: end(3, 4), protocol, table: 5 }
+    }
+
+    #[test]
+    fn only_what_the_detail_includes_is_written() {
+        for (detail, expected) in [(0, 0), (1, 2), (2, 3), (3, 4)] {
+            let (mut log, mut records) = log(detail, 16);
+            let udp = flow(IpProtocol::UDP);
+            log.session(Event::SessionCreate, udp, udp.reversed());
+            log.mapping(Event::MappingCreate, udp, End::default());
+            log.block(Event::BlockAllocate, (0, 1), 2, (1024, 1087));
+            log.exhausted(7, 17);
+            assert_eq!(taken(&mut records).len(), expected);
+        }
+    }
+
+    /// RFC 5508 §3.1: an identifier of ICMP stands for the port of the host inside alone.
+    #[test]
+    fn an_icmp_session_has_no_remote_port() {
+        let (mut log, mut records) = log(3, 16);
+        let icmp = flow(IpProtocol::ICMP);
+        log.session(Event::SessionCreate, icmp, icmp.reversed());
+        let record = taken(&mut records)[0];
+        assert_eq!((record.inside.port, record.external.port), (2, 2));
+        assert_eq!((record.remote_inside.port, record.remote.port), (0, 0));
+    }
+
+    #[test]
+    fn a_notice_is_repeated_after_ten_seconds_and_there_are_a_hundred_a_second() {
+        let (mut log, mut records) = log(1, 1024);
+        for now_s in 100..121 {
+            log.set_now(now_s * 1_000_000_000);
+            (0..1000).for_each(|_| log.quota(Event::SubscriberQuota, (0, 9), 5));
+        }
+        let seconds: Vec<u64> =
+            taken(&mut records).iter().map(|record| record.at_ns / 1_000_000_000).collect();
+        assert_eq!(seconds, [100, 110, 120]);
+        log.set_now(200_000_000_000);
+        (0..1000).for_each(|host| log.quota(Event::SubscriberQuota, (0, host + 1), 5));
+        assert_eq!(taken(&mut records).len(), NOTICES_PER_SECOND_MAX as usize);
+        let left_out = log.shared.repeated.load(Ordering::Relaxed);
+        assert_eq!(left_out, 21 * 1000 - 3 + 900);
+    }
+}

@@ -1,0 +1,211 @@
+//! Templates of RFC 8158 §4, and the data records of events.
+
+use std::net::Ipv4Addr;
+
+use quiver_export::ipfix::elements::*;
+use quiver_export::ipfix::message::Fields;
+use quiver_export::ipfix::template::Template;
+
+use crate::record::{Event, NatRecord};
+
+/// NAT44 session create and delete (RFC 8158 §4).
+const SESSION: Template = Template::new(
+    256,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        PROTOCOL,
+        INGRESS_VRF,
+        SOURCE_IP4,
+        POST_NAT_SOURCE_IP4,
+        SOURCE_PORT,
+        POST_NAPT_SOURCE_PORT,
+        DESTINATION_IP4,
+        POST_NAT_DESTINATION_IP4,
+        DESTINATION_PORT,
+        POST_NAPT_DESTINATION_PORT,
+    ],
+);
+/// NAT44 BIB create and delete.
+const MAPPING: Template = Template::new(
+    257,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        PROTOCOL,
+        INGRESS_VRF,
+        SOURCE_IP4,
+        POST_NAT_SOURCE_IP4,
+        SOURCE_PORT,
+        POST_NAPT_SOURCE_PORT,
+    ],
+);
+/// Port block allocation and de-allocation.
+const BLOCK: Template = Template::new(
+    258,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        INGRESS_VRF,
+        SOURCE_IP4,
+        POST_NAT_SOURCE_IP4,
+        PORT_RANGE_START,
+        PORT_RANGE_END,
+    ],
+);
+/// Addresses exhausted.
+const ADDRESSES_EXHAUSTED: Template =
+    Template::new(259, &[OBSERVATION_TIME_MS, NAT_EVENT, NAT_POOL]);
+/// Ports exhausted.
+const PORTS_EXHAUSTED: Template =
+    Template::new(260, &[OBSERVATION_TIME_MS, NAT_EVENT, POST_NAT_SOURCE_IP4, PROTOCOL]);
+/// Quota exceeded: sessions.
+const SESSION_QUOTA: Template = Template::new(
+    261,
+    &[OBSERVATION_TIME_MS, NAT_EVENT, NAT_QUOTA_EVENT, SESSIONS_MAX, INGRESS_VRF],
+);
+/// Quota exceeded: mappings.
+const MAPPING_QUOTA: Template =
+    Template::new(262, &[OBSERVATION_TIME_MS, NAT_EVENT, NAT_QUOTA_EVENT, MAPPINGS_MAX]);
+/// Quota exceeded: what a subscriber may have.
+const SUBSCRIBER_QUOTA: Template = Template::new(
+    263,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        NAT_QUOTA_EVENT,
+        ENTRIES_OF_USER_MAX,
+        INGRESS_VRF,
+        SOURCE_IP4,
+    ],
+);
+/// The mapping of a prefix inside by a deterministic NAT (RFC 7422): each host has as many ports.
+pub(crate) const DETERMINISTIC: Template = Template::new(
+    264,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        SOURCE_IP4_PREFIX,
+        SOURCE_IP4_LENGTH,
+        POST_NAT_SOURCE_IP4,
+        PORT_RANGE_START,
+        PORT_RANGE_COUNT,
+    ],
+);
+/// Records that were lost on their way to the exporter (RFC 7011 §4.3).
+pub(crate) const LOSSES: Template = Template::options(265, &[EXPORTING_PROCESS, RECORDS_NOT_SENT]);
+
+/// All of them.
+pub(crate) const ALL: &[Template] = &[
+    SESSION,
+    MAPPING,
+    BLOCK,
+    ADDRESSES_EXHAUSTED,
+    PORTS_EXHAUSTED,
+    SESSION_QUOTA,
+    MAPPING_QUOTA,
+    SUBSCRIBER_QUOTA,
+    DETERMINISTIC,
+    LOSSES,
+];
+
+/// natQuotaExceededEvent of the IANA registry (RFC 8158 §4).
+fn quota(event: Event) -> u32 {
+    match event {
+        Event::SessionQuota => 1,
+        Event::MappingQuota => 2,
+        _ => 3,
+    }
+}
+
+/// The template of an event's records.
+pub(crate) fn of(event: Event) -> &'static Template {
+    match event {
+        Event::SessionCreate | Event::SessionDelete => &SESSION,
+        Event::MappingCreate | Event::MappingDelete => &MAPPING,
+        Event::BlockAllocate | Event::BlockRelease => &BLOCK,
+        Event::AddressesExhausted => &ADDRESSES_EXHAUSTED,
+        Event::PortsExhausted => &PORTS_EXHAUSTED,
+        Event::SessionQuota => &SESSION_QUOTA,
+        Event::MappingQuota => &MAPPING_QUOTA,
+        Event::SubscriberQuota => &SUBSCRIBER_QUOTA,
+    }
+}
+
+/// Write the fields of a record in the order of its template. `vrf` is the number of the table
+/// that the record has a small number of.
+pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fields<'_>) {
+    let ip4 = |fields: &mut Fields<'_>, address: u32| fields.ip4(Ipv4Addr::from(address));
+    let NatRecord { inside, external, remote_inside, remote, value, event, protocol, .. } = record;
+    fields.u64(unix_ns / 1_000_000);
+    fields.u8(event.nat_event());
+    match event {
+        Event::SessionCreate
+        | Event::SessionDelete
+        | Event::MappingCreate
+        | Event::MappingDelete => {
+            fields.u8(*protocol);
+            fields.u32(vrf);
+            ip4(fields, inside.address);
+            ip4(fields, external.address);
+            fields.u16(inside.port);
+            fields.u16(external.port);
+            if event.detail() == crate::Detail::Sessions {
+                ip4(fields, remote_inside.address);
+                ip4(fields, remote.address);
+                fields.u16(remote_inside.port);
+                fields.u16(remote.port);
+            }
+        }
+        Event::BlockAllocate | Event::BlockRelease => {
+            fields.u32(vrf);
+            ip4(fields, inside.address);
+            ip4(fields, external.address);
+            fields.u16(external.port);
+            fields.u16(*value as u16);
+        }
+        // There is one pool, which has no number.
+        Event::AddressesExhausted => fields.u32(0),
+        Event::PortsExhausted => {
+            ip4(fields, external.address);
+            fields.u8(*protocol);
+        }
+        Event::SessionQuota | Event::MappingQuota | Event::SubscriberQuota => {
+            fields.u32(quota(*event));
+            fields.u32(*value);
+            if *event != Event::MappingQuota {
+                fields.u32(vrf);
+            }
+            if *event == Event::SubscriberQuota {
+                ip4(fields, inside.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quiver_export::ipfix::message::Message;
+
+    use super::*;
+
+    /// In a debug build a message panics when fields and template differ in length.
+    #[test]
+    fn every_event_fills_its_template() {
+        for event in Event::ALL {
+            let template = of(event);
+            assert!(ALL.contains(template));
+            let mut message = Message::new(512);
+            let record = NatRecord::new(0, event);
+            let added = message.record(template, |fields| write(&record, 0, 0, fields));
+            assert_eq!(added, Ok(()), "{event:?}");
+        }
+    }
+
+    /// RFC 7011 §3.4.1: each template has a number of its own, of 256 or more.
+    #[test]
+    fn templates_have_numbers_of_their_own() {
+        let numbers: Vec<u16> = ALL.iter().map(|template| template.id).collect();
+        assert!(numbers.is_sorted_by(|a, b| a < b) && numbers[0] >= 256);
+    }
+}
