@@ -23,6 +23,8 @@ SECOND = "2001:db8:1::3"
 #: How long a socket waits for what must come, and for what must not, seconds.
 PATIENCE_S = 5.0
 SILENCE_S = 0.4
+#: Options of Linux's sockets that Python has no names for.
+IP_MTU_DISCOVER, IP_PMTUDISC_DONT, IP_PMTUDISC_DO = 10, 0, 2
 
 
 def behind(address: str) -> str:
@@ -145,6 +147,8 @@ def exchange(nat: Network, size: int) -> bytes:
     ):
         for one in (client, server):
             one.settimeout(PATIENCE_S)
+        # The first datagram must come, not teach a path MTU.
+        server.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT)
         server.bind((right.ip4, 5005))
         client.sendto(bytes(index % 251 for index in range(size)), (behind(right.ip4), 5005))
         data, seen_as = server.recvfrom(65_535)
@@ -189,8 +193,8 @@ def test_path_mtus_are_learned_from_both_sides(nat: Network) -> None:
         nat.router.ctl(f"set interface mtu packet 1500 {right.interface}")
     nat.router.configure(f"nat64 add static bib {left.ip6} 77 {POOL} 77 udp")
     with right.host.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        ip_mtu_discover, ip_pmtudisc_do = 10, 2
-        sender.setsockopt(socket.IPPROTO_IP, ip_mtu_discover, ip_pmtudisc_do)
+        right.host.ip("route", "flush", "cache")
+        sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         sender.connect((POOL, 77))
         sender.send(bytes(1472))
         wait_until("the path MTU is known", lambda: "mtu" in str(route_get(right.host, POOL)))

@@ -1,6 +1,7 @@
 //! Packets that are translated without state, and what is configured for it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use quiver_testkit::configuration::running;
@@ -240,6 +241,7 @@ proptest! {
         router.run();
         router.sent("e0");
         router.sent("e1");
+        router.advance(Duration::from_secs(120));
         prop_assert_eq!(router.buffers_in_use(), 0);
     }
 }
