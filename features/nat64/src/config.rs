@@ -17,11 +17,11 @@ use quiver_translation::versions::address::Prefix;
 
 use crate::bindings;
 use crate::errors::PREFIX;
-use crate::node::{IN2OUT, OUT2IN, SLOW_PATH};
 use crate::owner::{OWNER, Owner, SlowPath};
 use crate::session::{Session, Writer};
 use crate::statics::StaticBinding;
 use crate::tables::{Filtering, Limit, PoolAddress, PrefixRule, Rules, Shared, Sides};
+use crate::translator::{IN2OUT, OUT2IN, SLOW_PATH};
 
 /// Sessions that may be enabled; address space is reserved for so many.
 pub(crate) const SESSIONS_MAX: usize = 1 << 24;

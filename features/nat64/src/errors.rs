@@ -15,10 +15,10 @@ use quiver_translation::versions::ends::Ports;
 use quiver_translation::versions::error::{self, read_error4, read_error6};
 use quiver_translation::versions::read::Kind;
 
-use crate::node::{HAIRPIN, SLOW_PATH, SlowRequest, Translator, outside_of};
 use crate::reasons::Nat64Drop;
 use crate::session::{Inside, Session, outside_key, protocol_of};
 use crate::tables::{Rules, Shared};
+use crate::translator::{HAIRPIN, SLOW_PATH, SlowRequest, Translator, outside_of};
 
 /// The names of the nodes.
 pub(crate) const OWN_ERRORS: &str = "nat64-own-errors";

@@ -17,11 +17,11 @@ use quiver_wire::IpProtocol;
 
 use crate::bindings::{Bindings, inside_key, outside_key};
 use crate::errors;
-use crate::node::{SLOW_PATH, SlowRequest, Translator, inside_of, outside_of};
 use crate::ports::{EXHAUSTED_MAX, Exhausted, Wanted};
 use crate::reasons::Nat64Drop;
 use crate::session::{Flags, Inside, NewSession, Session, Writer};
 use crate::tables::{Filtering, Rules, Shared};
+use crate::translator::{SLOW_PATH, SlowRequest, Translator, inside_of, outside_of};
 
 /// The worker that makes sessions.
 pub(crate) const OWNER: WorkerId = WorkerId(0);

@@ -38,7 +38,10 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     registry.command(
         Command::new("siit add mapping <ipv4:prefix4> <ipv6:prefix6> hosts ip4|ip6 [del]")
-            .entry(order::FEATURES, "siit.mappings[]: {ipv4: <ipv4>, ipv6: <ipv6>, hosts: <ip4|ip6>}")
+            .entry(
+                order::FEATURES,
+                "siit.mappings[]: {ipv4: <ipv4>, ipv6: <ipv6>, hosts: <ip4|ip6>}",
+            )
             .undo("siit add mapping <ipv4> <ipv6> hosts [ip4] [ip6] del")
             .group(GROUP)
             .help("Let addresses of IPv4 and of IPv6 stand for each other, or no more")
