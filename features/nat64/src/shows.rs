@@ -209,7 +209,7 @@ fn summary(engine: &Engine) -> Output {
             Cell::optional(nat.limit.map(|limit| limit.sessions), "any"),
         )
         .field("MSS clamping", Cell::optional(mss, "off"))
-        .field("Fragments to IPv6 bytes", u64::from(shared.ip6_mtu()))
+        .field("IP6 MTU bytes", u64::from(shared.ip6_mtu()))
 }
 
 fn addresses(engine: &Engine) -> Output {

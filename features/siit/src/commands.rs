@@ -150,7 +150,7 @@ fn show(engine: &Engine) -> Output {
             .cell(mapping.hosts.word());
     }
     Output::none()
-        .field("Fragments to IPv6 bytes", u64::from(siit.ip6_mtu_bytes))
+        .field("IP6 MTU bytes", u64::from(siit.ip6_mtu_bytes))
         .table("prefixes", prefixes)
         .table("mappings", mappings)
 }
