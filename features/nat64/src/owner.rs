@@ -9,6 +9,7 @@ use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_tables::sessions::SessionError;
+use quiver_translation::flow::Flow;
 use quiver_translation::tcp::{Direction, flag};
 use quiver_translation::versions::address::Prefix;
 use quiver_translation::versions::ends::Ports;
@@ -82,6 +83,16 @@ impl Owner {
         })
     }
 
+    /// May a host's subscriber have one more session?
+    fn check_limit(&self, rules: &Rules, host: u128, table: u32) -> Result<(), Nat64Drop> {
+        match rules.limit {
+            Some(limit) if self.bindings.used(limit, host, table) >= limit.sessions => {
+                Err(Nat64Drop::SubscriberLimit)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The binding of a host's end, made when there is none; its number.
     fn bind(&mut self, rules: &Rules, inside: &Inside, now_s: u32) -> Result<u32, Nat64Drop> {
         let Inside { host, ports, protocol, table, .. } = *inside;
@@ -137,7 +148,7 @@ impl SlowPath {
                 Ok(read) if read.kind == Kind::Error => {
                     errors::to_outside(&self.translator, cx, packet, rules)
                 }
-                Ok(read) => self.from_inside(cx, packet, &read, rules, now_s),
+                Ok(read) => self.take_inside(cx, packet, &read, rules, now_s),
                 Err(next) => Ok(next),
             }
         } else {
@@ -145,13 +156,13 @@ impl SlowPath {
                 Ok(read) if read.kind == Kind::Error => {
                     errors::to_inside(&self.translator, cx, packet, rules)
                 }
-                Ok(read) => self.from_outside(cx, packet, &read, rules, now_s),
+                Ok(read) => self.take_outside(cx, packet, &read, rules, now_s),
                 Err(next) => Ok(next),
             }
         }
     }
 
-    fn from_inside(
+    fn take_inside(
         &mut self,
         cx: &mut Context<'_>,
         packet: &mut Packet,
@@ -195,11 +206,7 @@ impl SlowPath {
         if owner.writer.len() >= owner.writer.sessions_max() {
             return Err(Nat64Drop::SessionsExceeded);
         }
-        if let Some(limit) = rules.limit
-            && owner.bindings.used(limit, inside.host, inside.table) >= limit.sessions
-        {
-            return Err(Nat64Drop::SubscriberLimit);
-        }
+        owner.check_limit(rules, inside.host, inside.table)?;
         let binding = owner.bind(rules, &inside, now_s)?;
         let is_hairpin = rules.external.contains_key(&inside.remote);
         let new = NewSession {
@@ -219,7 +226,7 @@ impl SlowPath {
         self.note_made(cx, made)
     }
 
-    fn from_outside(
+    fn take_outside(
         &mut self,
         cx: &mut Context<'_>,
         packet: &mut Packet,
@@ -228,69 +235,69 @@ impl SlowPath {
         now_s: u32,
     ) -> Result<NodeId, Nat64Drop> {
         let flow = outside_of(read, rules.outside_table);
-        let owner = self.owner.as_mut().ok_or(Nat64Drop::NotEnabled)?;
-        let known = owner.writer.get(&crate::session::outside_key(flow.key()));
-        let number = match known {
+        let owner = self.owner.as_ref().ok_or(Nat64Drop::NotEnabled)?;
+        let number = match owner.writer.get(&crate::session::outside_key(flow.key())) {
             Some((number, _)) => number,
-            None => {
-                let key = outside_key(flow.destination, flow.protocol, flow.table);
-                let binding = owner.bindings.read.number(&key);
-                let binding = binding.ok_or(Nat64Drop::NoTranslation)?;
-                let found = owner.bindings.read.get(binding);
-                let remote = flow.source;
-                let flags = check_opens(flow.protocol, read.kind)?;
-                if rules.filtering == Filtering::AddressDependent
-                    && !found.is_static()
-                    && !owner.bindings.is_permitted(flow.destination, flow.protocol, remote.address)
-                {
-                    return Err(Nat64Drop::Filtered);
-                }
-                let (host, port) = found.host();
-                let table = found.table();
-                let rule = rules.prefix_for(table).ok_or(Nat64Drop::NoTranslation)?;
-                if let Some(limit) = rules.limit
-                    && owner.bindings.used(limit, host, table) >= limit.sessions
-                {
-                    cx.count(Nat64Drop::SubscriberLimit, 1);
+            None => match self.session_from_outside(cx, rules, flow, read.kind, now_s) {
+                // Nobody outside is told of limits inside.
+                Err(reason @ (Nat64Drop::SessionsExceeded | Nat64Drop::SubscriberLimit)) => {
+                    cx.count(reason, 1);
                     return Err(Nat64Drop::NoTranslation);
                 }
-                let is_icmp = flow.protocol == IpProtocol::ICMP;
-                let destination = if is_icmp { port } else { remote.port };
-                let inside = Inside {
-                    host,
-                    remote: remote.address,
-                    ports: Ports { source: port, destination },
-                    protocol: flow.protocol,
-                    table,
-                    prefix: rule.number,
-                };
-                let new = NewSession {
-                    inside,
-                    prefix: rule.prefix,
-                    external: flow.destination,
-                    outside_table: rules.outside_table,
-                    binding,
-                    flags: match rules.external.contains_key(&remote.address) {
-                        true => Flags::HAIRPIN,
-                        false => Flags::default(),
-                    },
-                    now_s,
-                    first: (Direction::OutToIn, flags),
-                };
-                let made = owner.make(rules, new);
-                match self.note_made(cx, made) {
-                    Err(Nat64Drop::SessionsExceeded) => {
-                        cx.count(Nat64Drop::SessionsExceeded, 1);
-                        return Err(Nat64Drop::NoTranslation);
-                    }
-                    made => made?,
-                }
-            }
+                made => made?,
+            },
         };
         let (_, objects, _) = self.translator.shared.table().ok_or(Nat64Drop::NotEnabled)?;
         let session = Session(objects.get(number));
         let prefix = rules.prefix(session.inside().prefix).ok_or(Nat64Drop::NoTranslation)?;
         self.translator.send_in(packet, read, (session, prefix), now_s)
+    }
+
+    fn session_from_outside(
+        &mut self,
+        cx: &mut Context<'_>,
+        rules: &Rules,
+        flow: Flow,
+        kind: Kind,
+        now_s: u32,
+    ) -> Result<u32, Nat64Drop> {
+        let owner = self.owner.as_mut().ok_or(Nat64Drop::NotEnabled)?;
+        let key = outside_key(flow.destination, flow.protocol, flow.table);
+        let binding = owner.bindings.read.number(&key).ok_or(Nat64Drop::NoTranslation)?;
+        let found = owner.bindings.read.get(binding);
+        let (remote, table, (host, port)) = (flow.source, found.table(), found.host());
+        let flags = check_opens(flow.protocol, kind)?;
+        if rules.filtering == Filtering::AddressDependent
+            && !found.is_static()
+            && !owner.bindings.is_permitted(flow.destination, flow.protocol, remote.address)
+        {
+            return Err(Nat64Drop::Filtered);
+        }
+        let rule = rules.prefix_for(table).ok_or(Nat64Drop::NoTranslation)?;
+        owner.check_limit(rules, host, table)?;
+        let is_icmp = flow.protocol == IpProtocol::ICMP;
+        let destination = if is_icmp { port } else { remote.port };
+        let inside = Inside {
+            host,
+            remote: remote.address,
+            ports: Ports { source: port, destination },
+            protocol: flow.protocol,
+            table,
+            prefix: rule.number,
+        };
+        let is_hairpin = rules.external.contains_key(&remote.address);
+        let new = NewSession {
+            inside,
+            prefix: rule.prefix,
+            external: flow.destination,
+            outside_table: rules.outside_table,
+            binding,
+            flags: if is_hairpin { Flags::HAIRPIN } else { Flags::default() },
+            now_s,
+            first: (Direction::OutToIn, flags),
+        };
+        let made = owner.make(rules, new);
+        self.note_made(cx, made)
     }
 
     fn note_made(
