@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quiver_testkit::configuration::running;
 use quiver_testkit::frames::{Fragment, ip4};
-use quiver_testkit::{Register, Router};
+use quiver_testkit::{Register, Router, Settings};
 
 pub const FEATURES: [Register; 4] = [
     quiver_ethernet::register,
@@ -46,7 +46,11 @@ pub fn setup(sessions: usize) -> String {
 }
 
 pub fn router(sessions: usize) -> Router {
-    let mut router = Router::new(&FEATURES);
+    router_with(Settings::default(), sessions)
+}
+
+fn router_with(settings: Settings, sessions: usize) -> Router {
+    let mut router = Router::with(settings, &FEATURES);
     router.script("setup", &setup(sessions)).expect("a good configuration");
     router.run();
     router.sent("e0");
@@ -140,6 +144,22 @@ fn a_binding_is_the_same_for_every_destination() {
     assert_eq!(from_outside(&mut router, other, UDP, &udp(9, 4000)), None);
     assert_eq!(router.count("nat64-slowpath", "filtered"), 1);
     assert_eq!(from_outside(&mut router, far, UDP, &udp(7, 4000)), Some((HOST, 4000)));
+}
+
+#[test]
+fn a_worker_that_owns_no_sessions_hands_packets_over_and_translates_later_ones() {
+    let mut router = router_with(Settings { workers: 2, ..Settings::default() }, 1000);
+    for number in 0..20u16 {
+        let frame = ip6((HOST, behind(REMOTE)), UDP, 64, &udp(4000 + number, 53));
+        router.inject_queue("e0", usize::from(number % 2), &frame);
+        router.inject_queue("e0", 1, &frame);
+    }
+    router.run();
+    assert_eq!(router.sent("e1").len(), 40, "{:?}", router.dropped());
+    assert_eq!((summary(&mut router, "sessions"), summary(&mut router, "bindings")), (20, 20));
+    router.inject_queue("e1", 1, &ip4(1, (REMOTE, POOL), UDP, whole(), &udp(53, 4001)));
+    router.run();
+    assert_eq!(router.sent("e0").len(), 1);
 }
 
 /// RFC 6146 §4: UDP 5 minutes; the binding goes with its last session.

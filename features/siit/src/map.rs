@@ -111,6 +111,23 @@ impl Map {
         may.then(|| prefix.embed(address))
     }
 
+    /// The same of a destination: nothing when its host has IPv4, for whom the way back would lead
+    /// here again.
+    #[inline]
+    pub fn host6(&self, address: u32) -> Option<u128> {
+        let mapping = self.by_ip4.iter().find(|mapping| mapping.has4(address));
+        let hosts = mapping.map(|mapping| mapping.hosts).or(self.prefix.map(|(_, hosts)| hosts));
+        self.to6(address).filter(|_| hosts == Some(Hosts::Ip6))
+    }
+
+    /// The address of IPv4 of a destination: nothing when its host has IPv6.
+    #[inline]
+    pub fn host4(&self, address: u128) -> Option<u32> {
+        let mapping = self.by_ip6.iter().find(|mapping| mapping.has6(address));
+        let hosts = mapping.map(|mapping| mapping.hosts).or(self.prefix.map(|(_, hosts)| hosts));
+        self.to4(address).filter(|_| hosts == Some(Hosts::Ip4))
+    }
+
     /// The address of IPv4 that stands for one of IPv6.
     #[inline]
     pub fn to4(&self, address: u128) -> Option<u32> {

@@ -90,7 +90,7 @@ impl Translate {
         if read.kind == Kind::Error {
             return self.error_to6(cx, packet, map);
         }
-        let (source, destination) = (map.to6(read.source), map.to6(read.destination));
+        let (source, destination) = (map.to6(read.source), map.host6(read.destination));
         let Some(source) = source else {
             cx.count(SiitDrop::UnmappedSource, 1);
             return Ok(self.tell4(packet, SOURCE_FAILED4));
@@ -125,7 +125,7 @@ impl Translate {
         if read.kind == Kind::Error {
             return self.error_to4(cx, packet, map);
         }
-        let (source, destination) = (map.to4(read.source), map.to4(read.destination));
+        let (source, destination) = (map.to4(read.source), map.host4(read.destination));
         let Some(source) = source else {
             cx.count(SiitDrop::UnmappedSource, 1);
             return Ok(self.tell6(packet, SOURCE_FAILED6));
@@ -155,7 +155,7 @@ impl Translate {
             destination: map.to6(read.inner.destination).ok_or(SiitDrop::UnmappedInner)?,
             ports: read.inner.ports,
         };
-        let destination = map.to6(read.outer.destination).ok_or(SiitDrop::UnmappedInner)?;
+        let destination = map.host6(read.outer.destination).ok_or(SiitDrop::UnmappedInner)?;
         let source = map.to6(read.outer.source).or_else(|| self.own6(cx, destination));
         let source = source.ok_or(SiitDrop::NoOwnAddress)?;
         error::to6(packet, &read, (source, destination), &inner)?;
@@ -176,7 +176,7 @@ impl Translate {
             destination: map.to4(read.inner.destination).ok_or(SiitDrop::UnmappedInner)?,
             ports: read.inner.ports,
         };
-        let destination = map.to4(read.outer.destination).ok_or(SiitDrop::UnmappedInner)?;
+        let destination = map.host4(read.outer.destination).ok_or(SiitDrop::UnmappedInner)?;
         let source = map.to4(read.outer.source).or_else(|| self.own4(cx, destination));
         let source = source.ok_or(SiitDrop::NoOwnAddress)?;
         error::to4(packet, &read, (source, destination), &inner)?;

@@ -10,7 +10,8 @@ quiver_core::reasons! {
             other version (`show siit address`); the sender gets an ICMP error";
         /// RFC 7915 §4.1, §5.1.
         UnmappedDestination = info "unmapped-destination", "packets whose destination has no \
-            address of the other version (`show siit address`); the sender gets an ICMP error";
+            address of the other version (`show siit address`), or one that leads back here; the \
+            sender gets an ICMP error";
         /// RFC 7915 §4.3, §5.3.
         UnmappedInner = "unmapped-inner", "an ICMP error about a packet whose addresses have none \
             of the other version";

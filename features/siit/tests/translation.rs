@@ -176,6 +176,17 @@ fn what_has_no_mapping_is_answered() {
     assert_eq!((error[54], error[55]), (3, 0));
 }
 
+/// A host of IPv4 that no route leads to is not looked for in IPv6, whose way leads back here.
+#[test]
+fn a_name_that_leads_back_is_unreachable() {
+    let mut router = clat();
+    router.cli("siit add mapping 10.77.0.0/24 2001:db8:77::/120 hosts ip4");
+    router.send("e0", &ip4(0, (HOST, Ipv4Addr::new(10, 77, 0, 1)), UDP, whole(), &udp(b"")));
+    let error = router.sent("e0").pop().expect("an ICMP error");
+    assert_eq!((error[34], error[35]), (3, 1));
+    assert_eq!(router.count("siit-ip4-to-ip6", "unmapped-destination"), 1);
+}
+
 #[test]
 fn what_is_configured_is_written_down_and_goes_again() {
     let mut router = clat();
