@@ -45,7 +45,7 @@ impl In2Out {
     /// A packet whose key is not found at once: what the fast path does not read, and new ones.
     #[cold]
     #[inline(never)]
-    fn look_closer(
+    fn resolve_slowly(
         &self,
         context: StageContext<'_>,
         state: InterfaceState,
@@ -145,7 +145,7 @@ impl LookUp for In2Out {
             let session = Session(objects.get(found >> 1));
             return self.translator.send_out(packet, &read, session, state.now_s);
         }
-        self.look_closer(context, state, packet)
+        self.resolve_slowly(context, state, packet)
     }
 }
 /// The declaration of `nat64-in2out`; `arc` is `ip6-unicast`.

@@ -42,7 +42,7 @@ impl Out2In {
     /// A packet without session: to a binding, an ICMP error, the router's own, or nobody's.
     #[cold]
     #[inline(never)]
-    fn look_closer(
+    fn resolve_slowly(
         &self,
         context: StageContext<'_>,
         state: InterfaceState,
@@ -132,7 +132,7 @@ impl LookUp for Out2In {
                 return self.translator.send_in(packet, &read, by, state.now_s);
             }
         }
-        self.look_closer(context, state, packet)
+        self.resolve_slowly(context, state, packet)
     }
 }
 /// The declaration of `nat64-out2in`; `arc` is `ip4-unicast`.

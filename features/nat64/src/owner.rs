@@ -181,7 +181,7 @@ impl SlowPath {
                 | Nat64Drop::SubscriberLimit),
             ) => {
                 cx.count(reason, 1);
-                return Ok(self.translator.tell6(packet, ADDRESS_UNREACHABLE));
+                return Ok(self.translator.answer6(packet, ADDRESS_UNREACHABLE));
             }
             Err(reason) => return Err(reason),
         };

@@ -92,13 +92,13 @@ impl Translator {
     }
 
     /// Let the sender of an IPv6 packet know.
-    pub fn tell6(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
+    pub fn answer6(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
         packet.hand_over(request);
         self.error6
     }
 
     /// Let the sender of an IPv4 packet know.
-    pub fn tell4(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
+    pub fn answer4(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
         packet.hand_over(request);
         self.error4
     }
@@ -114,7 +114,7 @@ impl Translator {
     ) -> Result<NodeId, Nat64Drop> {
         // The error must quote the packet as its sender knows it.
         if read.hop_limit <= 1 {
-            return Ok(self.tell6(packet, TIME_EXCEEDED6));
+            return Ok(self.answer6(packet, TIME_EXCEEDED6));
         }
         let delta = session.delta(Direction::InToOut);
         let identification = self.next_identification();
@@ -141,7 +141,7 @@ impl Translator {
         now_s: u32,
     ) -> Result<NodeId, Nat64Drop> {
         if read.ttl <= 1 {
-            return Ok(self.tell4(packet, TIME_EXCEEDED4));
+            return Ok(self.answer4(packet, TIME_EXCEEDED4));
         }
         let flags = tcp_flags(packet);
         if let Some(flags) = flags.filter(|flags| flags & flag::SYN != 0) {
@@ -182,13 +182,13 @@ impl Translator {
         let read = match read6(packet) {
             Err(Refused::SourceRoute(request)) => {
                 context(Nat64Drop::SourceRoute);
-                return Ok(Err(self.tell6(packet, request)));
+                return Ok(Err(self.answer6(packet, request)));
             }
             read => read?,
         };
         if is_unknown(read.kind, read.protocol, IpProtocol::ICMP6) {
             context(Nat64Drop::UnknownProtocol);
-            return Ok(Err(self.tell6(packet, PORT_UNREACHABLE6)));
+            return Ok(Err(self.answer6(packet, PORT_UNREACHABLE6)));
         }
         check(read.kind, read.is_fragment())?;
         Ok(Ok(read))
@@ -203,13 +203,13 @@ impl Translator {
         let read = match read4(packet) {
             Err(Refused::SourceRoute(request)) => {
                 context(Nat64Drop::SourceRoute);
-                return Ok(Err(self.tell4(packet, request)));
+                return Ok(Err(self.answer4(packet, request)));
             }
             read => read?,
         };
         if is_unknown(read.kind, read.protocol, IpProtocol::ICMP) {
             context(Nat64Drop::UnknownProtocol);
-            return Ok(Err(self.tell4(packet, PROTOCOL_UNREACHABLE4)));
+            return Ok(Err(self.answer4(packet, PROTOCOL_UNREACHABLE4)));
         }
         check(read.kind, read.is_fragment())?;
         Ok(Ok(read))

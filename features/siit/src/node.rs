@@ -64,12 +64,12 @@ impl Translate {
         }
     }
 
-    fn tell4(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
+    fn answer4(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
         packet.hand_over(request);
         self.error4
     }
 
-    fn tell6(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
+    fn answer6(&self, packet: &mut Packet, request: IcmpErrorRequest) -> NodeId {
         packet.hand_over(request);
         self.error6
     }
@@ -79,13 +79,13 @@ impl Translate {
         let read = match read4(packet) {
             Err(Refused::SourceRoute(request)) => {
                 cx.count(SiitDrop::SourceRoute, 1);
-                return Ok(self.tell4(packet, request));
+                return Ok(self.answer4(packet, request));
             }
             read => read?,
         };
         // The error must quote the packet as its sender knows it.
         if read.ttl <= 1 {
-            return Ok(self.tell4(packet, TIME_EXCEEDED4));
+            return Ok(self.answer4(packet, TIME_EXCEEDED4));
         }
         if read.kind == Kind::Error {
             return self.error_to6(cx, packet, map);
@@ -93,11 +93,11 @@ impl Translate {
         let (source, destination) = (map.to6(read.source), map.host6(read.destination));
         let Some(source) = source else {
             cx.count(SiitDrop::UnmappedSource, 1);
-            return Ok(self.tell4(packet, SOURCE_FAILED4));
+            return Ok(self.answer4(packet, SOURCE_FAILED4));
         };
         let Some(destination) = destination else {
             cx.count(SiitDrop::UnmappedDestination, 1);
-            return Ok(self.tell4(packet, UNREACHABLE4));
+            return Ok(self.answer4(packet, UNREACHABLE4));
         };
         let ends = Ends6 { source, destination, ports: read.ports };
         let delta = delta_to6(read.protocol, &ends4(&read), &ends);
@@ -115,12 +115,12 @@ impl Translate {
         let read = match read6(packet) {
             Err(Refused::SourceRoute(request)) => {
                 cx.count(SiitDrop::SourceRoute, 1);
-                return Ok(self.tell6(packet, request));
+                return Ok(self.answer6(packet, request));
             }
             read => read?,
         };
         if read.hop_limit <= 1 {
-            return Ok(self.tell6(packet, TIME_EXCEEDED6));
+            return Ok(self.answer6(packet, TIME_EXCEEDED6));
         }
         if read.kind == Kind::Error {
             return self.error_to4(cx, packet, map);
@@ -128,11 +128,11 @@ impl Translate {
         let (source, destination) = (map.to4(read.source), map.host4(read.destination));
         let Some(source) = source else {
             cx.count(SiitDrop::UnmappedSource, 1);
-            return Ok(self.tell6(packet, SOURCE_FAILED6));
+            return Ok(self.answer6(packet, SOURCE_FAILED6));
         };
         let Some(destination) = destination else {
             cx.count(SiitDrop::UnmappedDestination, 1);
-            return Ok(self.tell6(packet, UNREACHABLE6));
+            return Ok(self.answer6(packet, UNREACHABLE6));
         };
         let ends = Ends4 { source, destination, ports: read.ports };
         let delta = delta_to4(read.protocol, &ends6(&read), &ends);
