@@ -163,7 +163,7 @@ def test_every_show_has_json(router: Router) -> None:
         # Of numbers, those of versions and of access lists are needed.
         known = (
             syntax.replace("<interface>", "loop77").replace("<number>", "1").replace("<ip6>", "2001:db8::1")
-        )
+        ).replace("<ip>", "192.0.2.1")
         words = re.split(r" [\[{]", known)[0]
         parse_json(router.ctl(f"{words} json"))
     router.configure("delete loopback interface intfc loop77\ndelete acl-plugin acl index 1")

@@ -139,6 +139,15 @@ const AREAS: &[(&str, &[Source])] = &[
     ("COP", &[all("features/cop"), some("tests", &["whitelist"])]),
     ("NAT44", &[all("features/nat44"), some("tests", &["nat44"])]),
     ("DET44", &[all("features/det44"), some("tests", &["det44"])]),
+    (
+        "NAT64 and SIIT",
+        &[
+            all("engine/translation/src/versions"),
+            all("features/nat64"),
+            all("features/siit"),
+            some("tests", &["nat64", "464xlat"]),
+        ],
+    ),
     ("NPTv6", &[all("features/npt66"), some("tests", &["npt66"])]),
     ("PBR", &[all("features/pbr"), some("tests", &["pbr", "policy_rout", "policy_based"])]),
     (

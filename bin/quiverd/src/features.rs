@@ -37,6 +37,8 @@ pub fn built_in(registry: &mut Registry) {
     quiver_lldp::register(registry);
     quiver_span::register(registry);
     quiver_nat44::register(registry);
+    quiver_nat64::register(registry);
+    quiver_siit::register(registry);
     quiver_npt66::register(registry);
     quiver_det44::register(registry);
     quiver_pbr::register(registry);

@@ -9,3 +9,4 @@ pub mod own_errors;
 pub mod rewrite;
 pub mod routing;
 pub mod tcp;
+pub mod versions;

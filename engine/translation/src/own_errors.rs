@@ -11,6 +11,8 @@ pub const SPACE: &str = "own-icmp4-error";
 pub const NAT44_ED: u32 = 0;
 /// Of deterministic NAT.
 pub const DET44: u32 = 1;
+/// Of NAT64.
+pub const NAT64: u32 = 2;
 
 /// Where an error goes that is not about a packet of translator `number`: to the next one, or to
 /// its route.

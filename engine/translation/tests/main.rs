@@ -1,0 +1,3 @@
+//! All tests of this crate that are not beside the code, in one program.
+
+mod versions;

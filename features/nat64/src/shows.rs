@@ -1,0 +1,264 @@
+//! Shows.
+
+use std::net::Ipv6Addr;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quiver_control::{
+    Args, Cell, Column, Command, Output, Refusal, Registry, Table, Work, in_slices,
+};
+use quiver_core::Engine;
+use quiver_forwarding::fib::{Family, Fib};
+use quiver_wire::IpProtocol;
+
+use crate::bindings::inside_key;
+use crate::commands::{GROUP, TIMEOUTS, protocol_word};
+use crate::config::Nat64;
+use crate::session::Session;
+use crate::tables::Filtering;
+
+/// Objects that a slice of a long show looks at.
+const PLACES_PER_SLICE: u32 = 1_024;
+/// Rows when no number is given.
+const ROWS_DEFAULT: u32 = 1_000;
+
+pub(crate) fn register(registry: &mut Registry) {
+    registry.command(
+        Command::new("show nat64 session table {[all|tcp|udp|icmp] [max <:1-1000000>]}")
+            .group(GROUP)
+            .help("Show NAT64 sessions")
+            .details(
+                "Local and external are the two names of a host's end inside. Idle is the time \
+                 since the last packet.",
+            )
+            .word("max", "sessions at most; 1000")
+            .run_or_begin(|engine: &mut Engine, args| {
+                let columns = [
+                    Column::left("Protocol"),
+                    Column::left("Local"),
+                    Column::left("External"),
+                    Column::left("Remote"),
+                    Column::left("State"),
+                    Column::right("Idle s").key("idle_s"),
+                ];
+                let places = |nat: &Nat64| nat.shared.places.load(Ordering::Relaxed);
+                long(engine, args, "sessions", Table::new(columns), places, add_session)
+            }),
+    );
+    registry.command(
+        Command::new("show nat64 bib {[all|tcp|udp|icmp] [max <:1-1000000>]}")
+            .group(GROUP)
+            .help("Show the bindings of hosts' ends to external ones")
+            .word("max", "bindings at most; 1000")
+            .run_or_begin(|engine: &mut Engine, args| {
+                let columns = [
+                    Column::left("Protocol"),
+                    Column::left("Local"),
+                    Column::left("External"),
+                    Column::right("VRF").key("vrf"),
+                    Column::left("Made by").key("made_by"),
+                    Column::right("Sessions"),
+                ];
+                let places = |nat: &Nat64| nat.shared.binding_places.load(Ordering::Relaxed);
+                long(engine, args, "bindings", Table::new(columns), places, add_binding)
+            }),
+    );
+    registry.command(
+        Command::new("show nat64 summary")
+            .group(GROUP)
+            .help("Show how many NAT64 sessions there are and may be, and how it behaves")
+            .run(|engine: &mut Engine, _| Ok(summary(engine))),
+    );
+    registry.command(
+        Command::new("show nat64 pool")
+            .group(GROUP)
+            .help("Show the pool of NAT64")
+            .run(|engine: &mut Engine, _| Ok(addresses(engine))),
+    );
+    registry.command(
+        Command::new("show nat64 prefix")
+            .group(GROUP)
+            .help("Show the prefixes that IPv4 addresses stand behind")
+            .run(|engine: &mut Engine, _| Ok(prefixes(engine))),
+    );
+    registry.command(
+        Command::new("show nat64 interfaces")
+            .group(GROUP)
+            .help("Show which interfaces are inside and outside")
+            .run(|engine: &mut Engine, _| Ok(interfaces(engine))),
+    );
+    registry.command(
+        Command::new("show nat64 timeouts")
+            .group(GROUP)
+            .help("Show how long sessions last without packets")
+            .run(|engine: &mut Engine, _| Ok(timeouts(engine))),
+    );
+}
+
+/// A table of many objects, some in each slice.
+fn long(
+    engine: &mut Engine,
+    args: &Args<'_>,
+    key: &'static str,
+    table: Table,
+    places: fn(&Nat64) -> usize,
+    add: fn(&Nat64, &Engine, &mut Table, Option<IpProtocol>, u32),
+) -> Result<Work<Engine>, Refusal> {
+    let words = [("tcp", IpProtocol::TCP), ("udp", IpProtocol::UDP), ("icmp", IpProtocol::ICMP)];
+    let only = words.into_iter().find(|(word, _)| args.has(word)).map(|(_, protocol)| protocol);
+    let max = args.or("max", ROWS_DEFAULT)? as usize;
+    let count = engine.get::<Nat64>().filter(|nat| nat.enabled.is_some()).map_or(0, places);
+    let slices: Vec<Range<u32>> = (0..count as u32)
+        .step_by(PLACES_PER_SLICE as usize)
+        .map(|first| first..(first + PLACES_PER_SLICE).min(count as u32))
+        .collect();
+    let each = move |engine: &Engine, table: &mut Table, slice: Range<u32>| {
+        let Some(nat) = engine.get::<Nat64>() else { return };
+        for number in slice {
+            if table.len() >= max {
+                return;
+            }
+            add(nat, engine, table, only, number);
+        }
+    };
+    let end = move |_: &Engine, table: Table| Output::none().table(key, table);
+    Ok(in_slices(engine, slices, table, each, end))
+}
+
+fn end6(address: u128, port: u16) -> String {
+    format!("[{}]:{port}", Ipv6Addr::from_bits(address))
+}
+
+/// A session is live when its key leads to it.
+fn add_session(
+    nat: &Nat64,
+    engine: &Engine,
+    table: &mut Table,
+    only: Option<IpProtocol>,
+    number: u32,
+) {
+    let Some((sessions, objects, _)) = nat.shared.table() else { return };
+    let session = Session(objects.get(number));
+    let (inside, outside) = (session.inside(), session.outside());
+    let is_live = sessions.lookup(&inside.key()) == Some(2 * number);
+    if !is_live || only.is_some_and(|only| only != outside.protocol) {
+        return;
+    }
+    let is_tcp = outside.protocol == IpProtocol::TCP;
+    let now_s = (engine.now_ns() / 1_000_000_000) as u32;
+    table
+        .row()
+        .cell(protocol_word(outside.protocol))
+        .cell(end6(inside.host, inside.ports.source))
+        .cell(outside.destination.to_string())
+        .cell(outside.source.to_string())
+        .cell(if is_tcp { session.tcp().word() } else { "-" })
+        .cell(now_s.saturating_sub(session.seen_s()));
+}
+
+fn add_binding(
+    nat: &Nat64,
+    engine: &Engine,
+    table: &mut Table,
+    only: Option<IpProtocol>,
+    number: u32,
+) {
+    let Some((.., bindings)) = nat.shared.table() else { return };
+    let binding = bindings.get(number);
+    let ((host, port), protocol) = (binding.host(), binding.protocol());
+    let is_live = binding.is_binding()
+        && bindings.number(&inside_key(host, port, protocol, binding.table())) == Some(number);
+    if !is_live || only.is_some_and(|only| only != protocol) {
+        return;
+    }
+    let vrf = engine.get::<Fib>().and_then(|fib| fib.table_id(Family::Ip6, binding.table()));
+    table
+        .row()
+        .cell(protocol_word(protocol))
+        .cell(end6(host, port))
+        .cell(binding.external().to_string())
+        .cell(vrf)
+        .cell(if binding.is_static() { "static" } else { "pool" })
+        .cell(binding.users());
+}
+
+fn summary(engine: &Engine) -> Output {
+    let Some(nat) = engine.get::<Nat64>() else { return Output::none() };
+    let shared = &nat.shared;
+    let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let most = nat.enabled.map_or(0, |enabled| enabled.sessions as u64);
+    let mss = Some(shared.mss()).filter(|mss| *mss != 0);
+    Output::none()
+        .field("State", if nat.enabled.is_some() { "enabled" } else { "disabled" })
+        .field("Sessions", shared.sessions() as u64)
+        .field("Sessions at most", most)
+        .field("Sessions made", count(&shared.made))
+        .field("Sessions expired", count(&shared.expired))
+        .field("Bindings", shared.bindings.load(Ordering::Relaxed) as u64)
+        .field("Static bindings", nat.statics.len() as u64)
+        .field("Pool addresses", (nat.pool.len() + nat.pool_interfaces.len()) as u64)
+        .field(
+            "Filtering",
+            match nat.filtering {
+                Filtering::EndpointIndependent => "endpoint-independent",
+                Filtering::AddressDependent => "address-dependent",
+            },
+        )
+        .field(
+            "Sessions of a subscriber at most",
+            Cell::optional(nat.limit.map(|limit| limit.sessions), "any"),
+        )
+        .field("MSS clamping", Cell::optional(mss, "off"))
+        .field("IP6 MTU bytes", u64::from(shared.ip6_mtu()))
+}
+
+fn addresses(engine: &Engine) -> Output {
+    let mut table = Table::new([
+        Column::left("First"),
+        Column::left("Last"),
+        Column::right("Tenant VRF").key("tenant_vrf"),
+    ]);
+    let mut by_interface = Table::new([Column::left("Interface")]);
+    let Some(nat) = engine.get::<Nat64>() else { return Output::none() };
+    for (first, last, tenant) in nat.ranges() {
+        table.row().cell(first.to_string()).cell(last.to_string()).cell(tenant);
+    }
+    for id in &nat.pool_interfaces {
+        by_interface.row().cell(engine.interface_name(*id));
+    }
+    Output::none().table("addresses", table).table("interfaces", by_interface)
+}
+
+fn prefixes(engine: &Engine) -> Output {
+    let mut table =
+        Table::new([Column::left("Prefix"), Column::right("Tenant VRF").key("tenant_vrf")]);
+    let Some(nat) = engine.get::<Nat64>() else { return Output::none() };
+    for named in &nat.prefixes {
+        table.row().cell(named.route().to_string()).cell(named.tenant);
+    }
+    Output::none().table("prefixes", table)
+}
+
+fn interfaces(engine: &Engine) -> Output {
+    let mut table = Table::new([Column::left("Interface"), Column::left("Side")]);
+    let Some(nat) = engine.get::<Nat64>() else { return Output::none() };
+    for interface in engine.all_interfaces() {
+        let Some(sides) = nat.sides.get(&interface.id) else { continue };
+        let side = match (sides.inside, sides.outside) {
+            (true, true) => "in out",
+            (true, false) => "in",
+            _ => "out",
+        };
+        table.row().cell(&interface.name).cell(side);
+    }
+    Output::none().table("interfaces", table)
+}
+
+fn timeouts(engine: &Engine) -> Output {
+    let mut table = Table::new([Column::left("Of"), Column::right("Timeout s").key("timeout_s")]);
+    let Some(nat) = engine.get::<Nat64>() else { return Output::none() };
+    for (class, word) in TIMEOUTS {
+        table.row().cell(word).cell(nat.shared.timeout_s(class));
+    }
+    Output::none().table("timeouts", table)
+}
