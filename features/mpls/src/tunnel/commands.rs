@@ -217,8 +217,10 @@ pub(super) fn write_paths(engine: &Engine, config: &mut ConfigWriter) {
         if tunnel.paths.is_empty() {
             continue;
         }
-        let paths: Vec<String> =
+        let mut paths: Vec<String> =
             tunnel.paths.iter().map(|path| path_words(engine, fib, path)).collect();
+        // Not by the numbers of interfaces: the same tunnel reads the same.
+        paths.sort_unstable();
         let name = engine.interface_name(id);
         config.command(format_args!("mpls tunnel set {name} add {}", paths.join(" ")));
     }
