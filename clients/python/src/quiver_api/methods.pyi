@@ -1767,6 +1767,36 @@ ShowIpTableRow = TypedDict(
     },
 )
 
+ShowIpfixExporterStreamsRow = TypedDict(
+    "ShowIpfixExporterStreamsRow",
+    {
+        "domain": int,
+        "error": str | None,
+        "sequence": int,
+        "source_port": int | None,
+        "templates": int,
+    },
+)
+
+ShowIpfixExporter = TypedDict(
+    "ShowIpfixExporter",
+    {
+        "buffer_full": int,
+        "bytes": int,
+        "collector": str | None,
+        "errors": int,
+        "messages": int,
+        "path_mtu_bytes": int | None,
+        "records": int,
+        "records_lost": int,
+        "refused": int,
+        "source": str | None,
+        "streams": list[ShowIpfixExporterStreamsRow],
+        "template_interval_s": int | None,
+        "templates": int,
+    },
+)
+
 ShowIpipTunnelRow = TypedDict(
     "ShowIpipTunnelRow",
     {
@@ -2552,6 +2582,116 @@ ShowNat44Summary = TypedDict(
     },
 )
 
+ShowNat64BibRow = TypedDict(
+    "ShowNat64BibRow",
+    {
+        "external": str,
+        "local": str,
+        "made_by": str,
+        "protocol": str,
+        "sessions": int,
+        "vrf": int | None,
+    },
+)
+
+ShowNat64InterfacesRow = TypedDict(
+    "ShowNat64InterfacesRow",
+    {
+        "interface": str,
+        "side": str,
+    },
+)
+
+ShowNat64PoolAddressesRow = TypedDict(
+    "ShowNat64PoolAddressesRow",
+    {
+        "first": str,
+        "last": str,
+        "tenant_vrf": int | None,
+    },
+)
+
+ShowNat64PoolInterfacesRow = TypedDict(
+    "ShowNat64PoolInterfacesRow",
+    {
+        "interface": str,
+    },
+)
+
+ShowNat64Pool = TypedDict(
+    "ShowNat64Pool",
+    {
+        "addresses": list[ShowNat64PoolAddressesRow],
+        "interfaces": list[ShowNat64PoolInterfacesRow],
+    },
+)
+
+ShowNat64PrefixRow = TypedDict(
+    "ShowNat64PrefixRow",
+    {
+        "prefix": str,
+        "tenant_vrf": int | None,
+    },
+)
+
+ShowNat64SessionTableRow = TypedDict(
+    "ShowNat64SessionTableRow",
+    {
+        "external": str,
+        "idle_s": int,
+        "local": str,
+        "protocol": str,
+        "remote": str,
+        "state": str,
+    },
+)
+
+ShowNat64Summary = TypedDict(
+    "ShowNat64Summary",
+    {
+        "bindings": int,
+        "filtering": str,
+        "mss_clamping": int | None,
+        "pool_addresses": int,
+        "sessions": int,
+        "sessions_at_most": int,
+        "sessions_expired": int,
+        "sessions_made": int,
+        "sessions_of_a_subscriber_at_most": int | None,
+        "state": str,
+        "static_bindings": int,
+        "ip6_mtu_bytes": int,
+    },
+)
+
+ShowNat64TimeoutsRow = TypedDict(
+    "ShowNat64TimeoutsRow",
+    {
+        "of": str,
+        "timeout_s": int,
+    },
+)
+
+ShowNatLogEventsRow = TypedDict(
+    "ShowNatLogEventsRow",
+    {
+        "event": str,
+        "lost": int,
+        "made": int,
+    },
+)
+
+ShowNatLog = TypedDict(
+    "ShowNatLog",
+    {
+        "domain": int | None,
+        "events": list[ShowNatLogEventsRow],
+        "ipfix": str | None,
+        "repeated_notices": int,
+        "syslog": str | None,
+    },
+)
+
 ShowNatMssClamping = TypedDict(
     "ShowNatMssClamping",
     {
@@ -2764,6 +2904,39 @@ ShowRuntime = TypedDict(
     },
 )
 
+ShowSiitMappingsRow = TypedDict(
+    "ShowSiitMappingsRow",
+    {
+        "hosts": str,
+        "ip4": str,
+        "ip6": str,
+    },
+)
+
+ShowSiitPrefixesRow = TypedDict(
+    "ShowSiitPrefixesRow",
+    {
+        "hosts": str,
+        "prefix": str,
+    },
+)
+
+ShowSiit = TypedDict(
+    "ShowSiit",
+    {
+        "mappings": list[ShowSiitMappingsRow],
+        "prefixes": list[ShowSiitPrefixesRow],
+        "ip6_mtu_bytes": int,
+    },
+)
+
+ShowSiitAddressRow = TypedDict(
+    "ShowSiitAddressRow",
+    {
+        "address": str,
+    },
+)
+
 ShowSrEncapsHopLimitRow = TypedDict(
     "ShowSrEncapsHopLimitRow",
     {
@@ -2943,6 +3116,25 @@ ShowSubscriptionsRow = TypedDict(
         "published": int,
         "subscribers": int,
         "waiting": int,
+    },
+)
+
+ShowSyslogSender = TypedDict(
+    "ShowSyslogSender",
+    {
+        "buffer_full": int,
+        "bytes": int,
+        "collector": str | None,
+        "error": str | None,
+        "errors": int,
+        "filter": str,
+        "filtered": int,
+        "lost": int,
+        "message_bytes_at_most": int | None,
+        "messages": int,
+        "refused": int,
+        "source": str | None,
+        "too_long": int,
     },
 )
 
@@ -3567,6 +3759,7 @@ class Methods:
     def clear_logging(self, *, if_generation: str | None = None) -> Any: ...
     def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     def clear_nat44_sessions(self, *, if_generation: str | None = None) -> Any: ...
+    def clear_nat64_sessions(self, *, if_generation: str | None = None) -> Any: ...
     def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
     def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
     def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
@@ -4200,6 +4393,7 @@ class Methods:
         table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def ipfix_flush(self, *, if_generation: str | None = None) -> Any: ...
     def l2fib_add(
         self,
         *,
@@ -4633,11 +4827,96 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def nat64_add_interface_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_add_pool_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_add_prefix(
+        self,
+        *,
+        prefix: str,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_add_static_bib(
+        self,
+        *,
+        local: str,
+        local_port: int | str,
+        external: str,
+        external_port: int | str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        vrf_table: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_filtering(
+        self,
+        *,
+        endpoint_independent: bool | None = None,
+        address_dependent: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_ip6_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
+    def nat64_mss_clamping(
+        self,
+        *,
+        mss: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    def nat64_plugin_enable(
+        self,
+        *,
+        sessions: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat64_subscriber_limit(
+        self,
+        *,
+        sessions: int | str | None = None,
+        prefix_length: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat_ipfix_logging(
+        self,
+        *,
+        disable: bool | None = None,
+        domain: int | str | None = None,
+        src_port: int | str | None = None,
+        detail: Literal["sessions", "mappings", "blocks"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def nat_mss_clamping(
         self,
         *,
         mss: int | str | None = None,
         disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat_syslog_logging(
+        self,
+        *,
+        disable: bool | None = None,
+        detail: Literal["sessions", "mappings", "blocks"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def one_adjacency(
@@ -5282,6 +5561,20 @@ class Methods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_interface_nat64_in(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_interface_nat64_out(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_interface_promiscuous(
         self,
         *,
@@ -5499,6 +5792,17 @@ class Methods:
         max_buffers: int | Literal["default"],
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_ipfix_exporter(
+        self,
+        *,
+        disable: bool | None = None,
+        collector: str | None = None,
+        src: str | None = None,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        template_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
     def set_l2fib_entries_max(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
     def set_l2fib_events(self, *, events: int | str, if_generation: str | None = None) -> Any: ...
@@ -5562,6 +5866,16 @@ class Methods:
         vrf: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_nat64_timeouts(
+        self,
+        *,
+        udp: int | str | None = None,
+        tcp_established: int | str | None = None,
+        tcp_transitory: int | str | None = None,
+        icmp: int | str | None = None,
+        reset: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def set_nat_timeout_icmp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
     def set_nat_timeout_tcp_established(
         self,
@@ -5612,6 +5926,22 @@ class Methods:
         group: int | str | None = None,
         flood_bsid: str | None = None,
         off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_syslog_filter_severity(
+        self,
+        *,
+        severity: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug"],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def set_syslog_sender(
+        self,
+        *,
+        disable: bool | None = None,
+        collector: str | None = None,
+        src: str | None = None,
+        port: int | str | None = None,
+        max_msg_size: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def set_urpf(
@@ -6250,6 +6580,12 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowIpTableRow]: ...
+    def show_ipfix_exporter(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIpfixExporter: ...
     def show_ipip_tunnel(
         self,
         *,
@@ -6482,6 +6818,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44InterfacesRow]: ...
+    def show_nat44_log(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_nat44_mappings(
         self,
         *,
@@ -6522,6 +6859,59 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowNat44Summary: ...
+    def show_nat64_bib(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64BibRow]: ...
+    def show_nat64_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64InterfacesRow]: ...
+    def show_nat64_pool(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat64Pool: ...
+    def show_nat64_prefix(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64PrefixRow]: ...
+    def show_nat64_session_table(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64SessionTableRow]: ...
+    def show_nat64_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat64Summary: ...
+    def show_nat64_timeouts(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64TimeoutsRow]: ...
+    def show_nat_log(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowNatLog: ...
     def show_nat_mss_clamping(
         self,
         *,
@@ -6624,6 +7014,14 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def show_siit(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowSiit: ...
+    def show_siit_address(
+        self,
+        *,
+        address: str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSiitAddressRow]: ...
     def show_sr_encaps_hop_limit(
         self,
         *,
@@ -6712,6 +7110,12 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowSubscriptionsRow]: ...
+    def show_syslog_sender(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowSyslogSender: ...
     def show_tap(self, *, json: bool | None = None, if_generation: str | None = None) -> list[ShowTapRow]: ...
     def show_teib(
         self,
@@ -6788,6 +7192,26 @@ class Methods:
         if_generation: str | None = None,
     ) -> list[ShowVxlanTunnelRow]: ...
     def show_workers(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowWorkers: ...
+    def siit_add_mapping(
+        self,
+        *,
+        ipv4: str,
+        ipv6: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def siit_add_prefix(
+        self,
+        *,
+        prefix: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def siit_ip6_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
     def sr_hmac_key(
         self,
         *,
@@ -6811,6 +7235,7 @@ class Methods:
         usd: bool | None = None,
         table: int | str | None = None,
         interface: list[SrLocalsidAddressArgumentInterfaceRow] | None = None,
+        bsid: int | str | None = None,
         from_: list[SrLocalsidAddressArgumentFromRow] | None = None,
         arg_fe2: int | str | None = None,
         csid_bits: int | str | None = None,
@@ -6858,6 +7283,7 @@ class Methods:
         usd: bool | None = None,
         table: int | str | None = None,
         interface: list[SrLocalsidReplaceAddressArgumentInterfaceRow] | None = None,
+        bsid: int | str | None = None,
         from_: list[SrLocalsidReplaceAddressArgumentFromRow] | None = None,
         arg_fe2: int | str | None = None,
         csid_bits: int | str | None = None,
@@ -7389,6 +7815,7 @@ class AsyncMethods:
     async def clear_logging(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_mld_int(self, *, interface: str, if_generation: str | None = None) -> Any: ...
     async def clear_nat44_sessions(self, *, if_generation: str | None = None) -> Any: ...
+    async def clear_nat64_sessions(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_node_counters(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_runtime(self, *, if_generation: str | None = None) -> Any: ...
     async def clear_sr_localsid_counters(self, *, if_generation: str | None = None) -> Any: ...
@@ -8053,6 +8480,7 @@ class AsyncMethods:
         table: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def ipfix_flush(self, *, if_generation: str | None = None) -> Any: ...
     async def l2fib_add(
         self,
         *,
@@ -8506,11 +8934,96 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def nat64_add_interface_address(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_add_pool_address(
+        self,
+        *,
+        first: str,
+        last: str | None = None,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_add_prefix(
+        self,
+        *,
+        prefix: str,
+        tenant_vrf: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_add_static_bib(
+        self,
+        *,
+        local: str,
+        local_port: int | str,
+        external: str,
+        external_port: int | str,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        vrf_table: int | str | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_filtering(
+        self,
+        *,
+        endpoint_independent: bool | None = None,
+        address_dependent: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_ip6_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
+    async def nat64_mss_clamping(
+        self,
+        *,
+        mss: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_plugin_disable(self, *, if_generation: str | None = None) -> Any: ...
+    async def nat64_plugin_enable(
+        self,
+        *,
+        sessions: int | str | None = None,
+        outside_vrf: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat64_subscriber_limit(
+        self,
+        *,
+        sessions: int | str | None = None,
+        prefix_length: int | str | None = None,
+        disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat_ipfix_logging(
+        self,
+        *,
+        disable: bool | None = None,
+        domain: int | str | None = None,
+        src_port: int | str | None = None,
+        detail: Literal["sessions", "mappings", "blocks"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def nat_mss_clamping(
         self,
         *,
         mss: int | str | None = None,
         disable: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat_syslog_logging(
+        self,
+        *,
+        disable: bool | None = None,
+        detail: Literal["sessions", "mappings", "blocks"] | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def one_adjacency(
@@ -9161,6 +9674,20 @@ class AsyncMethods:
         del_: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_interface_nat64_in(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_interface_nat64_out(
+        self,
+        *,
+        interface: str,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_interface_promiscuous(
         self,
         *,
@@ -9389,6 +9916,17 @@ class AsyncMethods:
         max_buffers: int | Literal["default"],
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_ipfix_exporter(
+        self,
+        *,
+        disable: bool | None = None,
+        collector: str | None = None,
+        src: str | None = None,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        template_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_l2_learn_limit(self, *, limit: int | str, if_generation: str | None = None) -> Any: ...
     async def set_l2fib_entries_max(self, *, entries: int | str, if_generation: str | None = None) -> Any: ...
     async def set_l2fib_events(self, *, events: int | str, if_generation: str | None = None) -> Any: ...
@@ -9457,6 +9995,16 @@ class AsyncMethods:
         vrf: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_nat64_timeouts(
+        self,
+        *,
+        udp: int | str | None = None,
+        tcp_established: int | str | None = None,
+        tcp_transitory: int | str | None = None,
+        icmp: int | str | None = None,
+        reset: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_nat_timeout_icmp(self, *, seconds: int | str, if_generation: str | None = None) -> Any: ...
     async def set_nat_timeout_tcp_established(
         self,
@@ -9507,6 +10055,22 @@ class AsyncMethods:
         group: int | str | None = None,
         flood_bsid: str | None = None,
         off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_syslog_filter_severity(
+        self,
+        *,
+        severity: Literal["emerg", "alert", "crit", "err", "warn", "notice", "info", "debug"],
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_syslog_sender(
+        self,
+        *,
+        disable: bool | None = None,
+        collector: str | None = None,
+        src: str | None = None,
+        port: int | str | None = None,
+        max_msg_size: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def set_urpf(
@@ -10170,6 +10734,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowIpTableRow]: ...
+    async def show_ipfix_exporter(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowIpfixExporter: ...
     async def show_ipip_tunnel(
         self,
         *,
@@ -10407,6 +10977,7 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44InterfacesRow]: ...
+    async def show_nat44_log(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     async def show_nat44_mappings(
         self,
         *,
@@ -10447,6 +11018,64 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowNat44Summary: ...
+    async def show_nat64_bib(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64BibRow]: ...
+    async def show_nat64_interfaces(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64InterfacesRow]: ...
+    async def show_nat64_pool(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat64Pool: ...
+    async def show_nat64_prefix(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64PrefixRow]: ...
+    async def show_nat64_session_table(
+        self,
+        *,
+        all: bool | None = None,
+        tcp: bool | None = None,
+        udp: bool | None = None,
+        icmp: bool | None = None,
+        max: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64SessionTableRow]: ...
+    async def show_nat64_summary(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNat64Summary: ...
+    async def show_nat64_timeouts(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat64TimeoutsRow]: ...
+    async def show_nat_log(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNatLog: ...
     async def show_nat_mss_clamping(
         self,
         *,
@@ -10574,6 +11203,14 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def show_siit(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowSiit: ...
+    async def show_siit_address(
+        self,
+        *,
+        address: str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowSiitAddressRow]: ...
     async def show_sr_encaps_hop_limit(
         self,
         *,
@@ -10662,6 +11299,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowSubscriptionsRow]: ...
+    async def show_syslog_sender(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowSyslogSender: ...
     async def show_tap(
         self,
         *,
@@ -10753,6 +11396,26 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowWorkers: ...
+    async def siit_add_mapping(
+        self,
+        *,
+        ipv4: str,
+        ipv6: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def siit_add_prefix(
+        self,
+        *,
+        prefix: str,
+        ip4: bool | None = None,
+        ip6: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def siit_ip6_mtu(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
     async def sr_hmac_key(
         self,
         *,
@@ -10776,6 +11439,7 @@ class AsyncMethods:
         usd: bool | None = None,
         table: int | str | None = None,
         interface: list[SrLocalsidAddressArgumentInterfaceRow] | None = None,
+        bsid: int | str | None = None,
         from_: list[SrLocalsidAddressArgumentFromRow] | None = None,
         arg_fe2: int | str | None = None,
         csid_bits: int | str | None = None,
@@ -10823,6 +11487,7 @@ class AsyncMethods:
         usd: bool | None = None,
         table: int | str | None = None,
         interface: list[SrLocalsidReplaceAddressArgumentInterfaceRow] | None = None,
+        bsid: int | str | None = None,
         from_: list[SrLocalsidReplaceAddressArgumentFromRow] | None = None,
         arg_fe2: int | str | None = None,
         csid_bits: int | str | None = None,
