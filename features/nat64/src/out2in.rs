@@ -1,5 +1,5 @@
-//! `nat64-out2in`: IPv4 packets to the pool become packets of IPv6 by their session. One without goes
-//! on as it is, dies, or goes to the slow path.
+//! `nat64-out2in`: IPv4 packets to the pool become packets of IPv6 by their session. One without
+//! goes on as it is, dies, or goes to the slow path.
 
 use std::sync::Arc;
 

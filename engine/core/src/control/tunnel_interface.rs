@@ -1,5 +1,5 @@
-//! Interfaces of tunnels: what they send goes on to a node that puts headers in front, and leaves by
-//! another interface.
+//! Interfaces of tunnels: what they send goes on to a node that puts headers in front, and leaves
+//! by another interface.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The ends of a packet in either version, and what its upper layer's checksum gets when one becomes
-//! the other (RFC 1624): only that which changes is added.
+//! The ends of a packet in either version, and what its upper layer's checksum gets when one
+//! becomes the other (RFC 1624): only that which changes is added.
 
 use quiver_wire::IpProtocol;
 
