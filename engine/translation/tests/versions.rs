@@ -437,3 +437,16 @@ fn extensions_of_errors_are_kept() {
         assert_eq!(there[28 + 132..], extension);
     });
 }
+
+/// A header that its packet does not hold whole is not completed with the padding of a frame.
+#[test]
+fn padding_is_not_of_the_packet() {
+    let (four, six) = some_ends();
+    let padded = |packet: Vec<u8>| [packet, vec![0; 20]].concat();
+    for protocol in [IpProtocol::TCP, IpProtocol::UDP] {
+        let short = padded(packet4(&four, protocol, &some_fields(), &[1; 4]));
+        with(&short, |packet| assert!(matches!(read4(packet), Err(Refused::Truncated))));
+        let short = padded(packet6(&six, protocol, &some_fields(), &[1; 4]));
+        with(&short, |packet| assert!(matches!(read6(packet), Err(Refused::Truncated))));
+    }
+}

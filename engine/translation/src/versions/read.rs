@@ -143,10 +143,17 @@ pub fn read6(packet: &Packet) -> Result<Read6, Refused> {
     }
     let (kind, ports) = match read.is_later_fragment() {
         true => of_noted(noted(packet)),
-        false => of_upper(read.protocol, packet.bytes().get(read.upper..), false)?,
+        false => of_upper(read.protocol, upper_of(packet, read.upper, read.length()), false)?,
     };
     (read.kind, read.ports) = (kind, ports);
     Ok(read)
+}
+
+/// The upper layer, as far as it lies in the first buffer. Bytes behind the packet's end (padding of
+/// a frame) are not of it.
+fn upper_of(packet: &Packet, from: usize, to: usize) -> Option<&[u8]> {
+    let bytes = packet.bytes();
+    bytes.get(from..to.min(bytes.len()))
 }
 
 /// Read an IPv4 packet.
@@ -163,7 +170,7 @@ pub fn read4(packet: &Packet) -> Result<Read4, Refused> {
     }
     let (kind, ports) = match read.fragment_offset != 0 {
         true => of_noted(noted(packet)),
-        false => of_upper(read.protocol, packet.bytes().get(read.upper..), false)?,
+        false => of_upper(read.protocol, upper_of(packet, read.upper, read.length()), false)?,
     };
     (read.kind, read.ports) = (kind, ports);
     Ok(read)
