@@ -6,9 +6,10 @@ use quiver_metrics::{Family, Labels, Text, collect};
 
 use crate::state::NatLog;
 
-const MADE: Family = Family::counter("quiver_nat_log_records", "Events of NAT that were logged");
+const MADE: Family =
+    Family::counter("quiver_nat_log_records_total", "Events of NAT that were logged");
 const LOST: Family = Family::counter(
-    "quiver_nat_log_records_lost",
+    "quiver_nat_log_records_lost_total",
     "Events of NAT that came faster than the control thread took them",
 );
 
