@@ -149,8 +149,8 @@ pub fn read6(packet: &Packet) -> Result<Read6, Refused> {
     Ok(read)
 }
 
-/// The upper layer, as far as it lies in the first buffer. Bytes behind the packet's end (padding of
-/// a frame) are not of it.
+/// The upper layer, as far as it lies in the first buffer. Bytes behind the packet's end (padding
+/// of a frame) are not of it.
 fn upper_of(packet: &Packet, from: usize, to: usize) -> Option<&[u8]> {
     let bytes = packet.bytes();
     bytes.get(from..to.min(bytes.len()))
