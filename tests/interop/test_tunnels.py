@@ -23,7 +23,9 @@ MTU_BYTES = 1500
 FRAME_OVERHEAD_BYTES = 14 + 4 + 20
 PACKET_OVERHEAD_BYTES = 4 + 20
 KEY_BYTES = 4
-#: What must have arrived of a transfer over TCP.
+#: A transfer over TCP, and what must have arrived of it when its sender ends, which may have the last
+#: megabytes in its buffer.
+TRANSFER = "16M"
 TRANSFER_BYTES_MIN = 2_000_000
 
 
@@ -37,10 +39,10 @@ class Tunnelled:
     far: Namespace
 
     def transfer(self, sender: Namespace, receiver: Namespace, address: str) -> None:
-        """Send a few megabytes over TCP."""
+        """Send some megabytes over TCP."""
         listening = receiver.start("iperf3", "-s", "-1", "--forceflush")
         listening.wait_for_text("listening")
-        result = parse_json(sender.run("iperf3", "-c", address, "-J", "-n", "4M", check=False).stdout)
+        result = parse_json(sender.run("iperf3", "-c", address, "-J", "-n", TRANSFER, check=False).stdout)
         assert "error" not in result, result["error"]
         assert result["end"]["sum_received"]["bytes"] >= TRANSFER_BYTES_MIN
         listening.wait()
