@@ -1,4 +1,4 @@
-//! Packets of one flow keep their order through kernels, however many ways a vector goes.
+//! Packets of one flow keep their order through kernels, however many next nodes a vector has.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,13 @@ use quiver_core::memory::mapping::PageSize;
 use quiver_core::worker::Worker;
 use quiver_core::{Context, Engine, Frame, InterfaceId, Node, NodeId, NodeSpec, Packet, WorkerId};
 
-/// Ways of packets: more than the driver goes at a time.
-const WAYS: usize = 12;
+/// Next nodes of a vector: more than the driver follows at a time.
+const BRANCHES: usize = 12;
 /// A vector.
 const PACKETS: usize = 256;
 
-/// Sends packets their ways, by the first byte.
-struct Fork([NodeId; WAYS]);
+/// Sends packets to a branch, by the first byte.
+struct Fork([NodeId; BRANCHES]);
 
 /// What has arrived, in order.
 struct Arrivals(Arc<Mutex<Vec<[u8; 2]>>>);
@@ -29,17 +29,27 @@ impl Stage for Fork {
     fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
 
     fn decide(&self, _: StageContext<'_>, (): (), packet: &mut Packet) -> Result<NodeId, Never> {
-        Ok(self.0[usize::from(packet.bytes()[0]) % WAYS])
+        Ok(self.0[usize::from(packet.bytes()[0]) % BRANCHES])
     }
 }
 
-/// The node on a way; they differ in name alone.
-struct Way<const N: usize>(NodeId);
+/// The node of a branch; they differ in name alone.
+struct Branch<const N: usize>(NodeId);
 
-impl<const N: usize> Stage for Way<N> {
+impl<const N: usize> Stage for Branch<N> {
     const NAME: &'static str = [
-        "way-0", "way-1", "way-2", "way-3", "way-4", "way-5", "way-6", "way-7", "way-8", "way-9",
-        "way-10", "way-11",
+        "branch-0",
+        "branch-1",
+        "branch-2",
+        "branch-3",
+        "branch-4",
+        "branch-5",
+        "branch-6",
+        "branch-7",
+        "branch-8",
+        "branch-9",
+        "branch-10",
+        "branch-11",
     ][N];
     type Reason = Never;
     type InterfaceState = ();
@@ -61,9 +71,9 @@ impl Node for Arrivals {
     }
 }
 
-fn way<const N: usize>(builder: &mut GraphBuilder) {
-    let make = |wiring: &Wiring<'_>| Way::<N>(wiring.node("arrivals"));
-    builder.node(NodeSpec::stage("on the way", make));
+fn branch<const N: usize>(builder: &mut GraphBuilder) {
+    let make = |wiring: &Wiring<'_>| Branch::<N>(wiring.node("arrivals"));
+    builder.node(NodeSpec::stage("goes on", make));
 }
 
 fn engine(arrived: &Arc<Mutex<Vec<[u8; 2]>>>) -> Engine {
@@ -74,13 +84,13 @@ fn engine(arrived: &Arc<Mutex<Vec<[u8; 2]>>>) -> Engine {
         ..EngineConfig::default()
     };
     let mut builder = GraphBuilder::new(config, Clock::tsc()).unwrap();
-    builder.node(NodeSpec::stage("sends packets their ways", |wiring| {
-        Fork(std::array::from_fn(|way| wiring.node(&format!("way-{way}"))))
+    builder.node(NodeSpec::stage("sends packets to branches", |wiring| {
+        Fork(std::array::from_fn(|branch| wiring.node(&format!("branch-{branch}"))))
     }));
-    let ways = [way::<0>, way::<1>, way::<2>, way::<3>, way::<4>, way::<5>];
-    ways.iter().for_each(|way| way(&mut builder));
-    let ways = [way::<6>, way::<7>, way::<8>, way::<9>, way::<10>, way::<11>];
-    ways.iter().for_each(|way| way(&mut builder));
+    let branches = [branch::<0>, branch::<1>, branch::<2>, branch::<3>, branch::<4>, branch::<5>];
+    branches.iter().for_each(|branch| branch(&mut builder));
+    let branches = [branch::<6>, branch::<7>, branch::<8>, branch::<9>, branch::<10>, branch::<11>];
+    branches.iter().for_each(|branch| branch(&mut builder));
     let arrived = arrived.clone();
     let sink = move |_: &Wiring<'_>| Box::new(Arrivals(arrived.clone())) as Box<dyn Node>;
     builder.node(NodeSpec::new("arrivals", "notes the order", sink));
@@ -88,18 +98,20 @@ fn engine(arrived: &Arc<Mutex<Vec<[u8; 2]>>>) -> Engine {
 }
 
 #[test]
-fn what_goes_one_way_stays_in_order_when_others_fill_the_driver() {
+fn packets_of_one_branch_stay_in_order_when_others_fill_the_driver() {
     let arrived = Arc::default();
     let mut engine = engine(&arrived);
     let fork = engine.node_id("fork").unwrap();
     for round in 0..8 {
-        // The first packets go all ways, those behind them the last one alone.
-        let way =
-            move |number: usize| if number < 128 { number % WAYS } else { WAYS - 1 - round % 2 };
+        // The first packets go to all branches, those behind them to one alone.
+        let branch = move |number: usize| {
+            if number < 128 { number % BRANCHES } else { BRANCHES - 1 - round % 2 }
+        };
         let none = InterfaceId::NONE;
         let all = move |worker: &mut Worker| {
-            (0..PACKETS)
-                .all(|number| worker.inject(&[way(number) as u8, number as u8], fork, none, none))
+            (0..PACKETS).all(|number| {
+                worker.inject(&[branch(number) as u8, number as u8], fork, none, none)
+            })
         };
         assert!(engine.call(WorkerId(0), all).unwrap());
         (0..4).for_each(|_| {
@@ -107,10 +119,13 @@ fn what_goes_one_way_stays_in_order_when_others_fill_the_driver() {
         });
         let arrived = std::mem::take(&mut *arrived.lock().unwrap());
         assert_eq!(arrived.len(), PACKETS, "round {round}");
-        for way in 0..WAYS {
-            let of: Vec<u8> =
-                arrived.iter().filter(|[by, _]| usize::from(*by) == way).map(|[_, n]| *n).collect();
-            assert!(of.is_sorted(), "round {round}, way {way}: {of:?}");
+        for branch in 0..BRANCHES {
+            let of: Vec<u8> = arrived
+                .iter()
+                .filter(|[by, _]| usize::from(*by) == branch)
+                .map(|[_, n]| *n)
+                .collect();
+            assert!(of.is_sorted(), "round {round}, branch {branch}: {of:?}");
         }
     }
     assert_eq!(engine.pool().free(), engine.pool().total());

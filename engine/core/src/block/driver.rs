@@ -50,15 +50,6 @@ pub(crate) struct Driver {
     visited: Visited,
 }
 
-/// The way of packets from one node to the next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Its kernel may run at once.
-    Open,
-    /// By the graph: the node has no kernel, or packets wait for it already.
-    Closed,
-}
-
 /// Where the packets of a vector go, and the place of a block in it.
 struct Leaving<'f> {
     next: &'f mut [NodeId; FRAME_PACKETS_MAX],
@@ -199,8 +190,8 @@ impl Driver {
             let first = block.next[block.live.trailing_zeros() as usize % BLOCK_PACKETS];
             let next = all.unwrap_or(first);
             if all.is_some() || block_places_of(first, block.next) & block.live == block.live {
-                let way = self.way(nodes, next);
-                if way == Way::Open && work.len() < budget && self.visited.has_room() {
+                let may_follow = self.may_follow(nodes, next);
+                if may_follow && work.len() < budget && self.visited.has_room() {
                     if work.len() == 0 && block.left == 0 {
                         (node, budget) = (next, budget - 1);
                         continue;
@@ -215,7 +206,7 @@ impl Driver {
                         self.leave(block, leaving, block.live, (last, next));
                     }
                 } else {
-                    if way == Way::Open {
+                    if may_follow {
                         self.wait_for(nodes, next);
                     }
                     self.leave(block, leaving, block.live & block.left, (node, next));
@@ -231,15 +222,11 @@ impl Driver {
         }
     }
 
-    /// May packets go on to a node?
+    /// May packets go on to a node: has it a kernel, and do none wait for it in the graph?
     #[inline(always)]
-    fn way(&self, nodes: &mut Nodes<'_>, next: NodeId) -> Way {
-        match nodes.slot(next) {
-            Some(slot) if self.follows && !(self.is_awaited && slot.awaited == self.pass) => {
-                Way::Open
-            }
-            _ => Way::Closed,
-        }
+    fn may_follow(&self, nodes: &mut Nodes<'_>, next: NodeId) -> bool {
+        let awaits = |slot: &KernelSlot| self.is_awaited && slot.awaited == self.pass;
+        self.follows && nodes.slot(next).is_some_and(|slot| !awaits(slot))
     }
 
     /// Packets leave for a node to which they could have gone on, had there been room: those of
@@ -267,11 +254,11 @@ impl Driver {
             let next = block.next[rest.trailing_zeros() as usize % BLOCK_PACKETS];
             let live = block_places_of(next, block.next) & rest;
             rest &= !live;
-            let way = self.way(nodes, next);
+            let may_follow = self.may_follow(nodes, next);
             let has_room = work.len() < budget && self.visited.has_room_for(work.len() + 1);
             let rx = block.is_rx_known.then_some(block.rx);
-            if !(way == Way::Open && has_room && work.add(Step { node: next, live, rx })) {
-                if way == Way::Open {
+            if !(may_follow && has_room && work.add(Step { node: next, live, rx })) {
+                if may_follow {
                     self.wait_for(nodes, next);
                 }
                 self.leave(block, leaving, live & block.left, (node, next));
