@@ -19,7 +19,7 @@ use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::flow::{FrameFlow, kept_frame_flow};
 use crate::outer::{Inside, OuterHeader};
-use crate::output::{EncapLink, EncapOutput, IcmpRecipient, push_link};
+use crate::output::{EncapOutput, IcmpRecipient, push_link};
 
 /// The hop limit of an outer header around a frame, which has none to copy.
 const HOP_LIMIT: u8 = 64;
@@ -118,32 +118,6 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
         }
     }
 
-    /// In one step where there is a link and nothing is unusual about the frame.
-    #[inline(always)]
-    fn send(
-        &self,
-        context: StageContext<'_>,
-        link: Option<EncapLink<'_>>,
-        flow: FrameFlow,
-        key: u32,
-        packet: &mut Packet,
-    ) -> Result<NodeId, TunnelDrop> {
-        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
-        let sent = Sent { interface: packet.tx, now_ns };
-        let length = packet.segment_length();
-        let unusual =
-            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
-        let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
-        match link.filter(|link| is_usual & (length <= link.length_max)) {
-            Some(link) => {
-                let next = self.output.put_and_leave(link, packet, Self::inside(flow, key))?;
-                self.number(sent, link.entry, length, packet);
-                Ok(next)
-            }
-            None => self.slow(sent, packet),
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
@@ -205,7 +179,20 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEnc
         let entry = self.output.entries.get(entry);
         let flow = kept_frame_flow(packet);
         let link = self.output.link(entry, self.output.hop(entry, flow.hash));
-        self.send(context, link, flow, key, packet)
+        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
+        let sent = Sent { interface: packet.tx, now_ns };
+        let length = packet.segment_length();
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
+        match link.filter(|link| is_usual & (length <= link.length_max)) {
+            Some(link) => {
+                let next = self.output.put_and_leave(link, packet, Self::inside(flow, key))?;
+                self.number(sent, link.entry, length, packet);
+                Ok(next)
+            }
+            None => self.slow(sent, packet),
+        }
     }
 }
 
