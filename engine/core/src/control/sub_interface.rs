@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::control::engine::Engine;
 use crate::control::interfaces::{Facts, InterfaceChange, InterfaceError};
 use crate::graph::arc::{ARCS_MAX, Chain};
-use crate::graph::builder::BuildError;
 use crate::graph::builtin::shared_output_node;
 use crate::graph::interface::{Encapsulation, InterfaceRow};
 use crate::graph::node::NodeSpec;
@@ -65,12 +64,8 @@ impl Engine {
             return Err(InterfaceError::NotAPort(parent_name));
         }
         self.make_room()?;
-        let missing = |missing: &str| BuildError::EdgeMissing {
-            node: spec.name.clone(),
-            missing: missing.into(),
-        };
-        let input = self.node_id(&spec.input).ok_or_else(|| missing(&spec.input))?;
-        let output = self.node_id(OUTPUT).ok_or_else(|| missing(OUTPUT))?;
+        let input = self.node_of(&spec.name, &spec.input)?;
+        let output = self.node_of(&spec.name, OUTPUT)?;
         let id = self.free_interface_id()?;
         let row = InterfaceRow {
             up: false,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::control::engine::Engine;
 use crate::control::interfaces::{Facts, InterfaceError};
 use crate::graph::arc::{ARCS_MAX, Chain};
-use crate::graph::builder::BuildError;
 use crate::graph::builtin::shared_output_node;
 use crate::graph::interface::{Encapsulation, InterfaceRow};
 use crate::graph::node::NodeSpec;
@@ -48,14 +47,9 @@ impl Engine {
     ) -> Result<InterfaceId, InterfaceError> {
         self.check_new_name(&spec.name)?;
         self.make_room()?;
-        let find = |name: &str| {
-            self.node_id(name).ok_or_else(|| BuildError::EdgeMissing {
-                node: spec.name.clone(),
-                missing: name.into(),
-            })
-        };
-        let input = find(&spec.input)?;
-        let output = find(if spec.takes_offloads { OUTPUT } else { FINISHED_OUTPUT })?;
+        let input = self.node_of(&spec.name, &spec.input)?;
+        let output = if spec.takes_offloads { OUTPUT } else { FINISHED_OUTPUT };
+        let output = self.node_of(&spec.name, output)?;
         let id = self.free_interface_id()?;
         let row = InterfaceRow {
             up: false,

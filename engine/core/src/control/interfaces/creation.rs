@@ -9,7 +9,7 @@ use crate::graph::arc::{ARCS_MAX, Chain};
 use crate::graph::builder::BuildError;
 use crate::graph::counters::INTERFACES_MAX;
 use crate::graph::interface::{Encapsulation, InterfaceRow};
-use crate::ids::{InterfaceId, WorkerId};
+use crate::ids::{InterfaceId, NodeId, WorkerId};
 use crate::worker::Worker;
 use crate::worker::device::Device;
 
@@ -23,10 +23,7 @@ impl Engine {
         let name = &spec.name;
         self.check_new_name(name)?;
         self.make_room()?;
-        let input = self.node_id(&spec.input).ok_or_else(|| BuildError::EdgeMissing {
-            node: spec.name.clone(),
-            missing: spec.input.clone(),
-        })?;
+        let input = self.node_of(name, &spec.input)?;
         let id = self.free_interface_id()?;
         let takes_offloads = spec.tx.iter().all(|queue| queue.takes_offloads());
         let tx_node = crate::graph::builtin::tx_node(name, &spec.tx);
@@ -52,6 +49,12 @@ impl Engine {
         let facts = Facts { link_up: spec.link_up, passes_on_only: false, takes_offloads };
         self.place_interface(id, spec.name, spec.device, facts, row);
         Ok(id)
+    }
+
+    /// A node that a new interface leads to.
+    pub(crate) fn node_of(&self, interface: &str, node: &str) -> Result<NodeId, BuildError> {
+        let missing = || BuildError::EdgeMissing { node: interface.into(), missing: node.into() };
+        self.node_id(node).ok_or_else(missing)
     }
 
     /// May a new interface be called so?
