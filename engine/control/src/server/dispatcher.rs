@@ -369,8 +369,10 @@ impl Turn {
         self.units_max.saturating_sub(self.units)
     }
 
+    /// Time ends no turn in which nothing was done: however little of a core this thread gets, each
+    /// turn begins a command that was asked for, and one that takes long goes on.
     fn is_over(&self) -> bool {
-        self.units >= self.units_max || self.began.elapsed() >= self.time
+        self.units >= self.units_max || self.units > 0 && self.began.elapsed() >= self.time
     }
 }
 
