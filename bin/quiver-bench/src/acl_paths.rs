@@ -126,7 +126,7 @@ impl Listed {
                 protocol,
             }
         });
-        Template::Flows4(frame, Arc::new(flows.collect()))
+        Template::Flows4(frame, Arc::new(flows.collect()), 0)
     }
 
     /// IPv6 packets.
@@ -138,7 +138,7 @@ impl Listed {
             ports: [key.source_port, key.destination_port],
             protocol: (key.fields & field::PROTOCOL) as u8,
         });
-        Template::Flows6(frame, Arc::new(flows.collect()))
+        Template::Flows6(frame, Arc::new(flows.collect()), 0)
     }
 }
 

@@ -25,10 +25,10 @@ pub enum Template {
     /// An IPv4 frame whose destination and header checksum differ. So many of the first ones come
     /// once, before the others take turns.
     Ip4([u8; 64], Arc<Vec<(u32, u16)>>, usize),
-    /// An IPv4 frame whose addresses, protocol and ports differ.
-    Flows4([u8; 64], Arc<Vec<Flow4>>),
-    /// An IPv6 frame whose addresses, protocol and ports differ.
-    Flows6([u8; 80], Arc<Vec<Flow6>>),
+    /// An IPv4 frame whose addresses, protocol and ports differ; first ones likewise.
+    Flows4([u8; 64], Arc<Vec<Flow4>>, usize),
+    /// An IPv6 frame whose addresses, protocol and ports differ; first ones likewise.
+    Flows6([u8; 80], Arc<Vec<Flow6>>, usize),
     /// An IPv6 frame whose destination differs.
     Ip6([u8; 80], Arc<Vec<u128>>),
     /// A longer IPv6 frame whose destination differs.
@@ -54,6 +54,11 @@ pub struct Flow6 {
     pub protocol: u8,
 }
 
+/// Which of `count` packets comes at a turn: `once` of them first, then the others again and again.
+fn place(turn: usize, once: usize, count: usize) -> usize {
+    turn.checked_sub(once).map_or(turn, |behind| once + behind % (count - once))
+}
+
 /// Makes the packets of one path, one after another.
 pub struct Maker {
     template: Template,
@@ -74,7 +79,9 @@ impl Maker {
     /// Packets that come once, before the others take turns.
     pub fn once(&self) -> usize {
         match &self.template {
-            Template::Ip4(_, _, once) => *once,
+            Template::Ip4(_, _, once)
+            | Template::Flows4(_, _, once)
+            | Template::Flows6(_, _, once) => *once,
             _ => 0,
         }
     }
@@ -90,11 +97,7 @@ impl Maker {
                 bytes[..12].copy_from_slice(pairs[at % pairs.len()].as_flattened());
             }
             Template::Ip4(frame, destinations, once) => {
-                let at = match at.checked_sub(*once) {
-                    Some(behind) => once + behind % (destinations.len() - once),
-                    None => at,
-                };
-                let (destination, checksum) = destinations[at];
+                let (destination, checksum) = destinations[place(at, *once, destinations.len())];
                 bytes[..60].copy_from_slice(&frame[..60]);
                 bytes[24..26].copy_from_slice(&checksum.to_be_bytes());
                 bytes[30..34].copy_from_slice(&destination.to_be_bytes());
@@ -103,8 +106,8 @@ impl Maker {
                 bytes[..74].copy_from_slice(&frame[..74]);
                 bytes[38..54].copy_from_slice(&destinations[at % destinations.len()].to_be_bytes());
             }
-            Template::Flows4(frame, flows) => {
-                let flow = &flows[at % flows.len()];
+            Template::Flows4(frame, flows, once) => {
+                let flow = &flows[place(at, *once, flows.len())];
                 bytes[..60].copy_from_slice(&frame[..60]);
                 bytes[23] = flow.protocol;
                 bytes[24..26].copy_from_slice(&flow.checksum.to_be_bytes());
@@ -113,8 +116,8 @@ impl Maker {
                 bytes[34..36].copy_from_slice(&flow.ports[0].to_be_bytes());
                 bytes[36..38].copy_from_slice(&flow.ports[1].to_be_bytes());
             }
-            Template::Flows6(frame, flows) => {
-                let flow = &flows[at % flows.len()];
+            Template::Flows6(frame, flows, once) => {
+                let flow = &flows[place(at, *once, flows.len())];
                 bytes[..74].copy_from_slice(&frame[..74]);
                 bytes[20] = flow.protocol;
                 bytes[22..38].copy_from_slice(&flow.addresses[0].to_be_bytes());

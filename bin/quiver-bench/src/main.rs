@@ -15,6 +15,7 @@ mod label_paths;
 mod layers;
 mod learn;
 mod measure;
+mod nat_paths;
 mod paths;
 mod population;
 mod report;

@@ -107,7 +107,9 @@ impl Router {
         quiver_ip::register(&mut registry);
         quiver_urpf::register(&mut registry);
         quiver_cop::register(&mut registry);
+        quiver_det44::register(&mut registry);
         quiver_nat44::register(&mut registry);
+        quiver_nat64::register(&mut registry);
         quiver_npt66::register(&mut registry);
         quiver_pbr::register(&mut registry);
         quiver_srv6::register(&mut registry);

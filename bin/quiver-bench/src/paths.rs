@@ -195,7 +195,7 @@ pub fn all() -> Vec<Path> {
     ];
     paths.extend(crate::bridge_paths::all());
     paths.extend(bond_paths());
-    paths.extend(nat_paths());
+    paths.extend(crate::nat_paths::all());
     for (name, count) in IP4_ROUTES {
         let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");
         paths.push(path(
@@ -356,29 +356,6 @@ fn checked() -> Vec<Path> {
         }
     }
     paths
-}
-
-/// Sessions of NAT44, each to another destination, and NPTv6; packets from inside. The bare loop
-/// forwards them untranslated.
-fn nat_paths() -> Vec<Path> {
-    let sessions = [("1k", 1_000), ("64k", 64_000), ("1m", 1_000_000), ("16m5", 16_515_072)];
-    let of = |(name, count): (&str, u32)| {
-        let enable = format!("nat44 plugin enable sessions {count}");
-        let setup = [
-            "ip route add 20.0.0.0/8 via 10.1.0.2 bench1",
-            enable.as_str(),
-            "nat44 add address 192.0.2.1",
-            "set interface nat44 in bench0 out bench1",
-        ];
-        let packets = Packets::Ip4Flows { count };
-        path(&format!("nat44-ed-{name}"), Work::Ip4, packets, &setup, None)
-    };
-    let prefixes = [
-        "ip route add 2001:db8::/128 via 2001:db8:ffff::2 bench1",
-        "set npt66 binding interface bench1 internal 2001:db8:fffe::/48 external 2001:db8:77::/48",
-    ];
-    let npt66 = path("npt66-out", Work::Ip6, Packets::Ip6 { count: 1 }, &prefixes, None);
-    sessions.map(of).into_iter().chain([npt66]).collect()
 }
 
 impl Path {

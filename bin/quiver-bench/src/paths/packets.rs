@@ -10,6 +10,7 @@ use quiver_wire::{Header, MacAddress};
 use super::routes::{FULL_IP4, FULL_IP6};
 use crate::acl_paths::Listed;
 use crate::device::Template;
+use crate::nat_paths::Inside;
 use crate::population::{ip4_frame, ip6_frame};
 use crate::segments::{self, Carried};
 
@@ -34,6 +35,10 @@ pub enum Packets {
     /// So many IPv4 flows, first each once, then at random: sessions are there when it is
     /// measured, and are not found in the order in which they were made.
     Ip4Flows { count: u32 },
+    /// IPv4 packets of many hosts, first each session once, then at random.
+    Inside4(Inside),
+    /// IPv6 packets of many hosts, likewise.
+    Inside6(Inside),
     /// IPv6 addresses from 2001:db8:: on.
     Ip6 { count: u32 },
     /// Packets to so many local SIDs, at random.
@@ -81,6 +86,8 @@ impl Packets {
             }
             Packets::Listed4(listed) => listed.template4(),
             Packets::Listed6(listed) => listed.template6(),
+            Packets::Inside4(inside) => inside.template4(),
+            Packets::Inside6(inside) => inside.template6(),
             Packets::Made(frame) => Template::Made(frame()),
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => ip4_template(
