@@ -34,6 +34,11 @@ const VXLAN_LOCAL: u16 = 4;
 const VXLAN_LEARNING: u16 = 7;
 const VXLAN_PORT: u16 = 15;
 const VXLAN_LOCAL6: u16 = 17;
+/// What a bridge says of its port, and what it has (linux/if_link.h, `IFLA_BRPORT_…`).
+const OF_PORT: u16 = 12;
+const NESTED: u16 = libc::NLA_F_NESTED as u16;
+const PORT_LEARNS: u16 = 8;
+const PORT_FLOODS: [u16; 3] = [9, 27, 30];
 /// What a family says of a link, and how IPv6 makes its link-local address.
 const OF_FAMILIES: u16 = 26;
 const IP6_ADDRESS_MODE: u16 = 8;
@@ -182,8 +187,7 @@ impl LinkChange {
             Some(false) => (0, up_bit),
             None => (0, 0),
         };
-        let mut header = [0; HEADER_BYTES];
-        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        let mut header = header_of(index);
         header[8..12].copy_from_slice(&u32::to_ne_bytes(flags));
         header[12..16].copy_from_slice(&u32::to_ne_bytes(mask));
         let mut request = Request::new(NEW, flag::ACK, &header);
@@ -256,10 +260,38 @@ impl NewLink {
     }
 }
 
+/// Let a link be a port of a bridge.
+pub fn join(index: u32, bridge: u32) -> Request {
+    Request::new(NEW, flag::ACK, &header_of(index)).attribute(MASTER, &bridge.to_ne_bytes())
+}
+
+/// What a bridge does by one of its ports, or no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortUse {
+    /// It learns stations there.
+    Learning(bool),
+    /// It sends frames there that are for all, or for a station that it does not know.
+    Flood(bool),
+}
+
+impl PortUse {
+    /// The request for the link of this number, which is a port.
+    pub fn request(self, index: u32) -> Request {
+        let (attributes, is_on) = match self {
+            PortUse::Learning(is_on) => (&[PORT_LEARNS][..], is_on),
+            PortUse::Flood(is_on) => (&PORT_FLOODS[..], is_on),
+        };
+        let what = attributes.iter().flat_map(|kind| attribute_bytes(*kind, &[is_on.into()]));
+        let mut header = header_of(index);
+        header[0] = family::BRIDGE;
+        let request = Request::new(libc::RTM_SETLINK, flag::ACK, &header);
+        request.attribute(OF_PORT | NESTED, &what.collect::<Vec<u8>>())
+    }
+}
+
 /// Let a link have no IPv6 address of its own making.
 pub fn without_own_address(index: u32) -> Request {
-    let mut header = [0; HEADER_BYTES];
-    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    let header = header_of(index);
     let mode = attribute_bytes(IP6_ADDRESS_MODE, &[NO_ADDRESS]);
     let of_family = attribute_bytes(family::IP6.into(), &mode);
     Request::new(NEW, flag::ACK, &header).attribute(OF_FAMILIES, &of_family)
@@ -267,7 +299,12 @@ pub fn without_own_address(index: u32) -> Request {
 
 /// Delete a link.
 pub fn delete(index: u32) -> Request {
+    Request::new(DELETED, flag::ACK, &header_of(index))
+}
+
+/// The header of a message about the link of this number.
+fn header_of(index: u32) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
-    Request::new(DELETED, flag::ACK, &header)
+    header
 }

@@ -7,6 +7,7 @@ use quiver_forwarding::fib::{Fib, NextHopObjectId, Source};
 use quiver_forwarding::neighbour::NeighbourState;
 use quiver_wire::MacAddress;
 
+use crate::evpn::stations;
 use crate::mirror::{Feed, Mirror, Namespace, Origin, mirror};
 use crate::reader::{Again, NeighbourFacts, ObjectHops, Order, Portion};
 use crate::routes::{self, Meaning, object_paths};
@@ -35,16 +36,16 @@ pub(crate) fn take(engine: &mut Engine, namespace: &Namespace, origin: Origin) {
     }
     for ((link, address), facts) in neighbours {
         take_neighbour(engine, namespace, link, address, facts);
-        evpn::take_neighbour(engine, namespace, link, address, facts);
+        stations::take_neighbour(engine, namespace, link, address, facts);
     }
     for (id, remote) in portion.far_objects {
-        evpn::take_far_object(engine, namespace, id, remote);
+        stations::take_far_object(engine, namespace, id, remote);
     }
     for (key, facts) in stations {
         fdb::take_station(engine, namespace, key, facts);
     }
     for (key, remote) in far {
-        evpn::take_far(engine, namespace, key, remote);
+        stations::take_far(engine, namespace, key, remote);
     }
     take_objects(engine, namespace, origin, objects);
     engine.with(|engine, mirror: &mut Mirror| {
@@ -93,7 +94,8 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
     let Some(mirror) = mirror(engine) else { return };
     let Some(id) = mirror.by_link.remove(&(namespace.clone(), link)) else { return };
     let Some(pair) = mirror.pairs.get_mut(&id) else { return };
-    (pair.link, pair.linux, pair.is_bridge_port) = (None, None, false);
+    (pair.link, pair.linux) = (None, None);
+    (pair.is_bridge_port, pair.is_in_vrf) = (false, false);
     pair.addresses.clear();
     pair.written_neighbours.clear();
     let host_name = pair.host_name.clone();

@@ -58,6 +58,7 @@ fn wish(engine: &Engine, mirror: &Mirror, id: InterfaceId) -> Option<PairWish> {
         host_name: format!("{}.{number}", parent.host_name),
         namespace: parent.namespace.clone(),
         tap: None,
+        tap_name: None,
         is_automatic: true,
     })
 }

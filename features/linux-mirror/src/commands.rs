@@ -11,7 +11,7 @@ use quiver_linux::{TapKind, TapMaker};
 
 use crate::auto_subint;
 use crate::classes::{Class, Limit};
-use crate::evpn;
+use crate::evpn::{self, EvpnWish};
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::pairs::{self, PairWish};
 use crate::reader::{BUFFER_BYTES, Order};
@@ -65,31 +65,33 @@ pub(crate) fn register(registry: &mut Registry) {
             }),
     );
     registry.command(
-        Command::new("lcp evpn <interface> host-if <name:word> [netns <namespace:path>]")
-            .entry(
-                order::TABLES,
-                "interfaces.<interface>.lcp-evpn: <name> / {host-if: <name>, netns: <namespace>}",
-            )
-            .undo("lcp evpn del <interface>")
-            .group(GROUP)
-            .help("Let FRR in Linux say what is behind the far ends of a VXLAN interface (EVPN)")
-            .details(
-                "Linux gets a VXLAN device of this name with the VNI, and a bridge NAME-b that it \
+        Command::new(
+            "lcp evpn <interface> host-if <name:word> {[netns <namespace:path>] [bvi <routed:\
+             interface>]}",
+        )
+        .entry(
+            order::TABLES,
+            "interfaces.<interface>.lcp-evpn: <name> / {host-if: <name>, netns: <namespace>, bvi: \
+             <routed>}",
+        )
+        .undo("lcp evpn del <interface>")
+        .group(GROUP)
+        .help("Let FRR in Linux say what is behind the far ends of a VXLAN interface (EVPN)")
+        .details(
+            "Linux gets a VXLAN device of this name with the VNI, and a bridge NAME-b that it \
                  is a port of. FRR with `advertise-all-vni` finds the VNI there. Far ends that it \
                  writes to Linux's forwarding database are taken over, and stations that the \
                  bridge domain has learned are announced. The namespace must be one in which an \
-                 interface has a twin.",
-            )
-            .word("host-if", "what Linux calls the VXLAN device, at most 13 letters")
-            .word("netns", "a name of `ip netns`, or a path; as for `lcp create`")
-            .example("lcp evpn vxlan_tunnel0 host-if vx100")
-            .run(|engine: &mut Engine, args| {
-                let id = args.interface(engine, "interface")?;
-                let default = mirror(engine).and_then(|mirror| mirror.default_namespace.clone());
-                let namespace = namespace(args, "namespace")?.or(default);
-                let name: &str = args.get("name")?;
-                evpn::create(engine, id, name.to_owned(), namespace).map(|()| Output::none())
-            }),
+                 interface has a twin. With `bvi` the bridge is the twin of that routed interface, \
+                 as `lcp create` makes one: put it into a VRF device of Linux, and FRR takes and \
+                 announces prefixes (type 5) for its VNI.",
+        )
+        .word("host-if", "what Linux calls the VXLAN device, at most 13 letters")
+        .word("netns", "a name of `ip netns`, or a path; as for `lcp create`")
+        .word("bvi", "the routed interface of the bridge domain, whose twin the bridge is")
+        .example("lcp evpn vxlan_tunnel0 host-if vx100")
+        .example("lcp evpn vxlan_tunnel1 host-if vx1000 bvi loop1")
+        .run_or_begin(create_evpn),
     );
     registry.command(
         Command::new("lcp evpn del <interface>")
@@ -291,12 +293,36 @@ fn create(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal>
         namespace: namespace_or_default(engine, args)?,
         kind: if args.has("tun") { TapKind::Tun } else { TapKind::Tap },
         tap: args.optional("tap-id")?,
+        tap_name: None,
         is_automatic: false,
     };
     let make = pairs::prepare(engine, &wish)?;
     in_background(make, |engine: &mut Engine, attach| {
         let twin = pairs::finish(engine, wish, attach)?;
         Ok(Output::text(engine.interface_name(twin)))
+    })
+}
+
+fn create_evpn(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal> {
+    let wish = EvpnWish {
+        id: args.interface(engine, "interface")?,
+        host_name: args.get("name")?,
+        namespace: namespace_or_default(engine, args)?,
+    };
+    let Some(routed) = args.optional_interface(engine, "routed")? else {
+        return evpn::create(engine, wish).map(|()| Work::Done(Output::none()));
+    };
+    evpn::check(engine, &wish)?;
+    let pair = wish.routed(routed);
+    let make = pairs::prepare(engine, &pair)?;
+    in_background(make, |engine: &mut Engine, attach| {
+        let id = wish.id;
+        evpn::create(engine, wish)?;
+        let made = pairs::finish(engine, pair, attach).map(|_| Output::none());
+        if made.is_err() {
+            evpn::end(engine, id);
+        }
+        made
     })
 }
 
@@ -347,7 +373,9 @@ pub(crate) fn write_config(engine: &Engine, config: &mut ConfigWriter) {
         let (name, host) = (engine.interface_name(id), quoted(&twin.host_name));
         let netns = twin.namespace.as_ref();
         let netns = netns.map_or_else(String::new, |netns| format!(" netns {}", quoted(netns)));
-        config.command(format_args!("lcp evpn {name} host-if {host}{netns}"));
+        let routed = twin.routed(mirror).map(|id| format!(" bvi {}", engine.interface_name(id)));
+        let routed = routed.unwrap_or_default();
+        config.command(format_args!("lcp evpn {name} host-if {host}{netns}{routed}"));
     }
     for (namespace, followed) in &mirror.followed {
         let Some((address, _)) = &followed.daemon else { continue };

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use quiver_control::layer_two::{BridgeFdb, FdbEntry};
 use quiver_core::{Engine, InterfaceId};
 
-use crate::evpn;
+use crate::evpn::stations;
 use crate::mirror::{Mirror, Namespace, mirror};
 use crate::reader::{OwnChange, StationFacts, StationKey};
 
@@ -45,7 +45,7 @@ pub(crate) fn take_station(
     (link, mac, vlan): StationKey,
     facts: Option<StationFacts>,
 ) {
-    if evpn::take_bridged(engine, namespace, (link, mac), facts.is_some()) {
+    if stations::take_bridged(engine, namespace, (link, mac), facts.is_some()) {
         return;
     }
     let Some(mirror) = mirror(engine) else { return };
@@ -167,7 +167,7 @@ pub(crate) fn look(engine: &mut Engine) {
     if is_whole {
         write(mirror);
         fit_moved(engine, calls);
-        evpn::follow_domains(engine);
+        stations::follow_domains(engine);
     }
 }
 

@@ -87,6 +87,7 @@ pub(crate) fn take_link(engine: &mut Engine, namespace: &Namespace, link: u32, f
     // A sub-interface has the layer 2 address of its port.
     let follows_mac = pair.crossing == Crossing::Frames;
     pair.is_bridge_port = facts.is_bridge_port;
+    pair.is_in_vrf = facts.is_in_vrf;
     let is_own_news = before.is_none_or(|before| before.0 != now.0);
     if is_own_news {
         mirror.own.compare_all();

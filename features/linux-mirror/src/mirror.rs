@@ -40,7 +40,9 @@ pub(crate) struct Pair {
     pub linux: Option<(bool, u32)>,
     /// Is it a port of a bridge of Linux?
     pub is_bridge_port: bool,
-    /// Was it made because of the twin of the parent?
+    /// Does it belong to a VRF device of Linux?
+    pub is_in_vrf: bool,
+    /// Was it made because of another twin?
     pub is_automatic: bool,
     /// Configured neighbours that Linux was given.
     pub written_neighbours: BTreeMap<IpAddr, [u8; 6]>,
@@ -68,6 +70,7 @@ impl Pair {
             link: None,
             linux: None,
             is_bridge_port: false,
+            is_in_vrf: false,
             is_automatic: false,
             written_neighbours: BTreeMap::new(),
             linux_neighbours: BTreeSet::new(),

@@ -27,13 +27,18 @@ pub(crate) struct PairWish {
     pub host_name: String,
     pub namespace: Namespace,
     pub tap: Option<u32>,
-    /// Is it made because of the twin of the parent?
+    /// What Linux calls the tap, unless that is the twin itself: the port of a bridge, which then
+    /// is the twin.
+    pub tap_name: Option<String>,
+    /// Is it made because of another twin, so that no line of the configuration makes it?
     pub is_automatic: bool,
 }
 
 /// Can this pair be made?
 pub(crate) fn check(engine: &Engine, wish: &PairWish) -> Result<(), Refusal> {
-    check_name(&wish.host_name).map_err(|error| Refusal::new(error.to_string()))?;
+    for name in [Some(&wish.host_name), wish.tap_name.as_ref()].into_iter().flatten() {
+        check_name(name).map_err(|error| Refusal::new(error.to_string()))?;
+    }
     let name = engine.interface_name(wish.id);
     let Some(interface) = engine.interface(wish.id) else {
         return Err(Refusal::new("the interface is gone"));
@@ -91,7 +96,7 @@ pub(crate) fn prepare(
     let row = row.ok_or_else(|| Refusal::new("the interface is gone"))?;
     let tap = TapWish {
         id: wish.tap,
-        host_name: wish.host_name.clone(),
+        host_name: wish.tap_name.as_ref().unwrap_or(&wish.host_name).clone(),
         host_namespace: wish.namespace.clone(),
         kind: wish.kind,
         host_mac: (wish.kind == TapKind::Tap).then_some(row.mac),

@@ -1,7 +1,7 @@
 //! The tables of a namespace: Linux's main table is the table of the first interface with a twin
-//! there. An interface that is moved to another table takes the routes of Linux along.
+//! there that is in no VRF of Linux. An interface that is moved to another table takes the routes of Linux along.
 
-use quiver_core::{Engine, InterfaceId};
+use quiver_core::Engine;
 use quiver_forwarding::fib::{Change, Family, Fib, RouteChange, Source};
 use quiver_forwarding::ip::InterfaceAddresses;
 use quiver_tables::prefix::IpPrefix;
@@ -16,9 +16,10 @@ pub(crate) fn main_tables(
     mirror: &Mirror,
     namespace: &Namespace,
 ) -> Option<[u32; 2]> {
-    let first: Option<InterfaceId> = mirror.of_namespace(namespace).next();
+    let those = || mirror.pairs.iter().filter(|(_, pair)| pair.namespace == *namespace);
+    let first = those().find(|(_, pair)| !pair.is_in_vrf).or_else(|| those().next());
     let calls = engine.get::<InterfaceAddresses>();
-    first.zip(calls).map(|(id, calls)| (calls.tables)(engine, id))
+    first.map(|(id, _)| *id).zip(calls).map(|(id, calls)| (calls.tables)(engine, id))
 }
 
 /// Once a turn of the control loop: follow interfaces that were moved.

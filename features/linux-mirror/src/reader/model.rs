@@ -35,6 +35,8 @@ pub(crate) struct LinkFacts {
     pub vlan: Option<(u16, u16)>,
     /// Is it a port of a bridge?
     pub is_bridge_port: bool,
+    /// Does it belong to a VRF device?
+    pub is_in_vrf: bool,
     /// The VNI of a VXLAN device.
     pub vni: Option<u32>,
 }
@@ -47,7 +49,8 @@ pub(crate) type AddressKey = (u32, IpAddr, u8);
 pub(crate) struct NeighbourFacts {
     /// Its layer 2 address.
     pub mac: [u8; 6],
-    /// Was it configured?
+    /// Was it configured, or put there by a daemon that says when it goes (`NUD_NOARP` with
+    /// `NTF_EXT_LEARNED`, as FRR has next hops of EVPN)?
     pub is_permanent: bool,
 }
 
@@ -231,6 +234,7 @@ impl Model {
                     is_macvlan: read.kind == Some("macvlan"),
                     vlan: read.vlan,
                     is_bridge_port: read.master_kind == Some("bridge"),
+                    is_in_vrf: read.master_kind == Some("vrf"),
                     vni: read.vni,
                 };
                 self.links.put(read.index, facts);
@@ -329,7 +333,9 @@ impl Model {
         let key = (read.link, address);
         match read.mac.filter(|_| message.kind == neighbour::NEW && read.is_usable()) {
             Some(mac) => {
-                let facts = NeighbourFacts { mac, is_permanent: read.is_permanent() };
+                let is_daemons = read.is_external && read.is_static();
+                let is_permanent = read.is_permanent() || is_daemons;
+                let facts = NeighbourFacts { mac, is_permanent };
                 self.neighbours.put(key, facts);
             }
             None => {
