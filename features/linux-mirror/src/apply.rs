@@ -98,24 +98,29 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
     (pair.is_bridge_port, pair.is_in_vrf) = (false, false);
     pair.addresses.clear();
     pair.written_neighbours.clear();
-    let host_name = pair.host_name.clone();
+    let (host_name, is_made_again) = (pair.host_name.clone(), pair.is_automatic);
     mirror.own.compare_all();
     let name = engine.interface_name(id);
-    tracing::warn!(
-        "{name}: its twin {host_name} was deleted in Linux; `lcp delete {name}` and `lcp create` \
-         make it anew"
-    );
+    if !is_made_again {
+        tracing::warn!(
+            "{name}: its twin {host_name} was deleted in Linux; `lcp delete {name}` and `lcp \
+             create` make it anew"
+        );
+    }
     fdb::forget(engine, id);
     upper_links::fit_interface(engine, id);
 }
 
+/// Linux says what a neighbour is. FRR calls an IPv4 next hop of IPv6 routes by an IPv4 address that
+/// is mapped into IPv6: it is the neighbour with the IPv4 address, until Linux has neither.
 fn take_neighbour(
     engine: &mut Engine,
     namespace: &Namespace,
     link: u32,
-    address: IpAddr,
+    known_as: IpAddr,
     facts: Option<NeighbourFacts>,
 ) {
+    let address = known_as.to_canonical();
     let Some(id) = engine.get::<Mirror>().and_then(|mirror| mirror.by_link(namespace, link)) else {
         return;
     };
@@ -124,13 +129,15 @@ fn take_neighbour(
     let known = fib.neighbours().get(id, address).map(|known| (known.mac, known.state));
     let is_same = |mac: [u8; 6]| known == Some((MacAddress(mac), NeighbourState::Static));
     let Some(pair) = mirror(engine).and_then(|mirror| mirror.pairs.get_mut(&id)) else { return };
-    // Linux also reports what it was given: that stays the operator's.
-    let was_linuxs = match facts {
-        Some(NeighbourFacts { mac, is_permanent: true }) if !is_same(mac) => {
-            !pair.linux_neighbours.insert(address)
+    let is_over = match facts {
+        Some(NeighbourFacts { mac, is_permanent: true }) => {
+            // Linux also reports what it was given: that stays the operator's.
+            if !is_same(mac) || pair.has_linux_neighbour(address) {
+                pair.linux_neighbours.insert(known_as);
+            }
+            false
         }
-        Some(NeighbourFacts { is_permanent: true, .. }) => true,
-        _ => pair.linux_neighbours.remove(&address),
+        _ => pair.linux_neighbours.remove(&known_as) && !pair.has_linux_neighbour(address),
     };
     let Some(fib) = engine.get_mut::<Fib>() else { return };
     let done = match facts {
@@ -141,7 +148,7 @@ fn take_neighbour(
         Some(NeighbourFacts { mac, .. }) if known.is_none() => fib
             .learn_neighbour_as(NeighbourState::Stale, id, address, MacAddress(mac), now_ms)
             .map(|_| ()),
-        None if was_linuxs && known.is_some_and(|(_, state)| state == NeighbourState::Static) => {
+        None if is_over && known.is_some_and(|(_, state)| state == NeighbourState::Static) => {
             fib.remove_neighbour(id, address)
         }
         _ => Ok(()),

@@ -155,7 +155,8 @@ fn path(
 ) -> Option<Path> {
     let on = interface(link)?;
     let path = match gateway {
-        Some(gateway) => Path::via(gateway, Some(on)),
+        // An IPv4 next hop of IPv6 routes, as FRR calls it.
+        Some(gateway) => Path::via(gateway.to_canonical(), Some(on)),
         None => Path::new(Target::Attached(on)),
     };
     Some(path.weight(share(weight)))

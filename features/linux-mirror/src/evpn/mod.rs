@@ -51,8 +51,8 @@ pub(crate) struct EvpnTwin {
     gone: VecDeque<(Part, u32)>,
     /// Those that Linux was told to make.
     told: [bool; 3],
-    /// Linux was told to make the tap a port of the bridge.
-    is_joined: bool,
+    /// Which links Linux was told to join.
+    joined: Option<Joined>,
     /// Behind which far ends stations are or were, as FRR says.
     remotes: BTreeMap<[u8; 6], FarValue>,
     /// Stations that Linux's bridge has behind the VXLAN device now.
@@ -61,6 +61,14 @@ pub(crate) struct EvpnTwin {
     answers: BTreeMap<IpAddr, [u8; 6]>,
     /// The bridge domain in which they are.
     domain: Option<u32>,
+}
+
+/// The bridge, and those of its ports that are not always there or are not made as they are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Joined {
+    bridge: u32,
+    vxlan: u32,
+    tap: Option<u32>,
 }
 
 impl EvpnTwin {
@@ -88,27 +96,30 @@ impl EvpnTwin {
         self.link(Part::Local)
     }
 
-    /// What makes the tap of a routed interface a port of the bridge. It learns nothing there, for
-    /// FRR says where stations are; and what the bridge itself sends to all goes to the router
-    /// alone, which sends it on to the far ends. Without a tap the VXLAN device does that.
+    /// What makes all others ports of the bridge: those that are left of a bridge that Linux has
+    /// lost, and the tap of a routed interface. Nothing is learned behind the tap, for FRR says
+    /// where stations are; and what the bridge itself sends to all goes to the router alone, which
+    /// sends it on to the far ends. Without a tap the VXLAN device does that.
     fn join(&mut self) -> Vec<(String, Request)> {
-        let (Some(bridge), Some(vxlan)) = (self.link(Part::Bridge), self.link(Part::Vxlan)) else {
-            return Vec::new();
-        };
-        if self.is_joined == self.tap.is_some() {
-            return Vec::new();
-        }
-        self.is_joined = self.tap.is_some();
+        let [Some(bridge), Some(vxlan), Some(local)] = self.links else { return Vec::new() };
+        let now = Joined { bridge, vxlan, tap: self.tap };
+        let before = std::mem::replace(&mut self.joined, Some(now));
         let mut asks = Vec::new();
-        if let Some(tap) = self.tap {
-            let name = tap_name(&self.host_name);
-            asks.push((format!("{name} to be a port of the bridge"), join(tap, bridge)));
-            let learns_not = PortUse::Learning(false).request(tap);
-            asks.push((format!("no learning behind {name}"), learns_not));
+        if before.is_some_and(|before| before.bridge != bridge) {
+            let ports = [(Part::Vxlan, vxlan), (Part::Local, local)];
+            asks.extend(ports.map(|(part, link)| (self.name(part), join(link, bridge))));
         }
-        let floods = PortUse::Flood(self.tap.is_none()).request(vxlan);
-        asks.push((format!("flood by {}", self.host_name), floods));
-        asks
+        if let Some(tap) = self.tap.filter(|_| before != Some(now)) {
+            let learns_not = PortUse::Learning(false).request(tap);
+            asks.extend([join(tap, bridge), learns_not].map(|ask| (tap_name(&self.host_name), ask)));
+        }
+        let had_tap = before.is_some_and(|before| before.tap.is_some());
+        if before != Some(now) && (had_tap || self.tap.is_some()) {
+            let floods = PortUse::Flood(self.tap.is_none()).request(vxlan);
+            asks.push((self.host_name.clone(), floods));
+        }
+        let in_words = |(link, ask)| (format!("{link} to be a port of the bridge"), ask);
+        asks.into_iter().map(in_words).collect()
     }
 
     /// Do FRR's entries stand behind this link, or did they until it went?
@@ -188,7 +199,7 @@ pub(crate) fn create(engine: &mut Engine, wish: EvpnWish) -> Result<(), Refusal>
         tap: None,
         gone: VecDeque::new(),
         told: [false; 3],
-        is_joined: false,
+        joined: None,
         remotes: BTreeMap::new(),
         bridged: BTreeSet::new(),
         answers: BTreeMap::new(),
@@ -287,7 +298,6 @@ pub(crate) fn take_link(
                 news = Some((*id, true));
             } else if was_it && facts.is_none() {
                 (twin.links[part as usize], twin.told[part as usize]) = (None, false);
-                twin.is_joined = false;
                 twin.gone.push_front((part, link));
                 twin.gone.truncate(GONE_LINKS_MAX);
                 news = Some((*id, false));
