@@ -27,6 +27,9 @@ pub const NEIGHBOURS_MAX: usize = 1 << 16;
 pub enum NeighbourState {
     /// Configured; does not age.
     Static,
+    /// Said by a control plane beside the router, which also says when it is over; does not age, and
+    /// is no part of the configuration.
+    Told,
     /// Answered, or spoke to us, lately.
     Reachable,
     /// Not heard from for some time; used, and asked again once a packet goes to it.
@@ -42,11 +45,17 @@ impl NeighbourState {
     pub fn word(self) -> &'static str {
         match self {
             NeighbourState::Static => "static",
+            NeighbourState::Told => "told",
             NeighbourState::Reachable => "reachable",
             NeighbourState::Stale => "stale",
             NeighbourState::Delay => "delay",
             NeighbourState::Probe => "probe",
         }
+    }
+
+    /// Does it stand until somebody takes it away, whatever is heard?
+    pub fn is_fixed(self) -> bool {
+        matches!(self, NeighbourState::Static | NeighbourState::Told)
     }
 }
 
@@ -207,7 +216,7 @@ impl Neighbours {
     pub fn would_learn(&self, interface: InterfaceId, address: IpAddr, mac: MacAddress) -> Learned {
         let family = &self.families[side(address)];
         match self.get(interface, address) {
-            Some(old) if old.state == NeighbourState::Static => Learned::StaticStands,
+            Some(old) if old.state.is_fixed() => Learned::StaticStands,
             Some(old) if old.mac == mac => Learned::Refreshed,
             Some(_) => Learned::Changed,
             None if family.by_age.len() >= family.config.limit && !family.config.recycles => {
@@ -249,15 +258,17 @@ impl Neighbours {
         learned
     }
 
-    /// A neighbour was configured.
-    pub fn set_static(
+    /// A neighbour was configured ([`NeighbourState::Static`]) or told of
+    /// ([`NeighbourState::Told`]).
+    pub fn fix(
         &mut self,
+        state: NeighbourState,
         interface: InterfaceId,
         address: IpAddr,
         mac: MacAddress,
         now_ms: u64,
     ) {
-        self.put(interface, address, mac, NeighbourState::Static, now_ms);
+        self.put(interface, address, mac, state, now_ms);
     }
 
     fn put(
@@ -281,7 +292,7 @@ impl Neighbours {
         if before.is_some_and(|before| before != mac) {
             self.generations.advance(on, address);
         }
-        if state != NeighbourState::Static {
+        if !state.is_fixed() {
             self.families[side(address)].by_age.insert((now_ms, on, address));
         }
         let neighbour = Neighbour { mac, state, confirmed_ms: now_ms, due_ms: u64::MAX, asked: 0 };
@@ -375,7 +386,7 @@ impl Neighbours {
         let Some(neighbour) = self.map.get_mut(&(on, address)) else { return };
         self.due.remove(&(neighbour.due_ms, on, address));
         neighbour.due_ms = match neighbour.state {
-            NeighbourState::Static => u64::MAX,
+            NeighbourState::Static | NeighbourState::Told => u64::MAX,
             NeighbourState::Reachable => {
                 now_ms + scattered(config.reachable_ms, on, address, now_ms)
             }
@@ -399,7 +410,7 @@ impl Neighbours {
             return self.next_due(now_ms);
         };
         let due = match neighbour.state {
-            NeighbourState::Static | NeighbourState::Stale => Due::Forget,
+            NeighbourState::Static | NeighbourState::Told | NeighbourState::Stale => Due::Forget,
             NeighbourState::Reachable => {
                 neighbour.state = NeighbourState::Stale;
                 Due::Stale

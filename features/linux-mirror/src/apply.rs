@@ -1,8 +1,9 @@
 //! What a reader tells is taken over, a portion a turn of the control loop.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use quiver_core::Engine;
+use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, NextHopObjectId, Source};
 use quiver_forwarding::neighbour::NeighbourState;
 use quiver_wire::MacAddress;
@@ -98,6 +99,7 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
     (pair.is_bridge_port, pair.is_in_vrf) = (false, false);
     pair.addresses.clear();
     pair.written_neighbours.clear();
+    let told = std::mem::take(&mut pair.linux_neighbours);
     let (host_name, is_made_again) = (pair.host_name.clone(), pair.is_automatic);
     mirror.own.compare_all();
     let name = engine.interface_name(id);
@@ -107,8 +109,20 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
              create` make it anew"
         );
     }
+    forget_neighbours(engine, id, &told);
     fdb::forget(engine, id);
     upper_links::fit_interface(engine, id);
+}
+
+/// Linux says nothing more of these neighbours.
+pub(crate) fn forget_neighbours(engine: &mut Engine, id: InterfaceId, told: &BTreeSet<IpAddr>) {
+    let Some(fib) = engine.get_mut::<Fib>() else { return };
+    for address in told.iter().map(IpAddr::to_canonical) {
+        let known = fib.neighbours().get(id, address);
+        if known.is_some_and(|known| known.state == NeighbourState::Told) {
+            let _ = fib.remove_neighbour(id, address); // it is there
+        }
+    }
 }
 
 /// Linux says what a neighbour is. FRR calls an IPv4 next hop of IPv6 routes by an IPv4 address that
@@ -125,30 +139,25 @@ fn take_neighbour(
         return;
     };
     let now_ms = engine.now_ns() / 1_000_000;
-    let Some(fib) = engine.get::<Fib>() else { return };
-    let known = fib.neighbours().get(id, address).map(|known| (known.mac, known.state));
-    let is_same = |mac: [u8; 6]| known == Some((MacAddress(mac), NeighbourState::Static));
     let Some(pair) = mirror(engine).and_then(|mirror| mirror.pairs.get_mut(&id)) else { return };
-    let is_over = match facts {
-        Some(NeighbourFacts { mac, is_permanent: true }) => {
-            // Linux also reports what it was given: that stays the operator's.
-            if !is_same(mac) || pair.has_linux_neighbour(address) {
-                pair.linux_neighbours.insert(known_as);
-            }
-            false
-        }
-        _ => pair.linux_neighbours.remove(&known_as) && !pair.has_linux_neighbour(address),
+    let named = &mut pair.linux_neighbours;
+    match facts {
+        Some(NeighbourFacts { is_permanent: true, .. }) => named.insert(known_as),
+        _ => named.remove(&known_as),
     };
+    let is_permanent = named.iter().any(|known| known.to_canonical() == address);
     let Some(fib) = engine.get_mut::<Fib>() else { return };
+    let known = fib.neighbours().get(id, address).map(|known| known.state);
     let done = match facts {
-        Some(NeighbourFacts { mac, is_permanent: true }) if !is_same(mac) => {
-            fib.set_static_neighbour(id, address, MacAddress(mac), now_ms)
+        // One that the operator has configured stands; Linux reports it, too.
+        Some(NeighbourFacts { mac, is_permanent: true }) => {
+            fib.tell_neighbour(id, address, MacAddress(mac), now_ms)
         }
         // The router has heard the answer itself, as a rule.
         Some(NeighbourFacts { mac, .. }) if known.is_none() => fib
             .learn_neighbour_as(NeighbourState::Stale, id, address, MacAddress(mac), now_ms)
             .map(|_| ()),
-        None if is_over && known.is_some_and(|(_, state)| state == NeighbourState::Static) => {
+        _ if known == Some(NeighbourState::Told) && !is_permanent => {
             fib.remove_neighbour(id, address)
         }
         _ => Ok(()),

@@ -46,7 +46,7 @@ pub(crate) struct Pair {
     pub is_automatic: bool,
     /// Configured neighbours that Linux was given.
     pub written_neighbours: BTreeMap<IpAddr, [u8; 6]>,
-    /// Configured neighbours that came from Linux, and go with it, as Linux calls them.
+    /// Neighbours that Linux has configured, as it calls them.
     pub linux_neighbours: BTreeSet<IpAddr>,
     /// Addresses that both have.
     pub addresses: BTreeSet<(IpAddr, u8)>,
@@ -55,11 +55,6 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Has Linux configured this neighbour?
-    pub fn has_linux_neighbour(&self, address: IpAddr) -> bool {
-        self.linux_neighbours.iter().any(|known| known.to_canonical() == address)
-    }
-
     /// Of a twin that is not known to Linux's reader yet.
     pub fn new(
         twin: InterfaceId,

@@ -413,10 +413,9 @@ fn update_neighbours(engine: &Engine, mirror: &mut Mirror, own: &mut OwnRoutes) 
             pair.written_neighbours.clear(); // Linux forgets them with a link that is down
             continue;
         };
-        let is_linuxs = |address: IpAddr| pair.has_linux_neighbour(address);
-        let configured = neighbours.on(*id).filter(|(address, known)| {
-            updates_linux && known.state == NeighbourState::Static && !is_linuxs(*address)
-        });
+        let configured = neighbours
+            .on(*id)
+            .filter(|(_, known)| updates_linux && known.state == NeighbourState::Static);
         let wanted: BTreeMap<IpAddr, [u8; 6]> =
             configured.map(|(address, known)| (address, known.mac.0)).collect();
         let gone = pair.written_neighbours.keys().filter(|known| !wanted.contains_key(known));

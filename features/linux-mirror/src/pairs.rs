@@ -268,6 +268,7 @@ pub(crate) fn delete(engine: &mut Engine, id: InterfaceId) -> Result<(), Refusal
         is_last
     });
     release(engine, pair.crossing);
+    apply::forget_neighbours(engine, id, &pair.linux_neighbours);
     fdb::forget(engine, id);
     upper_links::fit_interface(engine, id);
     auto_subint::twin_gone(engine, id);

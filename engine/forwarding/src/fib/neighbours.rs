@@ -147,8 +147,37 @@ impl Fib {
         mac: MacAddress,
         now_ms: u64,
     ) -> Result<(), FibError> {
+        self.fix_neighbour(NeighbourState::Static, interface, address, mac, now_ms)
+    }
+
+    /// A control plane beside the router says who a neighbour is. It takes no configured one away.
+    ///
+    /// # Errors
+    /// As for [`learn_neighbour`](Self::learn_neighbour).
+    pub fn tell_neighbour(
+        &mut self,
+        interface: InterfaceId,
+        address: IpAddr,
+        mac: MacAddress,
+        now_ms: u64,
+    ) -> Result<(), FibError> {
+        let known = self.neighbours.get(interface, address);
+        if known.is_some_and(|known| known.state == NeighbourState::Static) {
+            return Ok(());
+        }
+        self.fix_neighbour(NeighbourState::Told, interface, address, mac, now_ms)
+    }
+
+    fn fix_neighbour(
+        &mut self,
+        state: NeighbourState,
+        interface: InterfaceId,
+        address: IpAddr,
+        mac: MacAddress,
+        now_ms: u64,
+    ) -> Result<(), FibError> {
         self.check_neighbour(interface, address, mac)?;
-        self.neighbours.set_static(interface, address, mac, now_ms);
+        self.neighbours.fix(state, interface, address, mac, now_ms);
         if let Err(error) = self.neighbour_changed(interface, address) {
             self.neighbours.remove(interface, address);
             let _ = self.neighbour_changed(interface, address);

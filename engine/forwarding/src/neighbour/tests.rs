@@ -13,7 +13,7 @@ fn changes_are_kept_while_somebody_wants_them_and_the_oldest_make_room() {
     neighbours.watch_changes(true);
     neighbours.learn(on, address(1), mac, NeighbourState::Reachable, 1); // the same
     neighbours.learn(on, address(1), other, NeighbourState::Reachable, 2);
-    neighbours.set_static(on, address(2), mac, 3);
+    neighbours.fix(NeighbourState::Static, on, address(2), mac, 3);
     let _ = neighbours.remove(on, address(1));
     let (changes, lost) = neighbours.take_changes();
     let said: Vec<_> = changes.iter().map(|c| (c.address, c.before, c.now, c.is_static)).collect();
@@ -24,7 +24,7 @@ fn changes_are_kept_while_somebody_wants_them_and_the_oldest_make_room() {
     ];
     assert_eq!((said.as_slice(), lost), (&expected[..], 0));
     for n in 0..CHANGES_MAX as u32 + 7 {
-        neighbours.set_static(on, address(100 + n), mac, 4);
+        neighbours.fix(NeighbourState::Static, on, address(100 + n), mac, 4);
     }
     let (changes, lost) = neighbours.take_changes();
     assert_eq!((changes.len(), lost, changes[0].address), (CHANGES_MAX, 7, address(107)));
@@ -56,7 +56,7 @@ fn watch(neighbours: &mut Neighbours, from_ms: u64, until_ms: u64) -> Vec<(u64, 
 #[test]
 fn a_static_neighbour_is_not_overwritten_and_does_not_age() {
     let mut neighbours = Neighbours::default();
-    neighbours.set_static(ON, host(1), MAC, 0);
+    neighbours.fix(NeighbourState::Static, ON, host(1), MAC, 0);
     let learned = neighbours.learn(ON, host(1), OTHER, NeighbourState::Reachable, 5);
     assert_eq!(learned, Learned::StaticStands);
     assert_eq!(watch(&mut neighbours, 0, 10_000_000), []);

@@ -6,7 +6,6 @@ use quiver_control::{IpPrefix, Refusal, modes};
 use quiver_core::control::interfaces::InterfaceChange;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Family, Fib, FibError, InterfaceInfo};
-use quiver_forwarding::neighbour::NeighbourState;
 use quiver_wire::ip6::address::is_link_local;
 use quiver_wire::{Ip4InterfaceAddress, Ip6InterfaceAddress, MacAddress};
 
@@ -82,10 +81,8 @@ pub(crate) fn follow_interface(engine: &mut Engine, id: InterfaceId, change: Int
 /// asked for again.
 fn forget_learned(fib: &mut Fib, id: InterfaceId) -> Result<(), FibError> {
     let on = fib.neighbours().on(id);
-    let learned: Vec<_> = on
-        .filter(|(_, known)| known.state != NeighbourState::Static)
-        .map(|(address, _)| address)
-        .collect();
+    let learned: Vec<_> =
+        on.filter(|(_, known)| !known.state.is_fixed()).map(|(address, _)| address).collect();
     learned.into_iter().try_for_each(|address| fib.remove_neighbour(id, address))
 }
 

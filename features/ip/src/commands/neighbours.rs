@@ -132,7 +132,7 @@ fn forget_learned(
         .iter()
         .filter(|(on, address, neighbour)| {
             let is_wanted = address.is_ipv6() == six && only.is_none_or(|only| only == *on);
-            is_wanted && neighbour.state != NeighbourState::Static
+            is_wanted && !neighbour.state.is_fixed()
         })
         .map(|(on, address, _)| (on, address))
         .collect();

@@ -111,7 +111,9 @@ impl EvpnTwin {
         }
         if let Some(tap) = self.tap.filter(|_| before != Some(now)) {
             let learns_not = PortUse::Learning(false).request(tap);
-            asks.extend([join(tap, bridge), learns_not].map(|ask| (tap_name(&self.host_name), ask)));
+            asks.extend(
+                [join(tap, bridge), learns_not].map(|ask| (tap_name(&self.host_name), ask)),
+            );
         }
         let had_tap = before.is_some_and(|before| before.tap.is_some());
         if before != Some(now) && (had_tap || self.tap.is_some()) {
