@@ -112,6 +112,7 @@ impl Router {
         quiver_nat64::register(&mut registry);
         quiver_npt66::register(&mut registry);
         quiver_pbr::register(&mut registry);
+        quiver_policer::register(&mut registry);
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);
         quiver_ipip::register(&mut registry);

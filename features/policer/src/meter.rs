@@ -1,0 +1,164 @@
+//! Meters: token buckets that say how far packets keep to a rate (RFC 2697, 2698 and 4115).
+//!
+//! A token is what a rate of one unit a second makes in a nanosecond, so that a rate of `n` makes
+//! `n` tokens a nanosecond and nothing is ever rounded. A packet costs 10^9 tokens; a byte costs
+//! 8 * 10^9, for rates are in bits.
+
+/// How far a packet keeps to the rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Colour {
+    /// It conforms.
+    Green,
+    /// It exceeds the committed rate or burst, and is within the other one.
+    Yellow,
+    /// It violates both.
+    Red,
+}
+
+impl Colour {
+    /// All, the best first.
+    pub const ALL: [Colour; 3] = [Colour::Green, Colour::Yellow, Colour::Red];
+
+    /// What operators call a packet of it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Colour::Green => "conform",
+            Colour::Yellow => "exceed",
+            Colour::Red => "violate",
+        }
+    }
+}
+
+/// Which buckets there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One rate and one burst: conform or violate.
+    OneRateTwoColours,
+    /// One rate and two bursts (RFC 2697): what the first bucket has no room for fills the second.
+    OneRateThreeColours,
+    /// A committed and a peak rate (RFC 2698): a conforming packet takes from both buckets.
+    TwoRates2698,
+    /// A committed and an excess rate (RFC 4115): a packet takes from one bucket.
+    TwoRates4115,
+}
+
+impl Kind {
+    /// All, with VPP's words.
+    pub const ALL: [(&'static str, Kind); 4] = [
+        ("1r2c", Kind::OneRateTwoColours),
+        ("1r3c", Kind::OneRateThreeColours),
+        ("2r3c-2698", Kind::TwoRates2698),
+        ("2r3c-4115", Kind::TwoRates4115),
+    ];
+
+    /// VPP's word.
+    pub fn word(self) -> &'static str {
+        Kind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+    }
+
+    /// Is there a second rate?
+    pub const fn has_two_rates(self) -> bool {
+        matches!(self, Kind::TwoRates2698 | Kind::TwoRates4115)
+    }
+}
+
+/// What is metered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bits of frames without their check sequence; rates in bits a second, bursts in bytes.
+    Bits,
+    /// Packets; rates in packets a second.
+    Packets,
+}
+
+impl Unit {
+    /// Tokens that one of a burst's units costs.
+    pub const fn tokens(self) -> u64 {
+        match self {
+            Unit::Bits => 8_000_000_000,
+            Unit::Packets => 1_000_000_000,
+        }
+    }
+
+    /// The largest burst: its tokens fit into a word.
+    pub const BURST_MAX: u64 = i32::MAX as u64;
+}
+
+/// The rates and bursts of a meter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Which buckets there are.
+    pub kind: Kind,
+    /// What is metered.
+    pub unit: Unit,
+    /// The committed rate, units a second.
+    pub committed: u64,
+    /// The committed burst.
+    pub committed_burst: u64,
+    /// The peak rate (RFC 2698) or the excess rate (RFC 4115), units a second.
+    pub excess: u64,
+    /// The excess burst, or that of the peak rate.
+    pub excess_burst: u64,
+}
+
+/// The buckets of a meter.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    rates: Rates,
+    /// What the buckets hold at most, and hold; tokens.
+    full: [u64; 2],
+    held: [u64; 2],
+    /// When they were filled last, nanoseconds.
+    filled_ns: u64,
+}
+
+impl Meter {
+    /// With full buckets, as each of the RFCs begins.
+    pub fn new(rates: Rates, now_ns: u64) -> Meter {
+        let tokens = |burst: u64| burst.min(Unit::BURST_MAX) * rates.unit.tokens();
+        let full = [tokens(rates.committed_burst), tokens(rates.excess_burst)];
+        Meter { rates, full, held: full, filled_ns: now_ns }
+    }
+
+    /// Fill the buckets with what time has brought. Time that goes back brings nothing.
+    #[inline]
+    pub fn fill(&mut self, now_ns: u64) {
+        let elapsed_ns = now_ns.saturating_sub(self.filled_ns);
+        if elapsed_ns == 0 {
+            return;
+        }
+        self.filled_ns = now_ns;
+        // More than a bucket holds is as much as it holds.
+        let first = self.held[0].saturating_add(elapsed_ns.saturating_mul(self.rates.committed));
+        self.held[0] = first.min(self.full[0]);
+        let second = match self.rates.kind {
+            Kind::OneRateTwoColours => 0,
+            Kind::OneRateThreeColours => first - self.held[0],
+            _ => elapsed_ns.saturating_mul(self.rates.excess),
+        };
+        self.held[1] = self.held[1].saturating_add(second).min(self.full[1]);
+    }
+
+    /// The colour of a packet that costs so many units of a burst, and had a colour before; one
+    /// that nobody has coloured is green. Buckets lose what it takes.
+    #[inline]
+    pub fn colour(&mut self, units: u64, before: Colour) -> Colour {
+        let cost = units.saturating_mul(self.rates.unit.tokens());
+        let [first, second] = self.held.map(|held| held >= cost);
+        let (colour, takes) = match self.rates.kind {
+            Kind::TwoRates2698 if before == Colour::Red || !second => (Colour::Red, [false; 2]),
+            Kind::TwoRates2698 if before == Colour::Yellow || !first => {
+                (Colour::Yellow, [false, true])
+            }
+            Kind::TwoRates2698 => (Colour::Green, [true; 2]),
+            _ if before == Colour::Green && first => (Colour::Green, [true, false]),
+            Kind::OneRateTwoColours => (Colour::Red, [false; 2]),
+            _ if before != Colour::Red && second => (Colour::Yellow, [false, true]),
+            _ => (Colour::Red, [false; 2]),
+        };
+        for (held, takes) in self.held.iter_mut().zip(takes) {
+            *held -= if takes { cost } else { 0 };
+        }
+        colour
+    }
+}
