@@ -342,9 +342,25 @@ fn checked() -> Vec<Path> {
                     format!("abf attach {family} policy 1 bench0"),
                 ],
             ),
+            (
+                "policer",
+                vec![
+                    "policer add name p rate kbps cir 1000000000 cb 2147483647".to_owned(),
+                    "policer input name p bench0".to_owned(),
+                ],
+            ),
+            (
+                "policer-2r3c",
+                vec![
+                    "policer add name p rate kbps cir 1000000000 cb 2147483647 eir 1000000000 type \
+                     2r3c-2698"
+                        .to_owned(),
+                    "policer output name p bench1".to_owned(),
+                ],
+            ),
         ];
         // Features together in one arc: the sum of what each costs alone is the measure.
-        for (several, of) in [("urpf-cop", &names[..2]), ("urpf-cop-abf", &names[..])] {
+        for (several, of) in [("urpf-cop", &names[..2]), ("urpf-cop-abf", &names[..3])] {
             let setups = of.iter().flat_map(|(_, setup)| setup.iter().map(String::as_str));
             let setup: Vec<&str> = std::iter::once(route).chain(setups).collect();
             paths.push(path(&format!("{family}-{several}-1"), work, packets, &setup, None));

@@ -143,4 +143,18 @@ POLICIES = [
         ),
         teardown=("delete loopback interface intfc loop1", "delete loopback interface intfc loop0"),
     ),
+    Change(
+        "policers that let all pass, attached, given other rates and taken away",
+        cycle=(
+            f"policer input name fast {LOADED}",
+            f"policer output name fast {LOADED}",
+            "policer add name fast rate pps cir 1000000000 cb 2000000000",
+            "policer reset name fast",
+            "policer add name fast rate kbps cir 1000000000 cb 2147483647 eb 2147483647 type 1r3c",
+            f"policer output name fast {LOADED} unapply",
+            f"policer input name fast {LOADED} unapply",
+        ),
+        setup=("policer add name fast rate kbps cir 1000000000 cb 2147483647",),
+        teardown=("policer del name fast",),
+    ),
 ]

@@ -1,0 +1,91 @@
+"""Policers between Linux hosts: what passes of a stream that is faster, and how packets are marked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from peers.capture import Capture
+from peers.network import DEVICE, Network, network, ping_all
+from peers.processes import need, wait_until
+
+#: A policer's rate in kilobits a second, and its burst in bytes.
+CIR, CB = 20_000, 50_000
+#: The stream is four times as fast.
+OFFERED = "80M"
+SECONDS = 3
+#: A frame's Ethernet, IP and UDP headers.
+HEADERS = 14 + 20 + 8
+
+
+@pytest.fixture
+def net() -> Iterator[Network]:
+    """Two hosts, whose router meters the left one's packets."""
+    need("iperf3")
+    with network() as made:
+        made.meet()
+        yield made
+        made.router.check_sound()
+
+
+def datagrams(net: Network) -> int:
+    """How many datagrams have reached the right host, taken by a program or not."""
+    said = net.right.host.run("nstat", "-asz", "UdpInDatagrams", "UdpNoPorts", "UdpInErrors").stdout
+    return sum(int(line.split()[1]) for line in said.splitlines() if line.startswith("Udp"))
+
+
+def stream(net: Network, *words: str) -> None:
+    """A stream of datagrams goes from the left host to the right one."""
+    server = net.right.host.start("iperf3", "-s", "-1", "--forceflush")
+    wait_until("iperf3 listens", lambda: ":5201" in net.right.host.run("ss", "-Hltn").stdout)
+    all_words = ("iperf3", "-c", net.right.ip4, "-u", "-l", "1000", *words, "-J")
+    net.left.host.run(*all_words, patience_s=60)
+    server.wait()
+
+
+def counted(net: Network, name: str) -> dict[str, tuple[int, int]]:
+    """Packets and bytes of a policer, by what became of them."""
+    rows = net.router.json(f"show policer {name}")
+    return {row["result"]: (row["packets"], row["bytes"]) for row in rows}
+
+
+@pytest.mark.parametrize("direction", ["input", "output"])
+def test_no_more_passes_than_the_rate_says(net: Network, direction: str) -> None:
+    interface = (net.left if direction == "input" else net.right).interface
+    net.router.configure(
+        f"""policer add name gold rate kbps cir {CIR} cb {CB}
+        policer {direction} name gold {interface}"""
+    )
+    before, began = datagrams(net), time.monotonic()
+    stream(net, "-b", OFFERED, "-t", str(SECONDS))
+    took = time.monotonic() - began
+    conform, violate = (counted(net, "gold")[word] for word in ("conform", "violate"))
+    assert violate[0] > 0
+    # What arrived was let pass, and it is no more than the rate and one burst.
+    arrived = datagrams(net) - before
+    assert arrived > 0
+    assert arrived * (1000 + HEADERS) <= conform[1] <= CIR * 1000 / 8 * took + CB
+    drops = net.router.errors()[(f"policer-{direction}", "policed")]
+    assert drops == violate[0]
+
+    net.router.ctl(f"policer {direction} name gold {interface} unapply")
+    ping_all(net.left.host, net.right.ip4, "-s", "1400")
+
+
+def test_what_exceeds_is_marked_in_both_families(net: Network) -> None:
+    net.router.configure(
+        f"""policer add name silver rate pps cir 1 cb 2 eir 1 eb 100 type 2r3c-4115 \
+conform-action mark-and-transmit 10 exceed-action mark-and-transmit 12
+        policer input name silver {net.left.interface}"""
+    )
+    for address in (net.right.ip4, net.right.ip6):
+        net.router.ctl("policer reset name silver")
+        with Capture(net.right.host, DEVICE, "(icmp or icmp6) and dst host " + address) as seen:
+            ping_all(net.left.host, address, "-i", "0.1", count=8)
+            seen.wait_for(8)
+        text = "\n".join(seen.lines("-v"))
+        classes = [word for word in ("0x28", "0x30") if word in text]
+        assert classes == ["0x28", "0x30"], text
+    assert counted(net, "silver")["violate"] == (0, 0)
