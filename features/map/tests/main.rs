@@ -1,0 +1,7 @@
+//! All tests of this crate, in one program.
+
+mod commands;
+mod fixture;
+mod hostile;
+mod softwires;
+mod translation;
