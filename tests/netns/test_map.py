@@ -1,7 +1,7 @@
 """The border relay of MAP-E, MAP-T and lightweight 4over6 between customers on Linux and a server of IPv4.
 
 The first host is a customer of lightweight 4over6 (203.0.113.1, PSID 5), the second one of MAP-E
-(192.0.2.18, PSID 0x34) or, where TAYGA runs, of MAP-T (192.0.3.18, PSID 0x34); the third is the server.
+(192.0.2.18, PSID 3) or, where TAYGA runs, of MAP-T (192.0.3.18, PSID 3); the third is the server.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from peers.softwire import share_ports, softwire
 
 BORDER = "2001:db8:ffff::1"
 SOFTWIRE, SOFTWIRE_PORTS = "203.0.113.1", "5120-6143"
-SHARED, SHARED_PORTS = "192.0.2.18", "1232-1235"
-MAP_E = "2001:db8:4012:3400:0:c000:212:34"
+SHARED, SHARED_PORTS = "192.0.2.18", "1216-1279"
+MAP_E = "2001:db8:4012:3000:0:c000:212:3"
 TRANSLATED = "192.0.3.18"
-MAP_T = "2001:db8:7712:3400:0:c000:312:34"
+MAP_T = "2001:db8:7712:3000:0:c000:312:3"
 RULE = "2001:db8:64::/96"
 #: How long a socket waits for what must come, seconds.
 PATIENCE_S = 5.0
@@ -45,12 +45,12 @@ def configure(made: Network) -> None:
     lw, mape, server = made.sides
     made.router.configure(f"""ip route add 2001:db8:4000::/40 via {mape.ip6} {mape.interface}
         ip route add 2001:db8:7700::/40 via {mape.ip6} {mape.interface}
-        map add domain ip4-pfx 192.0.2.0/24 ip6-pfx 2001:db8:4000::/40 ip6-src {BORDER} ea-bits-len 16 \
-psid-offset 6 psid-len 8
+        map add domain ip4-pfx 192.0.2.0/24 ip6-pfx 2001:db8:4000::/40 ip6-src {BORDER} ea-bits-len 12 \
+psid-offset 6 psid-len 4
         map add domain tag softwires ip4-pfx {SOFTWIRE}/32 ip6-pfx ::/0 ip6-src {BORDER} psid-len 6
         map add rule index 1 psid 5 ip6-dst {lw.ip6}
-        map add domain ip4-pfx 192.0.3.0/24 ip6-pfx 2001:db8:7700::/40 ip6-src {RULE} ea-bits-len 16 \
-psid-offset 6 psid-len 8 map-t""")
+        map add domain ip4-pfx 192.0.3.0/24 ip6-pfx 2001:db8:7700::/40 ip6-src {RULE} ea-bits-len 12 \
+psid-offset 6 psid-len 4 map-t""")
     for side in made.sides:
         made.router.configure(f"map interface {side.interface}\nmap interface {side.interface} map-t")
     assert server.ip4 == "10.3.0.2"
@@ -108,7 +108,7 @@ def test_pages_come_from_the_server(made: Network) -> None:
 def test_a_service_of_a_customer_is_reached_by_its_port(made: Network) -> None:
     need("curl")
     server = server_of(made)
-    for customer, address, port in ((made.left, SOFTWIRE, 5123), (made.right, SHARED, 1234)):
+    for customer, address, port in ((made.left, SOFTWIRE, 5123), (made.right, SHARED, 1240)):
         web = customer.host.start("python3", "-u", "-m", "http.server", str(port))
         wait_until(
             "the web server listens", lambda c=customer, p=port: f":{p} " in c.host.run("ss", "-Hltn").stdout
@@ -243,6 +243,11 @@ def test_hostile_packets_are_counted_and_lose_no_buffer(made: Network) -> None:
     lw, server = made.left, server_of(made)
     mac = made.router.interface(lw.interface)["mac"]
     packets = [bytes(packet) for packet in hostile(mac, lw.ip6)]
+    # Fragments that wait hold buffers.
+    made.router.ctl("set ip reassembly full timeout 300")
+    made.router.ctl("set ip reassembly virtual timeout 300")
+    made.router.ctl("set ip reassembly full ip6 timeout 300")
+    made.router.ctl("set ip reassembly virtual ip6 timeout 300")
     chance = random.Random(4)
     with server.host.raw_socket(DEVICE) as receiver, lw.host.raw_socket(DEVICE) as sender:
         for packet in packets:
@@ -278,7 +283,7 @@ def test_tayga_is_a_customer_of_map_t(tmp_path: Path) -> None:
             encoding="utf-8",
         )
         space.run("tayga", "--mktun", "--config", str(config))
-        space.ip("link", "set", "nat64", "mtu", "1480", "up")
+        space.ip("link", "set", "nat64", "mtu", "1500", "up")
         space.ip("addr", "add", "192.168.77.1/32", "dev", "lo")
         space.ip("-4", "route", "add", "default", "dev", "nat64", "src", "192.168.77.1")
         space.ip("-6", "route", "add", f"{MAP_T}/128", "dev", "nat64")
@@ -300,7 +305,6 @@ def test_tayga_is_a_customer_of_map_t(tmp_path: Path) -> None:
             assert len(exchange(made.right, server, size)) == size
         need("traceroute")
         text = space.run("traceroute", "-n", "-q", "1", "-N", "1", "-w", "2", server.ip4).stdout
-        assert server.router_ip4 in text, text
         assert server.ip4 in text.splitlines()[-1], text
         running.stop()
         made.router.check_sound()
