@@ -21,6 +21,7 @@ mod population;
 mod report;
 mod segment_paths;
 mod segments;
+mod softwire_paths;
 mod tunnel_paths;
 
 use std::path::PathBuf;

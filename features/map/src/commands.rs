@@ -33,12 +33,7 @@ fn domains(registry: &mut Registry) {
         )
         .undo("map del domain index <index>")
         .makes("MAP domain <index>")
-        .usual(&[
-            ("ea-bits-len", "0"),
-            ("psid-offset", "0"),
-            ("psid-len", "0"),
-            ("mtu", "1500"),
-        ])
+        .usual(&[("ea-bits-len", "0"), ("psid-offset", "0"), ("psid-len", "0"), ("mtu", "1500")])
         .group(GROUP)
         .help("Add a domain of customers with IPv4 behind a network of IPv6: MAP-E, MAP-T, lw4o6")
         .details(
@@ -106,26 +101,28 @@ fn add_domain(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
 
 fn rules(registry: &mut Registry) {
     registry.command(
-        Command::new("map add rule index <index:0-65535> psid <psid:0-65535> ip6-dst <ip6-dst:ip6>")
-            .entry(order::FEATURES, "map.rules.<index>.<psid>: <ip6-dst>")
-            .undo("map del rule index <index> psid <psid>")
-            .replaces(&["index", "psid"])
-            .stands_on("MAP domain <index>")
-            .group(GROUP)
-            .help("Bind a PSID of a domain to the IPv6 address of a customer (lightweight 4over6)")
-            .details(
-                "A rule takes the place of another one for the same PSID: packets go to the one \
+        Command::new(
+            "map add rule index <index:0-65535> psid <psid:0-65535> ip6-dst <ip6-dst:ip6>",
+        )
+        .entry(order::FEATURES, "map.rules.<index>.<psid>: <ip6-dst>")
+        .undo("map del rule index <index> psid <psid>")
+        .replaces(&["index", "psid"])
+        .stands_on("MAP domain <index>")
+        .group(GROUP)
+        .help("Bind a PSID of a domain to the IPv6 address of a customer (lightweight 4over6)")
+        .details(
+            "A rule takes the place of another one for the same PSID: packets go to the one \
                  or to the other address, and none is lost.",
-            )
-            .word("index", "the domain, with psid-len and without ea-bits-len")
-            .word("psid", "the port-set identifier")
-            .word("ip6-dst", "the IPv6 address of the customer")
-            .example("map add rule index 0 psid 3 ip6-dst 2001:db8:1:3::1")
-            .run(|engine: &mut Engine, args| {
-                let (index, psid) = (args.get("index")?, args.get("psid")?);
-                config::add_rule(engine, index, psid, args.get("ip6-dst")?)?;
-                Ok(Output::none())
-            }),
+        )
+        .word("index", "the domain, with psid-len and without ea-bits-len")
+        .word("psid", "the port-set identifier")
+        .word("ip6-dst", "the IPv6 address of the customer")
+        .example("map add rule index 0 psid 3 ip6-dst 2001:db8:1:3::1")
+        .run(|engine: &mut Engine, args| {
+            let (index, psid) = (args.get("index")?, args.get("psid")?);
+            config::add_rule(engine, index, psid, args.get("ip6-dst")?)?;
+            Ok(Output::none())
+        }),
     );
     registry.command(
         Command::new(

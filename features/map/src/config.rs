@@ -108,7 +108,15 @@ impl Map {
     }
 
     fn free_index(&self) -> Option<u32> {
-        (0..DOMAINS_MAX as u32).find(|index| !self.domains.contains_key(index))
+        let count = self.domains.len() as u32;
+        // Without gaps the last one has the number before.
+        if self.domains.last_key_value().is_none_or(|(last, _)| *last + 1 == count) {
+            return (count < DOMAINS_MAX as u32).then_some(count);
+        }
+        (0..DOMAINS_MAX as u32)
+            .zip(self.domains.keys())
+            .find(|(index, of)| index != *of)
+            .map(|(index, _)| index)
     }
 
     /// May a domain be added beside those that are there?
@@ -164,7 +172,8 @@ impl Map {
                 .insert(0, Prefix::new(bits, length), route)
                 .map_err(|error| Refusal::new(error.to_string()))?;
         }
-        let nodes = if config.translates { [TO_IP6, TO_IP4] } else { [TO_CUSTOMERS, FROM_CUSTOMERS] };
+        let nodes =
+            if config.translates { [TO_IP6, TO_IP4] } else { [TO_CUSTOMERS, FROM_CUSTOMERS] };
         let (source, source_length) = source_of(config);
         if !self.borders.contains_key(&(source, source_length)) {
             let address = Ipv6Addr::from_bits(source).into();
@@ -295,8 +304,10 @@ pub(crate) fn add_rule(
         }
         let prefix = domain.config.ip6;
         if !prefix::IpPrefix::new(prefix.address, prefix.length).contains(ip6.into()) {
-            return Err(Refusal::new(format!("{ip6} is not in {prefix}, the prefix of the domain"))
-                .remedy("name an address of that prefix, or add the domain with ip6-pfx ::/0"));
+            return Err(Refusal::new(format!(
+                "{ip6} is not in {prefix}, the prefix of the domain"
+            ))
+            .remedy("name an address of that prefix, or add the domain with ip6-pfx ::/0"));
         }
         let known = domain.rules.insert(psid, ip6);
         if known != Some(ip6) {

@@ -102,8 +102,10 @@ fn show_rules(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refu
     let index = domain_keys(engine, args)?.first().copied().unwrap_or(0);
     let domain = engine.get::<Map>().and_then(|map| map.domains.get(&index));
     let keys = domain.map_or_else(Vec::new, |domain| domain.rules.keys().copied().collect());
-    let columns =
-        [Column::right("PSID").key("psid"), Column::left("IPv6 destination").key("ip6_destination")];
+    let columns = [
+        Column::right("PSID").key("psid"),
+        Column::left("IPv6 destination").key("ip6_destination"),
+    ];
     Listing::over("rules", columns, keys, move |engine: &Engine, table, psid: u16| {
         let domain = engine.get::<Map>().and_then(|map| map.domains.get(&index));
         if let Some(ip6) = domain.and_then(|domain| domain.rules.get(&psid)) {

@@ -182,16 +182,11 @@ impl ToIp4 {
         Some((domain, rule))
     }
 
-    fn error(
-        &self,
-        context: StageContext<'_>,
-        packet: &mut Packet,
-    ) -> Result<NodeId, MapDrop> {
+    fn error(&self, context: StageContext<'_>, packet: &mut Packet) -> Result<NodeId, MapDrop> {
         let read = read_error6(packet)?;
         let (inner, pass) = (&read.inner, context.pass());
-        let (domain, rule) = self
-            .domain(context, inner.destination, inner.source)
-            .ok_or(MapDrop::UnmappedInner)?;
+        let (domain, rule) =
+            self.domain(context, inner.destination, inner.source).ok_or(MapDrop::UnmappedInner)?;
         let address = domain.address4(inner.destination);
         let port = port_of(inner.kind, inner.protocol, inner.ports.destination);
         self.border.check_source(domain, inner.destination, (address, port), pass)?;
@@ -284,14 +279,16 @@ impl Stage for ToIp4 {
 /// The declarations of both.
 pub(crate) fn specs(shared: &Arc<Shared>) -> [NodeSpec; 2] {
     let (of6, of4) = (shared.clone(), shared.clone());
-    let to6 = NodeSpec::stage("Makes packets to customers of MAP-T packets of IPv6", move |wiring| {
-        ToIp6 { border: Border::new(&of6, wiring), cut: wiring.node(CUT_TRANSLATED) }
-    });
-    let to4 = NodeSpec::stage("Makes packets of customers of MAP-T packets of IPv4", move |wiring| {
-        // Workers begin at different places of the same sequence.
-        let first = wiring.worker.0.wrapping_mul(0x4e35);
-        ToIp4 { border: Border::new(&of4, wiring), identification: Cell::new(first) }
-    });
+    let to6 =
+        NodeSpec::stage("Makes packets to customers of MAP-T packets of IPv6", move |wiring| {
+            ToIp6 { border: Border::new(&of6, wiring), cut: wiring.node(CUT_TRANSLATED) }
+        });
+    let to4 =
+        NodeSpec::stage("Makes packets of customers of MAP-T packets of IPv4", move |wiring| {
+            // Workers begin at different places of the same sequence.
+            let first = wiring.worker.0.wrapping_mul(0x4e35);
+            ToIp4 { border: Border::new(&of4, wiring), identification: Cell::new(first) }
+        });
     [to6, to4].map(|spec| {
         spec.describe(|record, names| {
             format!("{}, to {}", describe(record.bytes()), names.node(record.next))

@@ -129,7 +129,8 @@ mod tests {
     /// receives the error.
     #[test]
     fn the_port_of_an_error_is_that_of_the_quoted_packet() {
-        let error = |quoted: Vec<u8>| packet(1, [0, 0], &[&[3, 3, 0, 0, 0, 0, 0, 0], &quoted[..]].concat());
+        let error =
+            |quoted: Vec<u8>| packet(1, [0, 0], &[&[3, 3, 0, 0, 0, 0, 0, 0], &quoted[..]].concat());
         let of_udp = error(packet(17, [0, 0], &[1, 2, 3, 4]));
         assert_eq!(both(&of_udp), [Ok(Port::Known(0x304)), Ok(Port::Known(0x102))]);
         let of_echo = error(packet(1, [0, 0], &[8, 0, 0, 0, 5, 6, 0, 1]));

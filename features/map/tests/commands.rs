@@ -10,30 +10,60 @@ fn what_makes_no_domain_is_refused_and_changes_nothing() {
     let mut router = relay();
     let before = running(&mut router);
     for (line, says) in [
-        ("map add domain ip4-pfx 192.0.2.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
-          ea-bits-len 8", "MAP domain 0 has 192.0.2.0/24 already"),
-        ("map add domain ip4-pfx 10.0.0.1/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1",
-         "10.0.0.0/24 would be right"),
-        ("map add domain ip4-pfx 224.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1",
-         "no host's"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
-          psid-offset 9 psid-len 8 ea-bits-len 16", "over 16 bits"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
-          psid-len 8 ea-bits-len 15", "ea-bits-len 16 would be right"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
-          psid-len 8", "an ip4-pfx of 32 bits"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/124 ip6-src 2001:db8::1 \
-          ea-bits-len 8", "over 128 bits"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::/64",
-         "no address of one host"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::/95 map-t",
-         "RFC 6052"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/65 ip6-src 2001:db8:64::/96 map-t",
-         "does not fit"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8:7700::/40 \
-          ip6-src 2001:db8:64::/96 map-t", "MAP domain 2 translates"),
-        ("map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 index 1",
-         "another MAP domain 1"),
+        (
+            "map add domain ip4-pfx 192.0.2.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
+          ea-bits-len 8",
+            "MAP domain 0 has 192.0.2.0/24 already",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.1/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1",
+            "10.0.0.0/24 would be right",
+        ),
+        (
+            "map add domain ip4-pfx 224.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1",
+            "no host's",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
+          psid-offset 9 psid-len 8 ea-bits-len 16",
+            "over 16 bits",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
+          psid-len 8 ea-bits-len 15",
+            "ea-bits-len 16 would be right",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 \
+          psid-len 8",
+            "an ip4-pfx of 32 bits",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/124 ip6-src 2001:db8::1 \
+          ea-bits-len 8",
+            "over 128 bits",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::/64",
+            "no address of one host",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::/95 map-t",
+            "RFC 6052",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/65 ip6-src 2001:db8:64::/96 map-t",
+            "does not fit",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8:7700::/40 \
+          ip6-src 2001:db8:64::/96 map-t",
+            "MAP domain 2 translates",
+        ),
+        (
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/40 ip6-src 2001:db8::1 index 1",
+            "another MAP domain 1",
+        ),
         ("map del domain index 9", "no MAP domain 9"),
         ("map add rule index 9 psid 0 ip6-dst 2001:db8::1", "no MAP domain 9"),
         ("map add rule index 0 psid 0 ip6-dst 2001:db8::1", "follow from its prefix"),

@@ -93,7 +93,13 @@ pub fn icmp(kind: u8, code: u8, rest: [u8; 4], data: &[u8]) -> Vec<u8> {
 }
 
 /// An ICMPv6 message with its checksum.
-pub fn icmp6(ends: (Ipv6Addr, Ipv6Addr), kind: u8, code: u8, rest: [u8; 4], data: &[u8]) -> Vec<u8> {
+pub fn icmp6(
+    ends: (Ipv6Addr, Ipv6Addr),
+    kind: u8,
+    code: u8,
+    rest: [u8; 4],
+    data: &[u8],
+) -> Vec<u8> {
     let mut bytes = [&[kind, code, 0, 0], &rest[..], data].concat();
     let sum = Sum::pseudo6(ends.0, ends.1, IpProtocol::ICMP6, bytes.len() as u32);
     let sum = sum.bytes(&bytes).checksum();
@@ -113,7 +119,12 @@ pub fn ip6(ends: (Ipv6Addr, Ipv6Addr), next: u8, hops: u8, data: &[u8]) -> Vec<u
 }
 
 /// A packet of IPv4 without link header.
-pub fn packet4(ends: (Ipv4Addr, Ipv4Addr), protocol: u8, fragment: Fragment, data: &[u8]) -> Vec<u8> {
+pub fn packet4(
+    ends: (Ipv4Addr, Ipv4Addr),
+    protocol: u8,
+    fragment: Fragment,
+    data: &[u8],
+) -> Vec<u8> {
     ip4(0, ends, protocol, fragment, data)[LINK..].to_vec()
 }
 

@@ -62,7 +62,8 @@ fn frames() -> impl Strategy<Value = (u8, Vec<u8>)> {
                 5 => {
                     let ends = (B4, BORDER);
                     let quoted = ip6((BORDER, customer), next, 64, &behind);
-                    let message = icmp6(ends, kind & 3, extension, [0, 0, 5, 0x14], &quoted[LINK..]);
+                    let message =
+                        icmp6(ends, kind & 3, extension, [0, 0, 5, 0x14], &quoted[LINK..]);
                     (1, ip6(ends, 58, 64, &message))
                 }
                 6 => (0, ip4(0, (SERVER, [192, 0, 3, 18].into()), protocol, fragment, &data)),

@@ -379,8 +379,13 @@ fn a_shared_address_has_no_protocols_without_ports() {
     let mut router = border();
     from_server(&mut router, &packet4((SERVER, SHARED), 47, whole(), &[0; 8]));
     assert_eq!(router.count("ip4-map", "no-port"), 1);
-    router.cli("map add domain ip4-pfx 203.0.113.7/32 ip6-pfx 2001:db8:7::7/128 ip6-src 2001:db8:ffff::1");
-    from_server(&mut router, &packet4((SERVER, Ipv4Addr::new(203, 0, 113, 7)), 47, whole(), &[0; 8]));
+    router.cli(
+        "map add domain ip4-pfx 203.0.113.7/32 ip6-pfx 2001:db8:7::7/128 ip6-src 2001:db8:ffff::1",
+    );
+    from_server(
+        &mut router,
+        &packet4((SERVER, Ipv4Addr::new(203, 0, 113, 7)), 47, whole(), &[0; 8]),
+    );
     let customer: Ipv6Addr = "2001:db8:7::7".parse().expect("an address");
     assert_eq!(ends6(&one(&mut router, "e1")), (BORDER, customer));
 }
