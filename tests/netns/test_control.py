@@ -155,18 +155,22 @@ def test_words_may_be_cut_to_a_unique_prefix(router: Router) -> None:
 def test_every_show_has_json(router: Router) -> None:
     router.configure("""create loopback interface instance 77
         set acl-plugin acl index 1 permit
+        map add domain ip4-pfx 198.51.104.1/32 ip6-pfx ::/0 ip6-src 2001:db8::1 index 1 psid-len 6
+        map add rule index 1 psid 0 ip6-dst 2001:db8::2
         configuration save""")
     reference = run(str(binary("quiverd")), "--reference", "cli").stdout
     syntaxes = [line for line in reference.splitlines() if re.fullmatch(r"show .*\[json\]", line)]
     assert len(syntaxes) > 20
     for syntax in syntaxes:
-        # Of numbers, those of versions and of access lists are needed.
+        # Of numbers, those of versions, of access lists and of MAP domains are needed.
         known = (
             syntax.replace("<interface>", "loop77").replace("<number>", "1").replace("<ip6>", "2001:db8::1")
         ).replace("<ip>", "192.0.2.1")
+        known = known.replace("<address>", "198.51.104.1").replace("<0-65535>", "1")
         words = re.split(r" [\[{]", known)[0]
         parse_json(router.ctl(f"{words} json"))
     router.configure("delete loopback interface intfc loop77\ndelete acl-plugin acl index 1")
+    router.configure("map del domain index 1")
     assert parse_json(router.answer("--json", "show version").out)["name"] == "quiver"
 
 

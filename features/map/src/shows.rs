@@ -29,7 +29,7 @@ pub(crate) fn register(registry: &mut Registry) {
         Command::new("show map customer <address:ip4> port <port:0-65535>")
             .group(GROUP)
             .help("Compute which customer has an address and a port, and all of their ports")
-            .example("show map customer 192.0.2.18 port 1232")
+            .example("show map customer 203.0.113.1 port 5127")
             .run(show_customer),
     );
     registry.command(
@@ -74,7 +74,7 @@ fn show_domains(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Re
         Column::left("IPv6 source").key("ip6_source"),
         Column::right("EA bits").key("ea_bits"),
         Column::right("PSID offset").key("psid_offset"),
-        Column::right("PSID length").key("psid_length"),
+        Column::right("PSID bits").key("psid_bits"),
         Column::right("MTU").key("mtu_bytes"),
         Column::right("Rules"),
     ];
@@ -172,10 +172,6 @@ fn show_fragments(engine: &Engine) -> Output {
     let Some(map) = engine.get::<Map>() else { return Output::none() };
     let params = map.params;
     let class = params.traffic_class.map_or("copied".to_owned(), |class| class.to_string());
-    let source = match params.icmp_source {
-        0 => "this router's".to_owned(),
-        bits => Ipv4Addr::from(bits).to_string(),
-    };
     let on = |on: bool| if on { "on" } else { "off" };
     Output::none()
         .field("Cut", if params.cuts_inner { "inner" } else { "outer" })
@@ -184,6 +180,6 @@ fn show_fragments(engine: &Engine) -> Output {
         .field("Security check of fragments", on(params.checks_fragments))
         .field("Traffic class", class)
         .field("TCP MSS", u64::from(params.mss_bytes))
-        .field("ICMP source address", source)
+        .field("ICMP source address", Ipv4Addr::from(params.icmp_source).to_string())
         .field("ICMPv6 unreachables", on(params.tells_refused))
 }

@@ -66,11 +66,12 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
+    /// All, with their names in shows.
     pub const ALL: [(Direction, &'static str); 4] = [
         (Direction::Encapsulated, "encapsulated"),
         (Direction::Decapsulated, "decapsulated"),
-        (Direction::ToIp6, "translated to IPv6"),
-        (Direction::ToIp4, "translated to IPv4"),
+        (Direction::ToIp6, "to-ip6"),
+        (Direction::ToIp4, "to-ip4"),
     ];
 }
 
