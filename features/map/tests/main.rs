@@ -2,6 +2,7 @@
 
 mod commands;
 mod fixture;
+mod golden;
 mod hostile;
 mod softwires;
 mod translation;
