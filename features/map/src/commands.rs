@@ -96,7 +96,7 @@ fn add_domain(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal> {
         mtu_bytes: args.or("mtu", MTU_BYTES)?,
     };
     let index = config::add_domain(engine, args.optional("index")?, config)?;
-    Ok(Output::none().line(&index.to_string()).json("index", index.into()))
+    Ok(Output::none().line(index.to_string()).json("index", index.into()))
 }
 
 fn rules(registry: &mut Registry) {

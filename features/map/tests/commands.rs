@@ -52,7 +52,8 @@ fn what_makes_no_domain_is_refused_and_changes_nothing() {
             "RFC 6052",
         ),
         (
-            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/65 ip6-src 2001:db8:64::/96 map-t",
+            "map add domain ip4-pfx 10.0.0.0/24 ip6-pfx 2001:db8::/65 ip6-src 2001:db8:64::/96 \
+             map-t",
             "does not fit",
         ),
         (

@@ -1,9 +1,17 @@
-//! Golden packets: what comes out is what scapy says.
+//! Golden packets: what comes out is what scapy says, in one pass and node by node.
+
+use std::path::Path;
+
+use quiver_testkit::Settings;
+use quiver_testkit::golden::run_all_with;
+
+use crate::fixture::FEATURES;
 
 #[test]
 fn golden_packets_come_out_as_scapy_says() {
-    quiver_testkit::golden::run_all(
-        std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")),
-        &crate::fixture::FEATURES,
-    );
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"));
+    for block_driver in [true, false] {
+        let settings = Settings { block_driver, ..Settings::default() };
+        assert_eq!(run_all_with(settings, folder, &FEATURES), 2);
+    }
 }

@@ -404,7 +404,7 @@ proptest! {
         from_server(&mut router, &packet);
         let sent = one(&mut router, "e1");
         prop_assert_eq!(&sent[40..], &forwarded(&packet)[..]);
-        // The same packet back: whoever received it may send with that port.
+        // The customer who received it may send with that port.
         let customer = ends6(&sent).1;
         let back = packet4((SHARED, SERVER), UDP, whole(), &udp(port, remote, &data));
         router.send("e1", &from(customer, &back));
