@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quiver_tables::synthetic::Random;
 use quiver_wire::ip4::Ip4Header;
-use quiver_wire::{Header, IpProtocol};
+use quiver_wire::IpProtocol;
 
 use crate::device::{Flow4, Flow6, Template};
 use crate::paths::{Packets, Path, Work, path};

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use quiver_wire::{Ip4Header, Ip6Header};
+use quiver_wire::{Header, Ip4Header, Ip6Header};
 
 use crate::bare::exchange::{Exchange, Layer};
 use crate::paths::{Packets, Path, Work, path};
