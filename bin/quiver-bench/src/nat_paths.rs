@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use quiver_tables::synthetic::Random;
-use quiver_wire::ip4::Ip4Header;
 use quiver_wire::IpProtocol;
+use quiver_wire::ip4::Ip4Header;
 
 use crate::device::{Flow4, Flow6, Template};
 use crate::paths::{Packets, Path, Work, path};

@@ -173,7 +173,7 @@ impl Border {
         if !params.checks_source {
             return Ok(());
         }
-        match domain.customer(ip4, port, pass) {
+        match domain.customer(ip4, port) {
             Ok(customer) if customer == ip6 => Ok(()),
             Ok(_) => Err(MapDrop::Spoofed),
             Err(Nobody::LaterFragment) if !params.checks_fragments => {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use quiver_control::Refusal;
 use quiver_core::control::interfaces::InterfaceChange;
-use quiver_core::memory::epoch::PublishedSlots;
 use quiver_core::{Engine, InterfaceId};
 use quiver_forwarding::fib::{Fib, Path, Source, Target};
 use quiver_forwarding::next_hop_group::Hop;
 use quiver_tables::GroupId;
 use quiver_tables::lpm::{LpmWriter, Route};
 use quiver_tables::prefix::{self, Prefix};
+use quiver_wire::ip6::address::is_unicast;
 
 use crate::border::{FROM_CUSTOMERS, TABLE, TO_CUSTOMERS, TO_IP4, TO_IP6};
-use crate::domain::{Bindings, Domain};
+use crate::domain::{Bindings, Domain, UNBOUND};
 use crate::domain_config::DomainConfig;
 use crate::tables::{DOMAINS_MAX, NO_DOMAIN, Params, Shared, TRANSLATES};
 
-/// PSIDs that rules of all domains may bind at most: each is 8 bytes, and 16 more when it is bound.
+/// PSIDs that rules of all domains may bind at most, each of 16 bytes.
 pub(crate) const PSIDS_MAX: usize = 4_194_304;
 /// Who needs virtual reassembly.
 const WHO: &str = "map";
@@ -29,7 +29,6 @@ pub(crate) struct Configured {
     pub config: DomainConfig,
     /// The IPv6 addresses of PSIDs.
     pub rules: BTreeMap<u16, Ipv6Addr>,
-    bindings: Option<Bindings>,
 }
 
 /// A route to a border relay's address, or to a default mapping rule.
@@ -58,7 +57,18 @@ pub(crate) struct Map {
 
 impl Configured {
     fn psids(&self) -> usize {
-        if self.bindings.is_some() { sets_of(&self.config) } else { 0 }
+        if self.config.has_rules() { sets_of(&self.config) } else { 0 }
+    }
+
+    /// What workers read, with the rules as they are.
+    fn domain(&self) -> Result<Domain, Refusal> {
+        let mut bindings: Bindings = vec![UNBOUND; self.psids()].into();
+        for (psid, ip6) in &self.rules {
+            if let Some(place) = bindings.get_mut(usize::from(*psid)) {
+                *place = ip6.to_bits();
+            }
+        }
+        self.config.domain(self.config.has_rules().then_some(bindings))
     }
 }
 
@@ -252,9 +262,8 @@ pub(crate) fn add_domain(
             return Err(Refusal::new(format!("rules would have more than {PSIDS_MAX} PSIDs"))
                 .remedy("a smaller psid-len"));
         }
-        let bindings =
-            (psids > 0).then(|| Arc::new(PublishedSlots::new(map.shared.epochs(), psids)));
-        let domain = config.domain(bindings.clone())?;
+        let bindings = config.has_rules().then(|| vec![UNBOUND; psids].into());
+        let domain = config.domain(bindings)?;
         let before = map.border_domains(&config);
         if let Err(error) = map.open(engine, index, &config, domain) {
             let has_border = map.border_domains(&config) > before;
@@ -262,7 +271,7 @@ pub(crate) fn add_domain(
             return Err(error);
         }
         map.psids += psids;
-        map.domains.insert(index, Configured { config, rules: BTreeMap::new(), bindings });
+        map.domains.insert(index, Configured { config, rules: BTreeMap::new() });
         Ok(index)
     })
 }
@@ -293,10 +302,15 @@ pub(crate) fn add_rule(
 ) -> Result<(), Refusal> {
     engine.with(|_, map: &mut Map| {
         let domain = map.domains.get_mut(&index).ok_or_else(|| missing(index))?;
-        let bindings = domain.bindings.as_ref().ok_or_else(|| {
-            Refusal::new(format!("the addresses of MAP domain {index} follow from its prefix"))
-                .remedy("rules are for a domain with psid-len and without ea-bits-len")
-        })?;
+        if !domain.config.has_rules() {
+            let what = format!("the addresses of MAP domain {index} follow from its prefix");
+            return Err(Refusal::new(what)
+                .remedy("rules are for a domain with psid-len and without ea-bits-len"));
+        }
+        if !is_unicast(ip6) {
+            return Err(Refusal::new(format!("{ip6} is no address of one host"))
+                .remedy("name the address of the customer's edge"));
+        }
         let sets = sets_of(&domain.config);
         if usize::from(psid) >= sets {
             return Err(Refusal::new(format!("MAP domain {index} has no PSID {psid}"))
@@ -311,7 +325,7 @@ pub(crate) fn add_rule(
         }
         let known = domain.rules.insert(psid, ip6);
         if known != Some(ip6) {
-            bindings.publish(psid.into(), Some(ip6.to_bits()));
+            map.shared.set_domain(index, Some(domain.domain()?));
         }
         map.rules += usize::from(known.is_none());
         Ok(())
@@ -336,9 +350,7 @@ pub(crate) fn delete_rule(
             return Err(Refusal::new(what).remedy(format!("`show map rule index {index}`")));
         }
         domain.rules.remove(&psid);
-        if let Some(bindings) = &domain.bindings {
-            bindings.publish(psid.into(), None);
-        }
+        map.shared.set_domain(index, Some(domain.domain()?));
         map.rules -= 1;
         Ok(())
     })

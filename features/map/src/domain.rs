@@ -1,9 +1,6 @@
 //! MAP domains as workers read them: which IPv6 address a customer has who has an IPv4 address and
 //! a port (RFC 7597 §5.2, §6; RFC 7599 §5, §6), and the other way round.
 
-use std::sync::Arc;
-
-use quiver_core::memory::epoch::{Pass, PublishedSlots};
 use quiver_translation::versions::address::Prefix;
 
 use crate::port_set::PortSet;
@@ -16,8 +13,10 @@ const IID_PSID_BITS: u32 = 16;
 /// The PSID in an interface identifier.
 const IID_PSID: u128 = 0xffff;
 
-/// The IPv6 addresses of softwires, by PSID (RFC 7596 §6).
-pub type Bindings = Arc<PublishedSlots<u128>>;
+/// The IPv6 addresses of softwires, by PSID (RFC 7596 §6). [`UNBOUND`] where there is none.
+pub type Bindings = Box<[u128]>;
+/// No softwire: the unspecified address, which none has.
+pub const UNBOUND: u128 = 0;
 
 /// How packets of IPv4 cross the network of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +148,7 @@ impl Domain {
     /// # Errors
     /// Nobody has.
     #[inline(always)]
-    pub fn customer(&self, ip4: u32, port: Port, pass: Pass<'_>) -> Result<u128, Nobody> {
+    pub fn customer(&self, ip4: u32, port: Port) -> Result<u128, Nobody> {
         let psid = match port {
             _ if !self.is_shared() => 0,
             Port::Known(port) => self.ports.psid(port).ok_or(Nobody::Port)?,
@@ -158,7 +157,10 @@ impl Domain {
         };
         match &self.bindings {
             None => Ok(self.address(ip4, psid)),
-            Some(bindings) => bindings.read(psid.into(), pass).copied().ok_or(Nobody::NoRule),
+            Some(bindings) => match bindings.get(usize::from(psid)) {
+                None | Some(&UNBOUND) => Err(Nobody::NoRule),
+                Some(ip6) => Ok(*ip6),
+            },
         }
     }
 
@@ -187,7 +189,6 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use proptest::prelude::*;
-    use quiver_core::memory::epoch::Epochs;
 
     use super::*;
 
@@ -200,11 +201,8 @@ mod tests {
     }
 
     fn customer(domain: &Domain, ip4: [u8; 4], port: u16) -> Result<String, Nobody> {
-        let epochs = Epochs::new(1);
-        let mut reader = epochs.reader(0);
-        reader.wake();
         let ip4 = Ipv4Addr::from(ip4).to_bits();
-        let found = domain.customer(ip4, Port::Known(port), reader.pass())?;
+        let found = domain.customer(ip4, Port::Known(port))?;
         Ok(Ipv6Addr::from_bits(found).to_string())
     }
 
@@ -262,16 +260,13 @@ mod tests {
 
     #[test]
     fn a_packet_without_port_goes_to_nobody_of_a_shared_address() {
-        let epochs = Epochs::new(1);
-        let mut reader = epochs.reader(0);
-        reader.wake();
         let prefixes = (0xc000_0200, ip6("2001:db8::"));
         let shared = domain(BORDER, (6, 8), prefixes, (24, 40, 16));
-        let of = |port| shared.customer(0xc000_0212, port, reader.pass());
+        let of = |port| shared.customer(0xc000_0212, port);
         assert_eq!(of(Port::Absent), Err(Nobody::NoPort));
         assert_eq!(of(Port::InFirstFragment), Err(Nobody::LaterFragment));
         let whole = domain(BORDER, (0, 0), prefixes, (24, 48, 8));
-        assert!(whole.customer(0xc000_0212, Port::Absent, reader.pass()).is_ok());
+        assert!(whole.customer(0xc000_0212, Port::Absent).is_ok());
     }
 
     proptest! {
@@ -295,10 +290,7 @@ mod tests {
             let lengths = (ip4_length, ip6_length, embedded);
             let domain = domain(mode, (offset, psid_length), (first4, first6), lengths);
             prop_assert!(domain.has4(ip4));
-            let epochs = Epochs::new(1);
-            let mut reader = epochs.reader(0);
-            reader.wake();
-            let Ok(found) = domain.customer(ip4, Port::Known(port), reader.pass()) else {
+            let Ok(found) = domain.customer(ip4, Port::Known(port)) else {
                 prop_assert!(offset > 0 && port >> (16 - offset) == 0);
                 return Ok(());
             };

@@ -11,6 +11,8 @@ use crate::port_set::PortSet;
 
 /// The MTU of a domain unless it is given, in bytes: that of Ethernet.
 pub(crate) const MTU_BYTES: u16 = 1500;
+/// Bits of a PSID that rules bind: the table of a domain is made anew with each change.
+const RULES_PSID_BITS_MAX: u8 = 12;
 /// Bits in front of an interface identifier.
 const SUBNET_BITS: u8 = 64;
 
@@ -137,6 +139,10 @@ impl DomainConfig {
                 self.ip6
             ))
             .remedy("an address has 128 bits: both together have at most so many"));
+        }
+        if self.has_rules() && psid > RULES_PSID_BITS_MAX {
+            return Err(Refusal::new(format!("rules for {psid} bits of PSID would be too many"))
+                .remedy(format!("psid-len of at most {RULES_PSID_BITS_MAX}")));
         }
         if self.has_rules() && suffix > 0 {
             return Err(Refusal::new(format!("with rules, {} is no single address", self.ip4))

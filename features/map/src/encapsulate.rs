@@ -167,7 +167,7 @@ impl Stage for Encapsulate {
             return Ok(border.time_exceeded4(context, packet));
         }
         let port = destination_port(packet, domain)?;
-        let customer = match domain.customer(inner.destination, port, pass) {
+        let customer = match domain.customer(inner.destination, port) {
             Ok(customer) => customer,
             Err(nobody) => return border.nobody4(context, packet, nobody),
         };

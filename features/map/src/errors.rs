@@ -97,7 +97,7 @@ fn checked(
         .filter(|domain| domain.mode == Mode::Encapsulate(about.source))
         .ok_or(MapDrop::NotOurs)?;
     let port = upper::port(inner, End::Destination)?;
-    if domain.customer(destination, port, pass) != Ok(about.destination) {
+    if domain.customer(destination, port) != Ok(about.destination) {
         return Err(MapDrop::NotOurs);
     }
     if let UnderlayError::TooBig(mtu_bytes) = about.error

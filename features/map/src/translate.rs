@@ -83,13 +83,12 @@ impl ToIp6 {
         (domain, rule): (&Domain, Prefix),
     ) -> Result<NodeId, MapDrop> {
         let read = read_error4(packet)?;
-        let pass = context.pass();
         let inner = &read.inner;
         if read.outer.destination != inner.source || !domain.has4(inner.source) {
             return Err(MapDrop::UnmappedInner);
         }
         let port = port_of(inner.kind, inner.protocol, inner.ports.source);
-        let customer = domain.customer(inner.source, port, pass)?;
+        let customer = domain.customer(inner.source, port)?;
         let ends = Ends6 {
             source: customer,
             destination: rule.embed(inner.destination),
@@ -142,7 +141,7 @@ impl Stage for ToIp6 {
             return self.error(context, packet, (domain, rule));
         }
         let port = destination_port4(&read);
-        let destination = match domain.customer(read.destination, port, pass) {
+        let destination = match domain.customer(read.destination, port) {
             Ok(customer) => customer,
             Err(nobody) => return border.nobody4(context, packet, nobody),
         };

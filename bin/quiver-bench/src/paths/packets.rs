@@ -39,6 +39,8 @@ pub enum Packets {
     Inside4(Inside),
     /// IPv6 packets of many hosts, likewise.
     Inside6(Inside),
+    /// IPv4 packets to 65,536 customers of a border relay, at random.
+    Customers,
     /// IPv6 addresses from 2001:db8:: on.
     Ip6 { count: u32 },
     /// Packets to so many local SIDs, at random.
@@ -86,6 +88,7 @@ impl Packets {
             }
             Packets::Listed4(listed) => listed.template4(),
             Packets::Listed6(listed) => listed.template6(),
+            Packets::Customers => crate::softwire_paths::template(),
             Packets::Inside4(inside) => inside.template4(),
             Packets::Inside6(inside) => inside.template6(),
             Packets::Made(frame) => Template::Made(frame()),
