@@ -164,12 +164,16 @@ impl Domain {
         }
     }
 
-    /// May an IPv6 address have an IPv4 address, whichever its ports are? Bindings are not asked.
-    #[inline(always)]
+    /// May an IPv6 address have an IPv4 address, whichever its ports are? At most 4,096 softwires are
+    /// compared.
+    #[inline(never)]
     pub fn may_have(&self, ip6: u128, ip4: u32) -> bool {
+        if let Some(bindings) = &self.bindings {
+            return ip6 != UNBOUND && bindings.contains(&ip6);
+        }
         let in_prefix = u128::from((1u64 << self.psid_bits) - 1) << self.embedded_shift;
         let psid = in_prefix | IID_PSID & self.iid_mask;
-        self.bindings.is_some() || (ip6 ^ self.address(ip4, 0)) & !psid == 0
+        (ip6 ^ self.address(ip4, 0)) & !psid == 0
     }
 
     /// The IPv4 address that stands in the IPv6 address of a customer. Whether the rest of that is

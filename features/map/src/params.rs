@@ -67,8 +67,8 @@ fn checks(registry: &mut Registry) {
             .group(GROUP)
             .help("Refuse fragments of customers who share an address, where the port is unknown")
             .details(
-                "Off, as at first, the address of such a fragment is checked without its port, \
-                 and where rules bind addresses it passes.",
+                "Off, as at first, the address of such a fragment is checked without its port: \
+                 it passes from each customer who shares the IPv4 address.",
             )
             .example("map params security-check fragments on")
             .run(|engine: &mut Engine, args| {

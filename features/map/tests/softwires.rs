@@ -259,6 +259,11 @@ fn later_fragments_of_a_customer_are_checked_without_port() {
     let other = Ipv4Addr::new(192, 0, 2, 19);
     router.send("e1", &from(CUSTOMER, &packet4((other, SERVER), UDP, piece, &[5; 16])));
     assert_eq!(router.count("ip6-map", "spoofed"), 1);
+    let softwire = packet4((SOFTWIRE, SERVER), UDP, piece, &[5; 16]);
+    router.send("e1", &from(B4, &softwire));
+    assert_eq!(one(&mut router, "e0"), forwarded(&softwire));
+    router.send("e1", &from(CUSTOMER, &softwire));
+    assert_eq!(router.count("ip6-map", "spoofed"), 2);
     router.cli("map params security-check fragments on");
     router.send("e1", &from(CUSTOMER, &packet));
     assert_eq!(router.count("ip6-map", "fragment-without-first"), 1);
