@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{SocketAddr, UdpSocket};
 
-/// A data record: its template's number, and its fields by information element.
+/// A data record: its template's number, and its fields by information element; of an IPv6 address
+/// the last eight bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub domain: u32,
@@ -22,7 +23,7 @@ pub struct Decoder {
 }
 
 fn number(bytes: &[u8]) -> u64 {
-    assert!((1..=8).contains(&bytes.len()), "a field of {} bytes", bytes.len());
+    assert!(matches!(bytes.len(), 1..=8 | 16), "a field of {} bytes", bytes.len());
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 

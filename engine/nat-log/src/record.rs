@@ -1,4 +1,4 @@
-//! What a translator logs: an event with its addresses and ports, in 56 bytes.
+//! What a translator logs: an event with its addresses and ports, in 88 bytes.
 
 use quiver_export::records::Record;
 use quiver_translation::flow::End;
@@ -53,11 +53,21 @@ pub enum Event {
     MappingQuota,
     /// A subscriber has as much as it may have.
     SubscriberQuota,
+    /// A session of a host with IPv6 begins (NAT64).
+    SessionCreate64,
+    /// A session of a host with IPv6 ends.
+    SessionDelete64,
+    /// A binding of a host with IPv6 begins.
+    MappingCreate64,
+    /// A binding of a host with IPv6 ends.
+    MappingDelete64,
+    /// A subscriber with IPv6 has as much as it may have.
+    SubscriberQuota64,
 }
 
 impl Event {
     /// All, by number.
-    pub const ALL: [Event; 11] = [
+    pub const ALL: [Event; 16] = [
         Event::SessionCreate,
         Event::SessionDelete,
         Event::MappingCreate,
@@ -69,6 +79,11 @@ impl Event {
         Event::SessionQuota,
         Event::MappingQuota,
         Event::SubscriberQuota,
+        Event::SessionCreate64,
+        Event::SessionDelete64,
+        Event::MappingCreate64,
+        Event::MappingDelete64,
+        Event::SubscriberQuota64,
     ];
 
     /// natEvent of the IANA registry (RFC 8158 §4).
@@ -77,10 +92,17 @@ impl Event {
             Event::AddressesExhausted => 3,
             Event::SessionCreate => 4,
             Event::SessionDelete => 5,
+            Event::SessionCreate64 => 6,
+            Event::SessionDelete64 => 7,
             Event::MappingCreate => 8,
             Event::MappingDelete => 9,
+            Event::MappingCreate64 => 10,
+            Event::MappingDelete64 => 11,
             Event::PortsExhausted => 12,
-            Event::SessionQuota | Event::MappingQuota | Event::SubscriberQuota => 13,
+            Event::SessionQuota
+            | Event::MappingQuota
+            | Event::SubscriberQuota
+            | Event::SubscriberQuota64 => 13,
             Event::BlockAllocate => 16,
             Event::BlockRelease => 17,
         }
@@ -89,10 +111,28 @@ impl Event {
     /// With which detail it is logged.
     pub fn detail(self) -> Detail {
         match self {
-            Event::SessionCreate | Event::SessionDelete => Detail::Sessions,
-            Event::MappingCreate | Event::MappingDelete => Detail::Mappings,
+            Event::SessionCreate
+            | Event::SessionDelete
+            | Event::SessionCreate64
+            | Event::SessionDelete64 => Detail::Sessions,
+            Event::MappingCreate
+            | Event::MappingDelete
+            | Event::MappingCreate64
+            | Event::MappingDelete64 => Detail::Mappings,
             _ => Detail::Blocks,
         }
+    }
+
+    /// Is the host inside one with IPv6?
+    pub fn is_of_ip6(self) -> bool {
+        matches!(
+            self,
+            Event::SessionCreate64
+                | Event::SessionDelete64
+                | Event::MappingCreate64
+                | Event::MappingDelete64
+                | Event::SubscriberQuota64
+        )
     }
 }
 
@@ -109,6 +149,9 @@ pub struct NatRecord {
     pub remote_inside: End,
     /// The remote end as it is outside.
     pub remote: End,
+    /// The host inside and the remote address that it names, where they are of IPv6; the ports are
+    /// those of the ends.
+    pub ip6: [[u8; 16]; 2],
     /// Small number of the host's table.
     pub table: u32,
     /// The limit that was reached; of a block, its last port.
@@ -129,6 +172,7 @@ impl NatRecord {
             external: none,
             remote_inside: none,
             remote: none,
+            ip6: [[0; 16]; 2],
             table: 0,
             value: 0,
             event,
@@ -137,7 +181,7 @@ impl NatRecord {
     }
 }
 
-const _: () = assert!(size_of::<NatRecord>() <= 64, "a line at most");
+const _: () = assert!(size_of::<NatRecord>() <= 96, "one and a half lines at most");
 
 impl Record for NatRecord {
     const KINDS: &'static [&'static str] = &[
@@ -152,6 +196,11 @@ impl Record for NatRecord {
         "session-quota",
         "mapping-quota",
         "subscriber-quota",
+        "nat64-session-create",
+        "nat64-session-delete",
+        "nat64-mapping-create",
+        "nat64-mapping-delete",
+        "nat64-subscriber-quota",
     ];
 
     fn kind(&self) -> usize {

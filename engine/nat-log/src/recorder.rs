@@ -24,6 +24,19 @@ pub(crate) struct Shared {
     pub repeated: AtomicU64,
 }
 
+/// A host with IPv6 and whom it talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside64 {
+    /// The host.
+    pub host: u128,
+    /// Its port, or identifier.
+    pub port: u16,
+    /// The remote address as the host names it; 0 of a binding.
+    pub remote: u128,
+    /// Small number of the host's table.
+    pub table: u32,
+}
+
 /// Writes records while they are logged. Nothing waits, and nothing is allocated.
 pub struct Log {
     recorder: Option<Recorder<NatRecord>>,
@@ -90,6 +103,50 @@ impl Log {
         }
     }
 
+    /// A session of a host with IPv6 begins or ends: the host and the remote address that it names,
+    /// their ports, and its packets from outside.
+    pub fn session64(&mut self, event: Event, inside: Inside64, outside: Flow) {
+        if self.is_logged(Detail::Sessions) {
+            let is_icmp = outside.is_icmp();
+            let port = if is_icmp { 0 } else { outside.source.port };
+            let record = self.record64(event, inside, outside.destination, outside.protocol.0);
+            self.write(NatRecord {
+                remote_inside: End { address: 0, port },
+                remote: End { port, ..outside.source },
+                ..record
+            });
+        }
+    }
+
+    /// A binding of a host with IPv6 begins or ends.
+    pub fn mapping64(&mut self, event: Event, inside: Inside64, external: End, protocol: u8) {
+        if self.is_logged(Detail::Mappings) {
+            let record = self.record64(event, inside, external, protocol);
+            self.write(record);
+        }
+    }
+
+    fn record64(&self, event: Event, inside: Inside64, external: End, protocol: u8) -> NatRecord {
+        NatRecord {
+            inside: End { address: 0, port: inside.port },
+            external,
+            ip6: [inside.host, inside.remote].map(u128::to_be_bytes),
+            table: inside.table,
+            protocol,
+            ..NatRecord::new(self.now_ns, event)
+        }
+    }
+
+    /// A limit of a subscriber with IPv6 is reached.
+    pub fn quota64(&mut self, (table, host): (u32, u128), limit: u32) {
+        self.notice(NatRecord {
+            ip6: [host.to_be_bytes(), [0; 16]],
+            table,
+            value: limit,
+            ..NatRecord::new(self.now_ns, Event::SubscriberQuota64)
+        });
+    }
+
     /// A subscriber gets or loses the ports from `first` to `last` of an address.
     pub fn block(
         &mut self,
@@ -137,7 +194,10 @@ impl Log {
             return;
         }
         let now_s = self.now_ns / 1_000_000_000;
-        let address = u64::from(record.inside.address | record.external.address);
+        let host = u128::from_be_bytes(record.ip6[0]);
+        let folded = host as u64 ^ (host >> 64) as u64;
+        let address = u64::from(record.inside.address | record.external.address)
+            ^ (folded ^ folded >> 32) & 0xffff_ffff;
         let (event, protocol) = (record.event as u64, u64::from(record.protocol));
         let key = address << 32 | u64::from(record.table) << 16 ^ protocol << 8 ^ (event + 1);
         let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

@@ -127,10 +127,12 @@ fn export(engine: &mut Engine, max: usize) -> bool {
             engine.with(|engine, sender: &mut SyslogSender| {
                 let NatLog { records, ipfix, syslog, .. } = log;
                 let fib = engine.get::<Fib>();
-                let vrf =
-                    |index: u32| fib.and_then(|fib| fib.table_id(Family::Ip4, index)).unwrap_or(0);
+                let vrf = |record: &NatRecord| {
+                    let family = if record.event.is_of_ip6() { Family::Ip6 } else { Family::Ip4 };
+                    fib.and_then(|fib| fib.table_id(family, record.table)).unwrap_or(0)
+                };
                 let more = records.take(max, |record| {
-                    let (vrf, unix_ns) = (vrf(record.table), at.unix_ns_at(record.at_ns));
+                    let (vrf, unix_ns) = (vrf(&record), at.unix_ns_at(record.at_ns));
                     if let Some(ipfix) = ipfix.filter(|own| own.detail >= record.event.detail()) {
                         exporter.put(at, ipfix.domain, templates::of(record.event), |fields| {
                             templates::write(&record, unix_ns, vrf, fields);

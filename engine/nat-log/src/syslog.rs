@@ -1,6 +1,6 @@
 //! Events as syslog messages, in the words of VPP where it has them.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_export::syslog::message::{Element, Head, LOCAL0, Severity};
 
@@ -12,17 +12,23 @@ pub(crate) const APPLICATION: &str = "NAT";
 /// MSGID, the number of the element of structured data, and the severity of an event.
 fn kind(event: Event) -> (&'static str, &'static str, Severity) {
     match event {
-        Event::SessionCreate => ("SADD", "nsess", Severity::Informational),
-        Event::SessionDelete => ("SDEL", "nsess", Severity::Informational),
-        Event::MappingCreate => ("APMADD", "napmap", Severity::Informational),
-        Event::MappingDelete => ("APMDEL", "napmap", Severity::Informational),
+        Event::SessionCreate | Event::SessionCreate64 => ("SADD", "nsess", Severity::Informational),
+        Event::SessionDelete | Event::SessionDelete64 => ("SDEL", "nsess", Severity::Informational),
+        Event::MappingCreate | Event::MappingCreate64 => {
+            ("APMADD", "napmap", Severity::Informational)
+        }
+        Event::MappingDelete | Event::MappingDelete64 => {
+            ("APMDEL", "napmap", Severity::Informational)
+        }
         Event::BlockAllocate => ("PBADD", "nblock", Severity::Informational),
         Event::BlockRelease => ("PBDEL", "nblock", Severity::Informational),
         Event::AddressesExhausted => ("ADDREX", "nexhaust", Severity::Warning),
         Event::PortsExhausted => ("PORTEX", "nexhaust", Severity::Warning),
         Event::SessionQuota => ("SQUOTA", "nquota", Severity::Warning),
         Event::MappingQuota => ("MQUOTA", "nquota", Severity::Warning),
-        Event::SubscriberQuota => ("UQUOTA", "nquota", Severity::Warning),
+        Event::SubscriberQuota | Event::SubscriberQuota64 => {
+            ("UQUOTA", "nquota", Severity::Warning)
+        }
     }
 }
 
@@ -40,21 +46,33 @@ pub(crate) fn element(event: Event) -> &'static str {
 /// Write its parameters.
 pub(crate) fn write(record: &NatRecord, vrf: u32, element: &mut Element<'_>) {
     let ip4 = |address: u32| Ipv4Addr::from(address);
-    let NatRecord { inside, external, remote_inside, remote, value, event, protocol, .. } = record;
+    let NatRecord { inside, external, remote_inside, remote, ip6, .. } = record;
+    let NatRecord { value, event, protocol, .. } = record;
     let inside_address = |element: &mut Element<'_>| {
         element.param("IVRF", vrf);
-        element.param("IATYP", "IPv4");
-        element.param("ISADDR", ip4(inside.address));
+        if event.is_of_ip6() {
+            element.param("IATYP", "IPv6");
+            element.param("ISADDR", Ipv6Addr::from(ip6[0]));
+        } else {
+            element.param("IATYP", "IPv4");
+            element.param("ISADDR", ip4(inside.address));
+        }
     };
     let external_address = |element: &mut Element<'_>| {
         element.param("XATYP", "IPv4");
         element.param("XSADDR", ip4(external.address));
     };
     match event {
-        Event::SessionCreate | Event::SessionDelete => {
+        Event::SessionCreate
+        | Event::SessionDelete
+        | Event::SessionCreate64
+        | Event::SessionDelete64 => {
             inside_address(element);
             element.param("ISPORT", inside.port);
-            element.param("IDADDR", ip4(remote_inside.address));
+            match event.is_of_ip6() {
+                true => element.param("IDADDR", Ipv6Addr::from(ip6[1])),
+                false => element.param("IDADDR", ip4(remote_inside.address)),
+            }
             element.param("IDPORT", remote_inside.port);
             external_address(element);
             element.param("XSPORT", external.port);
@@ -62,7 +80,10 @@ pub(crate) fn write(record: &NatRecord, vrf: u32, element: &mut Element<'_>) {
             element.param("XDPORT", remote.port);
             element.param("PROTO", protocol);
         }
-        Event::MappingCreate | Event::MappingDelete => {
+        Event::MappingCreate
+        | Event::MappingDelete
+        | Event::MappingCreate64
+        | Event::MappingDelete64 => {
             inside_address(element);
             element.param("ISPORT", inside.port);
             external_address(element);
@@ -84,7 +105,7 @@ pub(crate) fn write(record: &NatRecord, vrf: u32, element: &mut Element<'_>) {
             element.param("IVRF", vrf);
             element.param("LIMIT", value);
         }
-        Event::SubscriberQuota => {
+        Event::SubscriberQuota | Event::SubscriberQuota64 => {
             inside_address(element);
             element.param("LIMIT", value);
         }

@@ -1,6 +1,6 @@
 //! Templates of RFC 8158 §4, and the data records of events.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use quiver_export::ipfix::elements::*;
 use quiver_export::ipfix::message::Fields;
@@ -95,6 +95,51 @@ pub(crate) const DETERMINISTIC: Template = Template::new(
 /// Records that were lost on their way to the exporter (RFC 7011 §4.3).
 pub(crate) const LOSSES: Template = Template::options(265, &[EXPORTING_PROCESS, RECORDS_NOT_SENT]);
 
+/// NAT64 session create and delete.
+const SESSION_64: Template = Template::new(
+    266,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        PROTOCOL,
+        INGRESS_VRF,
+        SOURCE_IP6,
+        POST_NAT_SOURCE_IP4,
+        SOURCE_PORT,
+        POST_NAPT_SOURCE_PORT,
+        DESTINATION_IP6,
+        POST_NAT_DESTINATION_IP4,
+        DESTINATION_PORT,
+        POST_NAPT_DESTINATION_PORT,
+    ],
+);
+/// NAT64 BIB create and delete.
+const MAPPING_64: Template = Template::new(
+    267,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        PROTOCOL,
+        INGRESS_VRF,
+        SOURCE_IP6,
+        POST_NAT_SOURCE_IP4,
+        SOURCE_PORT,
+        POST_NAPT_SOURCE_PORT,
+    ],
+);
+/// Quota exceeded: what a subscriber with IPv6 may have.
+const SUBSCRIBER_QUOTA_64: Template = Template::new(
+    268,
+    &[
+        OBSERVATION_TIME_MS,
+        NAT_EVENT,
+        NAT_QUOTA_EVENT,
+        ENTRIES_OF_USER_MAX,
+        INGRESS_VRF,
+        SOURCE_IP6,
+    ],
+);
+
 /// All of them.
 pub(crate) const ALL: &[Template] = &[
     SESSION,
@@ -107,6 +152,9 @@ pub(crate) const ALL: &[Template] = &[
     SUBSCRIBER_QUOTA,
     DETERMINISTIC,
     LOSSES,
+    SESSION_64,
+    MAPPING_64,
+    SUBSCRIBER_QUOTA_64,
 ];
 
 /// natQuotaExceededEvent of the IANA registry (RFC 8158 §4).
@@ -129,6 +177,9 @@ pub(crate) fn of(event: Event) -> &'static Template {
         Event::SessionQuota => &SESSION_QUOTA,
         Event::MappingQuota => &MAPPING_QUOTA,
         Event::SubscriberQuota => &SUBSCRIBER_QUOTA,
+        Event::SessionCreate64 | Event::SessionDelete64 => &SESSION_64,
+        Event::MappingCreate64 | Event::MappingDelete64 => &MAPPING_64,
+        Event::SubscriberQuota64 => &SUBSCRIBER_QUOTA_64,
     }
 }
 
@@ -136,22 +187,33 @@ pub(crate) fn of(event: Event) -> &'static Template {
 /// that the record has a small number of.
 pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fields<'_>) {
     let ip4 = |fields: &mut Fields<'_>, address: u32| fields.ip4(Ipv4Addr::from(address));
-    let NatRecord { inside, external, remote_inside, remote, value, event, protocol, .. } = record;
+    let NatRecord { inside, external, remote_inside, remote, ip6, .. } = record;
+    let NatRecord { value, event, protocol, .. } = record;
     fields.u64(unix_ns / 1_000_000);
     fields.u8(event.nat_event());
     match event {
         Event::SessionCreate
         | Event::SessionDelete
         | Event::MappingCreate
-        | Event::MappingDelete => {
+        | Event::MappingDelete
+        | Event::SessionCreate64
+        | Event::SessionDelete64
+        | Event::MappingCreate64
+        | Event::MappingDelete64 => {
             fields.u8(*protocol);
             fields.u32(vrf);
-            ip4(fields, inside.address);
+            match event.is_of_ip6() {
+                true => fields.ip6(Ipv6Addr::from(ip6[0])),
+                false => ip4(fields, inside.address),
+            }
             ip4(fields, external.address);
             fields.u16(inside.port);
             fields.u16(external.port);
             if event.detail() == crate::Detail::Sessions {
-                ip4(fields, remote_inside.address);
+                match event.is_of_ip6() {
+                    true => fields.ip6(Ipv6Addr::from(ip6[1])),
+                    false => ip4(fields, remote_inside.address),
+                }
                 ip4(fields, remote.address);
                 fields.u16(remote_inside.port);
                 fields.u16(remote.port);
@@ -170,7 +232,10 @@ pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fie
             ip4(fields, external.address);
             fields.u8(*protocol);
         }
-        Event::SessionQuota | Event::MappingQuota | Event::SubscriberQuota => {
+        Event::SessionQuota
+        | Event::MappingQuota
+        | Event::SubscriberQuota
+        | Event::SubscriberQuota64 => {
             fields.u32(quota(*event));
             fields.u32(*value);
             if *event != Event::MappingQuota {
@@ -178,6 +243,9 @@ pub(crate) fn write(record: &NatRecord, unix_ns: u64, vrf: u32, fields: &mut Fie
             }
             if *event == Event::SubscriberQuota {
                 ip4(fields, inside.address);
+            }
+            if *event == Event::SubscriberQuota64 {
+                fields.ip6(Ipv6Addr::from(ip6[0]));
             }
         }
     }

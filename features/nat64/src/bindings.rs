@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use quiver_nat_log::{Event, Inside64, Log};
 use quiver_tables::sessions::{SessionError, SessionObjects, SessionTable, SessionsWriter};
 use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
@@ -62,7 +63,7 @@ pub(crate) fn outside_key(end: End, protocol: IpProtocol, table: u32) -> Key {
 }
 
 /// The subscriber of a host: the first bits of its address.
-fn subscriber(host: u128, length: u8) -> u128 {
+pub(crate) fn subscriber(host: u128, length: u8) -> u128 {
     host & u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
@@ -200,8 +201,9 @@ impl Bindings {
     }
 
     /// End a binding that no session has begun to use.
-    pub fn discard(&mut self, number: u32) {
+    pub fn discard(&mut self, number: u32, log: &mut Log) {
         if !self.read.get(number).is_static() {
+            log_binding(log, Event::MappingDelete64, self.read.get(number));
             self.unbind(number);
         }
     }
@@ -265,7 +267,7 @@ impl Bindings {
     }
 
     /// A session ends, or did not begin after all.
-    pub fn end(&mut self, number: u32, remote: u32, flags: Flags) {
+    pub fn end(&mut self, number: u32, remote: u32, flags: Flags, log: &mut Log) {
         let binding = self.read.get(number);
         let ((host, _), table) = (binding.host(), binding.table());
         let (end, protocol) = (binding.external(), binding.protocol());
@@ -277,13 +279,14 @@ impl Bindings {
         let users = binding.users().saturating_sub(1);
         binding.set_users(users);
         if users == 0 && !binding.is_static() {
+            log_binding(log, Event::MappingDelete64, self.read.get(number));
             self.unbind(number);
         }
     }
 
     /// The session ends.
-    pub fn release(&mut self, session: Session<'_>) {
-        self.end(session.binding(), session.inside().remote, session.flags());
+    pub fn release(&mut self, session: Session<'_>, log: &mut Log) {
+        self.end(session.binding(), session.inside().remote, session.flags(), log);
     }
 
     fn discount(&mut self, flags: Flags, host: u128, table: u32) {
@@ -291,6 +294,13 @@ impl Bindings {
             self.drop_user(&subscriber_keys(subscriber(host, length), table)[0]);
         }
     }
+}
+
+/// Log that a binding begins or ends.
+pub(crate) fn log_binding(log: &mut Log, event: Event, binding: Binding<'_>) {
+    let (host, port) = binding.host();
+    let inside = Inside64 { host, port, remote: 0, table: binding.table() };
+    log.mapping64(event, inside, binding.external(), binding.protocol().0);
 }
 
 #[cfg(test)]

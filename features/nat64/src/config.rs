@@ -219,7 +219,8 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
             return Err(refusal(error).remedy("enable fewer sessions"));
         }
         let seed = RandomState::new().hash_one(1);
-        let mut owner = Some(Box::new(Owner::new(writer, held, seed)));
+        let log = quiver_nat_log::open(engine);
+        let mut owner = Some(Box::new(Owner::new(writer, held, seed, log)));
         let given = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, _| node.owner = owner.take());
         });
@@ -239,6 +240,11 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         for id in all {
             set_sides(engine, nat, id, Sides::default())?;
         }
+        if quiver_nat_log::is_on(engine) {
+            // Packets that came before make sessions until every worker has ended its pass.
+            wait_for_workers(engine)?;
+            end_sessions(engine, |_| true)?;
+        }
         let tenants = nat.tenants();
         nat.prefixes.clear();
         nat.pool.clear();
@@ -252,9 +258,7 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         });
         let owner = taken.map_err(refusal)?;
         // Every worker has ended the pass in which it may have seen the features.
-        for worker in 0..engine.worker_count() {
-            engine.wait_for_worker(WorkerId(worker as u16)).map_err(refusal)?;
-        }
+        wait_for_workers(engine)?;
         if let Some(owner) = owner {
             let Owner { mut writer, mut bindings, .. } = *owner;
             writer.disable();
@@ -267,6 +271,14 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         nat.enabled = None;
         Ok(())
     })
+}
+
+/// Wait until every worker has ended the pass that it is in.
+fn wait_for_workers(engine: &mut Engine) -> Result<(), Refusal> {
+    for worker in 0..engine.worker_count() {
+        engine.wait_for_worker(WorkerId(worker as u16)).map_err(refusal)?;
+    }
+    Ok(())
 }
 
 /// Addresses of an interface of IPv4.
@@ -408,9 +420,10 @@ pub(crate) fn end_sessions(
     loop {
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
-            worker.visit::<SlowPath, _>(node, |node, _| node.end_where(PLACES_PER_CALL, &ends))
+            worker.visit::<SlowPath, _>(node, |node, cx| node.end_where(cx, PLACES_PER_CALL, &ends))
         });
         let places = places.map_err(refusal)?;
+        quiver_nat_log::drain(engine);
         looked += PLACES_PER_CALL;
         if looked >= places.unwrap_or(0) {
             return Ok(());

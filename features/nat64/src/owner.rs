@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use quiver_core::graph::node::{Node, NodeSpec};
 use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
+use quiver_nat_log::{Event, Inside64, Log};
 use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::Flow;
 use quiver_translation::tcp::{Direction, flag};
@@ -16,7 +17,7 @@ use quiver_translation::versions::ends::Ports;
 use quiver_translation::versions::read::{Kind, Read4, Read6};
 use quiver_wire::IpProtocol;
 
-use crate::bindings::{Bindings, inside_key, outside_key};
+use crate::bindings::{Bindings, inside_key, log_binding, outside_key, subscriber};
 use crate::errors;
 use crate::ports::{EXHAUSTED_MAX, Exhausted, Wanted};
 use crate::reasons::Nat64Drop;
@@ -43,13 +44,15 @@ pub(crate) struct Owner {
     pub bindings: Bindings,
     random: u64,
     pub exhausted: [Exhausted; EXHAUSTED_MAX],
+    /// What is made and ended, for collectors.
+    pub log: Log,
 }
 
 impl Owner {
     /// `seed` is a secret.
-    pub fn new(writer: Writer, bindings: Bindings, seed: u64) -> Owner {
+    pub fn new(writer: Writer, bindings: Bindings, seed: u64, log: Log) -> Owner {
         let exhausted = [Exhausted::default(); EXHAUSTED_MAX];
-        Owner { writer, bindings, random: seed | 1, exhausted }
+        Owner { writer, bindings, random: seed | 1, exhausted, log }
     }
 
     /// The next number of a sequence (xorshift) that begins with a secret.
@@ -61,13 +64,19 @@ impl Owner {
     }
 
     /// End the sessions for which `ends` holds among the next `places`; how many ended.
-    pub fn end_where(&mut self, places: usize, ends: impl Fn(Session<'_>) -> bool) -> usize {
-        let Owner { writer, bindings, .. } = self;
+    pub fn end_where(
+        &mut self,
+        rules: &Rules,
+        places: usize,
+        ends: impl Fn(Session<'_>) -> bool,
+    ) -> usize {
+        let Owner { writer, bindings, log, .. } = self;
         writer.turn(places, |_, words| {
             let session = Session(words);
             let over = ends(session);
             if over {
-                bindings.release(session);
+                log_session(log, Event::SessionDelete64, rules, session);
+                bindings.release(session, log);
             }
             !over
         })
@@ -76,17 +85,42 @@ impl Owner {
     /// Make a session of a binding.
     fn make(&mut self, rules: &Rules, mut new: NewSession) -> Result<u32, Nat64Drop> {
         let begun = self.bindings.begin(new.binding, new.inside.remote, rules);
-        new.flags = new.flags.with(begun.map_err(refused)?);
-        self.writer.insert(new.words()).map_err(|error| {
-            self.bindings.end(new.binding, new.inside.remote, new.flags);
+        new.flags = new.flags.with(begun.map_err(|error| self.note_refusal(error))?);
+        let made = self.writer.insert(new.words());
+        let number = made.map_err(|error| {
+            let Owner { bindings, log, .. } = self;
+            bindings.end(new.binding, new.inside.remote, new.flags, log);
             refused(error)
-        })
+        })?;
+        let session = Session(self.writer.objects().get(number));
+        log_session(&mut self.log, Event::SessionCreate64, rules, session);
+        Ok(number)
+    }
+
+    /// All bindings are in use, or another reason.
+    fn note_refusal(&mut self, error: SessionError) -> Nat64Drop {
+        if let SessionError::Full { sessions_max } = error {
+            self.log.quota(Event::MappingQuota, (0, 0), sessions_max as u32);
+        }
+        refused(error)
+    }
+
+    /// Is there a session left? That there is none is logged.
+    fn check_sessions(&mut self) -> Result<(), Nat64Drop> {
+        let most = self.writer.sessions_max();
+        if self.writer.len() < most {
+            return Ok(());
+        }
+        self.log.quota(Event::SessionQuota, (0, 0), most as u32);
+        Err(Nat64Drop::SessionsExceeded)
     }
 
     /// May a host's subscriber have one more session?
-    fn check_limit(&self, rules: &Rules, host: u128, table: u32) -> Result<(), Nat64Drop> {
+    fn check_limit(&mut self, rules: &Rules, host: u128, table: u32) -> Result<(), Nat64Drop> {
         match rules.limit {
             Some(limit) if self.bindings.used(limit, host, table) >= limit.sessions => {
+                let subscriber = subscriber(host, limit.prefix_length);
+                self.log.quota64((table, subscriber), limit.sessions);
                 Err(Nat64Drop::SubscriberLimit)
             }
             _ => Ok(()),
@@ -103,8 +137,18 @@ impl Owner {
         let wanted = Wanted { host, port: ports.source, protocol, table, now_s };
         let external = self.external_end(rules, wanted)?;
         let outside = outside_key(external, protocol, rules.outside_table);
-        self.bindings.bind(key, outside, false).map_err(refused)
+        let bound = self.bindings.bind(key, outside, false);
+        let number = bound.map_err(|error| self.note_refusal(error))?;
+        log_binding(&mut self.log, Event::MappingCreate64, self.bindings.read.get(number));
+        Ok(number)
     }
+}
+
+/// Log that a session begins or ends. Its prefix is there as long as it is.
+fn log_session(log: &mut Log, event: Event, rules: &Rules, session: Session<'_>) {
+    let Inside { host, remote, ports, table, prefix, .. } = session.inside();
+    let remote = rules.prefix(prefix).map_or(0, |prefix| prefix.embed(remote));
+    log.session64(event, Inside64 { host, port: ports.source, remote, table }, session.outside());
 }
 
 fn refused(error: SessionError) -> Nat64Drop {
@@ -203,9 +247,8 @@ impl SlowPath {
             return Ok(number);
         }
         let flags = check_opens(inside.protocol, kind)?;
-        if owner.writer.len() >= owner.writer.sessions_max() {
-            return Err(Nat64Drop::SessionsExceeded);
-        }
+        owner.log.set_now(cx.now_ns);
+        owner.check_sessions()?;
         owner.check_limit(rules, inside.host, inside.table)?;
         let binding = owner.bind(rules, &inside, now_s)?;
         let is_hairpin = rules.external.contains_key(&inside.remote);
@@ -221,7 +264,7 @@ impl SlowPath {
         };
         let made = owner.make(rules, new);
         if made.is_err() && owner.bindings.read.get(binding).users() == 0 {
-            owner.bindings.discard(binding);
+            owner.bindings.discard(binding, &mut owner.log);
         }
         self.note_made(cx, made)
     }
@@ -262,6 +305,7 @@ impl SlowPath {
         now_s: u32,
     ) -> Result<u32, Nat64Drop> {
         let owner = self.owner.as_mut().ok_or(Nat64Drop::NotEnabled)?;
+        owner.log.set_now(cx.now_ns);
         let key = outside_key(flow.destination, flow.protocol, flow.table);
         let binding = owner.bindings.read.number(&key).ok_or(Nat64Drop::NoTranslation)?;
         let found = owner.bindings.read.get(binding);
@@ -274,6 +318,7 @@ impl SlowPath {
             return Err(Nat64Drop::Filtered);
         }
         let rule = rules.prefix_for(table).ok_or(Nat64Drop::NoTranslation)?;
+        owner.check_sessions()?;
         owner.check_limit(rules, host, table)?;
         let is_icmp = flow.protocol == IpProtocol::ICMP;
         let destination = if is_icmp { port } else { remote.port };
@@ -318,9 +363,16 @@ impl SlowPath {
     }
 
     /// End the sessions for which `ends` holds among the next `places`; how many places there are.
-    pub fn end_where(&mut self, places: usize, ends: impl Fn(Session<'_>) -> bool) -> usize {
+    pub fn end_where(
+        &mut self,
+        cx: &Context<'_>,
+        places: usize,
+        ends: impl Fn(Session<'_>) -> bool,
+    ) -> usize {
+        let rules = self.translator.shared.rules(cx.pass);
         let Some(owner) = &mut self.owner else { return 0 };
-        owner.end_where(places, ends);
+        owner.log.set_now(cx.now_ns);
+        owner.end_where(rules, places, ends);
         self.translator.shared.note(&owner.writer, &owner.bindings);
         owner.writer.places()
     }
@@ -395,7 +447,8 @@ impl Node for SlowPath {
         owner.bindings.writer.collect();
         let now_s = (cx.now_ns / 1_000_000_000) as u32;
         let places = (owner.writer.places() / TURNS_OF_ROUND).max(TURN_PLACES_MIN);
-        let ended = owner.end_where(places, |session| {
+        owner.log.set_now(cx.now_ns);
+        let ended = owner.end_where(shared.rules(cx.pass), places, |session| {
             now_s.saturating_sub(session.seen_s()) > shared.timeout_s(session.class())
         });
         if ended > 0 {

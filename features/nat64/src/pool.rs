@@ -63,7 +63,10 @@ pub(crate) fn remove_prefix(
             return Err(Refusal::new("there is no such prefix")
                 .remedy("`show nat64 prefix` lists what there is"));
         };
-        let NamedPrefix { number, .. } = nat.prefixes.remove(at);
+        let number = nat.prefixes[at].number;
+        // The log names remote hosts by the prefix: most sessions end while it is there.
+        end_sessions(engine, move |session| session.inside().prefix == number)?;
+        nat.prefixes.remove(at);
         tenant.into_iter().for_each(|id| hold(engine, Family::Ip6, id, false));
         publish(engine, nat);
         end_sessions(engine, move |session| session.inside().prefix == number)

@@ -66,6 +66,7 @@ impl Owner {
         let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let first = ((hash * count as u64) >> 32) as usize;
         let addresses = pool.cycle().skip(first).map(|pooled| pooled.address);
+        let first_address = addresses.clone().next();
         for address in addresses.clone().take(count) {
             if let Some(port) = self.port(rules, wanted, address, PORTS_PER_LOOK_UP) {
                 return Ok(End { address, port });
@@ -77,6 +78,9 @@ impl Owner {
             }
         }
         self.exhausted[place] = Exhausted { until_s: wanted.now_s + 1, ..what };
+        // The only address is named; of several, none is.
+        let only = if count == 1 { first_address } else { None };
+        self.log.exhausted(only.unwrap_or(0), wanted.protocol.0);
         Err(Nat64Drop::OutOfPorts)
     }
 

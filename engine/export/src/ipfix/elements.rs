@@ -24,6 +24,10 @@ pub const SOURCE_IP4_PREFIX: Element = element(44, 4);
 pub const EXPORTING_PROCESS: Element = element(144, 4);
 /// notSentFlowTotalCount: data records that were not sent.
 pub const RECORDS_NOT_SENT: Element = element(166, 8);
+/// sourceIPv6Address.
+pub const SOURCE_IP6: Element = element(27, 16);
+/// destinationIPv6Address.
+pub const DESTINATION_IP6: Element = element(28, 16);
 /// postNATSourceIPv4Address.
 pub const POST_NAT_SOURCE_IP4: Element = element(225, 4);
 /// postNATDestinationIPv4Address.

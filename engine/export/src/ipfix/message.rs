@@ -10,7 +10,7 @@
 //! | set: number   | length        | records …                     |
 //! ```
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::ipfix::template::Template;
 
@@ -173,6 +173,11 @@ impl Fields<'_> {
     /// An unsigned64, or a dateTimeMilliseconds.
     pub fn u64(&mut self, value: u64) {
         self.bytes.extend(value.to_be_bytes());
+    }
+
+    /// An ipv6Address.
+    pub fn ip6(&mut self, address: Ipv6Addr) {
+        self.bytes.extend(address.octets());
     }
 
     /// An ipv4Address.
