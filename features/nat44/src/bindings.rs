@@ -21,11 +21,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quiver_nat_log::{Event, Log};
+use quiver_nat_log::Event;
 use quiver_tables::sessions::SessionError;
 use quiver_wire::IpProtocol;
 
 use crate::session::{Direction, Flags, Objects, Session, Table, WORDS, Writer};
+use crate::standby::Journal;
 use crate::tables::{Blocks, Provider, Rules};
 use quiver_translation::flow::{End, Flow, Key};
 
@@ -300,7 +301,7 @@ impl Bindings {
         &mut self,
         (inside, protocol, table): (End, IpProtocol, u32),
         external: End,
-        (now_s, log): (u32, &mut Log),
+        (now_s, log): (u32, &mut Journal),
         provider: &Provider,
     ) -> Result<(), SessionError> {
         let block = provider.blocks.map(|blocks| blocks.index_of(external.port));
@@ -323,7 +324,7 @@ impl Bindings {
         (table, address): (u32, u32),
         nth: u16,
         (external, index): (u32, u16),
-        (now_s, log): (u32, &mut Log),
+        (now_s, log): (u32, &mut Journal),
         blocks: Blocks,
     ) -> Result<(), SessionError> {
         let keys = [block_of(table, address, nth), block_at(external, index)];
@@ -341,7 +342,7 @@ impl Bindings {
     }
 
     /// End a binding, and its use of others.
-    pub fn end(&mut self, number: u32, now_s: u32, provider: &Provider, log: &mut Log) {
+    pub fn end(&mut self, number: u32, now_s: u32, provider: &Provider, log: &mut Journal) {
         if self.writer.is_live(number) {
             note_end(&self.read, self.read.get(number), (now_s, log), provider, &mut self.counts);
             self.writer.remove(number);
@@ -389,7 +390,7 @@ impl Bindings {
     }
 
     /// Turn the clock hand over so many places.
-    pub fn turn(&mut self, places: usize, now_s: u32, provider: &Provider, log: &mut Log) {
+    pub fn turn(&mut self, places: usize, now_s: u32, provider: &Provider, log: &mut Journal) {
         let is_over = |binding: Binding<'_>| binding.is_over(now_s, provider);
         self.end_where(places, (now_s, log), provider, is_over);
     }
@@ -398,7 +399,7 @@ impl Bindings {
     pub fn end_where(
         &mut self,
         places: usize,
-        (now_s, log): (u32, &mut Log),
+        (now_s, log): (u32, &mut Journal),
         provider: &Provider,
         ends: impl Fn(Binding<'_>) -> bool,
     ) {
@@ -419,7 +420,7 @@ impl Bindings {
 fn note_end(
     read: &Readers,
     binding: Binding<'_>,
-    (now_s, log): (u32, &mut Log),
+    (now_s, log): (u32, &mut Journal),
     provider: &Provider,
     counts: &mut [usize; Kind::ALL.len()],
 ) {

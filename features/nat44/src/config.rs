@@ -76,6 +76,8 @@ pub(crate) struct Nat44 {
     routes: BTreeSet<(u32, Ipv4Addr)>,
     /// The count of address changes that was acted upon.
     changes: u64,
+    /// How often the configuration was published.
+    pub version: u64,
 }
 
 fn disabled() -> Refusal {
@@ -103,6 +105,7 @@ impl Nat44 {
             forwarding: false,
             routes: BTreeSet::new(),
             changes: 0,
+            version: 0,
         }
     }
 
@@ -211,6 +214,8 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
 /// End all sessions, forget the configuration and give the memory back.
 pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
     let node = slow_path(engine)?;
+    with_enabled(engine, |_, _| Ok(()))?;
+    crate::standby::forget(engine)?;
     with_enabled(engine, |engine, nat| {
         let all: Vec<_> = nat.sides.keys().copied().collect();
         for id in all {
@@ -319,6 +324,7 @@ pub(crate) fn publish(engine: &mut Engine, nat: &mut Nat44) {
     let foreign = rules.external.iter().filter(|(_, is_own)| !**is_own);
     let wanted = foreign.map(|(address, _)| (outside_table, Ipv4Addr::from(*address))).collect();
     nat.shared.rules.publish(rules);
+    nat.version += 1;
     set_routes(engine, nat, wanted);
 }
 

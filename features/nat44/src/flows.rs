@@ -1,6 +1,6 @@
 //! The two flows of a new session, from inside and from outside.
 
-use quiver_nat_log::{Event, Log};
+use quiver_nat_log::Event;
 use quiver_translation::flow::{End, Flow, Kind, icmp};
 use quiver_wire::IpProtocol;
 
@@ -9,6 +9,7 @@ use crate::node::Nat44Drop;
 use crate::owner::{Owner, Refused};
 use crate::ports::Wanted;
 use crate::session::{Direction, Flags, flag};
+use crate::standby::Journal;
 use crate::tables::{Filtering, Mapping, Rules, TwiceNat};
 
 /// What a new session is made of.
@@ -42,7 +43,7 @@ pub(crate) fn check_opens(flow: &Flow, kind: Kind) -> Result<u8, Nat44Drop> {
 
 /// The flags of one more session of a host, which is within its limits.
 fn admit(
-    (bindings, log): (Option<&mut Bindings>, &mut Log),
+    (bindings, log): (Option<&mut Bindings>, &mut Journal),
     rules: &Rules,
     host: (u32, u32),
     at: Moment,

@@ -20,6 +20,7 @@ mod provider_shows;
 mod session;
 mod shows;
 mod sides;
+mod standby;
 mod tables;
 mod translate;
 
@@ -52,11 +53,13 @@ pub fn register(registry: &mut Registry) {
     }
     commands::register(registry);
     provider_shows::register(registry);
+    standby::commands::register(registry);
     registry.running_config(order::ROUTES, commands::write_plugin);
     registry.running_config(order::FEATURES, commands::write_config);
     registry.running_config(order::LIMITS, commands::write_limits);
     registry.on_start(move |engine| {
         engine.insert(Nat44::new(shared));
+        standby::start(engine);
         engine.on_interface_change(config::follow_interface);
         engine.on_turn(config::look);
     });

@@ -21,6 +21,7 @@ use crate::node::{
 };
 use crate::ports::{EXHAUSTED_MAX, Exhausted};
 use crate::session::{Direction, Flags, NewSession, Session, Writer};
+use crate::standby::{Feed, Journal};
 use crate::tables::{Rules, Shared};
 
 /// The worker that makes sessions.
@@ -28,7 +29,7 @@ pub(crate) const OWNER: WorkerId = WorkerId(0);
 /// RFC 6888 REQ-11.
 const HOST_UNREACHABLE: IcmpErrorRequest = IcmpErrorRequest { kind: 3, code: 1, detail: 0 };
 /// Nanoseconds between two turns of the clock hand, and the turns of a whole round.
-const TURN_NS: u64 = 10_000_000;
+pub(crate) const TURN_NS: u64 = 10_000_000;
 const TURNS_OF_ROUND: usize = 1_000;
 /// Sessions that a turn looks at, at least.
 const TURN_PLACES_MIN: usize = 64;
@@ -42,15 +43,15 @@ pub(crate) struct Owner {
     pub bindings: Option<Box<Bindings>>,
     random: u64,
     pub exhausted: Box<[Exhausted; EXHAUSTED_MAX]>,
-    /// What is made and ended, for collectors.
-    pub log: Log,
+    /// What is made and ended, for collectors and for the router that stands by.
+    pub log: Journal,
 }
 
 impl Owner {
     /// `seed` is a secret.
     pub fn new(writer: Writer, seed: u64, log: Log) -> Owner {
         let exhausted = Box::new([Exhausted::default(); EXHAUSTED_MAX]);
-        Owner { writer, bindings: None, random: seed | 1, exhausted, log }
+        Owner { writer, bindings: None, random: seed | 1, exhausted, log: Journal::new(log) }
     }
 
     /// End the sessions that are over among the next `places`; how many.
@@ -63,19 +64,16 @@ impl Owner {
     ) -> usize {
         let Owner { writer, bindings, log, .. } = self;
         log.set_now(now_ns);
-        writer.turn(places, |_, words| {
+        writer.turn(places, |number, words| {
             let session = Session(words);
             let over = is_over(session);
             if over {
-                let flow = |direction| session.flow(direction);
-                log.session(
-                    Event::SessionDelete,
-                    flow(Direction::InToOut),
-                    flow(Direction::OutToIn),
-                );
+                log.session(Event::SessionDelete, number, session);
                 if let Some(bindings) = bindings {
                     bindings.release(session, seconds(now_ns), &rules.provider);
                 }
+            } else {
+                log.visit(number, session);
             }
             !over
         })
@@ -164,6 +162,21 @@ impl SlowPath {
         bindings.end_where(places, (seconds(now_ns), log), &rules.provider, ends);
         self.translator.shared.note_bindings(bindings);
         bindings.writer.places()
+    }
+
+    /// Tell another router of what is made and ended, or none any more. The feed before.
+    pub fn set_feed(&mut self, feed: Option<Box<Feed>>) -> Option<Box<Feed>> {
+        let owner = self.owner.as_mut()?;
+        std::mem::replace(&mut owner.log.feed, feed)
+    }
+
+    /// Say what there is.
+    pub fn note_tables(&self) {
+        let Some(owner) = &self.owner else { return };
+        self.translator.shared.note_sessions(&owner.writer);
+        if let Some(bindings) = &owner.bindings {
+            self.translator.shared.note_bindings(bindings);
+        }
     }
 
     /// What is configured now.
@@ -289,7 +302,8 @@ impl SlowPath {
             bindings.begin((inside, outside), flags, state.now_s, rules);
             self.translator.shared.note_bindings(bindings);
         }
-        owner.log.session(Event::SessionCreate, inside, outside);
+        let made = Session(owner.writer.objects().get(session));
+        owner.log.session(Event::SessionCreate, session, made);
         cx.count(Nat44Drop::Made, 1);
         if flags.has(Flags::HAIRPIN) {
             cx.count(Nat44Drop::Hairpinned, 1);
@@ -365,8 +379,10 @@ impl Node for SlowPath {
         owner.writer.collect();
         let now_s = seconds(cx.now_ns);
         let of_round = |places: usize| (places / TURNS_OF_ROUND).max(TURN_PLACES_MIN);
+        let grace_s = owner.log.grace_s();
         let is_over = |session: Session<'_>| {
-            now_s.saturating_sub(session.seen_s()) > shared.timeout_s(session.class())
+            let grace_s = if session.mark() == 0 { 0 } else { grace_s };
+            now_s.saturating_sub(session.seen_s()) > shared.timeout_s(session.class()) + grace_s
         };
         let places = of_round(owner.writer.places());
         let ended = owner.end_where(shared.rules(cx.pass), cx.now_ns, places, &is_over);

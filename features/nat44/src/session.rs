@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0, 1 | key of packets from inside ([`quiver_translation::flow`]) |
 //! | 2, 3 | key of packets from outside |
-//! | 4 | second in which it was last refreshed |
+//! | 4 | second in which it was last refreshed (32 bits), mark (32): 0 unless another router told so |
 //! | 5 | state of TCP ([`Tcp`]) |
 //! | 6 | for each direction 16 bits that the IPv4 checksum gets, 16 that the upper layer's gets |
 //! | 7 | for each direction the table that translated packets are routed in (24 bits), flags (16) |
@@ -65,6 +65,13 @@ impl Flags {
     /// A load-balancing mapping made it.
     pub const BALANCED: Flags = Flags(512);
 
+    /// Without what stands on bindings.
+    pub fn without_bindings(self) -> Flags {
+        let all =
+            [Flags::COUNTED, Flags::LIMITED, Flags::MAPPED, Flags::IN_BLOCK, Flags::PERMITTED];
+        Flags(all.into_iter().fold(self.0, |left, flag| left & !flag.0))
+    }
+
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
@@ -123,6 +130,20 @@ impl NewSession {
     }
 }
 
+impl NewSession {
+    /// The words of a session that another router has told of.
+    pub fn told_words(&self, mark: u32, tcp: u8) -> [u64; WORDS] {
+        let mut words = self.words();
+        words[SEEN] = told(self.now_s, mark);
+        words[TCP] = tcp.into();
+        words
+    }
+}
+
+fn told(seen_s: u32, mark: u32) -> u64 {
+    u64::from(seen_s) | u64::from(mark) << 32
+}
+
 /// A session as everybody reads it.
 #[derive(Clone, Copy)]
 pub(crate) struct Session<'o>(pub &'o [AtomicU64; WORDS]);
@@ -165,6 +186,18 @@ impl Session<'_> {
     /// Seconds, when it was last refreshed.
     pub fn seen_s(self) -> u32 {
         self.word(SEEN) as u32
+    }
+
+    /// Which time it was that another router told all, when this was told; 0 when a packet came here
+    /// since, or made it.
+    pub fn mark(self) -> u32 {
+        (self.word(SEEN) >> 32) as u32
+    }
+
+    /// Another router tells how the session stands there.
+    pub fn set_told(self, seen_s: u32, mark: u32, tcp: u8) {
+        self.0[TCP].store(tcp.into(), Ordering::Relaxed);
+        self.0[SEEN].store(told(seen_s, mark), Ordering::Relaxed);
     }
 
     /// A packet came. Packets from outside refresh TCP alone (RFC 4787 REQ-6, RFC 5382 §5).

@@ -8,3 +8,4 @@ mod log;
 mod mappings;
 mod provider;
 mod sessions;
+mod standby;

@@ -1,0 +1,300 @@
+//! Changes of the peer, done to the tables of the owner. What is there afterwards is what a packet
+//! would have made: bindings that a session needs are made with it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quiver_translation::flow::Flow;
+
+use crate::bindings::{Bindings, block_at, block_of, mapping_from, mapping_to};
+use crate::owner::Owner;
+use crate::session::{Direction, Flags, NewSession, Session};
+use crate::standby::change::{Change, ChangeKind};
+use crate::standby::journal::Journal;
+use crate::tables::Rules;
+
+/// Numbers that a subscriber's blocks may have, whatever is configured.
+const BLOCK_NUMBERS: u16 = 64;
+
+/// What became of changes, as everybody reads it.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Sessions made.
+    pub made: AtomicU64,
+    /// Sessions that were there, and were refreshed.
+    pub refreshed: AtomicU64,
+    /// Sessions ended.
+    pub ended: AtomicU64,
+    /// Sessions that the peer did not name when it named all.
+    pub swept: AtomicU64,
+    /// Not done: a session of our own has an end, or the packets come here now.
+    pub kept: AtomicU64,
+    /// Not done: no room, or an address that is not configured here.
+    pub refused: AtomicU64,
+}
+
+impl Outcome {
+    fn count(&self, of: impl Fn(&Outcome) -> &AtomicU64) {
+        of(self).fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Why a change is not done.
+enum Undone {
+    Kept,
+    Refused,
+}
+
+/// When a change is done, and which mark its session gets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub now_ns: u64,
+    /// Not 0.
+    pub mark: u32,
+}
+
+impl Told {
+    fn now_s(self) -> u32 {
+        (self.now_ns / 1_000_000_000) as u32
+    }
+}
+
+impl Owner {
+    /// Do what the peer tells.
+    pub fn apply(&mut self, rules: &Rules, change: &Change, told: Told, outcome: &Outcome) {
+        self.log.set_now(told.now_ns);
+        self.log.set_silent(true);
+        let done = match change.kind {
+            ChangeKind::SessionCreate | ChangeKind::SessionRefresh | ChangeKind::SessionBulk => {
+                self.put_session(rules, change, told, outcome)
+            }
+            ChangeKind::SessionDelete => self.end_session(rules, change, told, outcome),
+            ChangeKind::MappingCreate => self.put_mapping(rules, change, told),
+            ChangeKind::BlockAllocate => self.put_block(rules, change, told),
+            ChangeKind::MappingDelete | ChangeKind::BlockRelease => {
+                self.end_binding(rules, change, told);
+                Ok(())
+            }
+            ChangeKind::BulkBegin | ChangeKind::BulkEnd => Ok(()),
+        };
+        self.log.set_silent(false);
+        match done {
+            Ok(()) => {}
+            Err(Undone::Kept) => outcome.count(|outcome| &outcome.kept),
+            Err(Undone::Refused) => outcome.count(|outcome| &outcome.refused),
+        }
+    }
+
+    fn put_session(
+        &mut self,
+        rules: &Rules,
+        change: &Change,
+        told: Told,
+        outcome: &Outcome,
+    ) -> Result<(), Undone> {
+        let Change { inside, outside, tcp, .. } = *change;
+        let seen_s = told.now_s().saturating_sub(change.idle_s);
+        for (flow, direction) in [(inside, 0), (outside, 1)] {
+            let Some((number, found)) = self.writer.get(&flow.key()) else { continue };
+            let session = Session(self.writer.objects().get(number));
+            let is_same = found == direction
+                && session.flow(Direction::InToOut) == inside
+                && session.flow(Direction::OutToIn) == outside;
+            let is_ours = session.mark() == 0;
+            if is_same && is_ours && session.seen_s() > seen_s {
+                return Err(Undone::Kept);
+            }
+            if is_same {
+                session.set_told(seen_s, told.mark, tcp);
+                self.log.note_told(number, seen_s, tcp);
+                outcome.count(|outcome| &outcome.refreshed);
+                return Ok(());
+            }
+            // Another session has this end.
+            if is_ours {
+                return Err(Undone::Kept);
+            }
+            self.remove_session(rules, number, told);
+        }
+        if !rules.external.contains_key(&outside.destination.address) {
+            return Err(Undone::Refused);
+        }
+        let flags = self.ensure_bindings(rules, change, told)?;
+        let new =
+            NewSession { inside, outside, flags, now_s: seen_s, first: (Direction::InToOut, 0) };
+        let words = new.told_words(told.mark, tcp);
+        let number = self.writer.insert(words).map_err(|_| Undone::Refused)?;
+        if let Some(bindings) = &mut self.bindings {
+            bindings.begin((inside, outside), flags, told.now_s(), rules);
+        }
+        self.log.note_told(number, seen_s, tcp);
+        outcome.count(|outcome| &outcome.made);
+        Ok(())
+    }
+
+    fn end_session(
+        &mut self,
+        rules: &Rules,
+        change: &Change,
+        told: Told,
+        outcome: &Outcome,
+    ) -> Result<(), Undone> {
+        let Some((number, 0)) = self.writer.get(&change.inside.key()) else { return Ok(()) };
+        let session = Session(self.writer.objects().get(number));
+        if session.mark() == 0 || session.flow(Direction::OutToIn) != change.outside {
+            return Err(Undone::Kept);
+        }
+        session.set_told(session.seen_s(), told.mark, change.tcp);
+        self.remove_session(rules, number, told);
+        outcome.count(|outcome| &outcome.ended);
+        Ok(())
+    }
+
+    fn remove_session(&mut self, rules: &Rules, number: u32, told: Told) {
+        if let Some(bindings) = &mut self.bindings {
+            let session = Session(self.writer.objects().get(number));
+            bindings.release(session, told.now_s(), &rules.provider);
+        }
+        self.writer.remove(number);
+    }
+
+    /// End the sessions among `places` from `first` on whose mark is in `marks`.
+    pub fn sweep(
+        &mut self,
+        rules: &Rules,
+        (first, places): (u32, u32),
+        marks: std::ops::Range<u32>,
+        (told, outcome): (Told, &Outcome),
+    ) {
+        for number in first..first.saturating_add(places) {
+            if self.writer.is_live(number)
+                && marks.contains(&Session(self.writer.objects().get(number)).mark())
+            {
+                self.remove_session(rules, number, told);
+                outcome.count(|outcome| &outcome.swept);
+            }
+        }
+    }
+
+    /// The bindings that a session needs; its flags here.
+    fn ensure_bindings(
+        &mut self,
+        rules: &Rules,
+        change: &Change,
+        told: Told,
+    ) -> Result<Flags, Undone> {
+        let Owner { bindings, log, .. } = self;
+        let flags = Flags(change.flags);
+        let Some(bindings) = bindings else { return Ok(flags.without_bindings()) };
+        let Change { inside, outside, .. } = *change;
+        let now_s = told.now_s();
+        if flags.has(Flags::LIMITED) {
+            bindings.subscriber(inside.table, 0, now_s).map_err(|_| Undone::Refused)?;
+        }
+        if flags.has(Flags::COUNTED) {
+            let host = inside.source.address;
+            bindings.subscriber(inside.table, host, now_s).map_err(|_| Undone::Refused)?;
+        }
+        if flags.has(Flags::IN_BLOCK) {
+            ensure_block(bindings, log, rules, change, now_s)?;
+        }
+        if flags.has(Flags::MAPPED) {
+            let from = mapping_from(inside.source, inside.protocol, inside.table);
+            ensure_mapping(bindings, log, rules, (from, &inside, &outside), now_s)?;
+        }
+        Ok(flags)
+    }
+
+    fn put_mapping(&mut self, rules: &Rules, change: &Change, told: Told) -> Result<(), Undone> {
+        if !rules.external.contains_key(&change.outside.destination.address) {
+            return Err(Undone::Refused);
+        }
+        let Owner { bindings, log, .. } = self;
+        let bindings = bindings.as_mut().ok_or(Undone::Refused)?;
+        let Change { inside, outside, .. } = change;
+        let from = mapping_from(inside.source, inside.protocol, inside.table);
+        ensure_mapping(bindings, log, rules, (from, inside, outside), told.now_s())
+    }
+
+    fn put_block(&mut self, rules: &Rules, change: &Change, told: Told) -> Result<(), Undone> {
+        if !rules.external.contains_key(&change.outside.destination.address) {
+            return Err(Undone::Refused);
+        }
+        let Owner { bindings, log, .. } = self;
+        let bindings = bindings.as_mut().ok_or(Undone::Refused)?;
+        ensure_block(bindings, log, rules, change, told.now_s())
+    }
+
+    /// A mapping or a block ends that nobody uses here. One that is in use ends with its last user.
+    fn end_binding(&mut self, rules: &Rules, change: &Change, told: Told) {
+        let Owner { bindings: Some(bindings), log, .. } = self else { return };
+        let external = change.outside.destination;
+        let key = match (change.kind, rules.provider.blocks) {
+            (ChangeKind::MappingDelete, _) => mapping_to(external, change.inside.protocol),
+            (_, Some(blocks)) => block_at(external.address, blocks.index_of(external.port)),
+            (_, None) => return,
+        };
+        let Some(number) = bindings.read.number(&key) else { return };
+        if bindings.read.get(number).users() == 0 {
+            bindings.end(number, told.now_s(), &rules.provider, log);
+        }
+    }
+}
+
+/// The mapping of an end inside, made when there is none.
+fn ensure_mapping(
+    bindings: &mut Bindings,
+    log: &mut Journal,
+    rules: &Rules,
+    (from, inside, outside): ([u64; 2], &Flow, &Flow),
+    now_s: u32,
+) -> Result<(), Undone> {
+    let external = outside.destination;
+    if let Some(known) = bindings.read.find(&from) {
+        let is_same = known.flow(Direction::OutToIn).destination == external;
+        return if is_same { Ok(()) } else { Err(Undone::Kept) };
+    }
+    if rules.provider.blocks.is_some() {
+        let mut block = Change::new(ChangeKind::BlockAllocate);
+        (block.inside, block.outside) = (*inside, *outside);
+        ensure_block(bindings, log, rules, &block, now_s)?;
+    }
+    let host = (inside.table, inside.source.address);
+    bindings.subscriber(host.0, host.1, now_s).map_err(|_| Undone::Refused)?;
+    let source = (inside.source, inside.protocol, inside.table);
+    let made = bindings.make_mapping(source, external, (now_s, log), &rules.provider);
+    made.map_err(|_| Undone::Refused)
+}
+
+/// The block of the external port of a change, made when there is none. Its number among those of
+/// its host is the first free one: what it is called matters to nobody else.
+fn ensure_block(
+    bindings: &mut Bindings,
+    log: &mut Journal,
+    rules: &Rules,
+    change: &Change,
+    now_s: u32,
+) -> Result<(), Undone> {
+    let Some(blocks) = rules.provider.blocks else { return Ok(()) };
+    let host = (change.inside.table, change.inside.source.address);
+    let external = change.outside.destination;
+    let index = blocks.index_of(external.port);
+    if external.port < blocks.first_port(0) || index >= blocks.per_address() {
+        return Err(Undone::Refused);
+    }
+    if let Some(number) = bindings.read.number(&block_at(external.address, index)) {
+        let block = bindings.read.get(number);
+        let own = block.flow(Direction::InToOut);
+        if (own.table, own.source.address) == host {
+            return Ok(());
+        }
+        if block.users() > 0 {
+            return Err(Undone::Kept);
+        }
+        bindings.end(number, now_s, &rules.provider, log);
+    }
+    let is_free = |nth: &u16| bindings.read.find(&block_of(host.0, host.1, *nth)).is_none();
+    let nth = (0..BLOCK_NUMBERS).find(is_free).ok_or(Undone::Refused)?;
+    bindings.subscriber(host.0, host.1, now_s).map_err(|_| Undone::Refused)?;
+    let place = (external.address, index);
+    bindings.make_block(host, nth, place, (now_s, log), blocks).map_err(|_| Undone::Refused)
+}
