@@ -395,8 +395,25 @@ impl Bindings {
         self.end_where(places, (now_s, log), provider, is_over);
     }
 
+    /// End the unused bindings for which `ends` holds among `places` from `first` on.
+    pub fn end_from(
+        &mut self,
+        (first, places): (u32, u32),
+        (now_s, log): (u32, &mut Journal),
+        provider: &Provider,
+        ends: impl Fn(Binding<'_>) -> bool,
+    ) {
+        self.writer.collect();
+        for number in first..first.saturating_add(places) {
+            let binding = self.read.get(number);
+            if binding.users() == 0 && self.writer.is_live(number) && ends(binding) {
+                self.end(number, now_s, provider, log);
+            }
+        }
+    }
+
     /// End the unused bindings for which `ends` holds among the next `places`.
-    pub fn end_where(
+    fn end_where(
         &mut self,
         places: usize,
         (now_s, log): (u32, &mut Journal),

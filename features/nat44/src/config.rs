@@ -30,7 +30,7 @@ pub(crate) const SESSIONS_DEFAULT: usize = 64_512;
 /// Addresses of the pool: they are looked through when one is chosen.
 pub(crate) const POOL_ADDRESSES_MAX: usize = 4_096;
 /// Sessions that one worker call looks at.
-pub(crate) const PLACES_PER_CALL: usize = 4_096;
+pub(crate) const PLACES_PER_CALL: u32 = 4_096;
 /// Who needs virtual reassembly, and who holds tables.
 pub(crate) const WHO: &str = "nat44";
 const LIMITS: Limits = Limits {
@@ -519,18 +519,18 @@ pub(crate) fn end_sessions(
     ends: impl Fn(Session<'_>) -> bool + Send + Clone + 'static,
 ) -> Result<(), Refusal> {
     let node = slow_path(engine)?;
-    let mut looked = 0;
+    let mut first = 0;
     loop {
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, cx| {
-                node.end_where(node.rules(cx), cx.now_ns, PLACES_PER_CALL, &ends)
+                node.end_from(node.rules(cx), cx.now_ns, (first, PLACES_PER_CALL), &ends)
             })
         });
         let places = places.map_err(|error| Refusal::new(error.to_string()))?;
         quiver_nat_log::drain(engine);
-        looked += PLACES_PER_CALL;
-        if looked >= places.unwrap_or(0) {
+        first += PLACES_PER_CALL;
+        if first as usize >= places.unwrap_or(0) {
             return Ok(());
         }
     }

@@ -79,6 +79,30 @@ impl Owner {
         })
     }
 
+    /// End the sessions for which `ends` holds among `places` from `first` on. The clock hand stays
+    /// where it is: it may turn before the next places are looked at.
+    fn end_from(
+        &mut self,
+        rules: &Rules,
+        now_ns: u64,
+        (first, places): (u32, u32),
+        ends: &impl Fn(Session<'_>) -> bool,
+    ) {
+        let Owner { writer, bindings, log, .. } = self;
+        log.set_now(now_ns);
+        for number in first..first.saturating_add(places) {
+            let session = Session(writer.objects().get(number));
+            if !writer.is_live(number) || !ends(session) {
+                continue;
+            }
+            log.session(Event::SessionDelete, number, session);
+            if let Some(bindings) = bindings {
+                bindings.release(session, seconds(now_ns), &rules.provider);
+            }
+            writer.remove(number);
+        }
+    }
+
     /// The next number of a sequence (xorshift) that begins with a secret.
     pub fn random(&mut self) -> u64 {
         self.random ^= self.random << 13;
@@ -132,34 +156,35 @@ impl From<Nat44Drop> for Refused {
 }
 
 impl SlowPath {
-    /// End the sessions for which `ends` holds among the next `places`; how many places there are.
-    pub fn end_where(
+    /// End the sessions for which `ends` holds among `places` from the first on; how many places
+    /// there are.
+    pub fn end_from(
         &mut self,
         rules: &Rules,
         now_ns: u64,
-        places: usize,
+        places: (u32, u32),
         ends: &impl Fn(Session<'_>) -> bool,
     ) -> usize {
         let Some(owner) = &mut self.owner else { return 0 };
-        owner.end_where(rules, now_ns, places, ends);
+        owner.end_from(rules, now_ns, places, ends);
         self.translator.shared.note_sessions(&owner.writer);
         owner.writer.places()
     }
 
-    /// End the bindings that nobody uses and for which `ends` holds among the next `places`; how
-    /// many places there are.
-    pub fn end_bindings_where(
+    /// End the bindings that nobody uses and for which `ends` holds among `places` from the first
+    /// on; how many places there are.
+    pub fn end_bindings_from(
         &mut self,
         rules: &Rules,
         now_ns: u64,
-        places: usize,
+        places: (u32, u32),
         ends: &impl Fn(Binding<'_>) -> bool,
     ) -> usize {
         let Some(Owner { bindings: Some(bindings), log, .. }) = self.owner.as_deref_mut() else {
             return 0;
         };
         log.set_now(now_ns);
-        bindings.end_where(places, (seconds(now_ns), log), &rules.provider, ends);
+        bindings.end_from(places, (seconds(now_ns), log), &rules.provider, ends);
         self.translator.shared.note_bindings(bindings);
         bindings.writer.places()
     }

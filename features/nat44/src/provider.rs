@@ -163,19 +163,20 @@ pub(crate) fn end_bindings(
     ends: impl Fn(Binding<'_>) -> bool + Send + Clone + 'static,
 ) -> Result<(), Refusal> {
     let node = slow_path(engine)?;
-    let (mut looked, mut rounds) = (0, 0);
+    let (mut first, mut rounds) = (0, 0);
     while rounds < 2 {
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, cx| {
-                node.end_bindings_where(node.rules(cx), cx.now_ns, PLACES_PER_CALL, &ends)
+                let places = (first, PLACES_PER_CALL);
+                node.end_bindings_from(node.rules(cx), cx.now_ns, places, &ends)
             })
         });
         let places = places.map_err(|error| Refusal::new(error.to_string()))?;
         quiver_nat_log::drain(engine);
-        looked += PLACES_PER_CALL;
-        if looked >= places.unwrap_or(0) {
-            (looked, rounds) = (0, rounds + 1);
+        first += PLACES_PER_CALL;
+        if first as usize >= places.unwrap_or(0) {
+            (first, rounds) = (0, rounds + 1);
         }
     }
     Ok(())
