@@ -235,8 +235,7 @@ fn blocks_mappings_and_limits_hold_at_the_other_router() {
     }
     from_inside(&mut routers[0], OTHER, UDP, &udp(4000, 53)).expect("sent");
     until_sessions(&mut routers, 71);
-    let place =
-        |row: &Value| format!("{} {} {}", row["inside"], row["external"], row["first_port"]);
+    let place = |row: &Value| format!("{} {} {}", row["inside"], row["outside"], row["first_port"]);
     let blocks = |router: &mut Router| {
         let mut all: Vec<String> = rows(router, "show nat44 blocks").iter().map(place).collect();
         all.sort();
