@@ -103,3 +103,35 @@ def test_a_collector_hears_of_each_block(lab: tuple[list[Namespace], Router]) ->
     router.ctl("nat ipfix logging disable")
     router.ctl("set ipfix exporter disable")
     router.check_sound()
+
+
+def test_a_second_router_has_the_same_blocks(lab: tuple[list[Namespace], Router]) -> None:
+    made, router = lab
+    with namespaces("router2") as (place,):
+        script = block("sh standby")
+        for name, namespace in (("router-2", place), ("router", made[0])):
+            script = re.sub(rf"(?<![\w-]){name}(?![\w-])", namespace.name, script)
+        script = re.sub(r"^ip netns add .*\n", "", script, flags=re.MULTILINE)
+        made[0].run("bash", "-euc", script)
+        router.configure(block("quiver standby-1"))
+        with Router(place) as second:
+            second.configure(block("quiver standby-2"))
+            for one in (router, second):
+                wait_until("the link is up", lambda one=one: one.json("show nat ha")["resyncs_received"] > 0)
+            server = made[3].start("bash", "-c", block("server"))
+            wait_until("the server listens", lambda: ":7000" in made[3].run("ss", "-Hltn").stdout)
+            for at in range(2):
+                made[1 + at].run("bash", "-euc", block("ask"))
+            server.stop()
+
+            def blocks(of: Router) -> set[tuple[str, str, int]]:
+                rows = of.json("show nat44 blocks")
+                return {(row["inside"], row["outside"], row["first_port"]) for row in rows}
+
+            wait_until("both have the same blocks", lambda: blocks(router) == blocks(second) != set())
+            states = [one.json("show nat ha") for one in (router, second)]
+            assert [state["state"] for state in states] == ["up", "up"]
+            assert [state["role"] for state in states] == ["active", "standby"]
+        for word in ("key", "failover", "listener"):
+            router.ctl(f"nat44 ha {word} disable")
+    router.check_sound()

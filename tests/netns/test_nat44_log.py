@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import socket
-import struct
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import count
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from peers.capture import Capture
+from peers.ipfix import Collector
 from peers.namespace import Namespace, veth
 from peers.network import DEVICE, Network, namespaces, network
 from peers.processes import need, run, wait_until
@@ -32,79 +32,11 @@ CONNECTIONS = 200
 CLIENT_PORTS = count(20000)
 #: Bytes that a collector's socket holds until it is read, and the option for it (socket(7)).
 BUFFER_BYTES, SO_RCVBUFFORCE = 8 << 20, 33
-#: Lengths of fields that are addresses or numbers, bytes.
-NUMBER_BYTES = (1, 2, 4, 8)
-#: Numbers of sets (RFC 7011 §3.3.2).
-TEMPLATES, OPTIONS_TEMPLATES = 2, 3
 #: natEvent (RFC 8158 §4).
 SESSION_CREATE, SESSION_DELETE, BLOCK_ALLOCATE, BLOCK_RELEASE = 4, 5, 16, 17
 #: Information elements of the IANA registry.
 PROTOCOL, SOURCE_PORT, SOURCE, DESTINATION_PORT, DESTINATION = 4, 7, 8, 11, 12
-POST_SOURCE, POST_SOURCE_PORT, NAT_EVENT, FIRST_PORT, LAST_PORT = 225, 227, 230, 361, 362
-
-
-@dataclass
-class Collector:
-    """A socket that reads IPFIX and believes nothing: what is not as RFC 7011 has it fails the test."""
-
-    sock: socket.socket
-    templates: dict[tuple[int, int], list[tuple[int, int]]] = field(default_factory=dict)
-    sequences: dict[int, int] = field(default_factory=dict)
-    records: list[dict[int, int]] = field(default_factory=list)
-
-    def read(self) -> list[dict[int, int]]:
-        """All records since the start."""
-        while True:
-            try:
-                message = self.sock.recv(65536, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return self.records
-            self._message(message)
-
-    def of(self, event: int) -> list[dict[int, int]]:
-        """The records of an event."""
-        return [record for record in self.read() if record.get(NAT_EVENT) == event]
-
-    def _message(self, message: bytes) -> None:
-        version, length, _, sequence, domain = struct.unpack_from("!HHIII", message)
-        assert (version, length) == (10, len(message))
-        records, at = [], 16
-        while at < len(message):
-            number, length = struct.unpack_from("!HH", message, at)
-            assert length > 4
-            assert at + length <= len(message)
-            body = message[at + 4 : at + length]
-            if number in (TEMPLATES, OPTIONS_TEMPLATES):
-                self._templates(domain, body, number == OPTIONS_TEMPLATES)
-            else:
-                records += self._records(self.templates[domain, number], body)
-            at += length
-        assert sequence == self.sequences.get(domain, sequence), "records are missing"
-        self.sequences[domain] = (sequence + len(records)) % (1 << 32)
-        self.records += records
-
-    def _templates(self, domain: int, body: bytes, are_options: bool) -> None:
-        at = 0
-        while at < len(body):
-            number, count = struct.unpack_from("!HH", body, at)
-            at += 6 if are_options else 4
-            fields = [struct.unpack_from("!HH", body, at + 4 * n) for n in range(count)]
-            assert number >= 256
-            assert all(length in NUMBER_BYTES for _, length in fields)
-            self.templates[domain, number] = [(element, length) for element, length in fields]
-            at += 4 * count
-
-    @staticmethod
-    def _records(template: list[tuple[int, int]], body: bytes) -> list[dict[int, int]]:
-        records, at = [], 0
-        while at < len(body):
-            record = {}
-            for element, length in template:
-                assert at + length <= len(body)
-                record[element] = int.from_bytes(body[at : at + length], "big")
-                at += length
-            records.append(record)
-        return records
+POST_SOURCE, POST_SOURCE_PORT, FIRST_PORT, LAST_PORT = 225, 227, 361, 362
 
 
 @dataclass(frozen=True)

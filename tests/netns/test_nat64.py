@@ -6,12 +6,14 @@ import errno
 import re
 import socket
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address
 
 import pytest
 
 from peers.capture import Capture
-from peers.namespace import Namespace
-from peers.network import DEVICE, Network, answers, network, ping, ping_all, reach, route_get
+from peers.ipfix import Collector
+from peers.namespace import Namespace, veth
+from peers.network import DEVICE, Network, answers, namespaces, network, ping, ping_all, reach, route_get
 from peers.processes import need, parse_json, wait_until
 
 #: IPv4 addresses stand behind this prefix.
@@ -255,3 +257,52 @@ def test_a_configuration_is_written_down(nat: Network) -> None:
     rows = nat.router.json("show nat64 bib tcp")
     assert {"static", "pool"} >= {row["made_by"] for row in rows}
     assert any(row["external"] == f"{POOL}:8080" for row in rows)
+
+
+#: The link to the collector, which Linux has.
+EXPORTER, COLLECTOR = "192.168.77.1", "192.168.77.2"
+#: natEvent (RFC 8158 §4), and information elements of the IANA registry.
+SESSION_CREATE, SESSION_DELETE, BIB_CREATE, BIB_DELETE = 6, 7, 10, 11
+SOURCE_PORT, SOURCE_IP6, DESTINATION_IP6 = 7, 27, 28
+POST_SOURCE, POST_DESTINATION, POST_SOURCE_PORT = 225, 226, 227
+
+
+def test_a_collector_hears_of_sessions_and_bindings(nat: Network) -> None:
+    left, right, router = nat.left, nat.right, nat.router
+    assert router.namespace is not None
+    with namespaces("collector") as (host,), host.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        veth(router.namespace, "mgmt", host, DEVICE)
+        router.namespace.ip("addr", "add", f"{EXPORTER}/24", "dev", "mgmt")
+        host.ip("addr", "add", f"{COLLECTOR}/24", "dev", DEVICE)
+        sock.bind((COLLECTOR, 4739))
+        collector = Collector(sock)
+        router.configure(f"""clear nat64 sessions
+            set ipfix exporter collector {COLLECTOR} src {EXPORTER} path-mtu 1500 template-interval 1
+            nat ipfix logging""")
+        with (
+            left.host.socket(socket.AF_INET6, socket.SOCK_DGRAM) as client,
+            right.host.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
+        ):
+            server.settimeout(PATIENCE_S)
+            server.bind((right.ip4, 5020))
+            client.bind((left.ip6, 0))
+            own = client.getsockname()[1]
+            client.sendto(b"1", (behind(right.ip4), 5020))
+            _, (seen, mapped) = server.recvfrom(100)
+        router.ctl("clear nat64 sessions")
+        for event in (SESSION_CREATE, BIB_CREATE, SESSION_DELETE, BIB_DELETE):
+            wait_until(
+                f"event {event}",
+                lambda event=event: [r for r in collector.of(event) if r[SOURCE_PORT] == own],
+            )
+            (record,) = [record for record in collector.of(event) if record[SOURCE_PORT] == own]
+            assert IPv6Address(record[SOURCE_IP6]) == IPv6Address(left.ip6)
+            assert (str(IPv4Address(record[POST_SOURCE])), record[POST_SOURCE_PORT]) == (seen, mapped)
+            if event in (SESSION_CREATE, SESSION_DELETE):
+                assert IPv6Address(record[DESTINATION_IP6]) == IPv6Address(behind(right.ip4))
+                assert IPv4Address(record[POST_DESTINATION]) == IPv4Address(right.ip4)
+        made = {row["event"]: row["made"] for row in router.json("show nat log")["events"]}
+        assert made["nat64-session-create"] >= 1
+        assert made["nat64-mapping-create"] >= 1
+        router.configure("nat ipfix logging disable\nset ipfix exporter disable")
+    router.check_sound()
