@@ -19,7 +19,7 @@ pub struct Socket {
     peer: SocketAddr,
     socket: Option<UdpSocket>,
     retry_ns: u64,
-    error: Option<String>,
+    error: Option<(ErrorKind, String)>,
     /// Datagrams that Linux did not take.
     pub unsent: u64,
     buffer: Vec<u8>,
@@ -34,7 +34,20 @@ impl Socket {
 
     /// Why there is no socket, or why the last datagram was not sent.
     pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+        self.error.as_ref().map(|(_, text)| text.as_str())
+    }
+
+    /// The same in a word, for programs.
+    pub fn error_word(&self) -> Option<&'static str> {
+        self.error.as_ref().map(|(kind, _)| match kind {
+            ErrorKind::AddrNotAvailable => "address-not-available",
+            ErrorKind::AddrInUse => "port-in-use",
+            ErrorKind::WouldBlock => "buffer-full",
+            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => "unreachable",
+            ErrorKind::ConnectionRefused => "refused",
+            ErrorKind::PermissionDenied => "not-permitted",
+            _ => "other",
+        })
     }
 
     /// Open it when it is time to. The descriptor, when it was opened just now.
@@ -51,12 +64,13 @@ impl Socket {
             }
             Err(error) => {
                 self.retry_ns = now_ns + RETRY_NS;
-                self.error = Some(match error.kind() {
+                let text = match error.kind() {
                     ErrorKind::AddrNotAvailable => {
                         format!("Linux does not have the address {}", self.own.ip())
                     }
                     _ => format!("{} to {}: {error}", self.own, self.peer),
-                });
+                };
+                self.error = Some((error.kind(), text));
                 None
             }
         }
@@ -73,7 +87,7 @@ impl Socket {
         if outcome.as_ref().is_err_and(is_from_afar) {
             outcome = socket.send(datagram);
         }
-        self.error = outcome.as_ref().err().map(Error::to_string);
+        self.error = outcome.as_ref().err().map(|error| (error.kind(), error.to_string()));
         self.unsent += u64::from(outcome.is_err());
     }
 

@@ -249,9 +249,22 @@ fn ensure_mapping(
     now_s: u32,
 ) -> Result<(), Undone> {
     let external = outside.destination;
-    if let Some(known) = bindings.read.find(&from) {
-        let is_same = known.flow(Direction::OutToIn).destination == external;
-        return if is_same { Ok(()) } else { Err(Undone::Kept) };
+    let to = mapping_to(external, inside.protocol);
+    for number in [from, to].iter().filter_map(|key| bindings.read.number(key)) {
+        let known = bindings.read.get(number);
+        let own = known.flow(Direction::InToOut);
+        if own.key() == from && known.flow(Direction::OutToIn).destination == external {
+            return Ok(());
+        }
+        if known.users() > 0 {
+            return Err(Undone::Kept);
+        }
+    }
+    // Others that have one of both ends are not used any more.
+    for key in [from, to] {
+        if let Some(number) = bindings.read.number(&key) {
+            bindings.end(number, now_s, &rules.provider, log);
+        }
     }
     if rules.provider.blocks.is_some() {
         let mut block = Change::new(ChangeKind::BlockAllocate);

@@ -8,13 +8,14 @@
 //! | `apply.rs`, `owner_calls.rs` | what the peer tells, done by the owner; all that is there, told |
 //! | `state.rs`, `state/turn.rs` | the link, on the control thread ([`quiver_standby`]) |
 //! | `digest.rs` | what both must have the same |
-//! | `commands.rs`, `shows.rs` | what an operator says and sees |
+//! | `commands.rs`, `shows.rs`, `metrics.rs` | what an operator says and sees |
 
 mod apply;
 mod change;
 pub(crate) mod commands;
 mod digest;
 mod journal;
+mod metrics;
 mod owner_calls;
 mod shows;
 mod state;
@@ -28,4 +29,5 @@ pub(crate) use state::forget;
 pub(crate) fn start(engine: &mut Engine) {
     engine.insert(state::Standby::default());
     engine.on_turn(state::turn);
+    metrics::start(engine);
 }

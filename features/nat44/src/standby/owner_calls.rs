@@ -12,8 +12,9 @@ use crate::session::{Direction, Session};
 use crate::standby::apply::{Outcome, Told};
 use crate::standby::change::{Change, ChangeKind};
 
-/// Changes that one worker call does.
+/// Changes that one worker call does, and where each may need bindings: about ten microseconds.
 pub(crate) const CHANGES_PER_CALL: usize = 16;
+pub(crate) const CHANGES_PER_CALL_WITH_BINDINGS: usize = 8;
 /// Objects that one worker call looks at.
 pub(crate) const PLACES_PER_CALL: u32 = 256;
 /// Records that one worker call writes into the ring.

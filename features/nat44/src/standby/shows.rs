@@ -47,7 +47,7 @@ fn show(engine: &Engine) -> Output {
         .field("Key", if settings.secret.is_some() { "set" } else { "none" })
         .field("State", standby.open.as_ref().map_or("off", state_word))
         .field("Takeovers", standby.takeovers)
-        .field("Last takeover s ago", Cell::optional(ago_s(standby.takeover_ns), "never"));
+        .field("Last takeover ago s", Cell::optional(ago_s(standby.takeover_ns), "never"));
     let output = with_link(output, standby.open.as_ref(), now_ns);
     with_counts(output, engine, standby)
 }
@@ -63,11 +63,12 @@ fn with_link(output: Output, open: Option<&Open>, now_ns: u64) -> Output {
     let since = open.filter(|open| open.link.since_ns() != 0);
     let since_s = since.map(|open| now_ns.saturating_sub(open.link.since_ns()) / SECOND_NS);
     let round_trip = open.map(|open| open.link.round_trip_ns()).filter(|ns| *ns != 0);
-    let error = open.and_then(|open| open.socket.error());
+    let error = open.and_then(|open| open.socket.error().zip(open.socket.error_word()));
+    let error = error.map(|(text, word)| Cell::new(text, word));
     let counts = open.map(|open| open.link.counts()).unwrap_or_default();
     output
         .field("Since s", Cell::optional(since_s, "never"))
-        .field("Error", Cell::optional(error.map(str::to_owned), "none"))
+        .field("Error", Cell::optional(error, "none"))
         .field("Round trip us", Cell::optional(round_trip.map(|ns| ns / MICROSECOND_NS), "none"))
         .field("Records sent", counts.records_sent)
         .field("Records acknowledged", counts.records_acknowledged)

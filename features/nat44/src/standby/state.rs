@@ -246,8 +246,13 @@ pub(crate) fn change(
         if standby.settings == before {
             return Ok(());
         }
-        standby.close(engine)?;
-        standby.begin(engine, sessions)
+        let changed = standby.close(engine).and_then(|()| standby.begin(engine, sessions));
+        if changed.is_err() {
+            // What was there is there again, as far as the worker answers.
+            standby.settings = before;
+            let _ = standby.begin(engine, sessions);
+        }
+        changed
     })
 }
 

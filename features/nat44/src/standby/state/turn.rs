@@ -9,9 +9,10 @@ use quiver_standby::Item;
 use quiver_standby::link::State;
 
 use super::{BULK_NS, CHANNEL, Marker, Open, RECORDS_PER_TAKE, SWEPT, Standby, Sweep};
+use crate::config::Nat44;
 use crate::owner::{OWNER, SlowPath};
 use crate::standby::change::{Change, ChangeKind, Message, decode, encode};
-use crate::standby::owner_calls::{BulkCursor, CHANGES_PER_CALL};
+use crate::standby::owner_calls::{BulkCursor, CHANGES_PER_CALL, CHANGES_PER_CALL_WITH_BINDINGS};
 
 /// Times that records are taken from the ring in a turn, [`RECORDS_PER_TAKE`] each.
 const TAKES_PER_TURN: usize = 32;
@@ -150,7 +151,11 @@ impl Standby {
     fn fill_inbox(&mut self, engine: &Engine, open: &mut Open, now_ns: u64) {
         let fib = engine.get::<Fib>();
         let table = |id: u32| fib.and_then(|fib| fib.table_index(Family::Ip4, id));
-        while open.marker.is_none() && open.inbox.len() < CHANGES_PER_CALL {
+        let most = match engine.get::<Nat44>() {
+            Some(nat) if nat.has_bindings => CHANGES_PER_CALL_WITH_BINDINGS,
+            _ => CHANGES_PER_CALL,
+        };
+        while open.marker.is_none() && open.inbox.len() < most {
             let read = open.link.take(|item| match item {
                 Item::NewPeer => Ok(Marker::NewPeer),
                 Item::Record { channel: CHANNEL, content } => Err(decode(content, table)),
