@@ -14,7 +14,7 @@ import pytest
 
 from peers.namespace import Namespace, veth
 from peers.network import DEVICE, namespaces, reach
-from peers.processes import wait_until
+from peers.processes import need, wait_until
 from peers.router import Router
 
 #: The pool: a network that the host outside has a route to, by the virtual router.
@@ -309,6 +309,27 @@ def test_all_sessions_are_told_to_a_router_that_comes_late(net: Pair) -> None:
     assert state["refused"] + state["unreadable_records"] + state["sessions_swept"] == 0
     assert first.json("show nat ha")["overflows"] == 0
     second.check_sound()
+
+
+def test_a_link_that_loses_datagrams_loses_no_session(net: Pair) -> None:
+    need("nft")
+    first, second = net.router(0), net.router(1)
+    rules = f"""add table ip lossy
+        add chain ip lossy input {{ type filter hook input priority 0; }}
+        add rule ip lossy input udp dport {PORT} numgen random mod 4 == 0 drop"""
+    for place in net.places:
+        place.run("nft", "-f", "-", stdin=rules)
+    with ExitStack() as stack:
+        flow = Flow(net, stack, flows=200)
+        flow.converse(b"over a link that loses datagrams" * 100)
+        net.wait_for_sessions(1, first.json("show nat44 summary")["sessions"])
+        wait_until("some were sent again", lambda: first.json("show nat ha")["datagrams_resent"] > 0)
+        assert blocks(first) == blocks(second)
+        net.fail(0)
+        net.wait_for_active(1)
+        flow.converse(b"at the second router")
+        flow.check_udp()
+        second.check_sound()
 
 
 def recorded(net: Pair, count: int) -> list[bytes]:

@@ -183,7 +183,7 @@ impl Link {
         if greeting != self.greeting {
             self.greeting = greeting;
             self.hello_due_ns = now_ns;
-            self.settle(now_ns);
+            self.resolve_state(now_ns);
         }
     }
 
@@ -240,7 +240,7 @@ impl Link {
                 if let Some(peer) = &mut self.peer {
                     peer.greeting = Some(*greeting);
                 }
-                self.settle(now_ns);
+                self.resolve_state(now_ns);
             }
             Body::Ack(ack) => {
                 self.sender.acknowledge(&ack);
@@ -297,7 +297,7 @@ impl Link {
             return false;
         }
         (peer.heard_ns, peer.is_heard) = (now_ns, true);
-        self.settle(now_ns);
+        self.resolve_state(now_ns);
         true
     }
 
@@ -312,7 +312,7 @@ impl Link {
     }
 
     /// See how the link stands after something has changed.
-    fn settle(&mut self, now_ns: u64) {
+    fn resolve_state(&mut self, now_ns: u64) {
         let heard = self.peer.as_ref().filter(|peer| peer.is_heard);
         let state = match heard.and_then(|peer| peer.greeting) {
             None => State::Down,
@@ -335,7 +335,7 @@ impl Link {
         if let Some(peer) = &mut self.peer {
             peer.is_heard = false;
         }
-        self.settle(now_ns);
+        self.resolve_state(now_ns);
     }
 
     /// Send what is due.

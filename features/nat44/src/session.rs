@@ -132,15 +132,15 @@ impl NewSession {
 
 impl NewSession {
     /// The words of a session that another router has told of.
-    pub fn told_words(&self, mark: u32, tcp: u8) -> [u64; WORDS] {
+    pub fn peer_words(&self, mark: u32, tcp: u8) -> [u64; WORDS] {
         let mut words = self.words();
-        words[SEEN] = told(self.now_s, mark);
+        words[SEEN] = seen_word(self.now_s, mark);
         words[TCP] = tcp.into();
         words
     }
 }
 
-fn told(seen_s: u32, mark: u32) -> u64 {
+fn seen_word(seen_s: u32, mark: u32) -> u64 {
     u64::from(seen_s) | u64::from(mark) << 32
 }
 
@@ -195,9 +195,9 @@ impl Session<'_> {
     }
 
     /// Another router tells how the session stands there.
-    pub fn set_told(self, seen_s: u32, mark: u32, tcp: u8) {
+    pub fn set_by_peer(self, seen_s: u32, mark: u32, tcp: u8) {
         self.0[TCP].store(tcp.into(), Ordering::Relaxed);
-        self.0[SEEN].store(told(seen_s, mark), Ordering::Relaxed);
+        self.0[SEEN].store(seen_word(seen_s, mark), Ordering::Relaxed);
     }
 
     /// A packet came. Packets from outside refresh TCP alone (RFC 4787 REQ-6, RFC 5382 §5).

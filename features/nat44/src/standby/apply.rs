@@ -46,13 +46,13 @@ enum Undone {
 
 /// When a change is done, and which mark its session gets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct FromPeer {
     pub now_ns: u64,
     /// Not 0.
     pub mark: u32,
 }
 
-impl Told {
+impl FromPeer {
     fn now_s(self) -> u32 {
         (self.now_ns / 1_000_000_000) as u32
     }
@@ -60,18 +60,18 @@ impl Told {
 
 impl Owner {
     /// Do what the peer tells.
-    pub fn apply(&mut self, rules: &Rules, change: &Change, told: Told, outcome: &Outcome) {
-        self.log.set_now(told.now_ns);
+    pub fn apply(&mut self, rules: &Rules, change: &Change, peer: FromPeer, outcome: &Outcome) {
+        self.log.set_now(peer.now_ns);
         self.log.set_silent(true);
         let done = match change.kind {
             ChangeKind::SessionCreate | ChangeKind::SessionRefresh | ChangeKind::SessionBulk => {
-                self.put_session(rules, change, told, outcome)
+                self.put_session(rules, change, peer, outcome)
             }
-            ChangeKind::SessionDelete => self.end_session(rules, change, told, outcome),
-            ChangeKind::MappingCreate => self.put_mapping(rules, change, told),
-            ChangeKind::BlockAllocate => self.put_block(rules, change, told),
+            ChangeKind::SessionDelete => self.end_session(rules, change, peer, outcome),
+            ChangeKind::MappingCreate => self.put_mapping(rules, change, peer),
+            ChangeKind::BlockAllocate => self.put_block(rules, change, peer),
             ChangeKind::MappingDelete | ChangeKind::BlockRelease => {
-                self.end_binding(rules, change, told);
+                self.end_binding(rules, change, peer);
                 Ok(())
             }
             ChangeKind::BulkBegin | ChangeKind::BulkEnd => Ok(()),
@@ -88,11 +88,11 @@ impl Owner {
         &mut self,
         rules: &Rules,
         change: &Change,
-        told: Told,
+        peer: FromPeer,
         outcome: &Outcome,
     ) -> Result<(), Undone> {
         let Change { inside, outside, tcp, .. } = *change;
-        let seen_s = told.now_s().saturating_sub(change.idle_s);
+        let seen_s = peer.now_s().saturating_sub(change.idle_s);
         for (flow, direction) in [(inside, 0), (outside, 1)] {
             let Some((number, found)) = self.writer.get(&flow.key()) else { continue };
             let session = Session(self.writer.objects().get(number));
@@ -104,8 +104,8 @@ impl Owner {
                 return Err(Undone::Kept);
             }
             if is_same {
-                session.set_told(seen_s, told.mark, tcp);
-                self.log.note_told(number, seen_s, tcp);
+                session.set_by_peer(seen_s, peer.mark, tcp);
+                self.log.note_peer(number, seen_s, tcp);
                 outcome.count(|outcome| &outcome.refreshed);
                 return Ok(());
             }
@@ -113,20 +113,20 @@ impl Owner {
             if is_ours {
                 return Err(Undone::Kept);
             }
-            self.remove_session(rules, number, told);
+            self.remove_session(rules, number, peer);
         }
         if !rules.external.contains_key(&outside.destination.address) {
             return Err(Undone::Refused);
         }
-        let flags = self.ensure_bindings(rules, change, told)?;
+        let flags = self.ensure_bindings(rules, change, peer)?;
         let new =
             NewSession { inside, outside, flags, now_s: seen_s, first: (Direction::InToOut, 0) };
-        let words = new.told_words(told.mark, tcp);
+        let words = new.peer_words(peer.mark, tcp);
         let number = self.writer.insert(words).map_err(|_| Undone::Refused)?;
         if let Some(bindings) = &mut self.bindings {
-            bindings.begin((inside, outside), flags, told.now_s(), rules);
+            bindings.begin((inside, outside), flags, peer.now_s(), rules);
         }
-        self.log.note_told(number, seen_s, tcp);
+        self.log.note_peer(number, seen_s, tcp);
         outcome.count(|outcome| &outcome.made);
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Owner {
         &mut self,
         rules: &Rules,
         change: &Change,
-        told: Told,
+        peer: FromPeer,
         outcome: &Outcome,
     ) -> Result<(), Undone> {
         let Some((number, 0)) = self.writer.get(&change.inside.key()) else { return Ok(()) };
@@ -143,16 +143,16 @@ impl Owner {
         if session.mark() == 0 || session.flow(Direction::OutToIn) != change.outside {
             return Err(Undone::Kept);
         }
-        session.set_told(session.seen_s(), told.mark, change.tcp);
-        self.remove_session(rules, number, told);
+        session.set_by_peer(session.seen_s(), peer.mark, change.tcp);
+        self.remove_session(rules, number, peer);
         outcome.count(|outcome| &outcome.ended);
         Ok(())
     }
 
-    fn remove_session(&mut self, rules: &Rules, number: u32, told: Told) {
+    fn remove_session(&mut self, rules: &Rules, number: u32, peer: FromPeer) {
         if let Some(bindings) = &mut self.bindings {
             let session = Session(self.writer.objects().get(number));
-            bindings.release(session, told.now_s(), &rules.provider);
+            bindings.release(session, peer.now_s(), &rules.provider);
         }
         self.writer.remove(number);
     }
@@ -163,13 +163,13 @@ impl Owner {
         rules: &Rules,
         (first, places): (u32, u32),
         marks: std::ops::Range<u32>,
-        (told, outcome): (Told, &Outcome),
+        (peer, outcome): (FromPeer, &Outcome),
     ) {
         for number in first..first.saturating_add(places) {
             if self.writer.is_live(number)
                 && marks.contains(&Session(self.writer.objects().get(number)).mark())
             {
-                self.remove_session(rules, number, told);
+                self.remove_session(rules, number, peer);
                 outcome.count(|outcome| &outcome.swept);
             }
         }
@@ -180,13 +180,13 @@ impl Owner {
         &mut self,
         rules: &Rules,
         change: &Change,
-        told: Told,
+        peer: FromPeer,
     ) -> Result<Flags, Undone> {
         let Owner { bindings, log, .. } = self;
         let flags = Flags(change.flags);
         let Some(bindings) = bindings else { return Ok(flags.without_bindings()) };
         let Change { inside, outside, .. } = *change;
-        let now_s = told.now_s();
+        let now_s = peer.now_s();
         if flags.has(Flags::LIMITED) {
             bindings.subscriber(inside.table, 0, now_s).map_err(|_| Undone::Refused)?;
         }
@@ -204,7 +204,12 @@ impl Owner {
         Ok(flags)
     }
 
-    fn put_mapping(&mut self, rules: &Rules, change: &Change, told: Told) -> Result<(), Undone> {
+    fn put_mapping(
+        &mut self,
+        rules: &Rules,
+        change: &Change,
+        peer: FromPeer,
+    ) -> Result<(), Undone> {
         if !rules.external.contains_key(&change.outside.destination.address) {
             return Err(Undone::Refused);
         }
@@ -212,20 +217,20 @@ impl Owner {
         let bindings = bindings.as_mut().ok_or(Undone::Refused)?;
         let Change { inside, outside, .. } = change;
         let from = mapping_from(inside.source, inside.protocol, inside.table);
-        ensure_mapping(bindings, log, rules, (from, inside, outside), told.now_s())
+        ensure_mapping(bindings, log, rules, (from, inside, outside), peer.now_s())
     }
 
-    fn put_block(&mut self, rules: &Rules, change: &Change, told: Told) -> Result<(), Undone> {
+    fn put_block(&mut self, rules: &Rules, change: &Change, peer: FromPeer) -> Result<(), Undone> {
         if !rules.external.contains_key(&change.outside.destination.address) {
             return Err(Undone::Refused);
         }
         let Owner { bindings, log, .. } = self;
         let bindings = bindings.as_mut().ok_or(Undone::Refused)?;
-        ensure_block(bindings, log, rules, change, told.now_s())
+        ensure_block(bindings, log, rules, change, peer.now_s())
     }
 
     /// A mapping or a block ends that nobody uses here. One that is in use ends with its last user.
-    fn end_binding(&mut self, rules: &Rules, change: &Change, told: Told) {
+    fn end_binding(&mut self, rules: &Rules, change: &Change, peer: FromPeer) {
         let Owner { bindings: Some(bindings), log, .. } = self else { return };
         let external = change.outside.destination;
         let key = match (change.kind, rules.provider.blocks) {
@@ -235,7 +240,7 @@ impl Owner {
         };
         let Some(number) = bindings.read.number(&key) else { return };
         if bindings.read.get(number).users() == 0 {
-            bindings.end(number, told.now_s(), &rules.provider, log);
+            bindings.end(number, peer.now_s(), &rules.provider, log);
         }
     }
 }

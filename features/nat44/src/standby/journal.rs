@@ -113,7 +113,7 @@ impl Journal {
     }
 
     /// The peer has told of a session, which it has refreshed at `seen_s`.
-    pub fn note_told(&mut self, number: u32, seen_s: u32, tcp: u8) {
+    pub fn note_peer(&mut self, number: u32, seen_s: u32, tcp: u8) {
         if let Some(feed) = &mut self.feed {
             feed.note(number, said(seen_s, tcp) | OF_PEER);
         }

@@ -9,7 +9,7 @@ use quiver_core::Context;
 use crate::bindings::Kind;
 use crate::owner::{Owner, SlowPath, TURN_NS};
 use crate::session::{Direction, Session};
-use crate::standby::apply::{Outcome, Told};
+use crate::standby::apply::{FromPeer, Outcome};
 use crate::standby::change::{Change, ChangeKind};
 
 /// Changes that one worker call does, and where each may need bindings: about ten microseconds.
@@ -65,10 +65,10 @@ impl SlowPath {
         outcome: &Outcome,
     ) {
         let rules = self.rules(cx);
-        let told = Told { now_ns: cx.now_ns, mark };
+        let peer = FromPeer { now_ns: cx.now_ns, mark };
         let Some(owner) = &mut self.owner else { return };
         owner.writer.collect();
-        changes.iter().for_each(|change| owner.apply(rules, change, told, outcome));
+        changes.iter().for_each(|change| owner.apply(rules, change, peer, outcome));
         self.note(cx);
     }
 
@@ -82,10 +82,10 @@ impl SlowPath {
         outcome: &Outcome,
     ) -> Option<u32> {
         let rules = self.rules(cx);
-        let told = Told { now_ns: cx.now_ns, mark: marks.end };
+        let peer = FromPeer { now_ns: cx.now_ns, mark: marks.end };
         let owner = self.owner.as_mut()?;
         owner.log.set_now(cx.now_ns);
-        owner.sweep(rules, (first, PLACES_PER_CALL), marks, (told, outcome));
+        owner.sweep(rules, (first, PLACES_PER_CALL), marks, (peer, outcome));
         let next = first.saturating_add(PLACES_PER_CALL);
         let is_over = next as usize >= owner.writer.places();
         self.note(cx);

@@ -94,7 +94,7 @@ fn with_counts(output: Output, engine: &Engine, standby: &Standby) -> Output {
         0 => 0,
         places => 100 * u64::from(cursor.next_session()) / places as u64,
     });
-    let is_told = open.is_some_and(|open| open.is_told_all);
+    let is_told = open.is_some_and(|open| open.is_in_bulk);
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let outcome = &standby.outcome;
     output

@@ -114,7 +114,7 @@ pub(crate) struct Open {
     peers: u64,
     /// Taken from the ring, not yet offered.
     outbox: VecDeque<Change>,
-    /// Told by the peer, not yet done.
+    /// FromPeer by the peer, not yet done.
     inbox: Vec<Change>,
     marker: Option<Marker>,
     call: WorkerCall,
@@ -128,7 +128,7 @@ pub(crate) struct Open {
     lost: u64,
     sweep: Option<Sweep>,
     /// Is the peer telling all?
-    pub is_told_all: bool,
+    pub is_in_bulk: bool,
 }
 
 /// The state of the link, kept in the engine.
@@ -220,7 +220,7 @@ impl Standby {
             bulk_ns: None,
             lost: self.records.counts().map(|(_, counts)| counts.lost).sum(),
             sweep: None,
-            is_told_all: false,
+            is_in_bulk: false,
         });
         Ok(())
     }

@@ -28,7 +28,7 @@ pub(crate) fn turn(engine: &mut Engine) {
         let mut has_more = open.receive(engine, now_ns);
         open.follow_configuration(engine, now_ns);
         has_more |= standby.send_changes(engine, &mut open, now_ns);
-        has_more |= standby.tell_all(engine, &mut open, now_ns);
+        has_more |= standby.send_bulk(engine, &mut open, now_ns);
         has_more |= standby.do_changes(engine, &mut open, now_ns);
         open.flush(now_ns);
         standby.open = Some(open);
@@ -77,7 +77,7 @@ impl Standby {
     }
 
     /// Tell the peer all that is there, where it is to be told. True while that goes on.
-    fn tell_all(&mut self, engine: &mut Engine, open: &mut Open, now_ns: u64) -> bool {
+    fn send_bulk(&mut self, engine: &mut Engine, open: &mut Open, now_ns: u64) -> bool {
         let lost = self.lost();
         if open.link.begins() != open.begins {
             open.begins = open.link.begins();
@@ -187,19 +187,19 @@ impl Standby {
                 self.mark += 1;
                 self.first_mark = self.mark;
                 open.peers += 1;
-                open.is_told_all = false;
+                open.is_in_bulk = false;
             }
             Marker::BulkBegin => {
                 self.mark += 1;
-                open.is_told_all = true;
+                open.is_in_bulk = true;
             }
             Marker::BulkEnd => {
-                if open.is_told_all {
+                if open.is_in_bulk {
                     let marks = self.first_mark..self.mark;
                     open.sweep = Some(Sweep { next: Arc::default(), marks });
                     self.counts.bulks_received += 1;
                 }
-                open.is_told_all = false;
+                open.is_in_bulk = false;
             }
         }
     }
