@@ -14,7 +14,7 @@
 //! | kind | body |
 //! | --- | --- |
 //! | hello | time of the sender's clock 8, greeting 32 |
-//! | ack | time of the hello that it answers 8, stream 4, next sequence number 8, later ones that came 8, datagrams that there is room for 4 |
+//! | ack | time of the hello that it answers 8, stream 4, next sequence 8, later ones 8, room 4 |
 //! | data | stream 4, sequence number 8, records: channel 1, length 1, content |
 
 use aws_lc_rs::hmac;

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0, 1 | key of packets from inside ([`quiver_translation::flow`]) |
 //! | 2, 3 | key of packets from outside |
-//! | 4 | second in which it was last refreshed (32 bits), mark (32): 0 unless another router told so |
+//! | 4 | second in which it was last refreshed (32 bits), mark (32): 0 when a packet did it here |
 //! | 5 | state of TCP ([`Tcp`]) |
 //! | 6 | for each direction 16 bits that the IPv4 checksum gets, 16 that the upper layer's gets |
 //! | 7 | for each direction the table that translated packets are routed in (24 bits), flags (16) |
@@ -188,8 +188,8 @@ impl Session<'_> {
         self.word(SEEN) as u32
     }
 
-    /// Which time it was that another router told all, when this was told; 0 when a packet came here
-    /// since, or made it.
+    /// Which time it was that another router told all, when this was told; 0 when a packet came
+    /// here since, or made it.
     pub fn mark(self) -> u32 {
         (self.word(SEEN) >> 32) as u32
     }

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `change.rs` | a change, as a record of 41 bytes |
 //! | `journal.rs` | what the owner writes |
-//! | `apply.rs`, `owner_calls.rs` | what the peer tells, done by the owner; all that is there, told |
+//! | `apply.rs`, `owner_calls.rs` | what the peer tells, done by the owner; the bulk |
 //! | `state.rs`, `state/turn.rs` | the link, on the control thread ([`quiver_standby`]) |
 //! | `digest.rs` | what both must have the same |
 //! | `commands.rs`, `shows.rs`, `metrics.rs` | what an operator says and sees |
