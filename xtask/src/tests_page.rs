@@ -149,6 +149,8 @@ const AREAS: &[(&str, &[Source])] = &[
         ],
     ),
     ("NPTv6", &[all("features/npt66"), some("tests", &["npt66"])]),
+    ("MAP and lw4o6", &[all("features/map"), some("tests", &["test_map", "softwire"])]),
+    ("Policers", &[all("features/policer"), some("tests", &["policer"])]),
     ("PBR", &[all("features/pbr"), some("tests", &["pbr", "policy_rout", "policy_based"])]),
     (
         "Router advertisement",

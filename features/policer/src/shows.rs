@@ -45,8 +45,8 @@ fn policers(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusa
         Column::right("CB").key("cb"),
         Column::right("EIR").key("eir"),
         Column::right("EB").key("eb"),
-        Column::left("Colour").key("color_aware"),
-        Column::left("Result").key("result"),
+        Column::left("Color aware"),
+        Column::left("Result"),
         Column::left("Action"),
         Column::right("Packets"),
         Column::right("Bytes"),
@@ -65,11 +65,10 @@ fn add(engine: &Engine, table: &mut Table, name: String) {
         Unit::Bits => ("kbps", 1000),
         Unit::Packets => ("pps", 1),
     };
-    let aware = if wish.is_colour_aware { "aware" } else { "blind" };
     let mut row = |result: &str, action: Action, (packets, bytes): (u64, u64)| {
         let row = table.row().cell(&name).cell(kind.word()).cell(unit);
         let row = row.cell(committed / times).cell(committed_burst);
-        let row = row.cell(excess / times).cell(excess_burst).cell(aware);
+        let row = row.cell(excess / times).cell(excess_burst).cell(wish.is_colour_aware);
         row.cell(result).cell(words(action)).cell(packets).cell(bytes);
     };
     for (colour, action) in Colour::ALL.into_iter().zip(wish.actions) {

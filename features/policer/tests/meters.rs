@@ -79,10 +79,8 @@ impl Naive {
             (_, Colour::Green) => [true, false],
             (_, Colour::Yellow) => [false, true],
         };
-        for bucket in 0..2 {
-            if takes[bucket] {
-                self.held[bucket] -= cost;
-            }
+        for (held, takes) in self.held.iter_mut().zip(takes) {
+            *held -= if takes { cost } else { 0 };
         }
         colour
     }

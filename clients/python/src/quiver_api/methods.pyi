@@ -2231,6 +2231,90 @@ ShowLoggingConfiguration = TypedDict(
     },
 )
 
+ShowMapCustomerPortsRow = TypedDict(
+    "ShowMapCustomerPortsRow",
+    {
+        "first_port": int,
+        "last_port": int,
+    },
+)
+
+ShowMapCustomer = TypedDict(
+    "ShowMapCustomer",
+    {
+        "domain": int,
+        "ipv6_address": str,
+        "ports": list[ShowMapCustomerPortsRow],
+        "psid": int,
+    },
+)
+
+ShowMapDomainRow = TypedDict(
+    "ShowMapDomainRow",
+    {
+        "ea_bits": int,
+        "index": int,
+        "ip4_prefix": str,
+        "ip6_prefix": str,
+        "ip6_source": str,
+        "mode": str,
+        "mtu_bytes": int,
+        "psid_bits": int,
+        "psid_offset": int,
+        "rules": int,
+        "tag": str | None,
+    },
+)
+
+ShowMapFragments = TypedDict(
+    "ShowMapFragments",
+    {
+        "cut": str,
+        "df": str,
+        "icmp_source_address": str,
+        "icmpv6_unreachables": str,
+        "security_check": str,
+        "security_check_of_fragments": str,
+        "tcp_mss": int,
+        "traffic_class": str,
+    },
+)
+
+ShowMapInterfaceRow = TypedDict(
+    "ShowMapInterfaceRow",
+    {
+        "encapsulation": bool,
+        "interface": str,
+        "translation": bool,
+    },
+)
+
+ShowMapRuleIndexRow = TypedDict(
+    "ShowMapRuleIndexRow",
+    {
+        "ip6_destination": str,
+        "psid": int,
+    },
+)
+
+ShowMapStatsDirectionsRow = TypedDict(
+    "ShowMapStatsDirectionsRow",
+    {
+        "bytes": int,
+        "direction": str,
+        "packets": int,
+    },
+)
+
+ShowMapStats = TypedDict(
+    "ShowMapStats",
+    {
+        "directions": list[ShowMapStatsDirectionsRow],
+        "domains": int,
+        "rules": int,
+    },
+)
+
 ShowMemifDescriptorsRow = TypedDict(
     "ShowMemifDescriptorsRow",
     {
@@ -2669,6 +2753,49 @@ ShowNat64TimeoutsRow = TypedDict(
     {
         "of": str,
         "timeout_s": int,
+    },
+)
+
+ShowNatHa = TypedDict(
+    "ShowNatHa",
+    {
+        "datagrams_not_sent": int,
+        "datagrams_received": int,
+        "datagrams_resent": int,
+        "datagrams_sent": int,
+        "disagreeing": int,
+        "duplicates": int,
+        "error": str | None,
+        "failover": str | None,
+        "kept": int,
+        "key": str,
+        "last_takeover_ago_s": int | None,
+        "listener": str | None,
+        "malformed": int,
+        "missed": int,
+        "no_room": int,
+        "overflows": int,
+        "records_acknowledged": int,
+        "records_lost": int,
+        "records_received": int,
+        "records_sent": int,
+        "refused": int,
+        "replayed": int,
+        "resync_being_received": bool,
+        "resync_sent_percent": int | None,
+        "resyncs_received": int,
+        "resyncs_sent": int,
+        "role": str | None,
+        "round_trip_us": int | None,
+        "sessions_ended": int,
+        "sessions_made": int,
+        "sessions_refreshed": int,
+        "sessions_swept": int,
+        "since_s": int | None,
+        "state": str,
+        "takeovers": int,
+        "unauthentic": int,
+        "unreadable_records": int,
     },
 )
 
@@ -4440,6 +4567,7 @@ class Methods:
         interface: str,
         name: str,
         namespace: str | None = None,
+        routed: str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     def lcp_evpn_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
@@ -4583,6 +4711,86 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def loopback_delete_interface_intfc(self, *, interface: str, if_generation: str | None = None) -> Any: ...
+    def map_add_domain(
+        self,
+        *,
+        ip4_pfx: str,
+        ip6_pfx: str,
+        tag: str | None = None,
+        ip6_src: str | None = None,
+        ip6_address: str | None = None,
+        ea_bits_len: int | str | None = None,
+        psid_offset: int | str | None = None,
+        psid_len: int | str | None = None,
+        mtu: int | str | None = None,
+        index: int | str | None = None,
+        map_t: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_add_rule_index(
+        self,
+        *,
+        index: int | str,
+        psid: int | str,
+        ip6_dst: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_del_domain_index(self, *, index: int | str, if_generation: str | None = None) -> Any: ...
+    def map_del_rule_index(
+        self,
+        *,
+        index: int | str,
+        psid: int | str,
+        ip6_dst: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_interface(
+        self,
+        *,
+        interface: str,
+        map_t: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_params_fragment(
+        self,
+        *,
+        inner: bool | None = None,
+        outer: bool | None = None,
+        ignore_df: bool | None = None,
+        honor_df: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_params_icmp6_unreachables(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_params_icmp_source_address(self, *, address: str, if_generation: str | None = None) -> Any: ...
+    def map_params_security_check(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_params_security_check_fragments(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def map_params_tcp_mss(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
+    def map_params_traffic_class(
+        self,
+        *,
+        class_: int | str | None = None,
+        copy: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def mld(
         self,
         *,
@@ -4772,6 +4980,33 @@ class Methods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def nat44_ha_failover(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        refresh_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_ha_flush(self, *, if_generation: str | None = None) -> Any: ...
+    def nat44_ha_key(
+        self,
+        *,
+        disable: bool | None = None,
+        secret: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_ha_listener(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def nat44_ha_resync(self, *, if_generation: str | None = None) -> Any: ...
     def nat44_mapping(
         self,
         *,
@@ -5070,6 +5305,37 @@ class Methods:
         df_bit: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def policer(
+        self,
+        *,
+        policer: str,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        unapply: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def policer_add_name(
+        self,
+        *,
+        name: str,
+        unit: Literal["kbps", "pps"],
+        cir: int | str,
+        cb: int | str | None = None,
+        eir: int | str | None = None,
+        eb: int | str | None = None,
+        type: Literal["1r2c", "1r3c", "2r3c-2698", "2r3c-4115"] | None = None,
+        color_aware: bool | None = None,
+        conform: Literal["drop", "transmit", "mark-and-transmit"] | None = None,
+        conform_dscp: int | str | None = None,
+        exceed: Literal["drop", "transmit", "mark-and-transmit"] | None = None,
+        exceed_dscp: int | str | None = None,
+        violate: Literal["drop", "transmit", "mark-and-transmit"] | None = None,
+        violate_dscp: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def policer_del_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    def policer_reset_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
     def prom_disable(self, *, if_generation: str | None = None) -> Any: ...
     def prom_enable(
         self,
@@ -6720,6 +6986,46 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowLoggingConfiguration: ...
+    def show_map_customer(
+        self,
+        *,
+        address: str,
+        port: int | str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMapCustomer: ...
+    def show_map_domain(
+        self,
+        *,
+        index: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMapDomainRow]: ...
+    def show_map_fragments(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMapFragments: ...
+    def show_map_interface(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMapInterfaceRow]: ...
+    def show_map_rule_index(
+        self,
+        *,
+        index: int | str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMapRuleIndexRow]: ...
+    def show_map_stats(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMapStats: ...
     def show_memif(
         self,
         *,
@@ -6812,6 +7118,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44BlocksRow]: ...
+    def show_nat44_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_nat44_interfaces(
         self,
         *,
@@ -6911,6 +7218,7 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat64TimeoutsRow]: ...
+    def show_nat_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowNatHa: ...
     def show_nat_log(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowNatLog: ...
     def show_nat_mss_clamping(
         self,
@@ -6982,6 +7290,20 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPluginsRow]: ...
+    def show_policer(
+        self,
+        *,
+        name: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def show_policer_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     def show_run(
         self,
@@ -8532,6 +8854,7 @@ class AsyncMethods:
         interface: str,
         name: str,
         namespace: str | None = None,
+        routed: str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def lcp_evpn_del(self, *, interface: str, if_generation: str | None = None) -> Any: ...
@@ -8683,6 +9006,91 @@ class AsyncMethods:
         self,
         *,
         interface: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_add_domain(
+        self,
+        *,
+        ip4_pfx: str,
+        ip6_pfx: str,
+        tag: str | None = None,
+        ip6_src: str | None = None,
+        ip6_address: str | None = None,
+        ea_bits_len: int | str | None = None,
+        psid_offset: int | str | None = None,
+        psid_len: int | str | None = None,
+        mtu: int | str | None = None,
+        index: int | str | None = None,
+        map_t: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_add_rule_index(
+        self,
+        *,
+        index: int | str,
+        psid: int | str,
+        ip6_dst: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_del_domain_index(self, *, index: int | str, if_generation: str | None = None) -> Any: ...
+    async def map_del_rule_index(
+        self,
+        *,
+        index: int | str,
+        psid: int | str,
+        ip6_dst: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_interface(
+        self,
+        *,
+        interface: str,
+        map_t: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_params_fragment(
+        self,
+        *,
+        inner: bool | None = None,
+        outer: bool | None = None,
+        ignore_df: bool | None = None,
+        honor_df: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_params_icmp6_unreachables(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_params_icmp_source_address(
+        self,
+        *,
+        address: str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_params_security_check(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_params_security_check_fragments(
+        self,
+        *,
+        on: bool | None = None,
+        off: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def map_params_tcp_mss(self, *, bytes: int | str, if_generation: str | None = None) -> Any: ...
+    async def map_params_traffic_class(
+        self,
+        *,
+        class_: int | str | None = None,
+        copy: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
     async def mld(
@@ -8874,6 +9282,33 @@ class AsyncMethods:
         disable: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def nat44_ha_failover(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        refresh_interval: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_ha_flush(self, *, if_generation: str | None = None) -> Any: ...
+    async def nat44_ha_key(
+        self,
+        *,
+        disable: bool | None = None,
+        secret: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_ha_listener(
+        self,
+        *,
+        disable: bool | None = None,
+        address: str | None = None,
+        port: int | str | None = None,
+        path_mtu: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def nat44_ha_resync(self, *, if_generation: str | None = None) -> Any: ...
     async def nat44_mapping(
         self,
         *,
@@ -9177,6 +9612,37 @@ class AsyncMethods:
         df_bit: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def policer(
+        self,
+        *,
+        policer: str,
+        interface: str,
+        input: bool | None = None,
+        output: bool | None = None,
+        unapply: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def policer_add_name(
+        self,
+        *,
+        name: str,
+        unit: Literal["kbps", "pps"],
+        cir: int | str,
+        cb: int | str | None = None,
+        eir: int | str | None = None,
+        eb: int | str | None = None,
+        type: Literal["1r2c", "1r3c", "2r3c-2698", "2r3c-4115"] | None = None,
+        color_aware: bool | None = None,
+        conform: Literal["drop", "transmit", "mark-and-transmit"] | None = None,
+        conform_dscp: int | str | None = None,
+        exceed: Literal["drop", "transmit", "mark-and-transmit"] | None = None,
+        exceed_dscp: int | str | None = None,
+        violate: Literal["drop", "transmit", "mark-and-transmit"] | None = None,
+        violate_dscp: int | str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def policer_del_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    async def policer_reset_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
     async def prom_disable(self, *, if_generation: str | None = None) -> Any: ...
     async def prom_enable(
         self,
@@ -10874,6 +11340,46 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> ShowLoggingConfiguration: ...
+    async def show_map_customer(
+        self,
+        *,
+        address: str,
+        port: int | str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMapCustomer: ...
+    async def show_map_domain(
+        self,
+        *,
+        index: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMapDomainRow]: ...
+    async def show_map_fragments(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMapFragments: ...
+    async def show_map_interface(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMapInterfaceRow]: ...
+    async def show_map_rule_index(
+        self,
+        *,
+        index: int | str,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowMapRuleIndexRow]: ...
+    async def show_map_stats(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowMapStats: ...
     async def show_memif(
         self,
         *,
@@ -10971,6 +11477,7 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat44BlocksRow]: ...
+    async def show_nat44_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     async def show_nat44_interfaces(
         self,
         *,
@@ -11070,6 +11577,12 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowNat64TimeoutsRow]: ...
+    async def show_nat_ha(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> ShowNatHa: ...
     async def show_nat_log(
         self,
         *,
@@ -11171,6 +11684,20 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> list[ShowPluginsRow]: ...
+    async def show_policer(
+        self,
+        *,
+        name: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def show_policer_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     async def show_run(
         self,

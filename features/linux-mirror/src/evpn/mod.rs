@@ -103,7 +103,7 @@ impl EvpnTwin {
     fn join(&mut self) -> Vec<(String, Request)> {
         let [Some(bridge), Some(vxlan), Some(local)] = self.links else { return Vec::new() };
         let now = Joined { bridge, vxlan, tap: self.tap };
-        let before = std::mem::replace(&mut self.joined, Some(now));
+        let before = self.joined.replace(now);
         let mut asks = Vec::new();
         if before.is_some_and(|before| before.bridge != bridge) {
             let ports = [(Part::Vxlan, vxlan), (Part::Local, local)];
