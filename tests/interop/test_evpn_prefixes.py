@@ -217,7 +217,8 @@ def test_the_bridge_is_a_twin_again_when_linux_has_lost_it(lab: Lab) -> None:
     wait_until("the peer's MAC address is back", lambda: PEERS in lab.neighbours(), PATIENCE_S)
     wait_until("the router has the peer's prefix", lambda: lab.has_route("10.8.2.0/24"), PATIENCE_S)
     lab.ping("here", HOSTS["there"])
-    assert "lcp evpn vxlan_tunnel1 host-if vx1000 netns fabric bvi loop0" in lab.router.ctl("show running-config")
+    config = lab.router.ctl("show running-config")
+    assert "lcp evpn vxlan_tunnel1 host-if vx1000 netns fabric bvi loop0" in config
     lab.router.ctl("lcp evpn del vxlan_tunnel1")
     wait_until("its links are gone", lambda: "vx1000" not in lab.guest.ip("-n", "fabric", "link", "show"))
     wait_until("the prefix is gone", lambda: not lab.has_route("10.8.2.0/24"), PATIENCE_S)
