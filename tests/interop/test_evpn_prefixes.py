@@ -56,7 +56,7 @@ class Lab:
         out = self.at(name, *all_words, check=False)
         assert " 0% packet loss" in out, out
 
-    def told(self, side: str) -> str:
+    def routes(self, side: str) -> str:
         """The routes of the VRF in the kernel of a side."""
         return self.at(side, "ip", "route", "show", "vrf", "red")
 
@@ -201,7 +201,7 @@ def test_addresses_of_the_routed_interface_are_linuxs_too(lab: Lab) -> None:
     (bridge,) = lab.guest.ip_json("-n", "fabric", "addr", "show", "dev", "vx1000-b")
     assert bridge["address"] in lab.router.ctl("show hardware-interfaces loop0")
     assert OWN in [row["local"] for row in bridge["addr_info"]]
-    wait_until("the peer has the address", lambda: OWN in lab.told("peer"), PATIENCE_S)
+    wait_until("the peer has the address", lambda: OWN in lab.routes("peer"), PATIENCE_S)
     lab.ping("there", OWN)
     # What Linux itself sends in its VRF.
     lab.ping("fabric", HOSTS["there"], "-I", "red")

@@ -27,9 +27,9 @@ pub const NEIGHBOURS_MAX: usize = 1 << 16;
 pub enum NeighbourState {
     /// Configured; does not age.
     Static,
-    /// Said by a control plane beside the router, which also says when it is over; does not age, and
-    /// is no part of the configuration.
-    Told,
+    /// Learned by a control plane beside the router, which also says when it is over; does not age,
+    /// and is no part of the configuration.
+    External,
     /// Answered, or spoke to us, lately.
     Reachable,
     /// Not heard from for some time; used, and asked again once a packet goes to it.
@@ -45,7 +45,7 @@ impl NeighbourState {
     pub fn word(self) -> &'static str {
         match self {
             NeighbourState::Static => "static",
-            NeighbourState::Told => "told",
+            NeighbourState::External => "external",
             NeighbourState::Reachable => "reachable",
             NeighbourState::Stale => "stale",
             NeighbourState::Delay => "delay",
@@ -55,7 +55,7 @@ impl NeighbourState {
 
     /// Does it stand until somebody takes it away, whatever is heard?
     pub fn is_fixed(self) -> bool {
-        matches!(self, NeighbourState::Static | NeighbourState::Told)
+        matches!(self, NeighbourState::Static | NeighbourState::External)
     }
 }
 
@@ -258,8 +258,8 @@ impl Neighbours {
         learned
     }
 
-    /// A neighbour was configured ([`NeighbourState::Static`]) or told of
-    /// ([`NeighbourState::Told`]).
+    /// A neighbour was configured ([`NeighbourState::Static`]) or is one of a
+    /// control plane ([`NeighbourState::External`]).
     pub fn fix(
         &mut self,
         state: NeighbourState,
@@ -386,7 +386,7 @@ impl Neighbours {
         let Some(neighbour) = self.map.get_mut(&(on, address)) else { return };
         self.due.remove(&(neighbour.due_ms, on, address));
         neighbour.due_ms = match neighbour.state {
-            NeighbourState::Static | NeighbourState::Told => u64::MAX,
+            NeighbourState::Static | NeighbourState::External => u64::MAX,
             NeighbourState::Reachable => {
                 now_ms + scattered(config.reachable_ms, on, address, now_ms)
             }
@@ -410,7 +410,9 @@ impl Neighbours {
             return self.next_due(now_ms);
         };
         let due = match neighbour.state {
-            NeighbourState::Static | NeighbourState::Told | NeighbourState::Stale => Due::Forget,
+            NeighbourState::Static | NeighbourState::External | NeighbourState::Stale => {
+                Due::Forget
+            }
             NeighbourState::Reachable => {
                 neighbour.state = NeighbourState::Stale;
                 Due::Stale

@@ -99,7 +99,7 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
     (pair.is_bridge_port, pair.is_in_vrf) = (false, false);
     pair.addresses.clear();
     pair.written_neighbours.clear();
-    let told = std::mem::take(&mut pair.linux_neighbours);
+    let neighbours = std::mem::take(&mut pair.linux_neighbours);
     let (host_name, is_made_again) = (pair.host_name.clone(), pair.is_automatic);
     mirror.own.compare_all();
     let name = engine.interface_name(id);
@@ -109,24 +109,28 @@ fn forget_link(engine: &mut Engine, namespace: &Namespace, link: u32) {
              create` make it anew"
         );
     }
-    forget_neighbours(engine, id, &told);
+    forget_neighbours(engine, id, &neighbours);
     fdb::forget(engine, id);
     upper_links::fit_interface(engine, id);
 }
 
 /// Linux says nothing more of these neighbours.
-pub(crate) fn forget_neighbours(engine: &mut Engine, id: InterfaceId, told: &BTreeSet<IpAddr>) {
+pub(crate) fn forget_neighbours(
+    engine: &mut Engine,
+    id: InterfaceId,
+    neighbours: &BTreeSet<IpAddr>,
+) {
     let Some(fib) = engine.get_mut::<Fib>() else { return };
-    for address in told.iter().map(IpAddr::to_canonical) {
+    for address in neighbours.iter().map(IpAddr::to_canonical) {
         let known = fib.neighbours().get(id, address);
-        if known.is_some_and(|known| known.state == NeighbourState::Told) {
+        if known.is_some_and(|known| known.state == NeighbourState::External) {
             let _ = fib.remove_neighbour(id, address); // it is there
         }
     }
 }
 
-/// Linux says what a neighbour is. FRR calls an IPv4 next hop of IPv6 routes by an IPv4 address that
-/// is mapped into IPv6: it is the neighbour with the IPv4 address, until Linux has neither.
+/// Linux says what a neighbour is. FRR calls an IPv4 next hop of IPv6 routes by an IPv4 address
+/// that is mapped into IPv6: it is the neighbour with the IPv4 address, until Linux has neither.
 fn take_neighbour(
     engine: &mut Engine,
     namespace: &Namespace,
@@ -151,13 +155,13 @@ fn take_neighbour(
     let done = match facts {
         // One that the operator has configured stands; Linux reports it, too.
         Some(NeighbourFacts { mac, is_permanent: true }) => {
-            fib.tell_neighbour(id, address, MacAddress(mac), now_ms)
+            fib.set_external_neighbour(id, address, MacAddress(mac), now_ms)
         }
         // The router has heard the answer itself, as a rule.
         Some(NeighbourFacts { mac, .. }) if known.is_none() => fib
             .learn_neighbour_as(NeighbourState::Stale, id, address, MacAddress(mac), now_ms)
             .map(|_| ()),
-        _ if known == Some(NeighbourState::Told) && !is_permanent => {
+        _ if known == Some(NeighbourState::External) && !is_permanent => {
             fib.remove_neighbour(id, address)
         }
         _ => Ok(()),

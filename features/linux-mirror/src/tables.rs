@@ -1,5 +1,6 @@
 //! The tables of a namespace: Linux's main table is the table of the first interface with a twin
-//! there that is in no VRF of Linux. An interface that is moved to another table takes the routes of Linux along.
+//! there that is in no VRF of Linux. An interface that is moved to another table takes the routes
+//! of Linux along.
 
 use quiver_core::Engine;
 use quiver_forwarding::fib::{Change, Family, Fib, RouteChange, Source};

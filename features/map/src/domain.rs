@@ -164,8 +164,8 @@ impl Domain {
         }
     }
 
-    /// May an IPv6 address have an IPv4 address, whichever its ports are? At most 4,096 softwires are
-    /// compared.
+    /// May an IPv6 address have an IPv4 address, whichever its ports are? At most 4,096 softwires
+    /// are compared.
     #[inline(never)]
     pub fn may_have(&self, ip6: u128, ip4: u32) -> bool {
         if let Some(bindings) = &self.bindings {

@@ -81,14 +81,14 @@ impl Police {
 
 impl Current<'_> {
     #[inline(always)]
-    fn judge(&mut self, packet: &mut Packet) -> Result<(), PolicerDrop> {
+    fn police(&mut self, packet: &mut Packet) -> Result<(), PolicerDrop> {
         // An interface whose policer was just taken away.
         let Some(held) = &mut self.held else { return Ok(()) };
         let before = match held.is_colour_aware() {
             true => dscp::colour(packet, self.is_bare),
             false => Colour::Green,
         };
-        match held.judge(packet.length() as u64, before) {
+        match held.police(packet.length() as u64, before) {
             Action::Drop => return Err(PolicerDrop::Policed),
             Action::Transmit => {}
             Action::Mark(code_point) => dscp::mark(packet, self.is_bare, code_point),
@@ -109,7 +109,7 @@ impl Node for Police {
                 current = Some(self.current(cx, id));
             }
             if let Some(current) = &mut current {
-                current.judge(packet)?;
+                current.police(packet)?;
             }
             Ok::<_, PolicerDrop>(self.direction.behind(cx, id, packet))
         });

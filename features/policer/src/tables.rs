@@ -117,7 +117,7 @@ impl<'p> Held<'p> {
 
     /// What becomes of a packet of so many bytes that had a colour before.
     #[inline]
-    pub fn judge(&mut self, bytes: u64, before: Colour) -> Action {
+    pub fn police(&mut self, bytes: u64, before: Colour) -> Action {
         let Some(meter) = &mut self.meter else {
             self.unmetered = (self.unmetered.0 + 1, self.unmetered.1 + bytes);
             return Action::Transmit;

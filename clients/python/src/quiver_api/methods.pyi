@@ -2938,6 +2938,33 @@ ShowPluginsRow = TypedDict(
     },
 )
 
+ShowPolicerRow = TypedDict(
+    "ShowPolicerRow",
+    {
+        "action": str,
+        "bytes": int,
+        "cb": int,
+        "cir": int,
+        "color_aware": bool,
+        "eb": int,
+        "eir": int,
+        "name": str,
+        "packets": int,
+        "result": str,
+        "type": str,
+        "unit": str,
+    },
+)
+
+ShowPolicerInterfaceRow = TypedDict(
+    "ShowPolicerInterfaceRow",
+    {
+        "direction": str,
+        "interface": str,
+        "policer": str,
+    },
+)
+
 ShowProm = TypedDict(
     "ShowProm",
     {
@@ -7296,14 +7323,14 @@ class Methods:
         name: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowPolicerRow]: ...
     def show_policer_interface(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowPolicerInterfaceRow]: ...
     def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     def show_run(
         self,
@@ -11690,14 +11717,14 @@ class AsyncMethods:
         name: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowPolicerRow]: ...
     async def show_policer_interface(
         self,
         *,
         interface: str | None = None,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowPolicerInterfaceRow]: ...
     async def show_prom(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowProm: ...
     async def show_run(
         self,

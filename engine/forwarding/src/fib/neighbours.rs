@@ -154,7 +154,7 @@ impl Fib {
     ///
     /// # Errors
     /// As for [`learn_neighbour`](Self::learn_neighbour).
-    pub fn tell_neighbour(
+    pub fn set_external_neighbour(
         &mut self,
         interface: InterfaceId,
         address: IpAddr,
@@ -165,7 +165,7 @@ impl Fib {
         if known.is_some_and(|known| known.state == NeighbourState::Static) {
             return Ok(());
         }
-        self.fix_neighbour(NeighbourState::Told, interface, address, mac, now_ms)
+        self.fix_neighbour(NeighbourState::External, interface, address, mac, now_ms)
     }
 
     fn fix_neighbour(
