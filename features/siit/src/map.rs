@@ -43,7 +43,7 @@ fn mask6(length: u8) -> u128 {
 
 impl Mapping {
     /// How far to the left the suffix stands in an address of IPv6. The IPv6 suffix is as long as
-    /// the IPv4 suffix or longer.
+    /// the IPv4 suffix or longer. For one address of IPv4 and all of IPv6 it is 128: there is none.
     fn shift(&self) -> u32 {
         u32::from(128 - self.length6).saturating_sub(u32::from(32 - self.length4))
     }
@@ -59,11 +59,13 @@ impl Mapping {
     }
 
     fn to6(self, address: u32) -> u128 {
-        self.ip6 | u128::from(address & !mask4(self.length4)) << self.shift()
+        let suffix = u128::from(address & !mask4(self.length4));
+        self.ip6 | suffix.checked_shl(self.shift()).unwrap_or(0)
     }
 
     fn to4(self, address: u128) -> u32 {
-        self.ip4 | (address >> self.shift()) as u32 & !mask4(self.length4)
+        let suffix = address.checked_shr(self.shift()).unwrap_or(0);
+        self.ip4 | suffix as u32 & !mask4(self.length4)
     }
 
     /// Does it say something else than `other` of the same address?
@@ -193,6 +195,12 @@ mod tests {
         }
         assert_eq!(map.to6(0xc000_0203), None);
         assert_eq!(map.to4(1), None);
+    }
+
+    #[test]
+    fn one_address_may_stand_for_all() {
+        let map = Map::new(None, &[mapping("192.0.2.1", 32, "::", 0)], 1280);
+        assert_eq!((map.to6(0xc000_0201), map.to4(u128::MAX)), (Some(0), Some(0xc000_0201)));
     }
 
     #[test]
