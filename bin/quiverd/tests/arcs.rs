@@ -15,6 +15,7 @@ const ARCS: [(&str, &[&str]); 4] = [
             "l2-input-vtr",
             "acl-plugin-in-ip4-l2",
             "acl-plugin-in-ip6-l2",
+            "policer-input",
         ],
     ),
     (
@@ -26,6 +27,7 @@ const ARCS: [(&str, &[&str]); 4] = [
             "ip6-tx-urpf",
             "acl-plugin-out-ip4-fa",
             "acl-plugin-out-ip6-fa",
+            "policer-output",
             "npt66-output",
             "bvi-output",
             "gro",

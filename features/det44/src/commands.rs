@@ -202,7 +202,6 @@ fn timeouts(registry: &mut Registry) {
         )
         .entry(order::LIMITS, "det44.timeouts: {udp, tcp-established, tcp-transitory, icmp}")
         .undo("set det44 timeouts reset")
-        .replaces(&[])
         .group(GROUP)
         .help("Set how many seconds DET44's sessions last without packets")
         .word("reset", "all as they are at first: 300, 7440, 240 and 60 seconds")

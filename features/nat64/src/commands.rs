@@ -342,7 +342,6 @@ fn timeouts(registry: &mut Registry) {
         )
         .entry(order::LIMITS, "nat64.timeouts: {udp, tcp-established, tcp-transitory, icmp}")
         .undo("set nat64 timeouts reset")
-        .replaces(&[])
         .group(GROUP)
         .help("Set how many seconds NAT64's sessions last without packets")
         .word("reset", "all as they are at first: 300, 7440, 240 and 60 seconds")
