@@ -99,6 +99,8 @@ fn between_versions(name: &str, inside: Inside) -> Path {
     let pool = format!("nat64 add pool address 192.0.2.0 - {}", inside.last_of_pool());
     let setup = [
         "ip route add 20.0.0.0/8 via 10.1.0.2 bench1",
+        // For the bare loop, which translates nothing.
+        "ip route add 64:ff9b::/96 via 2001:db8:ffff::2 bench1",
         &enable,
         "nat64 add prefix 64:ff9b::/96",
         &pool,
