@@ -109,7 +109,6 @@ impl Router {
         quiver_cop::register(&mut registry);
         quiver_det44::register(&mut registry);
         quiver_nat44::register(&mut registry);
-        quiver_nat64::register(&mut registry);
         quiver_map::register(&mut registry);
         quiver_npt66::register(&mut registry);
         quiver_pbr::register(&mut registry);

@@ -1,16 +1,16 @@
 //! Translation of addresses: sessions that are there already, found in another order than that in
 //! which they were made. The bare loop forwards the packets as they came.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use quiver_tables::synthetic::Random;
 use quiver_wire::IpProtocol;
 use quiver_wire::ip4::Ip4Header;
 
-use crate::device::{Flow4, Flow6, Template};
+use crate::device::{Flow4, Template};
 use crate::paths::{Packets, Path, Work, path};
-use crate::population::{ip4_frame, ip6_frame};
+use crate::population::ip4_frame;
 
 /// Ports of a host: with them 1,024 hosts share an address (CSIT's `nat44det` and `nat44ed`).
 const PORTS_PER_HOST: u32 = 63;
@@ -18,11 +18,7 @@ const PORTS_PER_HOST: u32 = 63;
 const DRAWN: usize = 1 << 20;
 /// The first host inside, and the server that all talk to.
 const HOSTS4: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
-const HOSTS6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xfffe, 1, 0, 0, 0, 0);
 const SERVER: Ipv4Addr = Ipv4Addr::new(20, 0, 0, 1);
-/// Where hosts that have only IPv6 see the server (RFC 6052 §2.1).
-const SERVER6: u128 = 0x0064_ff9b << 96 | SERVER.to_bits() as u128;
-
 /// Hosts inside that each have [`PORTS_PER_HOST`] sessions with the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside {
@@ -48,8 +44,7 @@ pub fn all() -> Vec<Path> {
     let [small, middle, _] = SIZES;
     let ei = [small, middle].map(|(name, inside)| endpoint_independent(name, inside));
     let det44 = SIZES.map(|(name, inside)| deterministic(name, inside));
-    let nat64 = [small, middle].map(|(name, inside)| between_versions(name, inside));
-    ed.into_iter().chain(ei).chain(det44).chain(nat64).chain([npt66]).collect()
+    ed.into_iter().chain(ei).chain(det44).chain([npt66]).collect()
 }
 
 /// NAT44, each session to another destination.
@@ -93,23 +88,6 @@ fn deterministic(name: &str, inside: Inside) -> Path {
     path(&format!("det44-{name}"), Work::Ip4, Packets::Inside4(inside), &setup, None)
 }
 
-/// NAT64, from hosts that have only IPv6.
-fn between_versions(name: &str, inside: Inside) -> Path {
-    let enable = format!("nat64 plugin enable sessions {}", inside.sessions());
-    let pool = format!("nat64 add pool address 192.0.2.0 - {}", inside.last_of_pool());
-    let setup = [
-        "ip route add 20.0.0.0/8 via 10.1.0.2 bench1",
-        // For the bare loop, which translates nothing.
-        "ip route add 64:ff9b::/96 via 2001:db8:ffff::2 bench1",
-        &enable,
-        "nat64 add prefix 64:ff9b::/96",
-        &pool,
-        "set interface nat64 in bench0",
-        "set interface nat64 out bench1",
-    ];
-    path(&format!("nat64-{name}"), Work::Ip6, Packets::Inside6(inside), &setup, None)
-}
-
 impl Inside {
     /// Sessions, one for each port of each host.
     pub const fn sessions(self) -> u32 {
@@ -145,17 +123,5 @@ impl Inside {
             }
         });
         Template::Flows4(frame, Arc::new(flows.collect()), self.sessions() as usize)
-    }
-
-    /// IPv6 packets.
-    pub fn template6(self) -> Template {
-        let mut frame = [0; 80];
-        frame[..74].copy_from_slice(&ip6_frame(Ipv6Addr::UNSPECIFIED));
-        let flows = self.ends().map(|(host, port)| Flow6 {
-            addresses: [HOSTS6.to_bits() + u128::from(host), SERVER6],
-            ports: [port, 80],
-            protocol: IpProtocol::UDP.0,
-        });
-        Template::Flows6(frame, Arc::new(flows.collect()), self.sessions() as usize)
     }
 }

@@ -37,8 +37,6 @@ pub enum Packets {
     Ip4Flows { count: u32 },
     /// IPv4 packets of many hosts, first each session once, then at random.
     Inside4(Inside),
-    /// IPv6 packets of many hosts, likewise.
-    Inside6(Inside),
     /// IPv4 packets to 65,536 customers of a border relay, at random.
     Customers,
     /// IPv6 addresses from 2001:db8:: on.
@@ -90,7 +88,6 @@ impl Packets {
             Packets::Listed6(listed) => listed.template6(),
             Packets::Customers => crate::softwire_paths::template(),
             Packets::Inside4(inside) => inside.template4(),
-            Packets::Inside6(inside) => inside.template6(),
             Packets::Made(frame) => Template::Made(frame()),
             Packets::Any => Template::Plain(padded(&ip4_frame(0x1400_0000))),
             Packets::Ip4 { count, random: true } => ip4_template(
