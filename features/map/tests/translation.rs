@@ -38,7 +38,7 @@ fn has_good_sum(packet: &[u8], protocol: IpProtocol) -> bool {
 }
 
 #[test]
-fn packets_are_translated_both_ways() {
+fn packets_are_translated_in_both_directions() {
     let mut router = relay();
     from_server(&mut router, UDP, whole(), &udp(53, PORT, b"answer"));
     let sent = one(&mut router, "e1");
@@ -91,7 +91,7 @@ fn pings_go_by_their_identifier() {
 
 /// RFC 7599 §10.2: an error is translated with the packet that it quotes.
 #[test]
-fn errors_are_translated_both_ways() {
+fn errors_are_translated_in_both_directions() {
     let mut router = relay();
     let quoted = packet4((TRANSLATED, SERVER), UDP, whole(), &udp(PORT, 53, b"question"));
     from_server(&mut router, 1, whole(), &icmp(3, 3, [0; 4], &quoted));
