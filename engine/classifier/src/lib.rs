@@ -11,6 +11,7 @@ mod search;
 pub mod synthetic;
 
 use quiver_core::cpu::Variant;
+use quiver_core::graph::stage::find_once;
 use quiver_tables::prefix::Address;
 
 pub use build::{BuildError, Cost, RULES_MAX, Structure};
@@ -63,14 +64,7 @@ impl<A: Classified> Classifier<A> {
     /// As [`find`](Self::find), where neighbours are likely to be the same: they are searched once.
     #[inline]
     pub fn find_uniform(&self, variant: Variant, keys: &[Key<A>], found: &mut [u32]) {
-        let Some(first) = keys.first() else { return };
-        if keys.iter().all(|key| key == first) {
-            let mut one = [NONE];
-            self.find(variant, std::slice::from_ref(first), &mut one);
-            found.iter_mut().take(keys.len()).for_each(|found| *found = one[0]);
-        } else {
-            self.find(variant, keys, found);
-        }
+        find_once(keys, found, |keys, found| self.find(variant, keys, found));
     }
 
     /// The structure that was chosen, and its worst case, which follows from the rules alone.

@@ -173,8 +173,8 @@ pub trait Stage: Send + 'static {
     /// Ask for what that memory, which has come meanwhile, leads to: some packets before they are
     /// decided about.
     #[inline(always)]
-    fn soon(&self, packet: &Packet) {
-        let _ = packet;
+    fn soon(&self, context: StageContext<'_>, packet: &Packet) {
+        let _ = (context, packet);
     }
 
     /// So many packets of an interface have come here: for counters of the interface.
@@ -338,6 +338,23 @@ pub trait LookUp: Send + 'static {
     fn end(&self) {}
 }
 
+/// Look keys up of which many are likely to be alike: if all are, once. For
+/// [`LookUp::find_uniform`].
+#[inline(always)]
+pub fn find_once<K: Copy + PartialEq, F: Copy>(
+    keys: &[K],
+    found: &mut [F],
+    find: impl FnOnce(&[K], &mut [F]),
+) {
+    let Some(first) = keys.first() else { return };
+    if !keys.iter().fold(true, |is_alike, key| is_alike & (key == first)) {
+        return find(keys, found);
+    }
+    let Some((one, rest)) = found.split_first_mut() else { return };
+    find(std::slice::from_ref(first), std::slice::from_mut(one));
+    rest.iter_mut().take(keys.len() - 1).for_each(|other| *other = *one);
+}
+
 /// Makes the stage of a worker; kept by its node's declaration, so that a pair gets one too.
 pub(crate) struct StageMaker<S>(pub(crate) Arc<dyn Fn(&Wiring<'_>) -> S + Send + Sync>);
 
@@ -433,4 +450,23 @@ pub(crate) fn decide<S: Stage>(
 ) -> NodeId {
     let decision = stage.decide(context, interface_state, packet);
     next_or_drop(decision, packet)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::find_once;
+
+    #[test]
+    fn keys_that_are_all_alike_are_looked_up_once() {
+        for (keys, asked) in [(vec![7; 5], 1), (vec![7, 7, 8], 3), (vec![9], 1), (vec![], 0)] {
+            let mut found = vec![0; keys.len()];
+            let mut count = 0;
+            find_once(&keys, &mut found, |keys, found| {
+                count += keys.len();
+                found.iter_mut().zip(keys).for_each(|(found, key)| *found = key * 2);
+            });
+            let expected: Vec<i32> = keys.iter().map(|key| key * 2).collect();
+            assert_eq!((found, count), (expected, asked));
+        }
+    }
 }
