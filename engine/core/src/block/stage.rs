@@ -84,7 +84,7 @@ impl<S: Stage> Body for EachPacket<'_, S> {
         let told = if self.is_same_index { 1 } else { ENTRIES_AHEAD.min(next.len()) };
         let soon = if self.is_same_index { 0 } else { SOON_AHEAD };
         rest.iter().take(told).for_each(|packet| stage.ahead(packet));
-        rest.iter().take(soon).for_each(|packet| stage.soon(packet));
+        rest.iter().take(soon).for_each(|packet| stage.soon(context, packet));
         if self.is_same_index && !S::LOOKS_FIRST && !S::SORTS {
             let (mut nexts, mut bytes, mut is_chained) = (next.iter_mut(), 0, !S::SENDS);
             let is_done = stage.decide_all(context, state, rest, |packet, to| {
@@ -107,7 +107,7 @@ impl<S: Stage> Body for EachPacket<'_, S> {
                     let ahead = later.iter().skip(ENTRIES_AHEAD - SOON_AHEAD).take(SOON_AHEAD);
                     ahead.for_each(|packet| stage.ahead(packet));
                 }
-                later.iter().take(soon).for_each(|packet| stage.soon(packet));
+                later.iter().take(soon).for_each(|packet| stage.soon(context, packet));
             }
             for (packet, next) in now.iter_mut().zip(next) {
                 let length = if S::SORTS { packet.length() } else { 0 };

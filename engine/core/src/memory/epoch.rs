@@ -9,6 +9,8 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use crate::cpu::prefetch;
+use crate::memory::buffer::CACHE_LINE_BYTES;
 use crate::memory::sync::{AtomicPtr, AtomicU64, Ordering, fence};
 
 /// A worker's slot, on a cache line of its own (two, for the adjacent-line prefetcher).
@@ -255,6 +257,16 @@ impl<T: Send + Sync + 'static> PublishedSlots<T> {
         // SAFETY: null or from a Box that `publish` retires through the epochs, which wait for the
         // pass whose lifetime bounds this reference.
         unsafe { value.as_ref() }
+    }
+
+    /// Ask for the memory of what is published in a slot: its first two cache lines.
+    #[inline(always)]
+    pub fn prefetch(&self, slot: usize) {
+        if let Some(slot) = self.slots.get(slot) {
+            let value = slot.load(Ordering::Relaxed);
+            prefetch(value);
+            prefetch(value.cast::<u8>().wrapping_add(CACHE_LINE_BYTES));
+        }
     }
 
     /// Replace the value in a slot; the old one is dropped on the control thread when no worker

@@ -160,8 +160,8 @@ impl<P: AtBinding> Stage for Binding<P> {
     }
 
     #[inline(always)]
-    fn soon(&self, packet: &Packet) {
-        self.policy.soon(packet);
+    fn soon(&self, context: StageContext<'_>, packet: &Packet) {
+        self.policy.soon(context, packet);
     }
 
     #[inline(always)]

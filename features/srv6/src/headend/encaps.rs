@@ -178,7 +178,7 @@ impl<F: Encapsulated> Stage for Encaps<F> {
     }
 
     #[inline(always)]
-    fn soon(&self, packet: &Packet) {
+    fn soon(&self, _: StageContext<'_>, packet: &Packet) {
         self.output.prefetch_underlay(packet);
     }
 

@@ -267,7 +267,7 @@ impl Stage for Insert {
     }
 
     #[inline(always)]
-    fn soon(&self, packet: &Packet) {
+    fn soon(&self, _: StageContext<'_>, packet: &Packet) {
         self.output.prefetch_underlay(packet);
     }
 
