@@ -24,7 +24,6 @@ pub mod requests;
 pub mod route_end;
 pub mod segment_routing;
 pub mod segments;
-pub mod source_lookup;
 
 pub use adjacency::{Adjacencies, Adjacency, AdjacencyKind};
 pub use next_hop_group::{Groups, Hop};

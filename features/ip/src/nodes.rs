@@ -14,8 +14,9 @@ use quiver_forwarding::adjacency_counter::Payload;
 use quiver_forwarding::fib::{Family, FamilyNodes, FibNodes, LabelledNodes};
 use quiver_forwarding::ip::IpTables;
 use quiver_forwarding::ip::{Ip4, Ip6};
+use quiver_forwarding::lookup_in_table::{Destination, Source};
 use quiver_forwarding::nodes;
-use quiver_forwarding::{adjacency_counter, interface_rx, source_lookup};
+use quiver_forwarding::{adjacency_counter, interface_rx, lookup_in_table};
 use quiver_wire::icmp6::kind;
 use quiver_wire::{EtherType, IpProtocol};
 
@@ -48,8 +49,8 @@ const NODES: [Declaration; 44] = [
     (nodes::ARP_INPUT, |p| arp_input::spec(p.tables, p.numbers.fib_nodes())),
     (nodes::ip4::INPUT, |p| forwarding::ip4::input::spec(p.arc4, p.tables)),
     (nodes::ip4::LOOKUP, |p| forwarding::lookup::spec::<Ip4>(p.tables)),
-    (nodes::ip4::LOOKUP_IN_TABLE, |p| forwarding::lookup_in_table::spec::<Ip4>(p.tables)),
-    (nodes::ip4::SOURCE_LOOKUP_IN_TABLE, |p| source_lookup::spec::<Ip4>(p.tables)),
+    (nodes::ip4::LOOKUP_IN_TABLE, |p| lookup_in_table::spec::<Ip4, Destination>(p.tables)),
+    (nodes::ip4::SOURCE_LOOKUP_IN_TABLE, |p| lookup_in_table::spec::<Ip4, Source>(p.tables)),
     (nodes::ip4::INTERFACE_RX, |_| interface_rx::spec(Family::Ip4)),
     (nodes::ip4::REWRITE, |p| forwarding::ip4::rewrite::spec(p.tables)),
     (nodes::ip4::TOO_BIG, |p| ip4::too_big::spec(p.tables)),
@@ -67,8 +68,8 @@ const NODES: [Declaration; 44] = [
     (nodes::ip4::PUNT, |p| punt::spec::<Ip4>(p.tables, p.shared.punts)),
     (nodes::ip6::INPUT, |p| forwarding::ip6::input::spec(p.arc6)),
     (nodes::ip6::LOOKUP, |p| forwarding::lookup::spec::<Ip6>(p.tables)),
-    (nodes::ip6::LOOKUP_IN_TABLE, |p| forwarding::lookup_in_table::spec::<Ip6>(p.tables)),
-    (nodes::ip6::SOURCE_LOOKUP_IN_TABLE, |p| source_lookup::spec::<Ip6>(p.tables)),
+    (nodes::ip6::LOOKUP_IN_TABLE, |p| lookup_in_table::spec::<Ip6, Destination>(p.tables)),
+    (nodes::ip6::SOURCE_LOOKUP_IN_TABLE, |p| lookup_in_table::spec::<Ip6, Source>(p.tables)),
     (nodes::ip6::INTERFACE_RX, |_| interface_rx::spec(Family::Ip6)),
     (nodes::ip6::LINK_LOCAL, |p| forwarding::ip6::link_local::spec(p.tables)),
     (nodes::ip6::REWRITE, |p| forwarding::ip6::rewrite::spec(p.tables)),
