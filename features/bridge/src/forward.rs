@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{LookUp, StageContext};
+use quiver_core::graph::stage::{LookUp, StageContext, find_once};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
-use quiver_tables::mac::{DomainIndex, FloodPlace, MacEntry, MacKey, MacTable};
+use quiver_tables::mac::{DomainIndex, FloodPlace, MacEntry, MacKey, MacTable, PortWord};
 
 use crate::address::Addresses;
 use crate::nodes;
@@ -55,6 +55,13 @@ pub struct InterfaceState {
 }
 
 impl L2Forward {
+    /// May frames go where an entry says, whose port this is?
+    #[inline(always)]
+    fn leads_on(interface_state: InterfaceState, found: MacEntry, port: PortWord) -> bool {
+        let same_group = (port.group() == interface_state.group) & (interface_state.group != 0);
+        found.holds(port) & !found.is_filter() & (found.port() != interface_state.rx) & !same_group
+    }
+
     #[cold]
     #[inline(never)]
     fn take_slow_path(
@@ -116,6 +123,47 @@ impl LookUp for L2Forward {
     }
 
     #[inline(always)]
+    fn find_uniform(
+        &self,
+        variant: Variant,
+        interface_state: InterfaceState,
+        keys: &[u64],
+        found: &mut [MacEntry],
+    ) {
+        find_once(keys, found, |keys, found| self.find(variant, interface_state, keys, found));
+    }
+
+    /// All stations are behind one port, and one far end of it.
+    #[inline(always)]
+    fn resolve_all(
+        &self,
+        _: StageContext<'_>,
+        interface_state: InterfaceState,
+        found: &[MacEntry],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let first = *found.first()?;
+        let (tx, far_end) = (first.port(), first.far_end());
+        let port = self.table.ports().word(tx);
+        let mut leads_there = Self::leads_on(interface_state, first, port);
+        for found in found {
+            leads_there &= (found.port() == tx) & (found.far_end() == far_end);
+            leads_there &= found.holds(port) & !found.is_filter();
+        }
+        if !leads_there {
+            return None;
+        }
+        for packet in packets {
+            packet.tx = tx;
+            match far_end {
+                Some(far_end) => packet.hand_over(far_end),
+                None => packet.hand_over_nothing(),
+            }
+        }
+        Some(port.output())
+    }
+
+    #[inline(always)]
     fn resolve(
         &self,
         _: StageContext<'_>,
@@ -126,8 +174,7 @@ impl LookUp for L2Forward {
     ) -> Result<NodeId, L2ForwardDrop> {
         let tx = found.port();
         let port = self.table.ports().word(tx);
-        let same_group = (port.group() == interface_state.group) & (interface_state.group != 0);
-        if !found.holds(port) | found.is_filter() | (tx == interface_state.rx) | same_group {
+        if !Self::leads_on(interface_state, found, port) {
             return self.take_slow_path(interface_state, found, packet);
         }
         packet.tx = tx;

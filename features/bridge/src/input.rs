@@ -73,6 +73,12 @@ impl Onward {
         }
     }
 
+    /// Where frames to one station go; `None` when that is switched off.
+    #[inline(always)]
+    pub(crate) fn to_station(self) -> Option<NodeId> {
+        (self.unicast != DROP).then_some(self.unicast)
+    }
+
     /// Where a frame goes; `None` when that is switched off.
     #[inline(always)]
     pub(crate) fn next(self, to_group: bool, packet: &mut Packet) -> Option<NodeId> {

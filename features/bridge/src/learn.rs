@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use quiver_core::cpu::Variant;
 use quiver_core::graph::node::{DROP, NodeSpec};
-use quiver_core::graph::stage::{LookUp, StageContext};
+use quiver_core::graph::stage::{LookUp, StageContext, find_once};
 use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_tables::mac::{DomainIndex, MacEntry, MacKey, MacTable, Seen, StampMinutes};
 
@@ -71,6 +71,12 @@ pub struct InterfaceState {
     seen: Seen,
     onward: Option<Onward>,
     now_ns: u64,
+}
+
+/// Is a frame to a group of stations?
+#[inline(always)]
+fn is_to_group(packet: &Packet) -> bool {
+    packet.bytes().first().is_some_and(|first| first & 1 != 0)
 }
 
 impl<const ALL: bool> L2Learn<ALL> {
@@ -152,6 +158,38 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
     }
 
     #[inline(always)]
+    fn find_uniform(
+        &self,
+        variant: Variant,
+        interface_state: InterfaceState,
+        keys: &[u64],
+        found: &mut [MacEntry],
+    ) {
+        find_once(keys, found, |keys, found| self.find(variant, interface_state, keys, found));
+    }
+
+    /// All sources are known, and all frames are to one station each.
+    #[inline(always)]
+    fn resolve_all(
+        &self,
+        _: StageContext<'_>,
+        interface_state: InterfaceState,
+        found: &[MacEntry],
+        packets: &mut [Packet],
+    ) -> Option<NodeId> {
+        let next = interface_state.onward.filter(|_| !ALL)?.to_station()?;
+        let mut is_plain = true;
+        for (packet, found) in packets.iter().zip(found) {
+            is_plain &= found.is_current(interface_state.seen) & !is_to_group(packet);
+        }
+        if !is_plain {
+            return None;
+        }
+        packets.iter_mut().for_each(Packet::hand_over_nothing);
+        Some(next)
+    }
+
+    #[inline(always)]
     fn resolve(
         &self,
         context: StageContext<'_>,
@@ -164,7 +202,7 @@ impl<const ALL: bool> LookUp for L2Learn<ALL> {
         if !found.is_current(interface_state.seen) {
             self.take_slow_path(context, interface_state, found, packet)?;
         }
-        let to_group = packet.bytes().first().is_some_and(|first| first & 1 != 0);
+        let to_group = is_to_group(packet);
         if ALL {
             return onward.all(to_group).ok_or(L2LearnDrop::FloodOff);
         }
