@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiver_core::graph::counters::INTERFACES_MAX;
+use quiver_core::graph::frame::next_or_drop;
 use quiver_core::graph::node::{DROP, NodeSpec, Wiring};
 use quiver_core::graph::stage::{Stage, StageContext};
 use quiver_core::memory::packet::PacketFlags;
@@ -19,7 +20,7 @@ use super::reasons::TunnelDrop;
 use crate::entries::{EncapEntry, WorkerEncapEntries};
 use crate::flow::{FrameFlow, kept_frame_flow};
 use crate::outer::{Inside, OuterHeader};
-use crate::output::{EncapOutput, IcmpRecipient, push_link};
+use crate::output::{EncapLink, EncapOutput, IcmpRecipient, push_link};
 
 /// The hop limit of an outer header around a frame, which has none to copy.
 const HOP_LIMIT: u8 = 64;
@@ -118,6 +119,35 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> FrameEncap<P, O, T
         }
     }
 
+    #[inline(always)]
+    fn sent(context: StageContext<'_>, interface: InterfaceId) -> Sent {
+        Sent { interface, now_ns: if T::IS_NUMBERED { context.now_ns() } else { 0 } }
+    }
+
+    /// May a frame leave in one step?
+    #[inline(always)]
+    fn is_usual(packet: &Packet, link: &EncapLink<'_>) -> bool {
+        let unusual =
+            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
+        let length = packet.segment_length();
+        packet.has_none(unusual) & (length >= EthernetHeader::LEN) & (length <= link.length_max)
+    }
+
+    /// Send a frame in one step.
+    #[inline(always)]
+    fn send(
+        &self,
+        link: EncapLink<'_>,
+        (flow, key): (FrameFlow, u32),
+        sent: Sent,
+        packet: &mut Packet,
+    ) -> Result<NodeId, TunnelDrop> {
+        let behind = packet.segment_length();
+        let next = self.output.put_and_leave(link, packet, Self::inside(flow, key))?;
+        self.number(sent, link.entry, behind, packet);
+        Ok(next)
+    }
+
     #[cold]
     #[inline(never)]
     fn slow(&self, sent: Sent, packet: &mut Packet) -> Result<NodeId, TunnelDrop> {
@@ -179,20 +209,43 @@ impl<P: TunnelProtocol, O: OuterHeader, T: FrameTarget<P, O>> Stage for FrameEnc
         let entry = self.output.entries.get(entry);
         let flow = kept_frame_flow(packet);
         let link = self.output.link(entry, self.output.hop(entry, flow.hash));
-        let now_ns = if T::IS_NUMBERED { context.now_ns() } else { 0 };
-        let sent = Sent { interface: packet.tx, now_ns };
-        let length = packet.segment_length();
-        let unusual =
-            PacketFlags::LOCALLY_ORIGINATED.union(PacketFlags::CHAINED).union(PacketFlags::OFFLOAD);
-        let is_usual = packet.has_none(unusual) & (length >= EthernetHeader::LEN);
-        match link.filter(|link| is_usual & (length <= link.length_max)) {
-            Some(link) => {
-                let next = self.output.put_and_leave(link, packet, Self::inside(flow, key))?;
-                self.number(sent, link.entry, length, packet);
-                Ok(next)
-            }
+        let sent = Self::sent(context, packet.tx);
+        match link.filter(|link| Self::is_usual(packet, link)) {
+            Some(link) => self.send(link, (flow, key), sent, packet),
             None => self.slow(sent, packet),
         }
+    }
+
+    /// Frames to one far end, to which one path leads.
+    #[inline(always)]
+    fn decide_all(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packets: &mut [Packet],
+        mut decided: impl FnMut(&Packet, NodeId),
+    ) -> bool {
+        let Some(first) = packets.first() else { return false };
+        let tx = first.tx;
+        let Some((entry, key)) = self.target.target(first) else { return false };
+        let entry = self.output.entries.get(entry);
+        let link = self.output.only_hop(entry).and_then(|hop| self.output.link(entry, hop));
+        let Some(link) = link else { return false };
+        if packets.iter().fold(0, |differ, packet| differ | (packet.tx.0 ^ tx.0)) != 0 {
+            return false;
+        }
+        let sent = Self::sent(context, tx);
+        for packet in packets {
+            let decision = if Self::is_usual(packet, &link) {
+                let flow = kept_frame_flow(packet);
+                self.send(link, (flow, key), sent, packet)
+            } else {
+                self.slow(sent, packet)
+            };
+            let next = next_or_drop(decision, packet);
+            decided(packet, next);
+        }
+        true
     }
 }
 
