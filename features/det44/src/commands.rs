@@ -100,7 +100,7 @@ fn mappings(registry: &mut Registry) {
                     let found = all.find(|mapping| mapping.is_inside(inside.into()));
                     let mapping = found.ok_or_else(|| nobody(inside))?;
                     let block = mapping.block(inside.into());
-                    let last = u32::from(block.first) + block.ports - 1;
+                    let last = u32::from(block.first) + block.ports.get() - 1;
                     Ok(Output::none()
                         .field("Outside", Ipv4Addr::from(block.address).to_string())
                         .field("First port", u64::from(block.first))
@@ -245,7 +245,7 @@ fn close_session(engine: &mut Engine, args: &Args<'_>) -> Result<Output, Refusal
             true => {
                 let found = mappings().find(|mapping| mapping.is_inside(address.into()));
                 let block = found.ok_or_else(|| nobody(address))?.block(address.into());
-                block.slot..block.slot + block.ports as usize
+                block.slot..block.slot + block.ports.get() as usize
             }
             false => {
                 let found = mappings().find(|mapping| mapping.is_outside(address.into()));

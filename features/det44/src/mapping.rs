@@ -20,9 +20,41 @@ pub(crate) struct Mapping {
     /// Bits of an inside address that say which part of an outside address's ports it has.
     shared_bits: u32,
     /// Ports of an inside address.
-    ports: u32,
+    ports: PortCount,
     /// The first of its slots: those of its outside addresses, in order.
     slots: usize,
+}
+
+/// How many ports an inside address has, as what 16-bit numbers are divided by without a division.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PortCount {
+    count: u32,
+    /// 2^32 divided by the count, rounded up: the quotient of a 16-bit number is exact with it.
+    reciprocal: u64,
+}
+
+impl PortCount {
+    /// At least one, at most [`PORTS`].
+    fn new(count: u32) -> PortCount {
+        PortCount { count, reciprocal: (1u64 << 32).div_ceil(count.max(1).into()) }
+    }
+
+    /// As a number.
+    #[inline(always)]
+    pub fn get(self) -> u32 {
+        self.count
+    }
+
+    #[inline(always)]
+    fn quotient(self, number: u16) -> u32 {
+        ((u64::from(number) * self.reciprocal) >> 32) as u32
+    }
+
+    /// What is left of a number when the count was taken away as often as it goes.
+    #[inline(always)]
+    pub fn remainder(self, number: u16) -> u32 {
+        u32::from(number) - self.quotient(number) * self.count
+    }
 }
 
 /// Ports of an outside address that are one inside address's.
@@ -33,7 +65,7 @@ pub(crate) struct Block {
     /// The first port.
     pub first: u16,
     /// How many.
-    pub ports: u32,
+    pub ports: PortCount,
     /// The slot of the first port.
     pub slot: usize,
 }
@@ -47,8 +79,8 @@ impl Mapping {
     /// or more inside ones behind each than ports. Its slots begin at `slots`.
     pub fn new(inside: (u32, u8), outside: (u32, u8), slots: usize) -> Option<Mapping> {
         let shared_bits = u32::from(outside.1).checked_sub(inside.1.into())?;
-        let ports = PORTS >> shared_bits.min(31);
-        if ports == 0 || inside.1 > 32 || outside.1 > 32 {
+        let count = PORTS >> shared_bits.min(31);
+        if count == 0 || inside.1 > 32 || outside.1 > 32 {
             return None;
         }
         let (inside_mask, outside_mask) = (mask(inside.1), mask(outside.1));
@@ -58,7 +90,7 @@ impl Mapping {
             outside: outside.0 & outside_mask,
             outside_mask,
             shared_bits,
-            ports,
+            ports: PortCount::new(count),
             slots,
         })
     }
@@ -70,7 +102,7 @@ impl Mapping {
 
     /// Ports of each inside address.
     pub fn ports_per_host(&self) -> u32 {
-        self.ports
+        self.ports.get()
     }
 
     /// Its outside addresses.
@@ -101,7 +133,7 @@ impl Mapping {
         let host = inside & !self.inside_mask;
         let address = host >> self.shared_bits;
         let part = host & ((1 << self.shared_bits) - 1);
-        let first = part * self.ports;
+        let first = part * self.ports.get();
         Block {
             address: self.outside | address,
             first: FIRST_PORT + first as u16,
@@ -121,14 +153,14 @@ impl Mapping {
     /// ports that are nobody's.
     #[inline(always)]
     pub fn host(&self, outside: u32, port: u16) -> Option<(u32, usize)> {
-        let place = u32::from(port.checked_sub(FIRST_PORT)?);
-        let part = place / self.ports;
+        let place = port.checked_sub(FIRST_PORT)?;
+        let part = self.ports.quotient(place);
         if part >> self.shared_bits != 0 {
             return None;
         }
         let address = outside & !self.outside_mask;
         let inside = self.inside | address << self.shared_bits | part;
-        Some((inside, self.slots + address as usize * SLOTS_PER_ADDRESS + place as usize))
+        Some((inside, self.slots + address as usize * SLOTS_PER_ADDRESS + usize::from(place)))
     }
 }
 
@@ -165,6 +197,13 @@ mod tests {
 
     proptest! {
         #[test]
+        fn a_number_is_divided_by_its_reciprocal(number: u16, count in 1..=PORTS) {
+            let ports = PortCount::new(count);
+            prop_assert_eq!(ports.quotient(number), u32::from(number) / count);
+            prop_assert_eq!(ports.remainder(number), u32::from(number) % count);
+        }
+
+        #[test]
         fn every_port_is_its_hosts(
             inside: u32, outside: u32, length in 1u8..=32, shared in 0u8..=15, host: u32, at: u32,
         ) {
@@ -175,7 +214,7 @@ mod tests {
             let host = mapping.inside | host & !mapping.inside_mask;
             let block = mapping.block(host);
             prop_assert!(mapping.is_inside(host) && mapping.is_outside(block.address));
-            let at = at % block.ports;
+            let at = at % block.ports.get();
             let found = mapping.host(block.address, block.first + at as u16);
             prop_assert_eq!(found, Some((host, block.slot + at as usize)));
             let (slot, port) = (block.slot + at as usize, block.first + at as u16);

@@ -28,10 +28,11 @@ impl OwnErrors {
     fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> NodeId {
         let Some(slots) = self.translator.shared.slots() else { return self.others };
         let state = self.translator.interface_state(cx, packet.rx, self.own);
+        let around = (self.translator.shared.rules(cx.pass), &state);
         let table = self
             .translator
-            .error_from_outside(packet, &state, slots)
-            .or_else(|_| self.translator.error_about_inside(packet, &state, slots));
+            .error_from_outside(packet, around, slots)
+            .or_else(|_| self.translator.error_about_inside(packet, around, slots));
         match table {
             Ok(table) => {
                 packet.hand_over(TableIndex(table));

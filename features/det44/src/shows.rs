@@ -83,7 +83,8 @@ fn sessions(engine: &mut Engine, wanted: Wanted) -> Result<Work<Engine>, Refusal
             let block = mapping.block(inside);
             slots = match mapping.is_inside(inside) {
                 true => {
-                    block.slot.max(slots.start)..(block.slot + block.ports as usize).min(slots.end)
+                    block.slot.max(slots.start)
+                        ..(block.slot + block.ports.get() as usize).min(slots.end)
                 }
                 false => 0..0,
             };

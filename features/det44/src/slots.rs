@@ -25,7 +25,7 @@ const SLOTS_PER_PAGE: usize = HUGE_PAGE_BYTES / size_of::<[AtomicU64; 2]>();
 /// In word 1: an operator ended the session.
 const ENDED: u64 = 1;
 /// Slots that are looked at for one packet from inside at most: all of a block that is not longer.
-pub(crate) const PROBES_MAX: u32 = 256;
+pub(crate) const PROBES_MAX: usize = 256;
 
 /// Which timeout holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +81,14 @@ impl Ends {
         }
     }
 
-    /// Where the look-up of a session begins in its block.
+    /// Where the look-up of a session begins in its block. Sessions of one host with one far end
+    /// begin where their ports say, so that as many as there are ports, one after another, find
+    /// each a place of its own.
     #[inline(always)]
     pub fn first(self, protocol: u8, block: &Block) -> u32 {
-        let word = self.word() ^ u64::from(protocol) << 56;
-        let mixed = (word ^ word >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (((mixed >> 32) * u64::from(block.ports)) >> 32) as u32
+        let far = u64::from(self.remote) << 16 | u64::from(self.remote_port);
+        let mixed = (far ^ u64::from(protocol) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        block.ports.remainder(self.inside_port.wrapping_add(mixed as u16))
     }
 }
 
@@ -171,10 +173,9 @@ impl Slots {
         timeouts: &Timeouts,
         now_s: u32,
     ) -> Found {
-        let first = ends.first(protocol, block);
+        let (first, ports) = (ends.first(protocol, block), block.ports.get());
         let mut free = None;
-        for probe in 0..block.ports.min(PROBES_MAX) {
-            let at = (first + probe) % block.ports;
+        for at in (first..ports).chain(0..first).take(PROBES_MAX) {
             let (found, life) = self.get(block.slot + at as usize);
             if life.lives(timeouts, now_s) {
                 if found == ends && life.protocol() == protocol {

@@ -36,7 +36,9 @@ pub(crate) struct InterfaceState {
     pub table: u32,
     pub behind: Behind,
     pub now_s: u32,
-    pub rules: Rules,
+    /// Where packets are routed that were translated: to hosts, and from them.
+    pub inside_table: u32,
+    pub outside_table: u32,
 }
 
 /// The ends of a flow from inside as slots have them: queries of ICMP have one identifier, so that
@@ -85,11 +87,13 @@ impl Translator {
         rx: InterfaceId,
         own: NodeId,
     ) -> InterfaceState {
+        let rules = self.shared.rules(cx.pass);
         InterfaceState {
             table: self.tables.interfaces.table4(rx),
             behind: cx.behind(self.arc, rx, own, self.lookup),
             now_s: (cx.now_ns / 1_000_000_000) as u32,
-            rules: *self.shared.rules(cx.pass),
+            inside_table: rules.inside_table,
+            outside_table: rules.outside_table,
         }
     }
 
@@ -121,8 +125,8 @@ impl Translator {
         slots.refresh(place, life, direction, tcp_flags(packet), state.now_s);
         set_end(packet, direction, to);
         match direction {
-            Direction::InToOut => self.next(state, packet, state.rules.outside_table),
-            Direction::OutToIn => self.next(state, packet, state.rules.inside_table),
+            Direction::InToOut => self.next(state, packet, state.outside_table),
+            Direction::OutToIn => self.next(state, packet, state.inside_table),
         }
     }
 
@@ -131,12 +135,12 @@ impl Translator {
     #[inline(never)]
     pub fn displaced(
         &self,
+        rules: &Rules,
         state: &InterfaceState,
         slots: &Slots,
-        host: u32,
-        session: (Ends, u8),
+        (host, session): (u32, (Ends, u8)),
     ) -> Option<(usize, Life, End)> {
-        let block = state.rules.of_inside(host)?.block(host);
+        let block = rules.of_inside(host)?.block(host);
         match slots.find(&block, session, &self.shared.timeouts, state.now_s) {
             Found::Session(at) => {
                 let place = block.slot + at as usize;
@@ -152,7 +156,7 @@ impl Translator {
     pub fn other_from_inside(
         &self,
         cx: &impl Count,
-        state: &InterfaceState,
+        (rules, state): (&Rules, &InterfaceState),
         packet: &mut Packet,
     ) -> Result<NodeId, Det44Drop> {
         let slots = self.shared.slots().ok_or(Det44Drop::NotEnabled)?;
@@ -160,12 +164,12 @@ impl Translator {
         let goes_out = |to: u32| {
             let is_outside = |id| self.shared.is_outside(id);
             !self.routing.is_local(state.table, to)
-                && self.routing.leads_outside(state.rules.outside_table, to, is_outside)
+                && self.routing.leads_outside(state.outside_table, to, is_outside)
         };
         if kind == Kind::IcmpError && goes_out(flow.destination.address) {
-            return self.error_from_inside(cx, state, packet, slots);
+            return self.error_from_inside(cx, (rules, state), packet, slots);
         }
-        let Some(mapping) = state.rules.of_inside(flow.source.address) else {
+        let Some(mapping) = rules.of_inside(flow.source.address) else {
             return Ok(state.behind.take(packet));
         };
         if !goes_out(flow.destination.address) {
@@ -209,17 +213,17 @@ impl Translator {
     pub fn other_from_outside(
         &self,
         cx: &impl Count,
-        state: &InterfaceState,
+        (rules, state): (&Rules, &InterfaceState),
         packet: &mut Packet,
     ) -> Result<NodeId, Det44Drop> {
         let slots = self.shared.slots().ok_or(Det44Drop::NotEnabled)?;
         let (kind, flow) = flow::classify(packet, state.table);
-        if state.rules.of_outside(flow.destination.address).is_none() {
+        if rules.of_outside(flow.destination.address).is_none() {
             return Ok(state.behind.take(packet));
         }
         match kind {
             Kind::IcmpError => {
-                let table = self.error_from_outside(packet, state, slots)?;
+                let table = self.error_from_outside(packet, (rules, state), slots)?;
                 cx.count(Det44Drop::ErrorTranslated);
                 Ok(self.next(state, packet, table))
             }
@@ -234,19 +238,19 @@ impl Translator {
     fn error_from_inside(
         &self,
         cx: &impl Count,
-        state: &InterfaceState,
+        (rules, state): (&Rules, &InterfaceState),
         packet: &mut Packet,
         slots: &Slots,
     ) -> Result<NodeId, Det44Drop> {
         let quote = icmp_error::read(packet, state.table)?;
         let quoted = quote.flow();
-        let Some(mapping) = state.rules.of_inside(quoted.destination.address) else {
+        let Some(mapping) = rules.of_inside(quoted.destination.address) else {
             return Ok(state.behind.take(packet));
         };
         let (sent, to) = self.as_it_came(mapping, &quoted, state, slots)?;
         quote.set_ends(packet, &sent, (Some(to.address), quoted.source.address));
         cx.count(Det44Drop::ErrorTranslated);
-        Ok(self.next(state, packet, state.rules.outside_table))
+        Ok(self.next(state, packet, state.outside_table))
     }
 
     /// The flow of a quoted packet to a host inside as it came from outside, and the outside end.
@@ -274,12 +278,12 @@ impl Translator {
     pub fn error_from_outside(
         &self,
         packet: &mut Packet,
-        state: &InterfaceState,
+        (rules, state): (&Rules, &InterfaceState),
         slots: &Slots,
     ) -> Result<u32, Det44Drop> {
         let quote = icmp_error::read(packet, state.table)?;
         let quoted = quote.flow();
-        let (from, rules) = (quoted.source, &state.rules);
+        let from = quoted.source;
         let found = rules.of_outside(from.address);
         let found = found.and_then(|mapping| mapping.host(from.address, from.port));
         let (host, place) = found.ok_or(Det44Drop::InnerHasNoSession)?;
@@ -293,7 +297,7 @@ impl Translator {
         let to = End { address: host, port: ends.inside_port };
         let sent = quote_of(&quoted, |sent| sent.source = to, to.port);
         quote.set_ends(packet, &sent, (None, host));
-        Ok(rules.inside_table)
+        Ok(state.inside_table)
     }
 
     /// Translate an ICMP error of the router itself about a packet that came in and was translated
@@ -301,16 +305,16 @@ impl Translator {
     pub fn error_about_inside(
         &self,
         packet: &mut Packet,
-        state: &InterfaceState,
+        (rules, state): (&Rules, &InterfaceState),
         slots: &Slots,
     ) -> Result<u32, Det44Drop> {
         let quote = icmp_error::read(packet, state.table)?;
         let quoted = quote.flow();
-        let mapping = state.rules.of_inside(quoted.destination.address);
+        let mapping = rules.of_inside(quoted.destination.address);
         let mapping = mapping.ok_or(Det44Drop::InnerHasNoSession)?;
         let (sent, _) = self.as_it_came(mapping, &quoted, state, slots)?;
         quote.set_ends(packet, &sent, (None, quoted.source.address));
-        Ok(state.rules.outside_table)
+        Ok(state.outside_table)
     }
 }
 
