@@ -3,10 +3,12 @@
 use crate::flow::Flow;
 
 /// The one's complement sum of 16-bit words, not folded.
+#[inline(always)]
 fn sum(words: impl IntoIterator<Item = u16>) -> u32 {
     words.into_iter().map(u32::from).sum()
 }
 
+#[inline(always)]
 fn fold(sum: u32) -> u16 {
     let sum = (sum & 0xffff) + (sum >> 16);
     ((sum & 0xffff) + (sum >> 16)) as u16
@@ -18,6 +20,7 @@ fn address_words(flow: &Flow) -> [u16; 4] {
 }
 
 /// What a checksum gets when the words `old` become `new` (RFC 1624 §3): `~m + m'`.
+#[inline(always)]
 pub fn delta(old: &[u16], new: &[u16]) -> u16 {
     fold(sum(old.iter().map(|word| !word)) + sum(new.iter().copied()))
 }

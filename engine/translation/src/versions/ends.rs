@@ -34,9 +34,10 @@ pub struct Ends4 {
     pub ports: Ports,
 }
 
-/// What a checksum gets, while it is summed up. Fewer than 65536 words are added.
+/// What a checksum gets, while it is summed up: words of 32 bits, which the one's complement sum of
+/// 16 bits takes as two. Fewer than 2^32 are added.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Delta(u32);
+pub struct Delta(u64);
 
 impl Delta {
     /// Nothing.
@@ -48,28 +49,28 @@ impl Delta {
     #[inline(always)]
     #[must_use]
     pub const fn add(self, word: u16) -> Delta {
-        Delta(self.0 + word as u32)
+        Delta(self.0 + word as u64)
     }
 
     /// A word that the packet loses.
     #[inline(always)]
     #[must_use]
     pub const fn sub(self, word: u16) -> Delta {
-        Delta(self.0 + !word as u32)
+        Delta(self.0 + !word as u64)
     }
 
     /// Two words that the packet gets.
     #[inline(always)]
     #[must_use]
     pub const fn add32(self, words: u32) -> Delta {
-        self.add((words >> 16) as u16).add(words as u16)
+        Delta(self.0 + words as u64)
     }
 
     /// Two words that the packet loses.
     #[inline(always)]
     #[must_use]
     pub const fn sub32(self, words: u32) -> Delta {
-        self.sub((words >> 16) as u16).sub(words as u16)
+        Delta(self.0 + !words as u64)
     }
 
     /// An address that the packet gets.
@@ -87,17 +88,15 @@ impl Delta {
     #[inline(always)]
     #[must_use]
     pub const fn sub128(self, words: u128) -> Delta {
-        let (high, low) = ((words >> 64) as u64, words as u64);
-        self.sub32((high >> 32) as u32)
-            .sub32(high as u32)
-            .sub32((low >> 32) as u32)
-            .sub32(low as u32)
+        self.add128(!words)
     }
 
     /// In 16 bits.
     #[inline(always)]
     pub const fn fold(self) -> u16 {
-        let sum = (self.0 & 0xffff) + (self.0 >> 16);
+        let sum = (self.0 & 0xffff_ffff) + (self.0 >> 32);
+        let sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+        let sum = (sum & 0xffff) + (sum >> 16);
         ((sum & 0xffff) + (sum >> 16)) as u16
     }
 }
@@ -116,6 +115,7 @@ pub const fn protocol4(protocol: IpProtocol) -> IpProtocol {
 
 /// What the checksum of a packet gets that becomes one of IPv4. ICMP has no pseudo header there
 /// (RFC 792, RFC 4443 §2.3); its length and type are not in it.
+#[inline(always)]
 pub fn delta_to4(protocol: IpProtocol, from: &Ends6, to: &Ends4) -> u16 {
     let delta = Delta::new().sub128(from.source).sub128(from.destination);
     let delta = delta.sub(from.ports.source).add(to.ports.source);
@@ -127,6 +127,7 @@ pub fn delta_to4(protocol: IpProtocol, from: &Ends6, to: &Ends4) -> u16 {
 }
 
 /// What the checksum of a packet gets that becomes one of IPv6.
+#[inline(always)]
 pub fn delta_to6(protocol: IpProtocol, from: &Ends4, to: &Ends6) -> u16 {
     let delta = Delta::new().add128(to.source).add128(to.destination);
     let delta = delta.sub(from.ports.source).add(to.ports.source);

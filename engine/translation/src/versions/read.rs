@@ -105,16 +105,19 @@ pub struct Read4 {
 
 impl Read6 {
     /// Is it one of several fragments?
+    #[inline(always)]
     pub fn is_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| !fragment.is_atomic())
     }
 
     /// Is it a fragment without the upper layer's header?
+    #[inline(always)]
     pub fn is_later_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| fragment.offset != 0)
     }
 
     /// Bytes of the packet.
+    #[inline(always)]
     pub fn length(&self) -> usize {
         self.upper + self.upper_len
     }
@@ -122,11 +125,13 @@ impl Read6 {
 
 impl Read4 {
     /// Is it one of several fragments?
+    #[inline(always)]
     pub fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset != 0
     }
 
     /// Bytes of the packet.
+    #[inline(always)]
     pub fn length(&self) -> usize {
         self.upper + self.upper_len
     }
@@ -136,6 +141,7 @@ impl Read4 {
 ///
 /// # Errors
 /// Its headers are not whole, or a routing header has segments left.
+#[inline(always)]
 pub fn read6(packet: &Packet) -> Result<Read6, Refused> {
     let mut read = headers6(packet.bytes())?;
     if read.length() > packet.length() {
@@ -151,6 +157,7 @@ pub fn read6(packet: &Packet) -> Result<Read6, Refused> {
 
 /// The upper layer, as far as it lies in the first buffer. Bytes behind the packet's end (padding
 /// of a frame) are not of it.
+#[inline(always)]
 fn upper_of(packet: &Packet, from: usize, to: usize) -> Option<&[u8]> {
     let bytes = packet.bytes();
     bytes.get(from..to.min(bytes.len()))
@@ -160,6 +167,7 @@ fn upper_of(packet: &Packet, from: usize, to: usize) -> Option<&[u8]> {
 ///
 /// # Errors
 /// Its headers are not whole, or a source route has addresses left.
+#[inline(always)]
 pub fn read4(packet: &Packet) -> Result<Read4, Refused> {
     let mut read = headers4(packet.bytes())?;
     if read.length() > packet.length() {
@@ -201,6 +209,7 @@ pub(super) fn quoted4(bytes: &[u8]) -> Result<Read4, Refused> {
 }
 
 /// The fixed header and the extension headers that a translator leaves out (RFC 7915 §5.1).
+#[inline(always)]
 fn headers6(bytes: &[u8]) -> Result<Read6, Refused> {
     let (header, behind) = Ip6Header::split(bytes).ok_or(Refused::Truncated)?;
     if header.version() != 6 {
@@ -242,6 +251,7 @@ fn headers6(bytes: &[u8]) -> Result<Read6, Refused> {
     })
 }
 
+#[inline(always)]
 fn headers4(bytes: &[u8]) -> Result<Read4, Refused> {
     let header = Ip4Header::overlay(bytes).ok_or(Refused::Truncated)?;
     let (upper, total) = (header.header_len(), usize::from(header.total_length()));
@@ -266,6 +276,7 @@ fn headers4(bytes: &[u8]) -> Result<Read4, Refused> {
 }
 
 /// Options are left out, but for a source route with addresses left (RFC 7915 §4.1).
+#[cold]
 fn check_options(options: &[u8]) -> Result<(), Refused> {
     for option in Options::new(options) {
         let Ok(option) = option else { return Ok(()) };
@@ -280,6 +291,7 @@ fn check_options(options: &[u8]) -> Result<(), Refused> {
 }
 
 /// What virtual reassembly has noted of the first fragment.
+#[cold]
 fn of_noted(upper: Option<Upper>) -> (Kind, Ports) {
     let Some(upper) = upper else { return (Kind::LostFragment, Ports::default()) };
     let ports = Ports { source: upper.source_port, destination: upper.destination_port };
@@ -291,6 +303,7 @@ fn of_noted(upper: Option<Upper>) -> (Kind, Ports) {
 }
 
 /// What stands behind the IP headers.
+#[inline(always)]
 fn of_upper(
     protocol: IpProtocol,
     bytes: Option<&[u8]>,

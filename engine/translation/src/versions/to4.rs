@@ -22,7 +22,7 @@ const MORE_FRAGMENTS: u16 = 0x2000;
 ///
 /// # Errors
 /// Its kind has no counterpart; the packet is as it was.
-#[inline]
+#[inline(always)]
 pub fn packet(
     packet: &mut Packet,
     read: &Read6,
@@ -52,6 +52,7 @@ pub fn packet(
 }
 
 /// May it be translated as it is?
+#[inline(always)]
 fn check(read: &Read6) -> Result<(), Refused> {
     let is_icmp = matches!(read.protocol, IpProtocol::ICMP6 | IpProtocol::ICMP);
     match read.kind {
@@ -68,7 +69,7 @@ fn check(read: &Read6) -> Result<(), Refused> {
 }
 
 /// The header of IPv4 (RFC 7915 §5.1, §5.1.1).
-#[inline]
+#[inline(always)]
 pub(super) fn header(
     read: &Read6,
     (source, destination): (u32, u32),
@@ -98,7 +99,7 @@ pub(super) fn header(
 }
 
 /// The upper layer of a packet, from its first byte on. What is cut off stays so.
-#[inline]
+#[inline(always)]
 pub(super) fn translate_upper(upper: &mut [u8], read: &Read6, ends: &Ends4, delta: u16) {
     match read.protocol {
         IpProtocol::TCP | IpProtocol::UDP => {

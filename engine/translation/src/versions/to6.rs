@@ -41,6 +41,15 @@ impl Headers {
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
+
+    /// Write them to a place that is as long. Most are one header, whose length is known here.
+    #[inline(always)]
+    fn write(&self, place: &mut [u8]) {
+        match (<&mut [u8; Ip6Header::LEN]>::try_from(&mut *place), self.bytes.first_chunk()) {
+            (Ok(place), Some(header)) => *place = *header,
+            _ => place.copy_from_slice(self.bytes()),
+        }
+    }
 }
 
 /// Translate a packet. `delta` is what [`delta_to6`](super::ends::delta_to6) says; packets that may
@@ -48,7 +57,7 @@ impl Headers {
 ///
 /// # Errors
 /// Its kind has no counterpart, or there is no room in front of it; the packet is as it was.
-#[inline]
+#[inline(always)]
 pub fn packet(
     packet: &mut Packet,
     read: &Read4,
@@ -85,7 +94,7 @@ pub fn packet(
         false => packet.pull(read.upper - headers.length),
     };
     let place = packet.bytes_mut().get_mut(..headers.length).filter(|_| fits);
-    place.ok_or(Refused::NoHeadroom)?.copy_from_slice(headers.bytes());
+    headers.write(place.ok_or(Refused::NoHeadroom)?);
     packet.l2_bytes = 0;
     packet.set_carried();
     let is_cut = !read.dont_fragment && packet.length() > usize::from(mtu_bytes);
@@ -93,6 +102,7 @@ pub fn packet(
 }
 
 /// May it be translated as it is?
+#[inline(always)]
 fn check(read: &Read4) -> Result<(), Refused> {
     let is_icmp = matches!(read.protocol, IpProtocol::ICMP | IpProtocol::ICMP6);
     match read.kind {
@@ -111,7 +121,7 @@ fn check(read: &Read4) -> Result<(), Refused> {
 
 /// The headers (RFC 7915 §4.1). A packet that its sender lets routers cut and that needs it has a
 /// fragment header, as a fragment has.
-#[inline]
+#[inline(always)]
 pub(super) fn headers(
     read: &Read4,
     (source, destination): (u128, u128),
@@ -141,7 +151,7 @@ pub(super) fn headers(
 }
 
 /// The upper layer of a packet, from its first byte on. What is cut off stays so.
-#[inline]
+#[inline(always)]
 pub(super) fn translate_upper(upper: &mut [u8], read: &Read4, ends: &Ends6, delta: u16) {
     match read.protocol {
         IpProtocol::TCP | IpProtocol::UDP => {
