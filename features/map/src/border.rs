@@ -8,7 +8,7 @@ use quiver_core::graph::stage::StageContext;
 use quiver_core::memory::epoch::Pass;
 use quiver_core::memory::packet::PacketFlags;
 use quiver_core::{NodeId, Packet};
-use quiver_forwarding::handover::TableIndex;
+use quiver_forwarding::handover::{NextHopIndex, TableIndex};
 use quiver_forwarding::ip::{Ip4, Ip6, IpFamily, IpTables, noted};
 use quiver_forwarding::{IcmpErrorRequest, nodes};
 use quiver_translation::rewrite::{clamp_mss, tcp_flags};
@@ -76,6 +76,25 @@ impl Border {
             return None;
         }
         self.shared.domain(hop.index, pass)
+    }
+
+    /// Ask for the domain of a packet of IPv4 whose route leads to it.
+    #[inline(always)]
+    pub fn ask_for_domain(&self, packet: &Packet) {
+        let NextHopIndex(index) = packet.handed_over();
+        self.shared.prefetch(index);
+    }
+
+    /// Ask for the address of the customer to whom such a packet goes, if a rule says it.
+    #[inline(always)]
+    pub fn ask_for_customer(&self, context: StageContext<'_>, packet: &Packet) {
+        let NextHopIndex(index) = packet.handed_over();
+        let Some(domain) = self.shared.domain(index, context.pass()) else { return };
+        if domain.bindings.is_some()
+            && let Ok(Port::Known(port)) = upper::port(packet.bytes(), End::Destination)
+        {
+            domain.prefetch_binding(port);
+        }
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! MAP domains as workers read them: which IPv6 address a customer has who has an IPv4 address and
 //! a port (RFC 7597 §5.2, §6; RFC 7599 §5, §6), and the other way round.
 
+use quiver_core::cpu::prefetch;
 use quiver_translation::versions::address::Prefix;
 
 use crate::port_set::PortSet;
@@ -161,6 +162,16 @@ impl Domain {
                 None | Some(&UNBOUND) => Err(Nobody::NoRule),
                 Some(ip6) => Ok(*ip6),
             },
+        }
+    }
+
+    /// Ask for the memory of the rule that a port of a shared address leads to.
+    #[inline(always)]
+    pub fn prefetch_binding(&self, port: u16) {
+        if let Some(psid) = self.ports.psid(port)
+            && let Some(binding) = self.bindings.as_ref().and_then(|all| all.get(usize::from(psid)))
+        {
+            prefetch(binding);
         }
     }
 

@@ -147,6 +147,16 @@ impl Stage for Encapsulate {
     }
 
     #[inline(always)]
+    fn ahead(&self, packet: &Packet) {
+        self.border.ask_for_domain(packet);
+    }
+
+    #[inline(always)]
+    fn soon(&self, context: StageContext<'_>, packet: &Packet) {
+        self.border.ask_for_customer(context, packet);
+    }
+
+    #[inline(always)]
     fn decide(
         &self,
         context: StageContext<'_>,

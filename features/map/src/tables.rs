@@ -121,6 +121,14 @@ impl Shared {
         self.domains.get()?.read(index as usize, pass)
     }
 
+    /// Ask for the memory of a domain.
+    #[inline(always)]
+    pub fn prefetch(&self, index: u32) {
+        if let Some(domains) = self.domains.get() {
+            domains.prefetch(index as usize);
+        }
+    }
+
     /// The domain whose IPv6 prefix is the longest that an address is in, of those that translate.
     #[inline(always)]
     pub fn domain_of6<'p>(&self, ip6: u128, pass: Pass<'p>) -> Option<&'p Domain> {
