@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use quiver_core::graph::arc::INTERFACE_OUTPUT;
-use quiver_core::graph::node::{Node, NodeSpec};
-use quiver_core::{Context, Frame, NodeId, Packet};
+use quiver_core::graph::node::NodeSpec;
+use quiver_core::graph::stage::{Stage, StageContext};
+use quiver_core::{Context, InterfaceId, NodeId, Packet};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_forwarding::ip::{Ip6, IpFamily, packet_in_frame};
 use quiver_forwarding::nodes;
@@ -25,41 +26,47 @@ struct Output {
     error: NodeId,
 }
 
-impl Output {
-    fn decide(&self, cx: &Context<'_>, packet: &mut Packet) -> Result<NodeId, Npt66Drop> {
+/// Take off what stands in front of the IP header.
+fn strip(packet: &mut Packet, bytes: usize) -> Result<(), Npt66Drop> {
+    packet.pull(bytes).then_some(()).ok_or(Npt66Drop::Truncated)
+}
+
+impl Stage for Output {
+    const NAME: &'static str = OUTPUT;
+    type Reason = Npt66Drop;
+    type InterfaceState = ();
+
+    fn interface_state(&self, _: &Context<'_>, _: InterfaceId) {}
+
+    #[inline(always)]
+    fn decide(
+        &self,
+        context: StageContext<'_>,
+        (): (),
+        packet: &mut Packet,
+    ) -> Result<NodeId, Npt66Drop> {
         let tx = packet.tx;
-        let row = cx.interface(tx).ok_or(Npt66Drop::Gone)?;
+        let row = context.interface(tx).ok_or(Npt66Drop::Gone)?;
         let has_frames = row.mac != [0; 6];
         let at = if has_frames { packet_in_frame::<Ip6>(packet.bytes()) } else { Some(0) };
         let inside = at.and_then(|at| packet.bytes_mut().get_mut(at..));
         let inside = inside.filter(|bytes| bytes.first().is_some_and(|first| first >> 4 == 6));
         if let (Some(at), Some(inside)) = (at, inside) {
-            match translate::outward(self.bindings.of(tx, cx.pass), inside) {
+            match translate::outward(self.bindings.of(tx, context.pass()), inside) {
                 Ok(Outward::On) => {}
                 Ok(Outward::Back) => {
                     strip(packet, at)?;
                     return Ok(self.lookup);
                 }
                 Err(Unmappable) => {
-                    cx.count(Npt66Drop::Unmappable, 1);
+                    context.count(Npt66Drop::Unmappable, 1);
                     strip(packet, at)?;
                     packet.hand_over(SOURCE_FAILED);
                     return Ok(self.error);
                 }
             }
         }
-        Ok(cx.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx))
-    }
-}
-
-/// Take off what stands in front of the IP header.
-fn strip(packet: &mut Packet, bytes: usize) -> Result<(), Npt66Drop> {
-    packet.pull(bytes).then_some(()).ok_or(Npt66Drop::Truncated)
-}
-
-impl Node for Output {
-    fn run(&mut self, cx: &mut Context<'_>, frame: &mut Frame) {
-        frame.route(|packet| self.decide(cx, packet));
+        Ok(context.next_in_arc(INTERFACE_OUTPUT, tx, packet, row.tx))
     }
 }
 
@@ -67,15 +74,12 @@ impl Node for Output {
 pub(crate) fn spec(bindings: &Arc<Bindings>) -> NodeSpec {
     let bindings = bindings.clone();
     let help = "Sources behind this router become the addresses that others see";
-    NodeSpec::new(OUTPUT, help, move |wiring| {
-        Box::new(Output {
-            bindings: bindings.clone(),
-            lookup: wiring.node(nodes::ip6::LOOKUP),
-            error: wiring.node(nodes::ip6::ICMP_ERROR),
-        })
+    NodeSpec::stage(help, move |wiring| Output {
+        bindings: bindings.clone(),
+        lookup: wiring.node(nodes::ip6::LOOKUP),
+        error: wiring.node(nodes::ip6::ICMP_ERROR),
     })
     .takes_offloads()
-    .reasons::<Npt66Drop>()
     .describe(|record, names| {
         let at = packet_in_frame::<Ip6>(record.bytes()).unwrap_or(0);
         let packet = Ip6::describe(record.bytes().get(at..).unwrap_or_default());
