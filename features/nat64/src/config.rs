@@ -34,7 +34,7 @@ const fn bindings_of(sessions: usize) -> usize {
 /// Configured bindings.
 pub(crate) const STATIC_BINDINGS_MAX: usize = 4_096;
 /// Sessions that one worker call looks at.
-pub(crate) const PLACES_PER_CALL: usize = 4_096;
+pub(crate) const PLACES_PER_CALL: u32 = 4_096;
 /// Who needs virtual reassembly, and who holds tables.
 pub(crate) const WHO: &str = "nat64";
 const SESSION_LIMITS: Limits = Limits {
@@ -416,16 +416,18 @@ pub(crate) fn end_sessions(
     ends: impl Fn(Session<'_>) -> bool + Send + Clone + 'static,
 ) -> Result<(), Refusal> {
     let node = slow_path(engine)?;
-    let mut looked = 0;
+    let mut first = 0;
     loop {
         let ends = ends.clone();
         let places = engine.call(OWNER, move |worker| {
-            worker.visit::<SlowPath, _>(node, |node, cx| node.end_where(cx, PLACES_PER_CALL, &ends))
+            worker.visit::<SlowPath, _>(node, |node, cx| {
+                node.end_from(cx, (first, PLACES_PER_CALL), &ends)
+            })
         });
         let places = places.map_err(refusal)?;
         quiver_nat_log::drain(engine);
-        looked += PLACES_PER_CALL;
-        if looked >= places.unwrap_or(0) {
+        first += PLACES_PER_CALL;
+        if first as usize >= places.unwrap_or(0) {
             return Ok(());
         }
     }

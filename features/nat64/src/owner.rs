@@ -64,7 +64,7 @@ impl Owner {
     }
 
     /// End the sessions for which `ends` holds among the next `places`; how many ended.
-    pub fn end_where(
+    fn end_where(
         &mut self,
         rules: &Rules,
         places: usize,
@@ -80,6 +80,26 @@ impl Owner {
             }
             !over
         })
+    }
+
+    /// End the sessions for which `ends` holds among `places` from `first` on. The clock hand stays
+    /// where it is: it may turn before the next places are looked at.
+    fn end_from(
+        &mut self,
+        rules: &Rules,
+        (first, places): (u32, u32),
+        ends: impl Fn(Session<'_>) -> bool,
+    ) {
+        let Owner { writer, bindings, log, .. } = self;
+        for number in first..first.saturating_add(places) {
+            let session = Session(writer.objects().get(number));
+            if !writer.is_live(number) || !ends(session) {
+                continue;
+            }
+            log_session(log, Event::SessionDelete64, rules, session);
+            bindings.release(session, log);
+            writer.remove(number);
+        }
     }
 
     /// Make a session of a binding.
@@ -362,17 +382,18 @@ impl SlowPath {
         made
     }
 
-    /// End the sessions for which `ends` holds among the next `places`; how many places there are.
-    pub fn end_where(
+    /// End the sessions for which `ends` holds among `places` from the first on; how many places
+    /// there are.
+    pub fn end_from(
         &mut self,
         cx: &Context<'_>,
-        places: usize,
+        places: (u32, u32),
         ends: impl Fn(Session<'_>) -> bool,
     ) -> usize {
         let rules = self.translator.shared.rules(cx.pass);
         let Some(owner) = &mut self.owner else { return 0 };
         owner.log.set_now(cx.now_ns);
-        owner.end_where(rules, places, ends);
+        owner.end_from(rules, places, ends);
         self.translator.shared.note(&owner.writer, &owner.bindings);
         owner.writer.places()
     }
