@@ -129,12 +129,18 @@ pub enum Kind {
 /// The key of a packet without options, whole, of TCP or UDP; others say more slowly.
 #[inline(always)]
 pub fn key_of(packet: &Packet, table: u32) -> Key {
+    key_with(packet, table, false)
+}
+
+/// As [`key_of`]; with `has_calls` packets of GRE are known by their calls ([`classify_with`]).
+#[inline(always)]
+pub fn key_with(packet: &Packet, table: u32, has_calls: bool) -> Key {
     let bytes = packet.bytes();
-    let Some(head) = bytes.first_chunk::<24>() else { return slow_key(packet, table) };
+    let Some(head) = bytes.first_chunk::<24>() else { return slow_key(packet, table, has_calls) };
     let protocol = head[9];
     let parts = u16::from_be_bytes([head[6], head[7]]) & 0x3fff;
     if head[0] != 0x45 || parts != 0 || (protocol != 6 && protocol != 17) {
-        return slow_key(packet, table);
+        return slow_key(packet, table, has_calls);
     }
     let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     [
@@ -147,8 +153,8 @@ pub fn key_of(packet: &Packet, table: u32) -> Key {
 
 #[cold]
 #[inline(never)]
-fn slow_key(packet: &Packet, table: u32) -> Key {
-    match classify(packet, table) {
+fn slow_key(packet: &Packet, table: u32, has_calls: bool) -> Key {
+    match classify_with(packet, table, has_calls) {
         (Kind::Data { .. } | Kind::Query { .. }, flow) => flow.key(),
         _ => NO_KEY,
     }
@@ -172,6 +178,30 @@ pub fn classify(packet: &Packet, table: u32) -> (Kind, Flow) {
     }
     let behind = bytes.get(header.header_len()..).unwrap_or_default();
     (of_upper(behind, &mut flow), flow)
+}
+
+/// As [`classify`]; with `has_calls` a whole packet of GRE version 1 has its call in the place of
+/// the destination port (RFC 2637 §4.1).
+pub fn classify_with(packet: &Packet, table: u32, has_calls: bool) -> (Kind, Flow) {
+    let (kind, mut flow) = classify(packet, table);
+    if has_calls && flow.protocol == IpProtocol::GRE && matches!(kind, Kind::Data { .. }) {
+        let bytes = packet.bytes();
+        let header = Ip4Header::overlay(bytes).filter(|header| !header.is_fragment());
+        let behind = header.and_then(|header| bytes.get(header.header_len()..));
+        flow.destination.port = behind.and_then(call).unwrap_or(0);
+    }
+    (kind, flow)
+}
+
+/// Where the call of a packet of GRE version 1 is.
+pub(crate) const CALL: std::ops::Range<usize> = 6..8;
+
+/// The call of GRE version 1 (RFC 2637 §4.1): of who receives the packet.
+pub(crate) fn call(gre: &[u8]) -> Option<u16> {
+    let head = gre.first_chunk::<8>()?;
+    // K is set, and PPP is inside.
+    let is_call = head[0] & 0x20 != 0 && head[1] & 7 == 1 && head[2..4] == [0x88, 0x0b];
+    is_call.then_some(u16::from_be_bytes([head[CALL.start], head[CALL.start + 1]]))
 }
 
 /// Virtual reassembly has noted what the first fragment says.

@@ -3,6 +3,7 @@
 use quiver_core::Packet;
 
 use crate::checksum::{adjust, adjusted, checksum_at};
+use crate::flow::{CALL, call};
 use crate::tcp::flag;
 
 /// Give a packet other ends: `addresses` are the source in the high half and the destination in the
@@ -39,11 +40,22 @@ pub fn set_ends(
             }
             adjust(bytes, behind + 2, upper_delta, false);
         }
+        // Only flows of calls have a port here.
+        47 if ports as u16 != 0 => set_call(bytes.get_mut(behind..), ports as u16),
         _ => {
             if let Some(at) = checksum_at(protocol) {
                 adjust(bytes, behind + at, upper_delta, false);
             }
         }
+    }
+}
+
+/// Give a packet of GRE version 1 another call (RFC 2637 §4.1). No checksum covers it.
+#[cold]
+fn set_call(gre: Option<&mut [u8]>, number: u16) {
+    let Some(gre) = gre.filter(|gre| call(gre).is_some()) else { return };
+    if let Some(place) = gre.get_mut(CALL) {
+        place.copy_from_slice(&number.to_be_bytes());
     }
 }
 

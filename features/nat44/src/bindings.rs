@@ -371,6 +371,20 @@ impl Bindings {
         }
     }
 
+    /// Count what is no session yet where its session would be, or no more.
+    pub fn hold(
+        &self,
+        flows: (Flow, Flow),
+        flags: Flags,
+        provider: &Provider,
+        (is_held, now_s): (bool, u32),
+    ) {
+        each_used(&self.read, flows, flags, provider, |used| match is_held {
+            true => used.add_user(now_s),
+            false => used.drop_user(now_s),
+        });
+    }
+
     /// A session ends.
     pub fn release(&mut self, session: Session<'_>, now_s: u32, provider: &Provider) {
         let (inside, outside) =

@@ -421,4 +421,5 @@ pub(crate) fn write_limits(engine: &Engine, config: &mut ConfigWriter) {
     if nat.shared.mss() != 0 {
         config.command(format_args!("nat mss-clamping {}", nat.shared.mss()));
     }
+    crate::alg::commands::write(nat, config);
 }

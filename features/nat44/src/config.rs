@@ -15,6 +15,8 @@ use quiver_tables::exact::{Limits, Seed};
 use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip4::address::is_unicast;
 
+use crate::alg::Algs;
+use crate::alg::expected::{EXPECTED_MAX, Expected};
 use crate::mappings::{self, Balanced, External, Identity, Local, MappingName, MappingOptions};
 use crate::node::SLOW_PATH;
 use crate::owner::{OWNER, Owner, SlowPath};
@@ -39,6 +41,12 @@ const LIMITS: Limits = Limits {
     remedy: "enable fewer sessions",
 };
 
+const EXPECTED_LIMITS: Limits = Limits {
+    what: "NAT44 table of expected connections",
+    entries_max: EXPECTED_MAX,
+    remedy: "none is needed: it does not grow",
+};
+
 /// What `nat44 plugin enable` said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Enabled {
@@ -55,6 +63,7 @@ pub(crate) struct Nat44 {
     /// While disabled, from the first time on.
     writer: Option<Writer>,
     pub binding_writer: Option<Writer>,
+    expected_writer: Option<Writer>,
     /// Has the owner bindings?
     pub has_bindings: bool,
     pub enabled: Option<Enabled>,
@@ -90,6 +99,7 @@ impl Nat44 {
             shared,
             writer: None,
             binding_writer: None,
+            expected_writer: None,
             has_bindings: false,
             enabled: None,
             pool: BTreeMap::new(),
@@ -179,6 +189,7 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
             ))
             .remedy("nat44 plugin disable"));
         }
+        let expected = take_expected(engine, nat)?;
         let mut writer = match nat.writer.take() {
             Some(writer) => writer,
             None if nat.shared.table().is_some() => {
@@ -195,10 +206,15 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
         if let Err(error) = writer.enable(wanted.sessions) {
             writer.disable();
             nat.writer = Some(writer);
+            nat.expected_writer = Some(expected);
             return Err(Refusal::new(error.to_string()).remedy("enable fewer sessions"));
         }
+        let algs = Algs::new(Expected::new(expected));
+        if nat.shared.expected().is_none() {
+            nat.shared.set_expected(algs.expected.read());
+        }
         let (seed, log) = (RandomState::new().hash_one(1), quiver_nat_log::open(engine));
-        let mut owner = Some(Box::new(Owner::new(writer, seed, log)));
+        let mut owner = Some(Box::new(Owner::new(writer, algs, seed, log)));
         let given = engine.call(OWNER, move |worker| {
             worker.visit::<SlowPath, _>(node, |node, _| node.owner = owner.take());
         });
@@ -209,6 +225,26 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
         publish(engine, nat);
         Ok(())
     })
+}
+
+/// The memory of the connections that helpers expect.
+fn take_expected(engine: &Engine, nat: &mut Nat44) -> Result<Writer, Refusal> {
+    let refusal = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
+    let mut writer = match nat.expected_writer.take() {
+        Some(writer) => writer,
+        None if nat.shared.expected().is_some() => {
+            return Err(Refusal::new("the worker that has the sessions did not answer")
+                .remedy("restart the router"));
+        }
+        None => Writer::new(engine.epochs(), EXPECTED_LIMITS, Seed::random())
+            .map_err(|error| refusal(&error))?,
+    };
+    if let Err(error) = writer.enable(EXPECTED_MAX) {
+        writer.disable();
+        nat.expected_writer = Some(writer);
+        return Err(refusal(&error));
+    }
+    Ok(writer)
 }
 
 /// End all sessions, forget the configuration and give the memory back.
@@ -234,12 +270,15 @@ pub(crate) fn disable(engine: &mut Engine) -> Result<(), Refusal> {
         // Every worker has ended the pass in which it may have seen the features.
         wait_for_workers(engine)?;
         let enabled = nat.enabled()?;
-        if let Some(mut owner) = owner {
-            owner.writer.disable();
-            nat.shared.note_sessions(&owner.writer);
+        if let Some(owner) = owner {
+            let Owner { mut writer, bindings, mut algs, .. } = *owner;
+            writer.disable();
+            nat.shared.note_sessions(&writer);
             nat.shared.most_sessions.store(0, Ordering::Relaxed);
-            nat.writer = Some(owner.writer);
-            if let Some(mut bindings) = owner.bindings {
+            nat.writer = Some(writer);
+            algs.expected.writer.disable();
+            nat.expected_writer = Some(algs.expected.writer);
+            if let Some(mut bindings) = bindings {
                 bindings.clear();
                 nat.shared.note_bindings(&bindings);
                 nat.binding_writer = Some(bindings.writer);

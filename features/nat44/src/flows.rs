@@ -1,13 +1,15 @@
 //! The two flows of a new session, from inside and from outside.
 
+use quiver_core::Context;
 use quiver_nat_log::Event;
 use quiver_translation::flow::{End, Flow, Kind, icmp};
 use quiver_wire::IpProtocol;
 
+use crate::alg::expected::{Expectation, Target};
 use crate::bindings::{Bindings, permission_keys, subscriber_keys};
 use crate::node::Nat44Drop;
 use crate::owner::{Owner, Refused};
-use crate::ports::Wanted;
+use crate::ports::{ALL_PORTS, PORTS_PER_LOOK_UP, Wanted};
 use crate::session::{Direction, Flags, flag};
 use crate::standby::Journal;
 use crate::tables::{Filtering, Mapping, Rules, TwiceNat};
@@ -29,6 +31,13 @@ pub(crate) struct Moment {
     pub now_ns: u64,
 }
 
+impl Moment {
+    /// This pass.
+    pub fn of(cx: &Context<'_>) -> Moment {
+        Moment { now_s: (cx.now_ns / 1_000_000_000) as u32, now_ns: cx.now_ns }
+    }
+}
+
 /// The TCP flags of a packet that opens something.
 pub(crate) fn check_opens(flow: &Flow, kind: Kind) -> Result<u8, Nat44Drop> {
     match kind {
@@ -42,7 +51,7 @@ pub(crate) fn check_opens(flow: &Flow, kind: Kind) -> Result<u8, Nat44Drop> {
 }
 
 /// The flags of one more session of a host, which is within its limits.
-fn admit(
+pub(crate) fn admit(
     (bindings, log): (Option<&mut Bindings>, &mut Journal),
     rules: &Rules,
     host: (u32, u32),
@@ -89,6 +98,11 @@ fn hairpin(
         let port = if mapping.is_whole() { flow.destination.port } else { local.port };
         return Ok(Some((End { port, ..local }, table, Some(*mapping))));
     }
+    if let Some(Expectation { target: Target::Local(end, table), .. }) =
+        owner.algs.expected.find(flow)
+    {
+        return Ok(Some((end, table, None)));
+    }
     let independent = rules.provider.independent == Some(Filtering::EndpointIndependent);
     let mapping = owner
         .bindings
@@ -98,6 +112,15 @@ fn hairpin(
     let local = mapping.map(|mapping| mapping.flow(Direction::InToOut));
     let local = local.ok_or(Nat44Drop::NoTranslation)?;
     Ok(Some((local.source, local.table, None)))
+}
+
+/// The external end of a connection from inside that a helper expects: at the address that the
+/// remote host knows the server by.
+fn announced_end(owner: &mut Owner, wanted: &Wanted<'_>) -> Option<End> {
+    let Target::From(address) = owner.algs.expected.find(&wanted.flow)?.target else { return None };
+    wanted.rules.external.contains_key(&address).then_some(())?;
+    let port = owner.port(wanted, address, ALL_PORTS, PORTS_PER_LOOK_UP)?;
+    Some(End { address, port })
 }
 
 /// The flows of a session that a packet from inside makes; outside it is routed in `table`.
@@ -112,6 +135,9 @@ pub(crate) fn from_inside(
     let (remote, table, to) =
         hairpin.map_or((flow.destination, table, None), |(end, table, to)| (end, table, to));
     let mut flags = if hairpin.is_some() { Flags::HAIRPIN } else { Flags::default() };
+    if to.is_none() && hairpin.is_some() && owner.algs.expected.find(&flow).is_some() {
+        flags = flags.with(Flags::EXPECTED);
+    }
     let wanted = Wanted { rules, flow, remote, table, now_s: at.now_s };
     let host = (flow.table, flow.source.address);
     let admitted = admit((owner.bindings.as_deref_mut(), &mut owner.log), rules, host, at)?;
@@ -132,6 +158,10 @@ pub(crate) fn from_inside(
         let flags = flags.with(Flags::STATIC);
         return Ok(Plan { inside: flow, outside: wanted.outside(external), flags });
     }
+    if let Some(external) = announced_end(owner, &wanted) {
+        let flags = flags.with(Flags::EXPECTED);
+        return Ok(Plan { inside: flow, outside: wanted.outside(external), flags });
+    }
     let (external, more) = owner.external_end(&wanted)?;
     flags = flags.with(more);
     if rules.provider.independent == Some(Filtering::AddressDependent) && flags.has(Flags::MAPPED) {
@@ -148,7 +178,10 @@ pub(crate) fn from_outside(
     at: Moment,
 ) -> Result<Plan, Refused> {
     let Some(mapping) = rules.mapping_to(flow.destination, flow.protocol) else {
-        return to_mapping(owner, rules, flow, at);
+        return match owner.algs.expected.find(&flow) {
+            Some(expected) => to_announced(owner, rules, flow, (expected, at)),
+            None => to_mapping(owner, rules, flow, at),
+        };
     };
     let (local, table) = rules.backend(mapping, flow.source.address, owner.random());
     let port = if mapping.is_whole() { flow.destination.port } else { local.port };
@@ -186,6 +219,23 @@ pub(crate) fn is_permitted(
         }
         Filtering::AddressAndPortDependent => false,
     }
+}
+
+/// The flows of a session that a packet from outside makes which a helper expects.
+fn to_announced(
+    owner: &mut Owner,
+    rules: &Rules,
+    flow: Flow,
+    (expected, at): (Expectation, Moment),
+) -> Result<Plan, Refused> {
+    let Target::Local(source, table) = expected.target else {
+        return Err(Nat44Drop::NoTranslation.into());
+    };
+    let inside = Flow { source, destination: flow.source, protocol: flow.protocol, table };
+    let to = (owner.bindings.as_deref_mut(), &mut owner.log);
+    let admitted = admit(to, rules, (table, source.address), at).map_err(Refused::silent)?;
+    let flags = admitted.with(expected.flags).with(Flags::EXPECTED);
+    Ok(Plan { inside, outside: flow, flags })
 }
 
 /// The flows of a session that a packet from outside to a mapping makes.

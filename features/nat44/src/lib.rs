@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
+mod alg;
 mod bindings;
 mod commands;
 mod config;
@@ -54,12 +55,14 @@ pub fn register(registry: &mut Registry) {
     commands::register(registry);
     provider_shows::register(registry);
     standby::commands::register(registry);
+    alg::commands::register(registry);
     registry.running_config(order::ROUTES, commands::write_plugin);
     registry.running_config(order::FEATURES, commands::write_config);
     registry.running_config(order::LIMITS, commands::write_limits);
     registry.on_start(move |engine| {
         engine.insert(Nat44::new(shared));
         standby::start(engine);
+        alg::start(engine);
         engine.on_interface_change(config::follow_interface);
         engine.on_turn(config::look);
     });

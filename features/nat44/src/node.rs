@@ -21,7 +21,7 @@ use quiver_wire::ip4::address::is_unicast;
 use crate::session::{Direction, Session, flag};
 use crate::tables::{Filtering, Rules, Shared, Sides};
 use crate::translate::translate;
-use quiver_translation::flow::{Flow, Key, Kind, classify, key_of};
+use quiver_translation::flow::{Flow, Key, Kind, classify_with, key_with};
 
 quiver_core::reasons! {
     /// What becomes of packets on an interface that translates.
@@ -48,6 +48,13 @@ quiver_core::reasons! {
         Congestion = "congestion", "too many packets wait for the worker that makes sessions";
         /// RFC 4787 §5.
         Filtered = "filtered", "from outside to a mapping, by a remote host that it does not admit";
+        /// RFC 2637 §4.1.
+        NoCall = "no-call", "GRE version 1 of a call that no control connection of PPTP has named";
+        /// The sender sends it again.
+        HelperHeld = "helper-held", "a segment that ends within a command of FTP, to come again";
+        /// The sender sends it again.
+        HelperGap = "helper-gap", "a segment of FTP's control connection that cannot be \
+            translated: behind a gap, a part of a text that was replaced, or too long";
         /// Not enabled any more.
         NotEnabled = "not-enabled", "NAT44 was disabled meanwhile";
         /// RFC 6888 REQ-11; the sender gets an ICMP error.
@@ -102,6 +109,8 @@ pub(crate) struct InterfaceState {
     pub sides: Sides,
     pub mss: u16,
     pub now_s: u32,
+    /// Are packets of GRE known by their calls?
+    pub has_calls: bool,
 }
 
 /// What both nodes and the slow path hold.
@@ -145,6 +154,7 @@ impl Translator {
             sides: self.shared.sides(rx),
             mss: self.shared.mss(),
             now_s: (cx.now_ns / 1_000_000_000) as u32,
+            has_calls: self.shared.algs.has_calls(),
         }
     }
 
@@ -238,7 +248,7 @@ impl Translator {
         let is_for_outside =
             is_unicast(destination.into()) && self.is_for_outside(rules, state, destination);
         if is_for_outside && !rules.identity_local.is_empty() {
-            let (_, flow) = classify(packet, state.table);
+            let (_, flow) = classify_with(packet, state.table, state.has_calls);
             if rules.is_identity_of(flow.source, flow.protocol, flow.table) {
                 return None;
             }
@@ -256,6 +266,11 @@ impl Translator {
             })
     }
 
+    /// Does a helper expect a packet from outside?
+    fn is_expected(&self, flow: &Flow) -> bool {
+        self.shared.expected().is_some_and(|readers| readers.expected(flow).is_some())
+    }
+
     /// A packet from outside without session: to a static mapping, an ICMP error, the router's own,
     /// or nobody's.
     #[cold]
@@ -271,7 +286,7 @@ impl Translator {
         };
         let rules = self.shared.rules(context.pass());
         if !rules.identity.is_empty() {
-            let (_, flow) = classify(packet, state.table);
+            let (_, flow) = classify_with(packet, state.table, state.has_calls);
             if rules.is_identity_to(flow.destination, flow.protocol) {
                 return Ok(None);
             }
@@ -282,7 +297,7 @@ impl Translator {
             return if passes { Ok(None) } else { Err(Nat44Drop::NoTranslation) };
         };
         let slow = Ok(Some(SlowRequest { from_inside: false }));
-        match classify(packet, state.table) {
+        match classify_with(packet, state.table, state.has_calls) {
             (Kind::IcmpError, _) => slow,
             (Kind::Data { .. } | Kind::Query { .. }, flow)
                 if rules.mapping_to(flow.destination, flow.protocol).is_some() =>
@@ -290,6 +305,7 @@ impl Translator {
                 slow
             }
             (Kind::Data { .. }, flow) if self.is_mapped(rules, &flow) => slow,
+            (Kind::Data { .. }, flow) if self.is_expected(&flow) => slow,
             _ if *is_own => Ok(None),
             (Kind::LostFragment, _) => Err(Nat44Drop::FragmentWithoutFirst),
             (Kind::Truncated, _) => Err(Nat44Drop::Truncated),
@@ -329,7 +345,7 @@ impl<const INSIDE: bool> LookUp for Translate<INSIDE> {
 
     #[inline(always)]
     fn key(&self, state: InterfaceState, packet: &mut Packet) -> Key {
-        key_of(packet, state.table)
+        key_with(packet, state.table, state.has_calls)
     }
 
     #[inline(always)]
@@ -353,6 +369,10 @@ impl<const INSIDE: bool> LookUp for Translate<INSIDE> {
             && let Some((_, objects)) = self.translator.shared.table()
         {
             let session = Session(objects.get(found >> 1));
+            if session.is_helped() {
+                packet.hand_over(SlowRequest { from_inside: INSIDE });
+                return Ok(self.slow);
+            }
             return Ok(self.translator.pass_on(state, packet, session, Direction::of_index(found)));
         }
         let request = if INSIDE {

@@ -11,8 +11,10 @@ use quiver_core::{Context, Frame, NodeId, Packet, WorkerId};
 use quiver_forwarding::IcmpErrorRequest;
 use quiver_nat_log::{Event, Log};
 use quiver_tables::sessions::SessionError;
-use quiver_translation::flow::{Flow, Kind, classify};
+use quiver_translation::flow::{Flow, Kind, classify_with};
+use quiver_wire::IpProtocol;
 
+use crate::alg::{self, Algs, Count, Helped, Helper};
 use crate::bindings::{Binding, Bindings};
 use crate::flows::{self, Moment, Plan, check_opens};
 use crate::icmp_error;
@@ -43,15 +45,18 @@ pub(crate) struct Owner {
     pub bindings: Option<Box<Bindings>>,
     random: u64,
     pub exhausted: Box<[Exhausted; EXHAUSTED_MAX]>,
+    /// What helpers know.
+    pub algs: Algs,
     /// What is made and ended, for collectors and for the router that stands by.
     pub log: Journal,
 }
 
 impl Owner {
     /// `seed` is a secret.
-    pub fn new(writer: Writer, seed: u64, log: Log) -> Owner {
+    pub fn new(writer: Writer, algs: Algs, seed: u64, log: Log) -> Owner {
         let exhausted = Box::new([Exhausted::default(); EXHAUSTED_MAX]);
-        Owner { writer, bindings: None, random: seed | 1, exhausted, log: Journal::new(log) }
+        let log = Journal::new(log);
+        Owner { writer, bindings: None, random: seed | 1, exhausted, algs, log }
     }
 
     /// End the sessions that are over among the next `places`; how many.
@@ -62,12 +67,13 @@ impl Owner {
         places: usize,
         is_over: &impl Fn(Session<'_>) -> bool,
     ) -> usize {
-        let Owner { writer, bindings, log, .. } = self;
+        let Owner { writer, bindings, algs, log, .. } = self;
         log.set_now(now_ns);
         writer.turn(places, |number, words| {
             let session = Session(words);
             let over = is_over(session);
             if over {
+                algs.forget(number, session);
                 log.session(Event::SessionDelete, number, session);
                 if let Some(bindings) = bindings {
                     bindings.release(session, seconds(now_ns), &rules.provider);
@@ -88,19 +94,62 @@ impl Owner {
         (first, places): (u32, u32),
         ends: &impl Fn(Session<'_>) -> bool,
     ) {
-        let Owner { writer, bindings, log, .. } = self;
+        let Owner { writer, bindings, algs, log, .. } = self;
         log.set_now(now_ns);
         for number in first..first.saturating_add(places) {
             let session = Session(writer.objects().get(number));
             if !writer.is_live(number) || !ends(session) {
                 continue;
             }
+            algs.forget(number, session);
             log.session(Event::SessionDelete, number, session);
             if let Some(bindings) = bindings {
                 bindings.release(session, seconds(now_ns), &rules.provider);
             }
             writer.remove(number);
         }
+    }
+
+    /// Make a session, with what it uses of bindings; its number.
+    pub fn begin_session(
+        &mut self,
+        rules: &Rules,
+        Plan { inside, outside, flags }: Plan,
+        first: (Direction, u8),
+        Moment { now_s, .. }: Moment,
+    ) -> Result<u32, Refused> {
+        let new = NewSession { inside, outside, flags, now_s, first };
+        let session = self.writer.insert(new.words()).map_err(|error| match error {
+            SessionError::Full { .. } | SessionError::Waiting => {
+                Refused::Answered(Nat44Drop::SessionsExceeded)
+            }
+            SessionError::Collides { .. } => Refused::Dies(Nat44Drop::NoTranslation),
+            SessionError::Table(_) => Refused::Dies(Nat44Drop::Crowded),
+        })?;
+        if let Some(bindings) = &mut self.bindings {
+            bindings.begin((inside, outside), flags, now_s, rules);
+        }
+        let made = Session(self.writer.objects().get(session));
+        self.log.session(Event::SessionCreate, session, made);
+        Ok(session)
+    }
+
+    /// The helper of a session that a packet of `flow` makes, while it has a place. Where the
+    /// remote end is translated, too, there is none.
+    fn helper_of(&self, shared: &alg::Shared, plan: &Plan, flow: &Flow) -> Option<Helper> {
+        let server = match plan.inside.source == flow.source {
+            true => plan.outside.source,
+            false => plan.inside.source,
+        };
+        let helper = shared.helper(flow.protocol, [flow.destination.port, server.port])?;
+        if plan.flags.has(Flags::TWICE) {
+            return None;
+        }
+        let has_place = self.algs.has_place(helper);
+        if !has_place {
+            shared.count(helper, Count::Failed);
+        }
+        has_place.then_some(helper)
     }
 
     /// The next number of a sequence (xorshift) that begins with a secret.
@@ -127,6 +176,11 @@ pub(crate) struct SlowPath {
 /// Seconds of the router's clock, as sessions have them.
 fn seconds(now_ns: u64) -> u32 {
     (now_ns / 1_000_000_000) as u32
+}
+
+/// Does a packet go no further?
+fn is_last_hop(packet: &Packet) -> bool {
+    packet.bytes().get(8).is_some_and(|ttl| *ttl <= 1)
 }
 
 /// Why there is no session, for the caller.
@@ -216,7 +270,7 @@ impl SlowPath {
         let shared = self.translator.shared.clone();
         let rules = shared.rules(cx.pass);
         let sessions = shared.table().ok_or(Nat44Drop::NotEnabled)?;
-        let (kind, flow) = classify(packet, state.table);
+        let (kind, flow) = classify_with(packet, state.table, state.has_calls);
         match kind {
             Kind::IcmpError => return self.icmp_error(cx, state, packet, rules),
             Kind::OtherIcmp => return Err(Nat44Drop::BadIcmpType),
@@ -227,6 +281,10 @@ impl SlowPath {
         let known = sessions.0.lookup(&flow.key());
         let made = match known {
             Some(index) => Ok(index),
+            // Those of a call are known before, by its control connection.
+            None if flow.protocol == IpProtocol::GRE && flow.destination.port != 0 => {
+                Err(Refused::Dies(Nat44Drop::NoCall))
+            }
             None => check_opens(&flow, kind)
                 .map_err(Refused::Dies)
                 .and_then(|tcp_flags| self.make(cx, rules, flow, tcp_flags, state, from_inside)),
@@ -246,7 +304,26 @@ impl SlowPath {
             }
         };
         let session = Session(sessions.1.get(index >> 1));
-        Ok(self.translator.pass_on(state, packet, session, Direction::of_index(index)))
+        let direction = Direction::of_index(index);
+        // Who gets an ICMP error gets its packet back as it was.
+        if session.is_helped() && !is_last_hop(packet) {
+            let (number, at) = (index >> 1, Moment::of(cx));
+            let shared = &shared.algs;
+            self.help(Helped { rules, shared, number, session, direction, at }, packet)?;
+        }
+        Ok(self.translator.pass_on(state, packet, session, direction))
+    }
+
+    /// Let the owner translate the text of a packet, and note the sessions that this makes.
+    fn help(&mut self, helped: Helped<'_>, packet: &mut Packet) -> Result<(), Nat44Drop> {
+        let owner = self.owner.as_mut().ok_or(Nat44Drop::NotEnabled)?;
+        owner.log.set_now(helped.at.now_ns);
+        let before = owner.writer.len();
+        let done = owner.help(helped, packet);
+        let made = owner.writer.len().saturating_sub(before) as u64;
+        self.translator.shared.made.fetch_add(made, Ordering::Relaxed);
+        self.note_tables();
+        done
     }
 
     /// What is refused is logged where the limit is known; but for that of bindings.
@@ -299,7 +376,7 @@ impl SlowPath {
             owner.log.quota(Event::SessionQuota, (rules.inside_table, 0), most);
             return Err(Refused::Answered(Nat44Drop::SessionsExceeded));
         }
-        let at = Moment { now_s: state.now_s, now_ns: cx.now_ns };
+        let at = Moment::of(cx);
         let plan = if from_inside {
             let to = flow.destination.address;
             let table = self.translator.outside_table(rules, state, to);
@@ -307,34 +384,25 @@ impl SlowPath {
         } else {
             flows::from_outside(owner, rules, flow, at)?
         };
-        let Plan { inside, outside, flags } = plan;
         let direction = if from_inside { Direction::InToOut } else { Direction::OutToIn };
-        let new = NewSession {
-            inside,
-            outside,
-            flags,
-            now_s: state.now_s,
-            first: (direction, tcp_flags),
-        };
-        let session = owner.writer.insert(new.words()).map_err(|error| match error {
-            SessionError::Full { .. } | SessionError::Waiting => {
-                Refused::Answered(Nat44Drop::SessionsExceeded)
-            }
-            SessionError::Collides { .. } => Refused::Dies(Nat44Drop::NoTranslation),
-            SessionError::Table(_) => Refused::Dies(Nat44Drop::Crowded),
-        })?;
-        if let Some(bindings) = &mut owner.bindings {
-            bindings.begin((inside, outside), flags, state.now_s, rules);
-            self.translator.shared.note_bindings(bindings);
+        let shared = &self.translator.shared.algs;
+        let helper = owner.helper_of(shared, &plan, &flow);
+        let flags = if helper.is_some() { plan.flags.with(Flags::HELPED) } else { plan.flags };
+        let plan = Plan { flags, ..plan };
+        let session = owner.begin_session(rules, plan, (direction, tcp_flags), at)?;
+        if let Some(helper) = helper {
+            owner.algs.begin(session, helper, direction);
+            shared.count(helper, Count::Sessions);
         }
-        let made = Session(owner.writer.objects().get(session));
-        owner.log.session(Event::SessionCreate, session, made);
+        if flags.has(Flags::EXPECTED) {
+            owner.end_expected(rules, &flow, state.now_s);
+        }
         cx.count(Nat44Drop::Made, 1);
         if flags.has(Flags::HAIRPIN) {
             cx.count(Nat44Drop::Hairpinned, 1);
         }
         self.translator.shared.made.fetch_add(1, Ordering::Relaxed);
-        self.translator.shared.note_sessions(&owner.writer);
+        self.note_tables();
         let due_ns = cx.now_ns + TURN_NS;
         cx.tick_at(due_ns);
         Ok(2 * session + direction as u32)
@@ -411,12 +479,13 @@ impl Node for SlowPath {
         };
         let places = of_round(owner.writer.places());
         let ended = owner.end_where(shared.rules(cx.pass), cx.now_ns, places, &is_over);
-        let Owner { writer, bindings, log, .. } = &mut **owner;
+        owner.turn_expected(shared.rules(cx.pass), now_s);
+        let Owner { writer, bindings, algs, log, .. } = &mut **owner;
         if ended > 0 {
             shared.expired.fetch_add(ended as u64, Ordering::Relaxed);
             shared.note_sessions(writer);
         }
-        let mut is_empty = writer.is_empty();
+        let mut is_empty = writer.is_empty() && algs.expected.writer.is_empty();
         if let Some(bindings) = bindings {
             bindings.turn(of_round(bindings.writer.places()), now_s, provider, log);
             shared.note_bindings(bindings);

@@ -70,12 +70,12 @@ impl Wanted<'_> {
 
 /// Consecutive ports of an address.
 #[derive(Clone, Copy)]
-struct Range {
+pub(crate) struct Range {
     first: u16,
     count: u32,
 }
 
-const ALL_PORTS: Range = Range { first: FIRST_PORT, count: PORTS };
+pub(crate) const ALL_PORTS: Range = Range { first: FIRST_PORT, count: PORTS };
 
 impl Range {
     fn has(self, port: u16) -> bool {
@@ -152,7 +152,13 @@ impl Owner {
 
     /// A port of an address for which the flow's end is free: the source's own, or one of the
     /// first `tries` from a random one on.
-    fn port(&mut self, wanted: &Wanted<'_>, address: u32, range: Range, tries: u32) -> Option<u16> {
+    pub fn port(
+        &mut self,
+        wanted: &Wanted<'_>,
+        address: u32,
+        range: Range,
+        tries: u32,
+    ) -> Option<u16> {
         let own = wanted.flow.source.port;
         if own != 0 && (range.count == PORTS || range.has(own)) {
             let found = match self.is_independent(wanted.rules) {
@@ -204,6 +210,9 @@ impl Owner {
         let is_independent = self.is_independent(rules);
         let provider = &rules.provider;
         let outside = wanted.outside(end);
+        if self.algs.expected.find(&outside).is_some() {
+            return false;
+        }
         if found != NOT_FOUND {
             let number = found >> 1;
             let Some(bindings) = self.bindings.as_mut().filter(|_| is_independent) else {

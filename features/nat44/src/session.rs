@@ -65,6 +65,13 @@ impl Flags {
     /// A load-balancing mapping made it.
     pub const BALANCED: Flags = Flags(512);
 
+    /// Its packets go to the slow path, which translates their text.
+    pub const HELPED: Flags = Flags(1024);
+    /// It was expected by a helper.
+    pub const EXPECTED: Flags = Flags(2048);
+    /// It is a call of PPTP, in one direction.
+    pub const CALL: Flags = Flags(4096);
+
     /// Without what stands on bindings.
     pub fn without_bindings(self) -> Flags {
         let all =
@@ -203,15 +210,22 @@ impl Session<'_> {
     /// A packet came. Packets from outside refresh TCP alone (RFC 4787 REQ-6, RFC 5382 §5).
     #[inline(always)]
     pub fn refresh(self, direction: Direction, is_tcp: bool, now_s: u32) {
-        let refreshes = direction == Direction::InToOut || is_tcp || self.flags_hairpin();
+        let refreshes = direction == Direction::InToOut || is_tcp || self.refreshes_from_outside();
         if refreshes && self.word(SEEN) != u64::from(now_s) {
             self.0[SEEN].store(now_s.into(), Ordering::Relaxed);
         }
     }
 
+    /// Do packets from outside refresh it, too? Those of a call have one direction.
     #[inline(always)]
-    fn flags_hairpin(self) -> bool {
-        self.flags().has(Flags::HAIRPIN)
+    fn refreshes_from_outside(self) -> bool {
+        self.flags().has(Flags::HAIRPIN.with(Flags::CALL))
+    }
+
+    /// Does the slow path translate its packets' text?
+    #[inline(always)]
+    pub fn is_helped(self) -> bool {
+        self.flags().has(Flags::HELPED)
     }
 
     /// The state of TCP.

@@ -141,6 +141,7 @@ fn add_session(engine: &Engine, table: &mut Table, wanted: Wanted, number: u32) 
     let now_s = (engine.now_ns() / 1_000_000_000) as u32;
     let flags = session.flags();
     let made_by = match flags {
+        _ if flags.has(Flags::EXPECTED.with(Flags::CALL)) => "helper",
         _ if flags.has(Flags::HAIRPIN) => "hairpin",
         _ if flags.has(Flags::BALANCED) => "load-balancing",
         _ if flags.has(Flags::STATIC) => "static-mapping",

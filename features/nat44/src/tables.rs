@@ -10,6 +10,7 @@ use quiver_core::memory::epoch::{Epochs, Pass, Published};
 use quiver_translation::flow::End;
 use quiver_wire::IpProtocol;
 
+use crate::alg::SharedExpected;
 use crate::bindings::Readers;
 use crate::session::{Class, Objects, Table, Writer};
 
@@ -268,6 +269,9 @@ pub(crate) struct Shared {
     sessions: AtomicUsize,
     /// Sessions have smaller numbers than this.
     pub places: AtomicUsize,
+    /// Connections that helpers expect.
+    expected: SharedExpected,
+    pub algs: crate::alg::Shared,
     pub made: AtomicU64,
     pub expired: AtomicU64,
 }
@@ -287,6 +291,8 @@ impl Shared {
             mss: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
             places: AtomicUsize::new(0),
+            expected: SharedExpected::new(),
+            algs: crate::alg::Shared::default(),
             made: AtomicU64::new(0),
             expired: AtomicU64::new(0),
         }
@@ -311,6 +317,16 @@ impl Shared {
     /// Let everybody read bindings there (control thread).
     pub fn set_bindings(&self, readers: Readers) {
         let _ = self.bindings.set(readers);
+    }
+
+    /// The connections that helpers expect, once NAT44 was enabled.
+    pub fn expected(&self) -> Option<&Readers> {
+        self.expected.get()
+    }
+
+    /// Let everybody look expected connections up there (control thread).
+    pub fn set_expected(&self, readers: Readers) {
+        let _ = self.expected.set(readers);
     }
 
     /// The owner says what bindings there are.

@@ -4,6 +4,7 @@ mod any_packets;
 #[path = "../../../engine/export/tests/collector.rs"]
 mod collector;
 mod golden;
+mod helpers;
 mod log;
 mod mappings;
 mod provider;

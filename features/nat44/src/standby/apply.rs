@@ -150,8 +150,9 @@ impl Owner {
     }
 
     fn remove_session(&mut self, rules: &Rules, number: u32, peer: FromPeer) {
+        let session = Session(self.writer.objects().get(number));
+        self.algs.forget(number, session);
         if let Some(bindings) = &mut self.bindings {
-            let session = Session(self.writer.objects().get(number));
             bindings.release(session, peer.now_s(), &rules.provider);
         }
         self.writer.remove(number);
