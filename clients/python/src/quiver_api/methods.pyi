@@ -6152,6 +6152,9 @@ class Methods:
         last_member_interval: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def set_nat44_helper_ftp_port(self, *, port: int | str, if_generation: str | None = None) -> Any: ...
+    def set_nat44_helper_pptp_port(self, *, port: int | str, if_generation: str | None = None) -> Any: ...
+    def set_nat44_helper_tftp_port(self, *, port: int | str, if_generation: str | None = None) -> Any: ...
     def set_nat44_session_limit(
         self,
         *,
@@ -7146,6 +7149,7 @@ class Methods:
         if_generation: str | None = None,
     ) -> list[ShowNat44BlocksRow]: ...
     def show_nat44_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_nat44_helpers(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
     def show_nat44_interfaces(
         self,
         *,
@@ -10481,6 +10485,24 @@ class AsyncMethods:
         last_member_interval: int | str | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def set_nat44_helper_ftp_port(
+        self,
+        *,
+        port: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_nat44_helper_pptp_port(
+        self,
+        *,
+        port: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def set_nat44_helper_tftp_port(
+        self,
+        *,
+        port: int | str,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def set_nat44_session_limit(
         self,
         *,
@@ -11505,6 +11527,12 @@ class AsyncMethods:
         if_generation: str | None = None,
     ) -> list[ShowNat44BlocksRow]: ...
     async def show_nat44_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    async def show_nat44_helpers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
     async def show_nat44_interfaces(
         self,
         *,

@@ -220,10 +220,16 @@ mod tests {
         reading.found.iter().flatten().map(|(at, named)| (*at, named.port)).collect()
     }
 
+    fn within_a_line() -> Stream {
+        let mut stream = Stream::default();
+        stream.in_line = true;
+        stream
+    }
+
     #[test]
     fn lines_are_found_wherever_they_begin() {
         let text = b"rest of one\r\nPORT 10,0,0,2,4,1\r\nNOOP\r\nEPRT |1|10.0.0.2|1026|\r\n";
-        let stream = Stream { in_line: true, ..Stream::default() };
+        let stream = within_a_line();
         let reading = read(text, 0, stream, true);
         assert_eq!(lines(&reading), [(13, 1025), (38, 1026)]);
         assert!(!reading.stream.in_line && reading.unfinished.is_none());
@@ -242,7 +248,7 @@ mod tests {
         ] {
             assert_eq!(read(text, 0, Stream::default(), true).unfinished, unfinished);
         }
-        let stream = Stream { in_line: true, ..Stream::default() };
+        let stream = within_a_line();
         let reading = read(b"PORT 10,0,0", 0, stream, true);
         assert!(reading.unfinished.is_none(), "it goes on with a line");
     }
