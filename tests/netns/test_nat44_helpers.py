@@ -117,16 +117,17 @@ def test_a_client_inside_gets_files_of_a_server_inside_by_its_outside_name(
 ) -> None:
     need("curl")
     with ftp_server(nat.left.host, nat.left.ip4, tmp_path):
-        for form in ("PASV", "EPSV"):
-            fetch(nat.left.host, SERVICE, ["--interface", SECOND, *FORMS[form]], tmp_path)
+        for words in FORMS.values():
+            fetch(nat.left.host, SERVICE, ["--interface", SECOND, *words], tmp_path)
     nat.router.check_sound()
 
 
 def test_a_long_conversation_keeps_its_numbers(nat: Network, tmp_path: Path) -> None:
     before = counted(nat, "ftp")
-    with ftp_server(nat.left.host, nat.left.ip4, tmp_path), nat.right.host.socket(
-        socket.AF_INET, socket.SOCK_STREAM
-    ) as control:
+    with (
+        ftp_server(nat.left.host, nat.left.ip4, tmp_path),
+        nat.right.host.socket(socket.AF_INET, socket.SOCK_STREAM) as control,
+    ):
         control.settimeout(PATIENCE_S)
         control.connect((SERVICE, 21))
         answers = control.makefile("rb")
@@ -198,7 +199,8 @@ def test_tftp_gets_its_answer_from_another_port(nat: Network, tmp_path: Path) ->
             words = ["curl", "-sS", "--max-time", "20", "-o", str(got), f"tftp://{nat.right.ip4}/file"]
             client = nat.left.host.start(*words)
             asked, source = request.recvfrom(600)
-            assert asked.startswith(b"\0\1file\0octet\0") and source[0] == POOL
+            assert asked.startswith(b"\0\1file\0octet\0")
+            assert source[0] == POOL
             for number, block in ((1, b"x" * 512), (2, b"the end")):
                 answer.sendto(struct.pack(">HH", 3, number) + block, source)
                 assert answer.recvfrom(600) == (struct.pack(">HH", 4, number), source)

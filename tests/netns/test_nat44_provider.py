@@ -85,7 +85,9 @@ def source_of(server: socket.socket, message: bytes) -> tuple[str, int]:
             return source
 
 
-def is_admitted(client: socket.socket, sender: socket.socket, known: socket.socket, end: tuple[str, int]) -> bool:
+def is_admitted(
+    client: socket.socket, sender: socket.socket, known: socket.socket, end: tuple[str, int]
+) -> bool:
     """Does the client get what `sender` sends to its end? What `known` sends behind it comes in any case."""
     sender.sendto(b"admit me", end)
     known.sendto(b"known", end)

@@ -249,6 +249,63 @@ fn a_command_that_is_cut_waits_for_its_rest_but_not_for_ever() {
     assert!(ftp.say(PORT.len() - 1, b"\n").is_some());
 }
 
+/// RFC 4217 §4: behind the reply 234 there is no text, but for what was sent before.
+#[test]
+fn a_connection_that_goes_on_enciphered_is_left_alone() {
+    let mut ftp = ftp((1, 1));
+    ftp.say(0, PORT).expect("sent");
+    let number = 1 + NEW_PORT.len() as u32;
+    let reply = Segment::new((21, ftp.external), (1, number), ACK, b"234 go on\r\n");
+    ftp.back(&reply).expect("came");
+    assert_eq!(ftp.say(PORT.len(), b"PORT 10").expect("sent").text, b"PORT 10");
+    let sent = ftp.say(PORT.len() + 7, PORT).expect("sent");
+    assert_eq!((&sent.text[..], sent.sequence), (PORT, number + 7));
+    assert_eq!(ftp.say(0, PORT).expect("sent").text, NEW_PORT);
+}
+
+/// One host cannot take the places of all.
+#[test]
+fn a_host_that_announces_without_end_leaves_places_to_others() {
+    let mut ftp = ftp((1, 1));
+    let mut at = 0;
+    for port in 2_000..2_400 {
+        let line = format!("EPRT |1|10.0.0.2|{port}|\r\n");
+        ftp.say(at, line.as_bytes()).expect("sent");
+        at += line.len();
+    }
+    let counts = |router: &mut Router| {
+        let counts = counts(router, "ftp");
+        (counts["opened"].clone(), counts["failed"].clone())
+    };
+    assert_eq!(counts(&mut ftp.router), (256.into(), 144.into()));
+    ftp.router.advance(Duration::from_secs(70));
+    ftp.say(at, PORT).expect("sent");
+    assert_eq!(counts(&mut ftp.router), (257.into(), 144.into()), "their time is over");
+}
+
+#[test]
+fn packets_that_come_to_another_worker_are_translated_by_the_owner() {
+    let settings = Settings { workers: 2, ..Settings::default() };
+    let mut router = router_with(settings, 1000);
+    let ends = (HOST, REMOTE);
+    let mut out = |numbers: (u32, u32), flags: u8, text: &[u8]| {
+        let segment = Segment::new(CONTROL, numbers, flags, text).bytes(ends);
+        router.inject_queue("e0", 1, &ip4(0, ends, TCP, whole(), &segment));
+        router.run();
+        Segment::of(&router.sent("e1").pop().expect("sent"))
+    };
+    out((0, 0), 2, b"");
+    assert_eq!(out((1, 1), ACK, PORT).text, NEW_PORT);
+    assert_eq!(
+        out((1 + PORT.len() as u32, 1), ACK, b"NOOP\r\n").sequence,
+        1 + NEW_PORT.len() as u32
+    );
+    let syn = Segment::new((20, DATA), (1, 0), 2, b"").bytes((REMOTE, POOL));
+    router.inject_queue("e1", 1, &ip4(1, (REMOTE, POOL), TCP, whole(), &syn));
+    router.run();
+    assert_eq!(router.sent("e0").len(), 1);
+}
+
 #[test]
 fn a_segment_with_a_wrong_checksum_opens_nothing_and_stays_wrong() {
     let mut ftp = ftp((1, 1));
@@ -452,7 +509,7 @@ proptest! {
         segments in proptest::collection::vec(
             (0u32..200, any::<u32>(), any::<u8>(), "(PORT |EPRT \\||227 |229 |)[0-9,|.()\r\n ]{0,60}", any::<bool>(),
              proptest::collection::vec(any::<u8>(), 0..5)),
-            1..30,
+            1..200,
         ),
     ) {
         let mut ftp = ftp((u32::MAX - 30, 50));

@@ -24,12 +24,14 @@ const HELD_MAX: u8 = 4;
 pub(crate) struct Connection {
     /// Where the client's packets come from.
     client: Direction,
+    /// The server has accepted to go on enciphered (RFC 4217 §4): there are no lines any more.
+    is_secured: bool,
     streams: [Stream; 2],
 }
 
 impl Connection {
     pub fn new(client: Direction) -> Connection {
-        Connection { client, streams: [Stream::default(); 2] }
+        Connection { client, is_secured: false, streams: [Stream::default(); 2] }
     }
 }
 
@@ -42,12 +44,18 @@ struct Reading {
     stream: Stream,
     /// From here on it is to come again, with more behind it.
     unfinished: Option<usize>,
+    /// What follows is enciphered.
+    is_secured: bool,
 }
+
+/// RFC 4217 §4: the reply to AUTH that begins the security exchange.
+const SECURED: &[u8] = b"234 ";
 
 /// Read the lines of `text` from the first new byte on.
 fn read(text: &[u8], new: usize, mut stream: Stream, is_client: bool) -> Reading {
     let mut found: [Found; crate::alg::stream::CHANGES_MAX] = Default::default();
     let (mut at, mut count, mut unfinished) = (new, 0, None);
+    let mut is_secured = false;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
             let may_announce = !stream.in_line && ftp::is_unfinished(rest, is_client);
@@ -63,10 +71,11 @@ fn read(text: &[u8], new: usize, mut stream: Stream, is_client: bool) -> Reading
             *place = Some((at, named));
             count += 1;
         }
+        is_secured |= !is_client && !stream.in_line && line.starts_with(SECURED);
         stream.in_line = false;
         at += end + 1;
     }
-    Reading { found, stream, unfinished }
+    Reading { found, stream, unfinished, is_secured }
 }
 
 /// What of a segment came before: texts that were replaced are replaced again.
@@ -112,9 +121,7 @@ impl Owner {
             connection.streams[own].begin(segment.sequence.wrapping_add(1), is_open);
             Ok(())
         } else {
-            let is_client = connection.client == helped.direction;
-            let stream = &mut connection.streams[own];
-            self.read_text(helped, packet, (&segment, stream, is_client), &mut edits)
+            self.read_text(helped, packet, (&segment, &mut connection), &mut edits)
         };
         let [ours, theirs] = [connection.streams[own], connection.streams[other]];
         if let Some(place) = self.algs.connections.get_mut(&helped.number) {
@@ -133,14 +140,19 @@ impl Owner {
         &mut self,
         helped: Helped<'_>,
         packet: &Packet,
-        (segment, stream, is_client): (&Segment, &mut Stream, bool),
+        (segment, connection): (&Segment, &mut Connection),
         edits: &mut Edits,
     ) -> Result<(), Nat44Drop> {
+        let is_client = connection.client == helped.direction;
+        let stream = &mut connection.streams[helped.direction as usize];
         let (first, length) = (segment.sequence, segment.text_len());
         if length == 0 {
             return Ok(());
         }
         again(segment, stream, (first, length), edits)?;
+        if connection.is_secured {
+            return Ok(());
+        }
         let next = *stream.next.get_or_insert(first);
         let new = i64::from(next.wrapping_sub(first) as i32);
         if new >= length as i64 {
@@ -177,6 +189,7 @@ impl Owner {
             _ => {}
         }
         (stream.next, stream.held) = (Some(first.wrapping_add(end as u32)), 0);
+        connection.is_secured = reading.is_secured;
         for (line, named) in reading.found.into_iter().flatten() {
             let argument = named.argument.start + line..named.argument.end + line;
             if edits.is_full() {

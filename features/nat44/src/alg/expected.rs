@@ -8,6 +8,7 @@
 //! | 4 | second at whose end it is forgotten (32 bits), flags of its session (16), what it is (8) |
 //! | 5 | external address, of one from the inside |
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 
 use quiver_translation::flow::{End, Flow};
@@ -19,6 +20,10 @@ use crate::tables::Provider;
 
 /// Connections that are expected at once.
 pub(crate) const EXPECTED_MAX: usize = 4_096;
+/// Connections that are expected to one host, or by it, at once: others have room, too.
+const OF_HOST_MAX: u16 = 256;
+/// Hosts are counted in so many places; those that share one share the limit.
+const HOST_PLACES: usize = 4_096;
 /// Seconds for which one is expected: who has announced an end waits there already.
 pub(crate) const EXPECTED_S: u32 = 60;
 
@@ -71,6 +76,14 @@ impl Expectation {
         }
     }
 
+    /// The host inside that has announced it, or whom it was announced to; and its table.
+    fn host(&self) -> (u32, u32) {
+        match self.target {
+            Target::Local(end, table) => (end.address, table),
+            Target::From(_) => (self.peer, self.table),
+        }
+    }
+
     fn words(&self, until_s: u32) -> [u64; WORDS] {
         let ([a, b], [c, d]) = (self.coming().key(), self.announced().key());
         let (kind, external) = match self.target {
@@ -116,16 +129,44 @@ impl Readers {
     }
 }
 
+/// How many are expected of each host, in places that a secret chooses.
+struct HostCounts {
+    counts: Box<[u16]>,
+    secret: RandomState,
+}
+
+impl HostCounts {
+    fn place(&mut self, expectation: &Expectation) -> &mut u16 {
+        let at = self.secret.hash_one(expectation.host()) as usize % HOST_PLACES;
+        &mut self.counts[at]
+    }
+
+    fn is_full(&mut self, expectation: &Expectation) -> bool {
+        *self.place(expectation) >= OF_HOST_MAX
+    }
+
+    fn add(&mut self, expectation: &Expectation) {
+        *self.place(expectation) += 1;
+    }
+
+    fn take(&mut self, expectation: &Expectation) {
+        let place = self.place(expectation);
+        *place = place.saturating_sub(1);
+    }
+}
+
 /// The owner's.
 pub(crate) struct Expected {
     pub writer: Writer,
     read: Readers,
+    hosts: HostCounts,
 }
 
 impl Expected {
     pub fn new(writer: Writer) -> Expected {
         let read = Readers { table: writer.table(), objects: writer.objects().clone() };
-        Expected { writer, read }
+        let counts = vec![0; HOST_PLACES].into_boxed_slice();
+        Expected { writer, read, hosts: HostCounts { counts, secret: RandomState::new() } }
     }
 
     /// What workers look up in.
@@ -157,7 +198,8 @@ impl Expected {
         Some(known)
     }
 
-    /// Expect a connection; false when as many are expected as may be, or one at this end.
+    /// Expect a connection; false when as many are expected as may be, in all or of its host, or
+    /// one at this end.
     pub fn add(
         &mut self,
         new: &Expectation,
@@ -166,8 +208,10 @@ impl Expected {
         now_s: u32,
     ) -> bool {
         self.writer.collect();
-        let added = self.writer.insert(new.words(now_s.saturating_add(EXPECTED_S))).is_ok();
+        let words = new.words(now_s.saturating_add(EXPECTED_S));
+        let added = !self.hosts.is_full(new) && self.writer.insert(words).is_ok();
         if added {
+            self.hosts.add(new);
             new.hold(bindings, provider, true, now_s);
         }
         added
@@ -182,7 +226,9 @@ impl Expected {
         now_s: u32,
     ) {
         if let Some(number) = self.read.expected(flow) {
-            self.get(number).hold(bindings, provider, false, now_s);
+            let known = self.get(number);
+            known.hold(bindings, provider, false, now_s);
+            self.hosts.take(&known);
             self.writer.remove(number);
         }
     }
@@ -193,11 +239,13 @@ impl Expected {
             return;
         }
         self.writer.collect();
-        let places = self.writer.places();
-        self.writer.turn(places, |_, words| {
+        let Expected { writer, hosts, .. } = self;
+        writer.turn(writer.places(), |_, words| {
             let is_over = (words[LIFE].load(Ordering::Relaxed) as u32) < now_s;
             if is_over {
-                Expectation::of(Session(words)).hold(bindings, provider, false, now_s);
+                let known = Expectation::of(Session(words));
+                known.hold(bindings, provider, false, now_s);
+                hosts.take(&known);
             }
             !is_over
         });
