@@ -2586,6 +2586,19 @@ ShowNat44BlocksRow = TypedDict(
     },
 )
 
+ShowNat44HelpersRow = TypedDict(
+    "ShowNat44HelpersRow",
+    {
+        "failed": int,
+        "helper": str,
+        "opened": int,
+        "port": int | None,
+        "refused": int,
+        "rewritten": int,
+        "sessions": int,
+    },
+)
+
 ShowNat44InterfacesRow = TypedDict(
     "ShowNat44InterfacesRow",
     {
@@ -2735,6 +2748,7 @@ ShowNat64Summary = TypedDict(
     {
         "bindings": int,
         "filtering": str,
+        "ip6_mtu_bytes": int,
         "mss_clamping": int | None,
         "pool_addresses": int,
         "sessions": int,
@@ -2744,7 +2758,6 @@ ShowNat64Summary = TypedDict(
         "sessions_of_a_subscriber_at_most": int | None,
         "state": str,
         "static_bindings": int,
-        "ip6_mtu_bytes": int,
     },
 )
 
@@ -7149,7 +7162,12 @@ class Methods:
         if_generation: str | None = None,
     ) -> list[ShowNat44BlocksRow]: ...
     def show_nat44_ha(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
-    def show_nat44_helpers(self, *, json: bool | None = None, if_generation: str | None = None) -> Any: ...
+    def show_nat44_helpers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowNat44HelpersRow]: ...
     def show_nat44_interfaces(
         self,
         *,
@@ -11532,7 +11550,7 @@ class AsyncMethods:
         *,
         json: bool | None = None,
         if_generation: str | None = None,
-    ) -> Any: ...
+    ) -> list[ShowNat44HelpersRow]: ...
     async def show_nat44_interfaces(
         self,
         *,
