@@ -16,7 +16,7 @@ use quiver_tables::prefix::IpPrefix;
 use quiver_wire::ip4::address::is_unicast;
 
 use crate::alg::Algs;
-use crate::alg::expected::{EXPECTED_MAX, Expected};
+use crate::alg::expected::{self, Expected};
 use crate::mappings::{self, Balanced, External, Identity, Local, MappingName, MappingOptions};
 use crate::node::SLOW_PATH;
 use crate::owner::{OWNER, Owner, SlowPath};
@@ -41,12 +41,6 @@ const LIMITS: Limits = Limits {
     remedy: "enable fewer sessions",
 };
 
-const EXPECTED_LIMITS: Limits = Limits {
-    what: "NAT44 table of expected connections",
-    entries_max: EXPECTED_MAX,
-    remedy: "none is needed: it does not grow",
-};
-
 /// What `nat44 plugin enable` said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Enabled {
@@ -63,7 +57,7 @@ pub(crate) struct Nat44 {
     /// While disabled, from the first time on.
     writer: Option<Writer>,
     pub binding_writer: Option<Writer>,
-    expected_writer: Option<Writer>,
+    pub expected_writer: Option<Writer>,
     /// Has the owner bindings?
     pub has_bindings: bool,
     pub enabled: Option<Enabled>,
@@ -189,7 +183,7 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
             ))
             .remedy("nat44 plugin disable"));
         }
-        let expected = take_expected(engine, nat)?;
+        let expected = expected::take_writer(engine, nat)?;
         let mut writer = match nat.writer.take() {
             Some(writer) => writer,
             None if nat.shared.table().is_some() => {
@@ -225,26 +219,6 @@ pub(crate) fn enable(engine: &mut Engine, wanted: Enabled) -> Result<(), Refusal
         publish(engine, nat);
         Ok(())
     })
-}
-
-/// The memory of the connections that helpers expect.
-fn take_expected(engine: &Engine, nat: &mut Nat44) -> Result<Writer, Refusal> {
-    let refusal = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
-    let mut writer = match nat.expected_writer.take() {
-        Some(writer) => writer,
-        None if nat.shared.expected().is_some() => {
-            return Err(Refusal::new("the worker that has the sessions did not answer")
-                .remedy("restart the router"));
-        }
-        None => Writer::new(engine.epochs(), EXPECTED_LIMITS, Seed::random())
-            .map_err(|error| refusal(&error))?,
-    };
-    if let Err(error) = writer.enable(EXPECTED_MAX) {
-        writer.disable();
-        nat.expected_writer = Some(writer);
-        return Err(refusal(&error));
-    }
-    Ok(writer)
 }
 
 /// End all sessions, forget the configuration and give the memory back.

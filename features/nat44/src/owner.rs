@@ -14,7 +14,7 @@ use quiver_tables::sessions::SessionError;
 use quiver_translation::flow::{Flow, Kind, classify_with};
 use quiver_wire::IpProtocol;
 
-use crate::alg::{self, Algs, Count, Helped, Helper};
+use crate::alg::{Algs, Count, Helped};
 use crate::bindings::{Binding, Bindings};
 use crate::flows::{self, Moment, Plan, check_opens};
 use crate::icmp_error;
@@ -132,24 +132,6 @@ impl Owner {
         let made = Session(self.writer.objects().get(session));
         self.log.session(Event::SessionCreate, session, made);
         Ok(session)
-    }
-
-    /// The helper of a session that a packet of `flow` makes, while it has a place. Where the
-    /// remote end is translated, too, there is none.
-    fn helper_of(&self, shared: &alg::Shared, plan: &Plan, flow: &Flow) -> Option<Helper> {
-        let server = match plan.inside.source == flow.source {
-            true => plan.outside.source,
-            false => plan.inside.source,
-        };
-        let helper = shared.helper(flow.protocol, [flow.destination.port, server.port])?;
-        if plan.flags.has(Flags::TWICE) {
-            return None;
-        }
-        let has_place = self.algs.has_place(helper);
-        if !has_place {
-            shared.count(helper, Count::Failed);
-        }
-        has_place.then_some(helper)
     }
 
     /// The next number of a sequence (xorshift) that begins with a secret.

@@ -1,5 +1,4 @@
-//! Texts that name ends: FTP's control connection over segments that are cut, lost and sent again,
-//! TFTP's answers, calls of PPTP.
+//! FTP's control connections name ends: over segments that are cut, lost and sent again.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -11,15 +10,14 @@ use quiver_wire::IpProtocol;
 use quiver_wire::checksum::Sum;
 use serde_json::Value;
 
-use crate::sessions::{HOST, POOL, REMOTE, TCP, UDP, from_inside, router_with, tcp, udp, whole};
+use crate::sessions::{HOST, POOL, REMOTE, TCP, from_inside, router_with, tcp, whole};
 
-const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-const STRANGER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
+pub const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+pub const STRANGER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 const CONTROL: (u16, u16) = (4_000, 21);
-const GRE: u8 = 47;
-const ACK: u8 = 0x10;
+pub const ACK: u8 = 0x10;
 
-fn router(lines: &str) -> Router {
+pub fn router(lines: &str) -> Router {
     let mut router = router_with(Settings::default(), 1000);
     router.script("helpers", lines).expect("a good configuration");
     router
@@ -27,23 +25,23 @@ fn router(lines: &str) -> Router {
 
 /// A segment as it stands behind the IP header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Segment {
-    ports: (u16, u16),
-    sequence: u32,
-    acknowledgement: u32,
-    flags: u8,
-    options: Vec<u8>,
-    text: Vec<u8>,
+pub struct Segment {
+    pub ports: (u16, u16),
+    pub sequence: u32,
+    pub acknowledgement: u32,
+    pub flags: u8,
+    pub options: Vec<u8>,
+    pub text: Vec<u8>,
 }
 
 impl Segment {
-    fn new(ports: (u16, u16), numbers: (u32, u32), flags: u8, text: &[u8]) -> Segment {
+    pub fn new(ports: (u16, u16), numbers: (u32, u32), flags: u8, text: &[u8]) -> Segment {
         let (sequence, acknowledgement) = numbers;
         let text = text.to_vec();
         Segment { ports, sequence, acknowledgement, flags, options: Vec::new(), text }
     }
 
-    fn bytes(&self, (source, destination): (Ipv4Addr, Ipv4Addr)) -> Vec<u8> {
+    pub fn bytes(&self, (source, destination): (Ipv4Addr, Ipv4Addr)) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(self.ports.0.to_be_bytes());
         bytes.extend(self.ports.1.to_be_bytes());
@@ -59,7 +57,7 @@ impl Segment {
     }
 
     /// What a frame carries; its lengths and checksums must be right.
-    fn of(frame: &[u8]) -> Segment {
+    pub fn of(frame: &[u8]) -> Segment {
         let total = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
         assert!(frame.len() - 14 == total || frame.len() == 60, "the length is that of the frame");
         assert_eq!(quiver_wire::checksum::of(&frame[14..34]), 0, "IPv4's checksum");
@@ -355,29 +353,6 @@ fn a_server_inside_names_its_outside_address_when_it_waits_for_clients() {
     assert_eq!(counts(&mut router, "ftp")["opened"], 3);
 }
 
-/// RFC 1350 §4: the server's answer comes from a port of its own choice.
-#[test]
-fn a_tftp_server_may_answer_from_another_port_once() {
-    let request = [&udp(5_000, 69)[..], &[0, 1, b'x', 0]].concat();
-    let answer = |router: &mut Router, remote: Ipv4Addr, port: u16| {
-        let ends = (remote, POOL);
-        router.send("e1", &ip4(1, ends, UDP, whole(), &udp(port, 5_000)));
-        router.sent("e0").pop().map(|frame| u16::from_be_bytes([frame[36], frame[37]]))
-    };
-    let mut router = router("");
-    from_inside(&mut router, HOST, UDP, &request);
-    assert_eq!(answer(&mut router, REMOTE, 3_000), None, "it is off");
-    router.cli("set nat44 helper tftp port 69");
-    router.cli("clear nat44 sessions");
-    from_inside(&mut router, HOST, UDP, &request);
-    assert_eq!(answer(&mut router, STRANGER, 3_000), None);
-    assert_eq!(answer(&mut router, REMOTE, 3_000), Some(5_000));
-    assert_eq!(answer(&mut router, REMOTE, 3_001), None);
-    assert_eq!(answer(&mut router, REMOTE, 3_000), Some(5_000), "its session");
-    from_inside(&mut router, HOST, UDP, &request);
-    assert_eq!(answer(&mut router, REMOTE, 3_001), Some(5_000), "it was asked again");
-}
-
 /// With endpoint-independent mapping and port blocks an announced end is the host's like others.
 #[test]
 fn an_announced_end_is_of_the_blocks_and_mappings_of_its_host() {
@@ -399,68 +374,6 @@ fn an_announced_end_is_of_the_blocks_and_mappings_of_its_host() {
     assert_eq!(used(&mut ftp.router), 1, "none is left");
 }
 
-fn gre(call: u16) -> Vec<u8> {
-    let [high, low] = call.to_be_bytes();
-    vec![0x30, 0x01, 0x88, 0x0b, 0, 4, high, low, 0, 0, 0, 0, 0xff, 3, 0, 0x21]
-}
-
-fn call_message(kind: u8, calls: [u16; 2]) -> Vec<u8> {
-    let mut bytes = vec![0, 16, 0, 1, 0x1a, 0x2b, 0x3c, 0x4d, 0, kind, 0, 0];
-    calls.iter().for_each(|call| bytes.extend(call.to_be_bytes()));
-    bytes
-}
-
-fn call_at(segment: &Segment, at: usize) -> u16 {
-    u16::from_be_bytes([segment.text[at], segment.text[at + 1]])
-}
-
-/// RFC 2637 §2.7, §2.8 and §4.1: two hosts that name their calls alike to one server.
-#[test]
-fn calls_of_two_hosts_reach_one_server_and_come_back() {
-    let mut router = router("set nat44 helper pptp port 1723");
-    let mut outside = Vec::new();
-    for (host, port, theirs) in [(HOST, 4_001, 100), (OTHER, 4_002, 101)] {
-        let (ends, back) = ((host, REMOTE), (REMOTE, POOL));
-        let mut out = |router: &mut Router, segment: Segment| {
-            router.send("e0", &ip4(0, ends, TCP, whole(), &segment.bytes(ends)));
-            Segment::of(&router.sent("e1").pop().expect("sent"))
-        };
-        out(&mut router, Segment::new((port, 1_723), (0, 0), 2, b""));
-        let request = Segment::new((port, 1_723), (1, 1), ACK, &call_message(7, [7, 0]));
-        let call = call_at(&out(&mut router, request.clone()), 12);
-        assert_eq!(call_at(&out(&mut router, request), 12), call, "sent again");
-        let reply = Segment::new((1_723, port), (1, 17), ACK, &call_message(8, [theirs, call]));
-        router.send("e1", &ip4(1, back, TCP, whole(), &reply.bytes(back)));
-        let came = Segment::of(&router.sent("e0").pop().expect("came"));
-        assert_eq!((call_at(&came, 12), call_at(&came, 14)), (theirs, 7));
-        outside.push((host, call, theirs));
-    }
-    assert_ne!(outside[0].1, outside[1].1);
-    for (host, call, theirs) in outside {
-        router.send("e1", &ip4(1, (REMOTE, POOL), GRE, whole(), &gre(call)));
-        let frame = router.sent("e0").pop().expect("came");
-        assert_eq!((&frame[30..34], &frame[34..50]), (&host.octets()[..], &gre(7)[..]));
-        router.send("e0", &ip4(0, (host, REMOTE), GRE, whole(), &gre(theirs)));
-        let frame = router.sent("e1").pop().expect("sent");
-        assert_eq!((&frame[26..30], &frame[34..50]), (&POOL.octets()[..], &gre(theirs)[..]));
-    }
-    // A call that nobody named.
-    router.send("e0", &ip4(0, (HOST, REMOTE), GRE, whole(), &gre(555)));
-    assert!(router.sent("e1").is_empty());
-    assert_eq!(router.count("nat44-ed-slowpath", "no-call"), 1);
-    router.send("e1", &ip4(1, (REMOTE, POOL), GRE, whole(), &gre(555)));
-    assert!(router.sent("e0").is_empty());
-}
-
-#[test]
-fn without_the_helper_one_host_uses_gre_to_a_server_as_before() {
-    let mut router = router("");
-    router.send("e0", &ip4(0, (HOST, REMOTE), GRE, whole(), &gre(555)));
-    assert_eq!(router.sent("e1").len(), 1);
-    router.send("e1", &ip4(1, (REMOTE, POOL), GRE, whole(), &gre(7)));
-    assert_eq!(&router.sent("e0").pop().expect("came")[34..50], &gre(7)[..]);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -472,7 +385,12 @@ proptest! {
         words in proptest::collection::vec(0usize..4, 1..7),
         sizes in proptest::collection::vec((1usize..60, any::<bool>()), 8),
     ) {
-        let lines = ["PORT 10,0,0,2,17,112\r\n", "NOOP\r\n", "EPRT |1|10.0.0.2|5000|\r\n", "PORT 9,9,9,9,9,9\r\n"];
+        let lines = [
+            "PORT 10,0,0,2,17,112\r\n",
+            "NOOP\r\n",
+            "EPRT |1|10.0.0.2|5000|\r\n",
+            "PORT 9,9,9,9,9,9\r\n",
+        ];
         let text: String = words.iter().map(|word| lines[*word]).collect();
         let wanted = text.replace("10,0,0,2", "192,0,2,1").replace("10.0.0.2", "192.0.2.1");
         let mut ftp = ftp((first, 50));
@@ -507,8 +425,14 @@ proptest! {
     #[test]
     fn no_text_breaks_a_control_connection(
         segments in proptest::collection::vec(
-            (0u32..200, any::<u32>(), any::<u8>(), "(PORT |EPRT \\||227 |229 |)[0-9,|.()\r\n ]{0,60}", any::<bool>(),
-             proptest::collection::vec(any::<u8>(), 0..5)),
+            (
+                0u32..200,
+                any::<u32>(),
+                any::<u8>(),
+                "(PORT |EPRT \\||227 |229 |)[0-9,|.()\r\n ]{0,60}",
+                any::<bool>(),
+                proptest::collection::vec(any::<u8>(), 0..5),
+            ),
             1..200,
         ),
     ) {

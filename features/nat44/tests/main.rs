@@ -1,6 +1,7 @@
 //! All tests of this crate, in one program.
 
 mod any_packets;
+mod calls;
 #[path = "../../../engine/export/tests/collector.rs"]
 mod collector;
 mod golden;

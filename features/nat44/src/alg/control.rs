@@ -273,7 +273,12 @@ mod tests {
             words in proptest::collection::vec(0usize..4, 1..4),
             cuts in proptest::collection::vec(any::<bool>(), 4),
         ) {
-            let known = ["PORT 10,0,0,2,4,1\r\n", "NOOP\r\n", "LIST PORT 1,1\n", "EPRT |1|1.2.3.4|2000|\r\n"];
+            let known = [
+                "PORT 10,0,0,2,4,1\r\n",
+                "NOOP\r\n",
+                "LIST PORT 1,1\n",
+                "EPRT |1|1.2.3.4|2000|\r\n",
+            ];
             let mut stream = Stream::default();
             let (mut pending, mut found) = (String::new(), 0);
             for (word, cut) in words.iter().zip(cuts) {
@@ -291,7 +296,8 @@ mod tests {
 
         #[test]
         fn no_text_makes_it_panic(text: Vec<u8>, new in 0usize..300, is_client: bool) {
-            for (at, named) in read(&text, new, Stream::default(), is_client).found.iter().flatten() {
+            let reading = read(&text, new, Stream::default(), is_client);
+            for (at, named) in reading.found.iter().flatten() {
                 prop_assert!(at + named.argument.end <= text.len());
             }
         }

@@ -11,21 +11,31 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 
+use quiver_control::Refusal;
+use quiver_core::Engine;
+use quiver_tables::exact::{Limits, Seed};
 use quiver_translation::flow::{End, Flow};
 use quiver_wire::IpProtocol;
 
 use crate::bindings::{Bindings, Readers};
+use crate::config::Nat44;
 use crate::session::{Direction, Flags, Session, WORDS, Writer};
 use crate::tables::Provider;
 
 /// Connections that are expected at once.
-pub(crate) const EXPECTED_MAX: usize = 4_096;
+const EXPECTED_MAX: usize = 4_096;
 /// Connections that are expected to one host, or by it, at once: others have room, too.
 const OF_HOST_MAX: u16 = 256;
 /// Hosts are counted in so many places; those that share one share the limit.
 const HOST_PLACES: usize = 4_096;
 /// Seconds for which one is expected: who has announced an end waits there already.
 pub(crate) const EXPECTED_S: u32 = 60;
+
+const LIMITS: Limits = Limits {
+    what: "NAT44 table of expected connections",
+    entries_max: EXPECTED_MAX,
+    remedy: "none is needed: it does not grow",
+};
 
 const LIFE: usize = 4;
 const EXTERNAL: usize = 5;
@@ -127,6 +137,27 @@ impl Readers {
         let key = Flow { source: End { port: 0, ..flow.source }, ..*flow }.key();
         self.table.lookup(&key).filter(|index| index & 1 == 0).map(|index| index >> 1)
     }
+}
+
+/// The memory of the connections that helpers expect.
+pub(crate) fn take_writer(engine: &Engine, nat: &mut Nat44) -> Result<Writer, Refusal> {
+    let refusal = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
+    let mut writer = match nat.expected_writer.take() {
+        Some(writer) => writer,
+        None if nat.shared.expected().is_some() => {
+            return Err(Refusal::new("the worker that has the sessions did not answer")
+                .remedy("restart the router"));
+        }
+        None => {
+            Writer::new(engine.epochs(), LIMITS, Seed::random()).map_err(|error| refusal(&error))?
+        }
+    };
+    if let Err(error) = writer.enable(EXPECTED_MAX) {
+        writer.disable();
+        nat.expected_writer = Some(writer);
+        return Err(refusal(&error));
+    }
+    Ok(writer)
 }
 
 /// How many are expected of each host, in places that a secret chooses.

@@ -278,7 +278,8 @@ mod tests {
             front in 0usize..4, line: Vec<u8>, digits in "[0-9,|.() ]{0,40}", is_client: bool,
         ) {
             let word = [CLIENT_WORDS, SERVER_WORDS].concat()[front];
-            for line in [&line[..], &[word, &line[..]].concat(), &[word, digits.as_bytes()].concat()] {
+            let (any, numbers) = ([word, &line[..]].concat(), [word, digits.as_bytes()].concat());
+            for line in [&line[..], &any, &numbers] {
                 if let Some(named) = parse(line, is_client) {
                     prop_assert!(named.argument.end <= line.len());
                 }

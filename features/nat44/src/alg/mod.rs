@@ -24,7 +24,7 @@ pub(crate) use self::metrics::start;
 use crate::alg::control::Connection;
 use crate::alg::expected::{Expectation, Expected, Target};
 use crate::bindings::Readers;
-use crate::flows::Moment;
+use crate::flows::{Moment, Plan};
 use crate::node::Nat44Drop;
 use crate::owner::Owner;
 use crate::ports::{ALL_PORTS, PORTS_PER_LOOK_UP, Wanted};
@@ -217,6 +217,24 @@ impl Helped<'_> {
 }
 
 impl Owner {
+    /// The helper of a session that a packet of `flow` makes, while it has a place. Where the
+    /// remote end is translated, too, there is none.
+    pub fn helper_of(&self, shared: &Shared, plan: &Plan, flow: &Flow) -> Option<Helper> {
+        let server = match plan.inside.source == flow.source {
+            true => plan.outside.source,
+            false => plan.inside.source,
+        };
+        let helper = shared.helper(flow.protocol, [flow.destination.port, server.port])?;
+        if plan.flags.has(Flags::TWICE) {
+            return None;
+        }
+        let has_place = self.algs.has_place(helper);
+        if !has_place {
+            shared.count(helper, Count::Failed);
+        }
+        has_place.then_some(helper)
+    }
+
     /// Translate the text of a packet, whose addresses and ports are still those that it came
     /// with.
     ///
