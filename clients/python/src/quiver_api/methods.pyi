@@ -2748,7 +2748,6 @@ ShowNat64Summary = TypedDict(
     {
         "bindings": int,
         "filtering": str,
-        "ip6_mtu_bytes": int,
         "mss_clamping": int | None,
         "pool_addresses": int,
         "sessions": int,
@@ -2758,6 +2757,7 @@ ShowNat64Summary = TypedDict(
         "sessions_of_a_subscriber_at_most": int | None,
         "state": str,
         "static_bindings": int,
+        "ip6_mtu_bytes": int,
     },
 )
 
