@@ -53,7 +53,7 @@ fn layer(folder: &Path) -> u32 {
     match () {
         () if starts("engine/wire") || starts("engine/core") => 0,
         () if starts("engine/tables") || starts("engine/offload") || starts("engine/screen") => 1,
-        () if starts("engine/standby") => 1,
+        () if starts("engine/standby") || starts("engine/shaping") => 1,
         () if starts("engine/forwarding") || starts("engine/netlink") => 2,
         () if starts("engine/classifier") => 2,
         () if starts("engine/linux") || starts("engine/translation") => 3,

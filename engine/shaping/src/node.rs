@@ -1,0 +1,220 @@
+//! Nodes of a tree: each has a virtual clock, a queue, and children that are ready to send.
+
+use std::sync::Arc;
+
+use crate::NONE;
+use crate::fair::Queue;
+use crate::settings::{Settings, clock};
+use crate::stats::Stats;
+
+/// Nodes and settings come in chunks of so many.
+pub const CHUNK: usize = 256;
+/// Chunks at most.
+pub const CHUNKS_MAX: usize = 1024;
+/// Nodes at most: subscribers in two directions, and shapers with a name.
+pub const NODES_MAX: usize = CHUNK * CHUNKS_MAX;
+/// A class of a queue where nothing waits.
+pub(crate) const NO_CLASS: u8 = u8::MAX;
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nothing waits in it or below it.
+    Idle,
+    /// It waits for its clock, in the wheel.
+    Wheel,
+    /// It may send, and is among the ready children of its parent or among the ready roots.
+    Ready,
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Node {
+    /// Virtual clock: when it has sent what it may, in 2⁻⁸ ns.
+    pub(crate) clock: u64,
+    /// The number of its settings.
+    pub(crate) settings: u32,
+    pub(crate) parent: u32,
+    /// Its neighbours in the wheel or among ready nodes.
+    pub(crate) previous: u32,
+    pub(crate) next: u32,
+    /// The first of its children that may send.
+    pub(crate) ready: u32,
+    /// Bytes that it may send before its siblings have their turn.
+    pub(crate) deficit: i32,
+    /// Its neighbours among nodes in which about as much waits.
+    pub(crate) class_previous: u32,
+    pub(crate) class_next: u32,
+    pub(crate) class: u8,
+    pub(crate) place: Place,
+    /// Its place in the wheel.
+    pub(crate) slot: u16,
+    pub(crate) lives: bool,
+    /// It has been deleted; what waits goes on.
+    pub(crate) is_leaving: bool,
+    pub(crate) queue: Queue,
+}
+
+/// A subscriber that is idle has a node and a line of counters.
+const _: () = assert!(size_of::<Node>() + size_of::<Stats>() <= 192);
+
+impl Node {
+    const UNUSED: Node = Node {
+        clock: 0,
+        settings: 0,
+        parent: NONE,
+        previous: NONE,
+        next: NONE,
+        ready: NONE,
+        deficit: 0,
+        class_previous: NONE,
+        class_next: NONE,
+        class: NO_CLASS,
+        place: Place::Idle,
+        slot: 0,
+        lives: false,
+        is_leaving: false,
+        queue: Queue::EMPTY,
+    };
+
+    pub(crate) fn new(parent: u32, settings: u32) -> Node {
+        Node { parent, settings, lives: true, ..Node::UNUSED }
+    }
+
+    /// May it send?
+    #[inline(always)]
+    pub(crate) fn conforms(&self, now_ns: u64) -> bool {
+        self.clock <= clock(now_ns)
+    }
+
+    /// Does anything wait in it, or may a child send?
+    pub(crate) fn has_work(&self) -> bool {
+        self.queue.packets > 0 || self.ready != NONE
+    }
+
+    /// It sends bytes.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, of: &Settings, bytes: u32, now_ns: u64) {
+        let earliest = clock(now_ns).saturating_sub(of.burst);
+        self.clock = self.clock.max(earliest).saturating_add(of.time_of(bytes.into()));
+    }
+}
+
+/// The memory of [`CHUNK`] nodes.
+#[derive(Debug)]
+pub struct Chunk {
+    pub(crate) nodes: Box<[Node]>,
+    pub(crate) stats: Arc<[Stats]>,
+}
+
+impl Chunk {
+    /// Memory for more nodes, and the counters that they will have.
+    pub fn new() -> (Chunk, Arc<[Stats]>) {
+        let stats: Arc<[Stats]> = (0..CHUNK).map(|_| Stats::default()).collect();
+        (Chunk { nodes: vec![Node::UNUSED; CHUNK].into(), stats: stats.clone() }, stats)
+    }
+}
+
+/// All nodes, their counters and settings, by number.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    chunks: Vec<Chunk>,
+    settings: Vec<Box<[Settings]>>,
+}
+
+impl Nodes {
+    pub fn new() -> Nodes {
+        Nodes { chunks: Vec::with_capacity(CHUNKS_MAX), settings: Vec::with_capacity(CHUNKS_MAX) }
+    }
+
+    /// More memory; it comes back when there is as much as may be.
+    pub fn grow(&mut self, chunk: Chunk) -> Result<(), Chunk> {
+        if self.chunks.len() == CHUNKS_MAX {
+            return Err(chunk);
+        }
+        self.chunks.push(chunk);
+        Ok(())
+    }
+
+    pub fn grow_settings(&mut self, chunk: Box<[Settings]>) -> Result<(), Box<[Settings]>> {
+        if self.settings.len() == CHUNKS_MAX {
+            return Err(chunk);
+        }
+        self.settings.push(chunk);
+        Ok(())
+    }
+
+    /// Is there memory for a node of this number?
+    pub fn has_memory(&self, node: u32) -> bool {
+        (node as usize) < self.chunks.len() * CHUNK
+    }
+
+    /// Is there a node of this number?
+    #[inline(always)]
+    pub fn lives(&self, node: u32) -> bool {
+        let chunk = self.chunks.get(node as usize / CHUNK);
+        chunk.is_some_and(|chunk| chunk.nodes[node as usize % CHUNK].lives)
+    }
+
+    #[inline(always)]
+    pub fn at(&mut self, node: u32) -> &mut Node {
+        &mut self.chunks[node as usize / CHUNK].nodes[node as usize % CHUNK]
+    }
+
+    #[inline(always)]
+    pub fn get(&self, node: u32) -> &Node {
+        &self.chunks[node as usize / CHUNK].nodes[node as usize % CHUNK]
+    }
+
+    #[inline(always)]
+    pub fn stats(&self, node: u32) -> &Stats {
+        &self.chunks[node as usize / CHUNK].stats[node as usize % CHUNK]
+    }
+
+    pub fn set_settings(&mut self, number: u32, settings: Settings) -> bool {
+        let place = self.settings.get_mut(number as usize / CHUNK);
+        place.is_some_and(|chunk| {
+            chunk[number as usize % CHUNK] = settings;
+            true
+        })
+    }
+
+    pub fn has_settings(&self, number: u32) -> bool {
+        (number as usize) < self.settings.len() * CHUNK
+    }
+
+    #[inline(always)]
+    pub fn settings_of(&self, node: u32) -> Settings {
+        let number = self.get(node).settings as usize;
+        self.settings[number / CHUNK][number % CHUNK]
+    }
+
+    /// Append a node to a ring, of which `first` is known.
+    pub fn append(&mut self, first: &mut u32, node: u32) {
+        if *first == NONE {
+            *first = node;
+            (self.at(node).previous, self.at(node).next) = (node, node);
+            return;
+        }
+        let last = self.get(*first).previous;
+        self.at(last).next = node;
+        self.at(*first).previous = node;
+        (self.at(node).previous, self.at(node).next) = (last, *first);
+    }
+
+    /// Take a node out of the ring that it is in.
+    pub fn unlink(&mut self, first: &mut u32, node: u32) {
+        let Node { previous, next, .. } = *self.get(node);
+        if next == node {
+            *first = NONE;
+        } else {
+            self.at(previous).next = next;
+            self.at(next).previous = previous;
+            if *first == node {
+                *first = next;
+            }
+        }
+        (self.at(node).previous, self.at(node).next) = (NONE, NONE);
+    }
+}
