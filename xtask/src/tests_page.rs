@@ -151,6 +151,7 @@ const AREAS: &[(&str, &[Source])] = &[
     ("NPTv6", &[all("features/npt66"), some("tests", &["npt66"])]),
     ("MAP and lw4o6", &[all("features/map"), some("tests", &["test_map", "softwire"])]),
     ("Policers", &[all("features/policer"), some("tests", &["policer"])]),
+    ("Shapers", &[all("engine/shaping"), all("features/shaper"), some("tests", &["shaper"])]),
     ("PBR", &[all("features/pbr"), some("tests", &["pbr", "policy_rout", "policy_based"])]),
     (
         "Router advertisement",

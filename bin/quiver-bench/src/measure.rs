@@ -113,6 +113,7 @@ impl Router {
         quiver_npt66::register(&mut registry);
         quiver_pbr::register(&mut registry);
         quiver_policer::register(&mut registry);
+        quiver_shaper::register(&mut registry);
         quiver_srv6::register(&mut registry);
         quiver_gre::register(&mut registry);
         quiver_ipip::register(&mut registry);

@@ -29,6 +29,7 @@ const ARCS: [(&str, &[&str]); 4] = [
             "acl-plugin-out-ip6-fa",
             "policer-output",
             "npt66-output",
+            "shaper-output",
             "bvi-output",
             "gro",
             "gso-output",
