@@ -121,7 +121,7 @@ fn shapers(engine: &mut Engine, args: &Args<'_>) -> Result<Work<Engine>, Refusal
         Column::left("Parent"),
         Column::right("Rate"),
         Column::right("Ceil"),
-        Column::right("Burst"),
+        Column::right("Burst").key("burst_bytes"),
     ];
     columns.extend(counter_columns());
     Listing::over("shapers", columns, all, add_shaper).begin(engine)
