@@ -97,14 +97,14 @@ def test_tcp_gets_the_rate_and_ping_beside_it_does_not_wait(each: Network) -> No
     print(f"ping: median {times[len(times) // 2]} ms, p99 {p99} ms")
     # A bulk flow waits for its target of 5 ms and more; a policed or unshaped queue of eight such
     # flows would be hundreds of milliseconds. The bound is that of a busy machine.
-    assert len(times) >= 140 and p99 < 100
+    assert len(times) >= 140
+    assert p99 < 100
     shares = [stream["receiver"]["bits_per_second"] for stream in json.loads(out)["end"]["streams"]]
     fairness = sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
     print(f"Jain's index of the flows: {fairness:.3f}")
     assert fairness > 0.9
-    counted = row(net, "show shaper home")
-    assert counted["waiting"] == 0 and counted["packets"] > 0
-    assert row(net, "show shaper buffers")["used"] == 0
+    assert row(net, "show shaper home")["packets"] > 0
+    wait_until("nothing waits", lambda: row(net, "show shaper buffers")["used"] == 0)
 
 
 def test_flows_that_know_of_ecn_are_marked_and_not_dropped(net: Network) -> None:
@@ -123,7 +123,8 @@ def test_flows_that_know_of_ecn_are_marked_and_not_dropped(net: Network) -> None
     before = counted["marked"]
     net.left.host.run(*client(net, "-P", "4", "-t", "3"), patience_s=60)
     counted = row(net, "show shaper home")
-    assert counted["marked"] == before and counted["dropped"] > 0
+    assert counted["marked"] == before
+    assert counted["dropped"] > 0
 
 
 def test_two_subscribers_share_their_site_and_one_alone_has_its_ceiling(net: Network) -> None:
@@ -148,7 +149,8 @@ def test_two_subscribers_share_their_site_and_one_alone_has_its_ceiling(net: Net
     for rate in rates:
         assert 0.75 * 10e6 * PAYLOAD <= rate <= 1.2 * 10e6
     rows = {row["subscriber"]: row for row in net.router.json("show shaper subscribers")}
-    assert rows["one"]["packets"] > 0 and rows["two"]["packets"] > 0
+    assert rows["one"]["packets"] > 0
+    assert rows["two"]["packets"] > 0
 
 
 def test_a_rate_changes_under_load_and_deletion_loses_no_buffer(net: Network) -> None:

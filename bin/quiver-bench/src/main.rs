@@ -21,6 +21,7 @@ mod population;
 mod report;
 mod segment_paths;
 mod segments;
+mod shaper_paths;
 mod softwire_paths;
 mod tunnel_paths;
 

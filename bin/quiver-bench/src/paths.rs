@@ -196,6 +196,7 @@ pub fn all() -> Vec<Path> {
     paths.extend(crate::bridge_paths::all());
     paths.extend(bond_paths());
     paths.extend(crate::nat_paths::all());
+    paths.extend(crate::shaper_paths::all());
     paths.extend(crate::softwire_paths::all());
     for (name, count) in IP4_ROUTES {
         let route = format!("ip route add 20.0.0.0/32 count {count} via 10.1.0.2 bench1");

@@ -3071,6 +3071,83 @@ ShowRuntime = TypedDict(
     },
 )
 
+ShowShaperRow = TypedDict(
+    "ShowShaperRow",
+    {
+        "burst_bytes": int,
+        "bytes": int,
+        "ceil": str,
+        "dropped": int,
+        "flows": int,
+        "marked": int,
+        "name": str,
+        "p50_us": int,
+        "p99_us": int,
+        "packets": int,
+        "parent": str,
+        "rate": str,
+        "waiting": int,
+        "waiting_bytes": int,
+    },
+)
+
+ShowShaperBuffersRow = TypedDict(
+    "ShowShaperBuffersRow",
+    {
+        "most": int,
+        "used": int,
+    },
+)
+
+ShowShaperInterfaceRow = TypedDict(
+    "ShowShaperInterfaceRow",
+    {
+        "interface": str,
+        "shaper": str,
+        "subscribers_by": str,
+    },
+)
+
+ShowShaperSubscribersRow = TypedDict(
+    "ShowShaperSubscribersRow",
+    {
+        "addresses": str,
+        "bytes": int,
+        "direction": str,
+        "dropped": int,
+        "flows": int,
+        "marked": int,
+        "p50_us": int,
+        "p99_us": int,
+        "packets": int,
+        "parent": str,
+        "profile": str,
+        "subscriber": str,
+        "waiting": int,
+        "waiting_bytes": int,
+    },
+)
+
+ShowShaperTopRow = TypedDict(
+    "ShowShaperTopRow",
+    {
+        "addresses": str,
+        "bytes": int,
+        "direction": str,
+        "dropped": int,
+        "flows": int,
+        "marked": int,
+        "p50_us": int,
+        "p99_us": int,
+        "packets": int,
+        "parent": str,
+        "profile": str,
+        "subscriber": str,
+        "waiting": int,
+        "waiting_bytes": int,
+    },
+)
+
 ShowSiitMappingsRow = TypedDict(
     "ShowSiitMappingsRow",
     {
@@ -6303,6 +6380,45 @@ class Methods:
         if_generation: str | None = None,
     ) -> Any: ...
     def set_watchdog_timeout(self, *, milliseconds: int | str, if_generation: str | None = None) -> Any: ...
+    def shaper_add_name(
+        self,
+        *,
+        name: str,
+        rate: str,
+        ceil: str | None = None,
+        burst: int | str | None = None,
+        parent: str | None = None,
+        overhead: int | str | None = None,
+        target: int | str | None = None,
+        interval: int | str | None = None,
+        quantum: int | str | None = None,
+        ecn: Literal["on", "off"] | None = None,
+        isolation: Literal["none", "host"] | None = None,
+        diffserv: Literal["besteffort", "3", "4"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def shaper_del_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    def shaper_output(
+        self,
+        *,
+        shaper: str,
+        interface: str,
+        upload: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def shaper_subscriber_add(
+        self,
+        *,
+        id: str,
+        profile: str,
+        address: list[str],
+        parent: str | None = None,
+        upload: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    def shaper_subscriber_del(self, *, id: str, if_generation: str | None = None) -> Any: ...
+    def shaper_subscriber_file(self, *, file: str, if_generation: str | None = None) -> Any: ...
     def show_6rd_tunnel(
         self,
         *,
@@ -7385,6 +7501,40 @@ class Methods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    def show_shaper(
+        self,
+        *,
+        name: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperRow]: ...
+    def show_shaper_buffers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperBuffersRow]: ...
+    def show_shaper_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperInterfaceRow]: ...
+    def show_shaper_subscribers(
+        self,
+        *,
+        id: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperSubscribersRow]: ...
+    def show_shaper_top(
+        self,
+        *,
+        count: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperTopRow]: ...
     def show_siit(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowSiit: ...
     def show_siit_address(
         self,
@@ -10661,6 +10811,45 @@ class AsyncMethods:
         milliseconds: int | str,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def shaper_add_name(
+        self,
+        *,
+        name: str,
+        rate: str,
+        ceil: str | None = None,
+        burst: int | str | None = None,
+        parent: str | None = None,
+        overhead: int | str | None = None,
+        target: int | str | None = None,
+        interval: int | str | None = None,
+        quantum: int | str | None = None,
+        ecn: Literal["on", "off"] | None = None,
+        isolation: Literal["none", "host"] | None = None,
+        diffserv: Literal["besteffort", "3", "4"] | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def shaper_del_name(self, *, name: str, if_generation: str | None = None) -> Any: ...
+    async def shaper_output(
+        self,
+        *,
+        shaper: str,
+        interface: str,
+        upload: bool | None = None,
+        del_: bool | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def shaper_subscriber_add(
+        self,
+        *,
+        id: str,
+        profile: str,
+        address: list[str],
+        parent: str | None = None,
+        upload: str | None = None,
+        if_generation: str | None = None,
+    ) -> Any: ...
+    async def shaper_subscriber_del(self, *, id: str, if_generation: str | None = None) -> Any: ...
+    async def shaper_subscriber_file(self, *, file: str, if_generation: str | None = None) -> Any: ...
     async def show_6rd_tunnel(
         self,
         *,
@@ -11803,6 +11992,40 @@ class AsyncMethods:
         json: bool | None = None,
         if_generation: str | None = None,
     ) -> Any: ...
+    async def show_shaper(
+        self,
+        *,
+        name: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperRow]: ...
+    async def show_shaper_buffers(
+        self,
+        *,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperBuffersRow]: ...
+    async def show_shaper_interface(
+        self,
+        *,
+        interface: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperInterfaceRow]: ...
+    async def show_shaper_subscribers(
+        self,
+        *,
+        id: str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperSubscribersRow]: ...
+    async def show_shaper_top(
+        self,
+        *,
+        count: int | str | None = None,
+        json: bool | None = None,
+        if_generation: str | None = None,
+    ) -> list[ShowShaperTopRow]: ...
     async def show_siit(self, *, json: bool | None = None, if_generation: str | None = None) -> ShowSiit: ...
     async def show_siit_address(
         self,
